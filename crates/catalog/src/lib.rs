@@ -1,0 +1,1 @@
+//! The shelves of ollm: what is declared and installed.

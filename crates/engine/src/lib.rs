@@ -1,0 +1,1 @@
+//! The deeds of ollm: from one event to one verdict.

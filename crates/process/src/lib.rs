@@ -1,0 +1,1 @@
+//! The children of ollm: spawn, group, deadline, caps, kill ladder.

@@ -1,0 +1,1 @@
+//! The words of ollm: events, hooks, verdicts, and the dialects that spell them.

@@ -1,0 +1,1 @@
+//! The files of ollm: versioned, locked, atomic; digests, approvals, redaction.

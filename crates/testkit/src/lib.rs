@@ -1,0 +1,1 @@
+//! The workshop: generators and fakes for ollm's own tests.
