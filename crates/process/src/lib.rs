@@ -1,1 +1,65 @@
 //! The children of ollm: spawn, group, deadline, caps, kill ladder.
+//!
+//! # Theory of operation
+//!
+//! A [`Job`] says what to run and within which [`Limits`]; [`Children::run`] and [`Children::run_all`] run it and say
+//! in an [`Outcome`] what came of it. Another program's failure is data here, never an `Err`. There are no threads and
+//! there is no runtime: one `poll` loop on the calling thread feeds and reads all jobs of a call and keeps their clocks.
+//!
+//! * **Start.** Every program gets a process group of its own, exactly the environment it was given, the default
+//!   signal set-up and no file but its three streams. On Linux the new process borrows our memory until it becomes the
+//!   program, so the cost does not grow with our size.
+//! * **Time.** The clock is monotonic and starts before the spawn. At the deadline the whole group gets `SIGTERM`,
+//!   and after the grace `SIGKILL`.
+//! * **Streams.** Input is written while output is read. A program that does not read its input is no error. Output is
+//!   bytes, read until the end of the streams and not only until the exit of the program, so nothing that was written
+//!   is lost. A stream over its cap has the group killed.
+//! * **End.** Once the program has exited and its streams are closed, what is left of its group is killed. A descendant
+//!   that keeps a stream open is waited for no longer than the drain time; the outcome is then `leaky`.
+//! * **Our own death.** The program itself dies with the thread that runs it (parent-death signal). Its group dies with
+//!   our process: a guard process, started with the first job of a [`Children`], waits for our end on a pipe and kills
+//!   every group that is still registered.
+//! * **Daemons.** A descendant that leaves the group lives on. A program whose only duty is to run jobs can call
+//!   [`become_subreaper`] and then end such descendants with [`Children::reap_strays`].
+//!
+//! The crate knows nothing of hooks, never prints, and reads neither environment nor home.
+//!
+//! # Platforms
+//!
+//! Linux has all of the above. Other Unix systems have neither guard nor parent-death signal nor resource limits;
+//! Windows has, beyond that, no process groups. Both are untested; a job that asks for a resource limit there does not
+//! start.
+//!
+//! # Example
+//!
+//! ```
+//! # #[cfg(unix)] {
+//! use ollm_process::{Children, End, Job};
+//!
+//! let children = Children::new();
+//! let outcome = children.run(Job {
+//!     args: vec!["-c".into(), "cat; exit 3".into()],
+//!     env: vec![("PATH".into(), "/usr/bin:/bin".into())],
+//!     stdin: b"hello".to_vec(),
+//!     ..Job::new("/bin/sh")
+//! });
+//! assert!(matches!(outcome.end, End::Exited(3)));
+//! assert_eq!(outcome.stdout, b"hello");
+//! # }
+//! ```
+
+mod error;
+mod find;
+mod job;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+pub use error::{SpawnError, Stage};
+pub use find::find_program;
+pub use job::{End, Job, Limits, Outcome, Stream};
+#[cfg(unix)]
+pub use unix::{Children, become_subreaper};
+#[cfg(windows)]
+pub use windows::{Children, become_subreaper};

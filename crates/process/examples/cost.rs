@@ -1,0 +1,70 @@
+//! What running a program through this crate costs, as a ratio to the standard library: `cost PROGRAM [ROUNDS]`.
+
+#![expect(clippy::print_stdout, reason = "the point of the program")]
+
+use std::hint::black_box;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ollm_process::{Children, Job};
+
+fn main() {
+    let mut args = std::env::args().skip(1);
+    let program = args.next().unwrap_or_else(|| "/bin/true".into());
+    let rounds = args.next().and_then(|rounds| rounds.parse().ok()).unwrap_or(2000);
+
+    let first = Instant::now();
+    let children = Children::new();
+    black_box(children.run(Job::new(&program)));
+    let first = first.elapsed();
+
+    let (mut floor, mut ours, mut floor_at_once, mut at_once) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..rounds {
+        floor.push(time(|| black_box(bare(&program))));
+        ours.push(time(|| black_box(children.run(Job::new(&program)))));
+    }
+    for _ in 0..rounds / 8 {
+        let jobs = (0..8).map(|_| Job::new(&program)).collect();
+        at_once.push(time(|| black_box(children.run_all(jobs))));
+        floor_at_once.push(time(|| black_box(bare_at_once(&program))));
+    }
+    let guards: Vec<_> = (0..100).map(|_| time(|| Children::new().run(Job::new(&program)))).collect();
+
+    let [floor, ours, floor_at_once, at_once, guards] = [floor, ours, floor_at_once, at_once, guards].map(median);
+    println!("one job: standard library {floor:?}, run {ours:?}, ratio {:.3}", ratio(ours, floor));
+    println!(
+        "8 jobs at once: standard library {floor_at_once:?}, run_all {at_once:?}, ratio {:.3}",
+        ratio(at_once, floor_at_once)
+    );
+    println!("guard, one job and end of the guard  {guards:?}; first ever {first:?}");
+}
+
+fn bare(program: &str) -> bool {
+    command(program).output().is_ok_and(|output| output.status.success())
+}
+
+fn bare_at_once(program: &str) -> bool {
+    let children: Vec<_> = (0..8).map(|_| command(program).spawn()).collect();
+    children.into_iter().all(|child| child.and_then(Child::wait_with_output).is_ok())
+}
+
+fn command(program: &str) -> Command {
+    let mut command = Command::new(program);
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn ratio(ours: Duration, floor: Duration) -> f64 {
+    ours.as_secs_f64() / floor.as_secs_f64()
+}
+
+fn time<T>(work: impl FnOnce() -> T) -> Duration {
+    let started = Instant::now();
+    black_box(work());
+    started.elapsed()
+}
+
+fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times.get(times.len() / 2).copied().unwrap_or_default()
+}

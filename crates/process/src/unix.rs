@@ -1,0 +1,167 @@
+//! Children on Unix: the public face over spawn, supervision and guard.
+
+mod child;
+mod leader;
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(not(target_os = "linux"))]
+mod other;
+mod pipes;
+mod supervise;
+
+#[cfg(target_os = "linux")]
+use self::linux as platform;
+#[cfg(not(target_os = "linux"))]
+use self::other as platform;
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use self::child::Child;
+use self::leader::Leader;
+use self::pipes::Pipes;
+use self::platform::{Guard, Launcher, PipeShield};
+use self::supervise::{Run, supervise};
+use crate::{Job, Outcome, SpawnError, Stage};
+
+pub use self::platform::become_subreaper;
+
+/// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
+/// of one, needs a moment to close the file.
+const BUSY_PAUSES: [Duration; 5] = [
+    Duration::from_millis(1),
+    Duration::from_millis(2),
+    Duration::from_millis(4),
+    Duration::from_millis(8),
+    Duration::from_millis(16),
+];
+
+/// Runs programs and answers for what becomes of them; one per process is enough.
+///
+/// The guard process is started with the first job and ends when this value is dropped or our process dies, however
+/// it dies. It holds up to 4096 running jobs; one more does not start.
+///
+/// ```
+/// # use ollm_process::{Children, End, Job};
+/// let outcomes = Children::new().run_all(vec![Job::new("/bin/true"), Job::new("/bin/false")]);
+/// assert!(matches!(outcomes[0].end, End::Exited(0)));
+/// assert!(matches!(outcomes[1].end, End::Exited(1)));
+/// ```
+#[derive(Debug, Default)]
+pub struct Children {
+    guard: Mutex<Option<Arc<Guard>>>,
+    /// Killed, but not yet gone when their job had to be answered.
+    dying: Mutex<Vec<Leader>>,
+}
+
+impl Children {
+    /// No children yet; nothing is started.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs one job to its end, on this thread.
+    pub fn run(&self, job: Job) -> Outcome {
+        let _shield = PipeShield::raise();
+        let mut runs = [self.start(&Launcher::new(), job)];
+        supervise(&mut runs);
+        let [run] = runs;
+        self.close(run)
+    }
+
+    /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.
+    pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
+        let _shield = PipeShield::raise();
+        let launcher = Launcher::new();
+        let mut runs: Vec<_> = jobs.into_iter().map(|job| self.start(&launcher, job)).collect();
+        supervise(&mut runs);
+        runs.into_iter().map(|run| self.close(run)).collect()
+    }
+
+    /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
+    ///
+    /// Does nothing unless [`become_subreaper`] was called. Every child process that this value did not start counts
+    /// as such a descendant, so this is for a process that starts others only through one `Children`, and for a time
+    /// when no job is running. Without strays it costs two system calls.
+    pub fn reap_strays(&self) -> usize {
+        self.reap_dying();
+        let guard = lock(&self.guard).clone();
+        platform::reap_strays(|pid| guard.as_ref().is_some_and(|guard| guard.knows(pid)))
+    }
+
+    fn start(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {
+        let started = Instant::now();
+        match self.try_start(launcher, &mut job, started) {
+            Ok(child) => Run::Live(child),
+            Err((stage, error)) => {
+                let error = SpawnError::new(&job, stage, error);
+                Run::Done(Outcome::not_started(error, started.elapsed()))
+            }
+        }
+    }
+
+    fn try_start(
+        &self,
+        launcher: &io::Result<Launcher>,
+        job: &mut Job,
+        started: Instant,
+    ) -> Result<Child, (Stage, io::Error)> {
+        let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
+        let guard = self.guard().map_err(|error| (Stage::Guard, error))?;
+        let pipes = Pipes::open().map_err(|error| (Stage::Pipe, error))?;
+        let mut pauses = BUSY_PAUSES.iter();
+        loop {
+            match launcher.launch(job, &pipes, &guard) {
+                Ok(leader) => return Ok(Child::new(leader, pipes, job, started)),
+                Err((Stage::Exec, error)) if busy(&error) => match pauses.next() {
+                    Some(pause) if started.elapsed() + *pause < job.limits.timeout => {
+                        thread::sleep(*pause);
+                    }
+                    _ => return Err((Stage::Exec, error)),
+                },
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    fn guard(&self) -> io::Result<Arc<Guard>> {
+        let mut guard = lock(&self.guard);
+        if let Some(guard) = &*guard {
+            return Ok(Arc::clone(guard));
+        }
+        let started = Arc::new(Guard::start()?);
+        *guard = Some(Arc::clone(&started));
+        Ok(started)
+    }
+
+    fn close(&self, run: Run) -> Outcome {
+        self.reap_dying();
+        match run {
+            Run::Done(outcome) => outcome,
+            Run::Live(child) => {
+                let (outcome, leader) = child.close();
+                lock(&self.dying).extend(leader);
+                outcome
+            }
+        }
+    }
+
+    fn reap_dying(&self) {
+        lock(&self.dying).retain_mut(|leader| leader.reap().is_none());
+    }
+}
+
+/// The value behind a lock, also after a panic elsewhere: no code here leaves it half changed.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn busy(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::ExecutableFileBusy
+}
+
+fn copy(error: &io::Error) -> io::Error {
+    error.raw_os_error().map_or_else(|| error.kind().into(), io::Error::from_raw_os_error)
+}

@@ -1,0 +1,370 @@
+//! One running job as a state machine: what it is fed, what it wrote, and which clock runs.
+
+use std::mem;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::buffer::spare_capacity;
+use rustix::io::{Errno, read, write};
+use rustix::process::Signal;
+
+use super::leader::Leader;
+use super::pipes::Pipes;
+use crate::{End, Job, Limits, Outcome, Stream};
+
+/// How long a killed group may take to go before its job is answered without it.
+const SETTLE: Duration = Duration::from_millis(100);
+/// Room made for one read; a quiet job needs one page pair, a loud one grows its buffer by doubling.
+const CHUNK: usize = 8 * 1024;
+/// Stands for "never" where a timeout is beyond what the clock can hold.
+const NEVER: Duration = Duration::from_hours(100 * 365 * 24);
+
+/// A job whose program was started.
+#[derive(Debug)]
+pub(super) struct Child {
+    leader: Leader,
+    stdin: Option<Input>,
+    stdout: Output,
+    stderr: Output,
+    limits: Limits,
+    started: Instant,
+    state: State,
+}
+
+/// What we wait for, until when.
+#[derive(Debug)]
+enum State {
+    /// The program runs within its time.
+    Running { deadline: Instant },
+    /// Its time is over; the group was asked to end.
+    Terminating { kill_at: Instant },
+    /// The group was killed, and the program is not gone yet.
+    Killed { end: End, until: Instant },
+    /// The program has exited; its streams may not be closed yet. An `end` overrules its exit status.
+    Draining { end: Option<End>, until: Instant },
+    /// Nothing is waited for any more.
+    Over { end: End, leaky: bool, elapsed: Duration },
+}
+
+/// A file of a child that the supervisor waits on.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Source {
+    Stdin,
+    Output(Stream),
+    Exit,
+}
+
+impl Child {
+    pub(super) fn new(leader: Leader, pipes: Pipes, job: &mut Job, started: Instant) -> Self {
+        let stdin = mem::take(&mut job.stdin);
+        let cap = job.limits.output;
+        let mut child = Self {
+            leader,
+            stdin: Some(Input { pipe: pipes.ours.stdin, bytes: stdin, written: 0 }),
+            stdout: Output::new(pipes.ours.stdout, cap),
+            stderr: Output::new(pipes.ours.stderr, cap),
+            limits: job.limits.clone(),
+            started,
+            state: State::Running { deadline: after(started, job.limits.timeout) },
+        };
+        child.feed();
+        child
+    }
+
+    /// The files to wait on now.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>)> {
+        let gone = matches!(self.state, State::Draining { .. } | State::Over { .. });
+        let exit = self.leader.pidfd.as_ref().filter(|_| !gone);
+        let stdin = self.stdin.as_ref().map(|input| &input.pipe);
+        [
+            (Source::Stdin, stdin),
+            (Source::Output(Stream::Stdout), self.stdout.pipe.as_ref()),
+            (Source::Output(Stream::Stderr), self.stderr.pipe.as_ref()),
+            (Source::Exit, exit),
+        ]
+        .into_iter()
+        .filter_map(|(source, fd)| Some((source, fd?.as_fd())))
+    }
+
+    /// The moment at which the state changes by itself; none when all is over.
+    pub(super) fn timer(&self) -> Option<Instant> {
+        match self.state {
+            State::Running { deadline } => Some(deadline),
+            State::Terminating { kill_at } => Some(kill_at),
+            State::Killed { until, .. } | State::Draining { until, .. } => Some(until),
+            State::Over { .. } => None,
+        }
+    }
+
+    /// Whether the exit has to be asked for, because no file tells it.
+    pub(super) fn needs_asking(&self) -> bool {
+        let alive = !matches!(self.state, State::Draining { .. } | State::Over { .. });
+        alive && self.leader.pidfd.is_none()
+    }
+
+    /// Acts on a file that is ready.
+    pub(super) fn ready(&mut self, source: Source) {
+        match source {
+            Source::Stdin => self.feed(),
+            Source::Output(stream) => {
+                if self.output(stream).read() {
+                    self.overflow(stream);
+                }
+            }
+            Source::Exit => self.check_exit(),
+        }
+    }
+
+    /// Moves on as far as the clock and the streams allow.
+    pub(super) fn tick(&mut self) {
+        if self.needs_asking() {
+            self.check_exit();
+        }
+        let now = Instant::now();
+        if matches!(self.state, State::Draining { .. }) && self.closed() {
+            self.finish(now);
+        } else if self.timer().is_some_and(|timer| timer <= now) {
+            self.expire(now);
+        }
+    }
+
+    /// The outcome, and the process if it could not be reaped yet.
+    pub(super) fn close(self) -> (Outcome, Option<Leader>) {
+        let (end, leaky, elapsed) = match self.state {
+            State::Over { end, leaky, elapsed } => (end, leaky, elapsed),
+            _ => (End::Lost, true, self.started.elapsed()),
+        };
+        let outcome = Outcome { end, stdout: self.stdout.bytes, stderr: self.stderr.bytes, leaky, elapsed };
+        (outcome, self.leader.slot.is_some().then_some(self.leader))
+    }
+
+    fn feed(&mut self) {
+        if self.stdin.as_mut().is_some_and(Input::write) {
+            self.stdin = None;
+        }
+    }
+
+    fn output(&mut self, stream: Stream) -> &mut Output {
+        match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        }
+    }
+
+    fn closed(&self) -> bool {
+        self.stdout.pipe.is_none() && self.stderr.pipe.is_none()
+    }
+
+    fn check_exit(&mut self) {
+        if !self.leader.exited() {
+            return;
+        }
+        let now = Instant::now();
+        let drained = after(now, self.limits.drain);
+        let (end, until) = match mem::replace(&mut self.state, State::Running { deadline: now }) {
+            State::Running { deadline } => (None, drained.min(after(deadline, self.limits.grace))),
+            State::Terminating { kill_at } => (Some(End::TimedOut), drained.min(kill_at)),
+            State::Killed { end, until } => (Some(end), until),
+            other => {
+                self.state = other;
+                return;
+            }
+        };
+        self.stdin = None;
+        self.state = State::Draining { end, until };
+    }
+
+    /// The cap of a stream was passed: no more is read of it, and nobody of the group writes on.
+    fn overflow(&mut self, stream: Stream) {
+        let now = Instant::now();
+        self.leader.signal_group(Signal::KILL);
+        self.output(stream).pipe = None;
+        let until = after(now, SETTLE);
+        self.state = match mem::replace(&mut self.state, State::Running { deadline: now }) {
+            State::Running { .. } => State::Killed { end: End::Overflowed(stream), until },
+            State::Terminating { .. } => State::Killed { end: End::TimedOut, until },
+            State::Draining { end, until } => {
+                State::Draining { end: Some(end.unwrap_or(End::Overflowed(stream))), until }
+            }
+            other => other,
+        };
+    }
+
+    /// The timer of the state has run out.
+    fn expire(&mut self, now: Instant) {
+        match self.state {
+            State::Running { deadline } => {
+                // A stopped process takes no signal but this pair.
+                self.leader.signal_group(Signal::TERM);
+                self.leader.signal_group(Signal::CONT);
+                self.state = State::Terminating { kill_at: after(deadline, self.limits.grace) };
+            }
+            State::Terminating { .. } => {
+                self.leader.signal_group(Signal::KILL);
+                self.state = State::Killed { end: End::TimedOut, until: after(now, SETTLE) };
+            }
+            State::Killed { .. } | State::Draining { .. } => self.finish(now),
+            State::Over { .. } => {}
+        }
+    }
+
+    /// Takes what is still in the pipes, kills what is left of the group, and reaps.
+    fn finish(&mut self, now: Instant) {
+        let overflow = [Stream::Stdout, Stream::Stderr].into_iter().find(|stream| self.output(*stream).read_rest());
+        let leaky = !self.closed();
+        self.leader.signal_group(Signal::KILL);
+        let reaped = self.leader.reap();
+        let end = match mem::replace(&mut self.state, State::Running { deadline: now }) {
+            State::Killed { end, .. } | State::Draining { end: Some(end), .. } => end,
+            _ => overflow.map(End::Overflowed).or(reaped).unwrap_or(End::Lost),
+        };
+        self.stdin = None;
+        self.stdout.pipe = None;
+        self.stderr.pipe = None;
+        self.state = State::Over { end, leaky, elapsed: now.duration_since(self.started) };
+    }
+}
+
+/// What is left to be written to the child.
+#[derive(Debug)]
+struct Input {
+    pipe: OwnedFd,
+    bytes: Vec<u8>,
+    written: usize,
+}
+
+impl Input {
+    /// Writes as much as the pipe takes; true when there is nothing more to write, or nobody to read it.
+    fn write(&mut self) -> bool {
+        while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
+            match write(&self.pipe, rest) {
+                Ok(count) => self.written += count,
+                Err(Errno::AGAIN) => return false,
+                Err(Errno::INTR) => {}
+                Err(_) => return true,
+            }
+        }
+        true
+    }
+}
+
+/// What was read from the child, and the pipe until its end.
+#[derive(Debug)]
+struct Output {
+    pipe: Option<OwnedFd>,
+    bytes: Vec<u8>,
+    cap: usize,
+}
+
+impl Output {
+    fn new(pipe: OwnedFd, cap: usize) -> Self {
+        Self { pipe: Some(pipe), bytes: Vec::new(), cap }
+    }
+
+    /// Reads once; true when the cap was passed.
+    fn read(&mut self) -> bool {
+        self.try_read().is_err_and(|error| error == Passed::Cap)
+    }
+
+    /// Reads all that is there now; true when the cap was passed.
+    fn read_rest(&mut self) -> bool {
+        loop {
+            match self.try_read() {
+                Ok(()) => {}
+                Err(passed) => return passed == Passed::Cap,
+            }
+        }
+    }
+
+    fn try_read(&mut self) -> Result<(), Passed> {
+        let Some(pipe) = &self.pipe else {
+            return Err(Passed::End);
+        };
+        self.bytes.reserve(CHUNK);
+        match read(pipe, spare_capacity(&mut self.bytes)) {
+            Ok(count) if count > 0 => {}
+            Err(Errno::INTR) => return Ok(()),
+            Err(Errno::AGAIN) => return Err(Passed::End),
+            Ok(_) | Err(_) => {
+                self.pipe = None;
+                return Err(Passed::End);
+            }
+        }
+        if self.bytes.len() > self.cap {
+            self.bytes.truncate(self.cap);
+            return Err(Passed::Cap);
+        }
+        Ok(())
+    }
+}
+
+/// Why reading stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Passed {
+    End,
+    Cap,
+}
+
+/// A moment later, or the end of all time if there is no such moment.
+fn after(moment: Instant, pause: Duration) -> Instant {
+    moment.checked_add(pause).or_else(|| moment.checked_add(NEVER)).unwrap_or(moment)
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::Children;
+    use crate::unix::platform::Launcher;
+    use crate::unix::supervise::{Run, supervise};
+
+    fn start(children: &Children, script: &str) -> Child {
+        let job = Job { args: vec!["-c".into(), script.into()], ..Job::new("/bin/sh") };
+        match children.start(&Launcher::new(), job) {
+            Run::Live(child) => child,
+            Run::Done(outcome) => panic!("{outcome:?}"),
+        }
+    }
+
+    #[test]
+    fn a_child_whose_exit_no_file_tells_is_asked_for_it() {
+        let children = Children::new();
+        let mut child = start(&children, "echo out; exec >&- 2>&-; sleep 0.1; exit 3");
+        child.leader.pidfd = None;
+        let mut runs = [Run::Live(child)];
+        supervise(&mut runs);
+        let outcome = children.close(runs.into_iter().next().unwrap());
+        assert!(matches!(outcome.end, End::Exited(3)), "{outcome:?}");
+        assert_eq!(outcome.stdout, b"out\n");
+    }
+
+    #[test]
+    fn a_dropped_child_is_killed_and_reaped() {
+        let child = start(&Children::new(), "sleep 300");
+        let pid = child.leader.pid.as_raw_nonzero().to_string();
+        drop(child);
+        assert!(!Path::new("/proc").join(pid).exists());
+    }
+
+    #[test]
+    fn a_killed_program_that_does_not_go_is_answered_for_and_reaped_later() {
+        let children = Children::new();
+        let mut child = start(&children, "exec sleep 300");
+        child.state = State::Killed { end: End::TimedOut, until: Instant::now() };
+        child.leader.pidfd = None;
+        let pid = Path::new("/proc").join(child.leader.pid.as_raw_nonzero().to_string());
+        child.tick();
+        let outcome = children.close(Run::Live(child));
+        assert!(matches!(outcome.end, End::TimedOut), "{outcome:?}");
+        for _ in 0..10_000 {
+            children.reap_dying();
+            if !pid.exists() {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        panic!("it was never reaped");
+    }
+}

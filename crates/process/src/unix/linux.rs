@@ -1,0 +1,37 @@
+//! What Linux needs beyond safe system calls; the only unsafe code of the project.
+//!
+//! * `spawn` makes a process that borrows our memory until it becomes the program.
+//! * `guard` makes a process that outlives us and kills what we left behind.
+//! * `memory` maps their stacks and the table they share with us.
+//! * `signals` keeps signals away from both, and `SIGPIPE` away from us.
+//! * `strays` finds and ends adopted descendants; it is safe code.
+//!
+//! The rule for both kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
+//! cannot panic; they make plain system calls on values that were ready before.
+
+#![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
+
+mod guard;
+mod memory;
+mod signals;
+mod spawn;
+mod strays;
+
+use std::io;
+
+use rustix::process::{getpid, set_child_subreaper};
+
+pub(super) use self::guard::{Guard, Slot};
+pub(super) use self::signals::PipeShield;
+pub(super) use self::spawn::Launcher;
+pub(super) use self::strays::reap_strays;
+
+/// Makes this process the one that adopts its descendants when their parents die, so that
+/// [`Children::reap_strays`](crate::Children::reap_strays) can end them.
+///
+/// Also has the exit statuses of children kept, in case we were started with `SIGCHLD` ignored. Both hold for the whole
+/// process, which is why this is for programs and not for libraries.
+pub fn become_subreaper() -> io::Result<()> {
+    signals::keep_exit_statuses();
+    Ok(set_child_subreaper(Some(getpid()))?)
+}

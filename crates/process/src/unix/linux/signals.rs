@@ -1,0 +1,116 @@
+//! Signal masks of the calling thread and signal set-up of a new process.
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use libc::{SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIGCHLD, SIGPIPE, c_int, c_void, sigset_t, timespec};
+
+/// The highest number of a signal.
+const LAST_SIGNAL: c_int = 64;
+/// Bytes of the kernel's set of signals, one bit each.
+const KERNEL_SET: usize = 8;
+
+/// All signals blocked on this thread; the mask from before is back when dropped.
+#[derive(Debug)]
+pub(super) struct Blocked(sigset_t);
+
+impl Blocked {
+    pub(super) fn all() -> Self {
+        Self(mask(SIG_SETMASK, &full()))
+    }
+}
+
+impl Drop for Blocked {
+    fn drop(&mut self) {
+        mask(SIG_SETMASK, &self.0);
+    }
+}
+
+/// Keeps a write to a closed pipe an error on this thread, whatever the process does about `SIGPIPE`.
+#[derive(Debug)]
+pub(in crate::unix) struct PipeShield(sigset_t);
+
+impl PipeShield {
+    pub(in crate::unix) fn raise() -> Self {
+        Self(mask(SIG_BLOCK, &only(SIGPIPE)))
+    }
+}
+
+impl Drop for PipeShield {
+    fn drop(&mut self) {
+        // SAFETY: the set was filled by the system.
+        let was_blocked = unsafe { libc::sigismember(&raw const self.0, SIGPIPE) } == 1;
+        if was_blocked {
+            return;
+        }
+        let pipe = only(SIGPIPE);
+        let no_wait = timespec { tv_sec: 0, tv_nsec: 0 };
+        // SAFETY: set and time are valid; no information about the signal is asked for.
+        unsafe { libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const no_wait) };
+        mask(SIG_SETMASK, &self.0);
+    }
+}
+
+/// Gives every signal its default effect and blocks none. For a new process, before it becomes the program: what is
+/// ignored or blocked would stay so in the program. Effects come first, so that no handler of ours runs over there.
+pub(super) fn reset() {
+    // Not through the C library, which hides two signals of its own that can be ignored like all others. Zeros are the
+    // default effect without flags, and longer than the kernel's structure on any machine.
+    let default = [0_u64; 8];
+    for signal in 1..=LAST_SIGNAL {
+        // SAFETY: the action is valid; signals that cannot be changed are refused without effect.
+        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), ptr::null::<c_void>(), KERNEL_SET) };
+    }
+    mask(SIG_SETMASK, &empty());
+}
+
+/// Ends an inherited wish to ignore `SIGCHLD`, under which the kernel throws exit statuses away.
+pub(super) fn keep_exit_statuses() {
+    let mut current = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: only reads the action into the room given for it.
+    let read = unsafe { libc::sigaction(SIGCHLD, ptr::null(), current.as_mut_ptr()) };
+    if read == -1 {
+        return;
+    }
+    // SAFETY: the call above succeeded and has filled it.
+    let mut action = unsafe { current.assume_init() };
+    if action.sa_sigaction == libc::SIG_IGN || action.sa_flags & libc::SA_NOCLDWAIT != 0 {
+        if action.sa_sigaction == libc::SIG_IGN {
+            action.sa_sigaction = SIG_DFL;
+        }
+        action.sa_flags &= !libc::SA_NOCLDWAIT;
+        // SAFETY: the action is the one read before, at most with the default effect.
+        unsafe { libc::sigaction(SIGCHLD, &raw const action, ptr::null_mut()) };
+    }
+}
+
+/// Changes the mask of this thread; returns the one from before.
+fn mask(how: c_int, set: &sigset_t) -> sigset_t {
+    let mut before = empty();
+    // SAFETY: both sets are valid for the call, and `how` is one of the three known ways.
+    unsafe { libc::pthread_sigmask(how, set, &raw mut before) };
+    before
+}
+
+fn empty() -> sigset_t {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: `sigemptyset` fills the whole set and cannot fail on a valid address.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        set.assume_init()
+    }
+}
+
+fn full() -> sigset_t {
+    let mut set = empty();
+    // SAFETY: the set is valid.
+    unsafe { libc::sigfillset(&raw mut set) };
+    set
+}
+
+fn only(signal: c_int) -> sigset_t {
+    let mut set = empty();
+    // SAFETY: the set is valid.
+    unsafe { libc::sigaddset(&raw mut set, signal) };
+    set
+}

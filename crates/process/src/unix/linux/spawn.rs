@@ -1,0 +1,256 @@
+//! A new process that borrows our memory and waits with us until it becomes the program.
+//!
+//! `fork` copies the page tables, which costs more the more memory we use. Here parent and child share memory and the
+//! parent sleeps until the child has called `execve` or `_exit`, as in `vfork`; unlike `posix_spawn` this leaves room to
+//! set the parent-death signal, the limits and the guard's note in the child.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::ffi::{CString, OsStr};
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::unix::ffi::OsStrExt;
+use std::ptr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use libc::{CLONE_PIDFD, CLONE_VFORK, CLONE_VM, SIGCHLD, c_char, c_int, c_uint, c_ulong, c_void, pid_t};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getpid, getrlimit, setrlimit, waitid};
+
+use super::guard::{Guard, Slot};
+use super::memory::Stack;
+use super::signals::{self, Blocked};
+use crate::unix::leader::Leader;
+use crate::unix::pipes::{Ends, Pipes};
+use crate::{Job, Limits, Stage};
+
+/// The exit code of a child that did not become its program; nobody sees it.
+const NOT_STARTED: c_int = 127;
+
+/// Starts programs, one after the other, on one stack.
+#[derive(Debug)]
+pub(in crate::unix) struct Launcher {
+    stack: Stack,
+}
+
+impl Launcher {
+    pub(in crate::unix) fn new() -> io::Result<Self> {
+        Stack::new().map(|stack| Self { stack })
+    }
+
+    /// Starts the program of a job as the leader of a new, guarded group.
+    pub(in crate::unix) fn launch(
+        &self,
+        job: &Job,
+        pipes: &Pipes,
+        guard: &Arc<Guard>,
+    ) -> Result<Leader, (Stage, io::Error)> {
+        let words = Words::new(job).map_err(|error| (Stage::Arguments, error))?;
+        let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
+        let argv = pointers(&words.argv);
+        let envp = pointers(&words.envp);
+        let plan = Plan {
+            program: words.program.as_ptr(),
+            argv: argv.as_ptr(),
+            envp: envp.as_ptr(),
+            cwd: words.cwd.as_ref().map_or(ptr::null(), |cwd| cwd.as_ptr()),
+            files: numbers(&pipes.theirs),
+            limits: &kernel_limits(&job.limits),
+            slot: &slot,
+            parent: getpid().as_raw_nonzero().get(),
+            failure: Cell::new(None),
+        };
+        let (pid, pidfd) = self.clone(&plan).map_err(|error| (Stage::Clone, error))?;
+        if let Some((stage, errno)) = plan.failure.get() {
+            drop(slot);
+            while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {}
+            return Err((stage, io::Error::from_raw_os_error(errno)));
+        }
+        Ok(Leader { pid, pidfd, slot: Some(slot) })
+    }
+
+    /// Returns once the child has become its program, or has failed to.
+    fn clone(&self, plan: &Plan<'_>) -> io::Result<(Pid, Option<OwnedFd>)> {
+        let flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
+        match self.clone_with(plan, flags | CLONE_PIDFD) {
+            Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
+                self.clone_with(plan, flags)
+            }
+            result => result,
+        }
+    }
+
+    fn clone_with(&self, plan: &Plan<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
+        // Kernels before CLONE_PIDFD ignore the flag and leave this as it is.
+        let mut pidfd: RawFd = -1;
+        let blocked = Blocked::all();
+        // SAFETY: the child runs `become_program` on a stack of its own, on which nobody else runs, because we sleep
+        // (CLONE_VFORK) until it has left our memory. All that `plan` points to outlives the call. Signals are blocked,
+        // so no handler of ours runs in the child.
+        let pid = unsafe {
+            libc::clone(become_program, self.stack.top(), flags, ptr::from_ref(plan).cast_mut().cast(), &raw mut pidfd)
+        };
+        let failure = io::Error::last_os_error();
+        drop(blocked);
+        let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or(failure)?;
+        // SAFETY: the kernel has just made this file for us, closed on exec.
+        let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
+        Ok((pid, pidfd))
+    }
+}
+
+/// All that the child needs, ready before it exists.
+struct Plan<'a> {
+    program: *const c_char,
+    argv: *const *const c_char,
+    envp: *const *const c_char,
+    /// Null to stay where we are.
+    cwd: *const c_char,
+    files: [RawFd; 3],
+    limits: &'a [(Resource, Rlimit)],
+    slot: &'a Slot,
+    parent: pid_t,
+    /// Where the child says which stage failed, and with which error number.
+    failure: Cell<Option<(Stage, i32)>>,
+}
+
+/// The first and last steps of the child in our memory.
+extern "C" fn become_program(plan: *mut c_void) -> c_int {
+    // SAFETY: `Launcher::clone_with` passes a `Plan` that outlives the child's stay in our memory.
+    let plan = unsafe { &*plan.cast::<Plan<'_>>() };
+    // SAFETY: this is the new process, alone on its stack.
+    let Err(failure) = unsafe { prepare_and_exec(plan) };
+    plan.failure.set(Some(failure));
+    // SAFETY: ends the new process without running anything of ours.
+    unsafe { libc::_exit(NOT_STARTED) }
+}
+
+/// Returns only to say what failed.
+///
+/// # Safety
+///
+/// Changes the whole process for good: only for a new one.
+unsafe fn prepare_and_exec(plan: &Plan<'_>) -> Result<Infallible, (Stage, i32)> {
+    // SAFETY: as the caller promised; all are system calls on arguments that are valid while `plan` is.
+    unsafe {
+        check(Stage::Clone, libc::setpgid(0, 0))?;
+        plan.slot.enter(libc::getpid());
+        check(Stage::Clone, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
+        if libc::getppid() != plan.parent {
+            // The parent died before the line above could tie us to it.
+            libc::_exit(NOT_STARTED);
+        }
+        for (target, file) in (0..).zip(plan.files) {
+            check(Stage::Pipe, libc::dup2(file, target))?;
+        }
+        // Files of ours that lack the flag, inherited or foreign, are none of the program's business. Kernels that do
+        // not know this call leave them open.
+        libc::syscall(libc::SYS_close_range, 3, c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
+        if !plan.cwd.is_null() {
+            check(Stage::Chdir, libc::chdir(plan.cwd))?;
+        }
+        for (resource, limit) in plan.limits {
+            setrlimit(*resource, *limit).map_err(|error| (Stage::Limits, error.raw_os_error()))?;
+        }
+        signals::reset();
+        libc::execve(plan.program, plan.argv, plan.envp);
+        Err((Stage::Exec, last_error()))
+    }
+}
+
+fn check(stage: Stage, result: c_int) -> Result<(), (Stage, i32)> {
+    if result == -1 {
+        return Err((stage, last_error()));
+    }
+    Ok(())
+}
+
+/// The error number of the call that has just failed.
+fn last_error() -> i32 {
+    io::Error::last_os_error().raw_os_error().unwrap_or(0)
+}
+
+/// The words of a job as the kernel wants them.
+struct Words {
+    program: CString,
+    argv: Vec<CString>,
+    envp: Vec<CString>,
+    cwd: Option<CString>,
+}
+
+impl Words {
+    fn new(job: &Job) -> io::Result<Self> {
+        if !job.program.is_absolute() {
+            return Err(invalid("the path of the program is not absolute"));
+        }
+        let program = word(job.program.as_os_str(), "the path of the program")?;
+        let name = job.arg0.as_deref().unwrap_or(job.program.as_os_str());
+        let argv = [name]
+            .into_iter()
+            .chain(job.args.iter().map(|argument| &**argument))
+            .map(|argument| word(argument, "an argument"))
+            .collect::<io::Result<_>>()?;
+        let envp = job.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<_>>()?;
+        let cwd = job.cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
+        Ok(Self { program, argv, envp, cwd: cwd.transpose()? })
+    }
+}
+
+fn word(text: &OsStr, what: &str) -> io::Result<CString> {
+    CString::new(text.as_bytes()).map_err(|_| invalid(&format!("{what} contains a NUL byte")))
+}
+
+fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
+    if name.is_empty() || name.as_bytes().contains(&b'=') {
+        return Err(invalid(&format!("`{}` cannot be the name of an environment variable", name.display())));
+    }
+    let mut pair = name.to_os_string();
+    pair.push("=");
+    pair.push(value);
+    word(&pair, "an environment variable")
+}
+
+fn invalid(reason: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, reason)
+}
+
+/// Pointers to all words, and the null pointer that ends such a list.
+fn pointers(words: &[CString]) -> Vec<*const c_char> {
+    words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect()
+}
+
+fn numbers(ends: &Ends) -> [RawFd; 3] {
+    [&ends.stdin, &ends.stdout, &ends.stderr].map(AsRawFd::as_raw_fd)
+}
+
+/// The limits for the kernel, none above what we may grant. A bounded program dumps no core.
+fn kernel_limits(limits: &Limits) -> Vec<(Resource, Rlimit)> {
+    if !limits.bounds_resources() {
+        return Vec::new();
+    }
+    let bounds = [
+        (Resource::Cpu, limits.cpu.map(whole_seconds)),
+        (Resource::As, limits.memory),
+        (Resource::Nproc, limits.processes),
+        (Resource::Nofile, limits.files),
+        (Resource::Fsize, limits.file_size),
+        (Resource::Core, Some(0)),
+    ];
+    bounds
+        .into_iter()
+        .filter_map(|(resource, bound)| Some((resource, bound?)))
+        .map(|(resource, bound)| (resource, kernel_limit(resource, bound)))
+        .collect()
+}
+
+fn kernel_limit(resource: Resource, bound: u64) -> Rlimit {
+    // The first second over the limit sends SIGXCPU, which can be caught; the next one kills.
+    let hard = if resource == Resource::Cpu { bound.saturating_add(1) } else { bound };
+    let ours = getrlimit(resource).maximum.unwrap_or(u64::MAX);
+    Rlimit { current: Some(bound.min(ours)), maximum: Some(hard.min(ours)) }
+}
+
+fn whole_seconds(time: Duration) -> u64 {
+    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
+}

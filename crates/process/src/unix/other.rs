@@ -1,0 +1,95 @@
+//! What Unix systems other than Linux have to offer: the standard library's spawn, in a group of its own.
+//!
+//! Untested. Not provided: guard, parent-death signal, resource limits, adoption of descendants, and a signal set-up
+//! reset beyond what the standard library does. Files are only kept from the program by their own close-on-exec flag.
+
+#![expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "signatures are those of the Linux twin")]
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use rustix::process::Pid;
+
+use super::leader::Leader;
+use super::pipes::Pipes;
+use crate::{Job, Stage};
+
+/// No guard: groups outlive us if we are killed.
+#[derive(Debug)]
+pub(super) struct Guard;
+
+impl Guard {
+    pub(super) fn start() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn knows(&self, _: Pid) -> bool {
+        false
+    }
+}
+
+/// Stands for a place in a guard's table.
+#[derive(Debug)]
+pub(super) struct Slot;
+
+/// The Rust runtime ignores `SIGPIPE`; a program that undoes this is ended by a child that closes its input.
+#[derive(Debug)]
+pub(super) struct PipeShield;
+
+impl PipeShield {
+    pub(super) fn raise() -> Self {
+        Self
+    }
+}
+
+/// Starts programs through the standard library.
+#[derive(Debug)]
+pub(super) struct Launcher;
+
+impl Launcher {
+    pub(super) fn new() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    /// Starts the program of a job as the leader of a new group.
+    pub(super) fn launch(&self, job: &Job, pipes: &Pipes, _: &Arc<Guard>) -> Result<Leader, (Stage, io::Error)> {
+        if job.limits.bounds_resources() {
+            return Err((Stage::Limits, io::ErrorKind::Unsupported.into()));
+        }
+        if !job.program.is_absolute() {
+            return Err((Stage::Arguments, io::ErrorKind::InvalidInput.into()));
+        }
+        let mut command = Command::new(&job.program);
+        command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+        command.arg0(job.arg0.as_ref().unwrap_or(&job.program.clone().into_os_string()));
+        command.process_group(0);
+        if let Some(cwd) = &job.cwd {
+            cwd.metadata().map_err(|error| (Stage::Chdir, error))?;
+            command.current_dir(cwd);
+        }
+        command
+            .stdin(stdio(&pipes.theirs.stdin)?)
+            .stdout(stdio(&pipes.theirs.stdout)?)
+            .stderr(stdio(&pipes.theirs.stderr)?);
+        let child = command.spawn().map_err(|error| (Stage::Exec, error))?;
+        let pid = Pid::from_child(&child);
+        Ok(Leader { pid, pidfd: None, slot: Some(Slot) })
+    }
+}
+
+fn stdio(end: &OwnedFd) -> Result<Stdio, (Stage, io::Error)> {
+    end.try_clone().map(Stdio::from).map_err(|error| (Stage::Pipe, error))
+}
+
+/// Nobody is adopted here.
+pub(super) fn reap_strays(_: impl Fn(Pid) -> bool) -> usize {
+    0
+}
+
+/// Not supported on this system.
+pub fn become_subreaper() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}

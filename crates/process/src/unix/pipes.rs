@@ -1,0 +1,56 @@
+//! The three pipes between us and a child.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{OFlags, fcntl_setfl};
+use rustix::io::fcntl_dupfd_cloexec;
+
+/// Both sides of the three pipes. Ours do not block; none is inherited by accident.
+#[derive(Debug)]
+pub(super) struct Pipes {
+    pub(super) ours: Ends,
+    pub(super) theirs: Ends,
+}
+
+/// One side of the three pipes.
+#[derive(Debug)]
+pub(super) struct Ends {
+    pub(super) stdin: OwnedFd,
+    pub(super) stdout: OwnedFd,
+    pub(super) stderr: OwnedFd,
+}
+
+impl Pipes {
+    pub(super) fn open() -> io::Result<Self> {
+        let (their_stdin, our_stdin) = pipe()?;
+        let (our_stdout, their_stdout) = pipe()?;
+        let (our_stderr, their_stderr) = pipe()?;
+        for end in [&our_stdin, &our_stdout, &our_stderr] {
+            fcntl_setfl(end, OFlags::NONBLOCK)?;
+        }
+        Ok(Self {
+            ours: Ends { stdin: our_stdin, stdout: our_stdout, stderr: our_stderr },
+            theirs: Ends {
+                stdin: clear_of_stdio(their_stdin)?,
+                stdout: clear_of_stdio(their_stdout)?,
+                stderr: clear_of_stdio(their_stderr)?,
+            },
+        })
+    }
+}
+
+/// A reading and a writing end, both closed on exec.
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((reader.into(), writer.into()))
+}
+
+/// A process that was started without standard streams gets pipes numbered 0 to 2. The child's ends must lie above, so
+/// that putting one in its place overwrites none of the others.
+fn clear_of_stdio(end: OwnedFd) -> io::Result<OwnedFd> {
+    if end.as_raw_fd() > 2 {
+        return Ok(end);
+    }
+    Ok(fcntl_dupfd_cloexec(&end, 3)?)
+}

@@ -1,0 +1,179 @@
+//! Children on Windows, with the standard library alone.
+//!
+//! Untested. Provided: deadline, caps, input fed while output is read, exact environment. Not provided: groups (only the
+//! direct child is killed, its descendants live on), a polite signal before the kill (so no grace), guard, resource
+//! limits. Streams are served by threads; a thread whose stream a descendant keeps open is left behind (`leaky`).
+
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::{End, Job, Outcome, SpawnError, Stage, Stream};
+
+/// How often the child is asked for its exit.
+const ASKING: Duration = Duration::from_millis(2);
+
+/// Runs programs and answers for what becomes of them.
+#[derive(Debug, Default)]
+pub struct Children {}
+
+impl Children {
+    /// No children yet; nothing is started.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Runs one job to its end.
+    pub fn run(&self, job: Job) -> Outcome {
+        let started = Instant::now();
+        match start(&job) {
+            Ok(child) => supervise(child, job, started),
+            Err((stage, error)) => Outcome::not_started(SpawnError::new(&job, stage, error), started.elapsed()),
+        }
+    }
+
+    /// Runs all jobs at once to their ends; outcomes are in the order of the jobs.
+    pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
+        thread::scope(|scope| {
+            let runs: Vec<_> = jobs.into_iter().map(|job| scope.spawn(|| self.run(job))).collect();
+            runs.into_iter().filter_map(|run| run.join().ok()).collect()
+        })
+    }
+
+    /// Nobody is adopted on this system; does nothing.
+    pub fn reap_strays(&self) -> usize {
+        0
+    }
+}
+
+/// Not supported on this system.
+pub fn become_subreaper() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+fn start(job: &Job) -> Result<Child, (Stage, io::Error)> {
+    if job.limits.bounds_resources() {
+        return Err((Stage::Limits, io::ErrorKind::Unsupported.into()));
+    }
+    if !job.program.is_absolute() {
+        return Err((Stage::Arguments, io::ErrorKind::InvalidInput.into()));
+    }
+    let mut command = Command::new(&job.program);
+    command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+    if let Some(cwd) = &job.cwd {
+        cwd.metadata().map_err(|error| (Stage::Chdir, error))?;
+        command.current_dir(cwd);
+    }
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.spawn().map_err(|error| (Stage::Exec, error))
+}
+
+fn supervise(mut child: Child, job: Job, started: Instant) -> Outcome {
+    if let Some(mut pipe) = child.stdin.take() {
+        thread::spawn(move || pipe.write_all(&job.stdin));
+    }
+    let (chunks, received) = mpsc::sync_channel(4);
+    for (stream, pipe) in pipes(&mut child) {
+        let chunks = chunks.clone();
+        thread::spawn(move || forward(stream, pipe, &chunks));
+    }
+    drop(chunks);
+    let mut record = Record { received, stdout: Vec::new(), stderr: Vec::new(), cap: job.limits.output };
+    let end = record.until_exit(&mut child, started, job.limits.timeout);
+    let (overflow, leaky) = record.drain(job.limits.drain);
+    Outcome {
+        end: match (end, overflow) {
+            (End::Exited(_), Some(stream)) => End::Overflowed(stream),
+            (end, _) => end,
+        },
+        stdout: record.stdout,
+        stderr: record.stderr,
+        leaky,
+        elapsed: started.elapsed(),
+    }
+}
+
+type Pipe = Box<dyn Read + Send>;
+type Chunk = (Stream, Vec<u8>);
+
+fn pipes(child: &mut Child) -> Vec<(Stream, Pipe)> {
+    let stdout = child.stdout.take().map(|pipe| (Stream::Stdout, Box::new(pipe) as Pipe));
+    let stderr = child.stderr.take().map(|pipe| (Stream::Stderr, Box::new(pipe) as Pipe));
+    stdout.into_iter().chain(stderr).collect()
+}
+
+fn forward(stream: Stream, mut pipe: Pipe, chunks: &mpsc::SyncSender<Chunk>) {
+    let mut buffer = vec![0; 64 * 1024];
+    while let Ok(count @ 1..) = pipe.read(&mut buffer) {
+        let chunk = buffer.iter().take(count).copied().collect();
+        if chunks.send((stream, chunk)).is_err() {
+            return;
+        }
+    }
+}
+
+/// What was received of a child.
+struct Record {
+    received: Receiver<Chunk>,
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    cap: usize,
+}
+
+impl Record {
+    fn until_exit(&mut self, child: &mut Child, started: Instant, timeout: Duration) -> End {
+        loop {
+            if let Ok(Some(status)) = child.try_wait() {
+                return exited(status);
+            }
+            let end = match self.received.recv_timeout(ASKING) {
+                Ok(chunk) => self.keep(chunk).map(End::Overflowed),
+                Err(mpsc::RecvTimeoutError::Timeout) => None,
+                Err(mpsc::RecvTimeoutError::Disconnected) => {
+                    thread::sleep(ASKING);
+                    None
+                }
+            };
+            let late = started.elapsed() >= timeout;
+            if let Some(end) = end.or(late.then_some(End::TimedOut)) {
+                let _ = child.kill();
+                let _ = child.wait();
+                return end;
+            }
+        }
+    }
+
+    /// Takes what is still to come, for a while; says which cap was passed and whether a stream stayed open.
+    fn drain(&mut self, pause: Duration) -> (Option<Stream>, bool) {
+        let started = Instant::now();
+        loop {
+            match self.received.recv_timeout(pause.saturating_sub(started.elapsed())) {
+                Ok(chunk) => {
+                    if let Some(stream) = self.keep(chunk) {
+                        return (Some(stream), false);
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return (None, false),
+                Err(mpsc::RecvTimeoutError::Timeout) => return (None, true),
+            }
+        }
+    }
+
+    /// Keeps a chunk; says when it passed the cap.
+    fn keep(&mut self, (stream, chunk): Chunk) -> Option<Stream> {
+        let bytes = match stream {
+            Stream::Stdout => &mut self.stdout,
+            Stream::Stderr => &mut self.stderr,
+        };
+        bytes.extend(chunk);
+        let over = bytes.len() > self.cap;
+        bytes.truncate(self.cap);
+        over.then_some(stream)
+    }
+}
+
+fn exited(status: ExitStatus) -> End {
+    status.code().map_or(End::Lost, End::Exited)
+}

@@ -1,0 +1,199 @@
+//! What is left when we die, and what must not be left while we live. Roles run in processes of their own, because
+//! they end badly or change the whole process.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use ollm_process::{Children, End, Job, become_subreaper};
+
+use crate::support::{ENDLESS, assert_exited, children_of, eventually, play, plays, role, runs, sh, words};
+
+#[test]
+fn our_death_leaves_no_descendant() {
+    let folder = tempfile::tempdir().unwrap();
+    let notes = folder.path().join("notes");
+    let mut victim = role("death::victim").env("NOTES", &notes).stdout(Stdio::null()).spawn().unwrap();
+
+    let read = || fs::read_to_string(&notes).unwrap_or_default();
+    eventually("the grandchildren run", || read().lines().count() == 3);
+    let mut doomed: Vec<_> = read().lines().map(String::from).collect();
+    doomed.extend(children_of(&victim.id().to_string()));
+    assert_eq!(doomed.len(), 5, "three noted, of which one is a direct child, and the guard: {doomed:?}");
+    assert!(doomed.iter().all(|pid| runs(pid)));
+
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    for pid in doomed {
+        eventually("nobody is left", || !runs(&pid));
+    }
+}
+
+#[test]
+#[ignore = "a role that `our_death_leaves_no_descendant` starts"]
+fn victim() {
+    if !plays("death::victim") {
+        return;
+    }
+    let notes = std::env::var_os("NOTES").unwrap();
+    let script = format!(
+        "trap '' TERM HUP INT; {ENDLESS} & echo $! >>\"$NOTES\"; (sh -c 'echo $$ >>\"$NOTES\"; {ENDLESS}; :' &); \
+         echo $$ >>\"$NOTES\"; {ENDLESS}; :"
+    );
+    let mut job = sh(&script);
+    job.env.push(("NOTES".into(), notes));
+    Children::new().run(job);
+}
+
+#[test]
+fn adopted_daemons_are_killed() {
+    play("death::subreaper");
+}
+
+#[test]
+#[ignore = "a role that `adopted_daemons_are_killed` starts"]
+fn subreaper() {
+    if !plays("death::subreaper") {
+        return;
+    }
+    let children = Children::new();
+    assert_exited(&children.run(sh("exit 0")), 0);
+    assert_eq!(children.reap_strays(), 0, "nobody is adopted before we say so");
+    become_subreaper().unwrap();
+    assert_eq!(children.reap_strays(), 0, "the guard is no stray");
+
+    let folder = tempfile::tempdir().unwrap();
+    let script = "(setsid sh -c 'trap \"\" TERM; echo $$; sleep 300 & echo $!; touch ready; exec sleep 300' &)
+                  while ! [ -e ready ]; do sleep 0.01; done";
+    let outcome = children.run(Job { cwd: Some(folder.path().into()), ..sh(script) });
+    assert!(outcome.leaky, "{outcome:?}");
+    let daemons = words(&outcome);
+    assert_eq!(daemons.len(), 2, "{outcome:?}");
+    assert!(daemons.iter().all(|pid| runs(pid)));
+
+    assert_eq!(children.reap_strays(), 2);
+    assert!(!daemons.iter().any(|pid| runs(pid)));
+    assert_eq!(children.reap_strays(), 0);
+    assert_exited(&children.run(sh("exit 6")), 6);
+    drop(children);
+    assert!(children_of("self").is_empty());
+}
+
+#[test]
+fn nothing_is_left_while_we_live() {
+    play("death::tidy");
+}
+
+#[test]
+#[ignore = "a role that `nothing_is_left_while_we_live` starts"]
+fn tidy() {
+    if !plays("death::tidy") {
+        return;
+    }
+    let files = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let before = files();
+    let children = Children::new();
+    for _ in 0..20 {
+        children.run_all(vec![
+            sh("exit 0"),
+            sh("kill -9 $$"),
+            sh(&format!("{ENDLESS} >/dev/null 2>&1 &")),
+            sh("cat /dev/zero"),
+            Job::new("/does/not/exist"),
+            Job { stdin: vec![0; 1 << 20], ..sh("exit 0") },
+        ]);
+        let guard = children_of("self");
+        assert_eq!(guard.len(), 1, "only the guard is left");
+    }
+    let guard = PathBuf::from("/proc").join(&children_of("self")[0]);
+    let guard_files: Vec<_> = fs::read_dir(guard.join("fd"))
+        .unwrap()
+        .map(|file| fs::read_link(file.unwrap().path()).unwrap())
+        .map(|file| file.to_string_lossy().split(':').next().unwrap().to_owned())
+        .collect();
+    assert_eq!(guard_files.len(), 4, "{guard_files:?}");
+    assert_eq!(guard_files.iter().filter(|file| *file == "/dev/null").count(), 3, "{guard_files:?}");
+    drop(children);
+    assert!(children_of("self").is_empty());
+    assert_eq!(files(), before);
+}
+
+#[test]
+fn ignored_child_signals_never_look_like_success() {
+    play("death::statusless");
+}
+
+#[test]
+#[ignore = "a role that `ignored_child_signals_never_look_like_success` starts"]
+fn statusless() {
+    if !plays("death::statusless") {
+        return;
+    }
+    set_signal(libc::SIGCHLD, libc::SIG_IGN);
+    let children = Children::new();
+    let outcome = children.run(sh("echo out; exit 3"));
+    assert!(matches!(outcome.end, End::Lost), "{outcome:?}");
+    assert_eq!(outcome.stdout, b"out\n");
+    become_subreaper().unwrap();
+    assert_exited(&children.run(sh("exit 3")), 3);
+}
+
+#[test]
+fn a_closed_input_does_not_kill_a_process_that_minds_sigpipe() {
+    play("death::mindful");
+}
+
+#[test]
+#[ignore = "a role that `a_closed_input_does_not_kill_a_process_that_minds_sigpipe` starts"]
+fn mindful() {
+    if !plays("death::mindful") {
+        return;
+    }
+    set_signal(libc::SIGPIPE, libc::SIG_DFL);
+    let outcome = Children::new().run(Job { stdin: vec![0; 8 << 20], ..sh("exec <&-; sleep 0.2; exit 3") });
+    assert_exited(&outcome, 3);
+}
+
+#[test]
+fn a_process_without_standard_streams_can_run_programs() {
+    play("death::streamless");
+}
+
+#[test]
+#[ignore = "a role that `a_process_without_standard_streams_can_run_programs` starts"]
+fn streamless() {
+    if !plays("death::streamless") {
+        return;
+    }
+    let outcomes = without_streams(|| {
+        let job = Job { stdin: b"in".to_vec(), ..sh("cat; echo err >&2; ls /proc/self/fd") };
+        Children::new().run_all(vec![job.clone(), job])
+    });
+    for outcome in outcomes {
+        assert_exited(&outcome, 0);
+        assert_eq!((&*outcome.stdout, &*outcome.stderr), (&b"in0\n1\n2\n3\n"[..], &b"err\n"[..]));
+    }
+}
+
+/// Works with files 0 to 2 closed.
+#[expect(unsafe_code, reason = "the standard library never closes its streams")]
+fn without_streams<T>(work: impl FnOnce() -> T) -> T {
+    // SAFETY: this process plays one role on one thread, and nobody prints meanwhile.
+    let kept = [0, 1, 2].map(|stream| unsafe {
+        let kept = libc::fcntl(stream, libc::F_DUPFD_CLOEXEC, 10);
+        libc::close(stream);
+        kept
+    });
+    let done = work();
+    for (stream, kept) in (0..).zip(kept) {
+        // SAFETY: as above.
+        unsafe { libc::dup2(kept, stream) };
+    }
+    done
+}
+
+#[expect(unsafe_code, reason = "the standard library does not set the effect of signals")]
+fn set_signal(signal: libc::c_int, effect: libc::sighandler_t) {
+    // SAFETY: callers name an effect that runs no code.
+    unsafe { libc::signal(signal, effect) };
+}
