@@ -1,0 +1,163 @@
+//! JSON documents with a `version` field.
+//!
+//! A document that is newer than this program, broken, or open to other users is reported and left alone: what we do
+//! not understand or cannot rely on is never overwritten.
+
+use std::fs::Metadata;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::file::{FileError, Lock, read_regular};
+
+/// What is in a versioned file.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Loaded {
+    /// There is no such file.
+    Missing,
+    /// An object whose `version` is between 1 and the supported one; migrating an older shape is up to the caller.
+    Current(Value),
+    /// The file is there but must be neither used nor overwritten.
+    Refused(Trouble),
+}
+
+/// Why a file is neither used nor overwritten; its text is for people and names the way out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// A later version of the program wrote it.
+    #[error("{} has version {found}, this program knows versions up to {supported}; update the program, or move the \
+        file away to start afresh", path.display())]
+    Newer {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+        /// The newest version this program knows.
+        supported: u32,
+    },
+    /// It cannot be read or does not have the expected form.
+    #[error("{reason}; repair the file, or move it away to start afresh")]
+    Broken {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and where (`path:line:column` when it is a matter of syntax).
+        reason: String,
+    },
+    /// Another user can change it.
+    #[error("{} {}; look through it, then {}", path.display(), exposure(*mode, *owner), remedy(path, *mode))]
+    Unsafe {
+        /// The file.
+        path: PathBuf,
+        /// Its permission bits.
+        mode: u32,
+        /// The user id of its owner.
+        owner: u32,
+    },
+}
+
+/// Why an update did not happen.
+#[derive(Debug, thiserror::Error)]
+pub enum UpdateError {
+    /// The file must not be overwritten.
+    #[error("not changed: {0}")]
+    Refused(#[from] Trouble),
+    /// The file could not be written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// Reads a versioned document of at most `max_bytes`.
+pub fn load(path: &Path, supported: u32, max_bytes: u64) -> Loaded {
+    match read_regular(path, max_bytes) {
+        Ok(None) => Loaded::Missing,
+        Ok(Some((bytes, meta))) => match understand(path, &bytes, &meta, supported) {
+            Ok(document) => Loaded::Current(document),
+            Err(trouble) => Loaded::Refused(trouble),
+        },
+        Err(error) => Loaded::Refused(broken(path, error.to_string())),
+    }
+}
+
+/// Changes a versioned document under its lock.
+///
+/// `change` gets the present document (`None` when the file is missing) and returns the new one, or `None` to leave the
+/// file alone, and an answer that is handed back.
+pub fn update<T>(
+    path: &Path,
+    supported: u32,
+    max_bytes: u64,
+    change: impl FnOnce(Option<Value>) -> Result<(Option<Value>, T), Trouble>,
+) -> Result<T, UpdateError> {
+    let lock = Lock::acquire(path)?;
+    let (document, answer) = match load(path, supported, max_bytes) {
+        Loaded::Missing => change(None)?,
+        Loaded::Current(document) => change(Some(document))?,
+        Loaded::Refused(trouble) => return Err(trouble.into()),
+    };
+    if let Some(document) = document {
+        lock.replace(format!("{document:#}\n").as_bytes())?;
+    }
+    Ok(answer)
+}
+
+pub(crate) fn broken(path: &Path, reason: String) -> Trouble {
+    Trouble::Broken { path: path.to_owned(), reason }
+}
+
+fn understand(path: &Path, bytes: &[u8], meta: &Metadata, supported: u32) -> Result<Value, Trouble> {
+    check_access(path, meta)?;
+    let document = parse(path, bytes)?;
+    let shown = path.display();
+    let Some(object) = document.as_object() else {
+        return Err(broken(path, format!("{shown} is not a JSON object")));
+    };
+    let Some(version) = object.get("version") else {
+        return Err(broken(path, format!("{shown} has no \"version\"")));
+    };
+    match version.as_u64() {
+        None | Some(0) => Err(broken(path, format!("{shown} has the version {version}, not a whole number from 1"))),
+        Some(found) if found > u64::from(supported) => Err(Trouble::Newer { path: path.to_owned(), found, supported }),
+        Some(_) => Ok(document),
+    }
+}
+
+fn parse(path: &Path, bytes: &[u8]) -> Result<Value, Trouble> {
+    serde_json::from_slice(bytes).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        let text = error.to_string();
+        let what = text.strip_suffix(&format!(" at line {line} column {column}")).unwrap_or(&text);
+        broken(path, format!("{}:{line}:{column}: {what}", path.display()))
+    })
+}
+
+/// A file that others can read is fine, one that others can write is not; root can write everything anyway.
+fn check_access(path: &Path, meta: &Metadata) -> Result<(), Trouble> {
+    let mode = meta.mode() & 0o7777;
+    let owner = meta.uid();
+    if mode & 0o022 == 0 && is_ours(owner) {
+        return Ok(());
+    }
+    Err(Trouble::Unsafe { path: path.to_owned(), mode, owner })
+}
+
+fn is_ours(owner: u32) -> bool {
+    owner == 0 || owner == rustix::process::geteuid().as_raw()
+}
+
+fn exposure(mode: u32, owner: u32) -> String {
+    match mode & 0o022 {
+        0 => format!("belongs to another user (id {owner})"),
+        _ => format!("can be written by other users (mode {mode:04o})"),
+    }
+}
+
+fn remedy(path: &Path, mode: u32) -> String {
+    match mode & 0o022 {
+        0 => format!("move it away or take ownership: chown \"$(id -u)\" '{}'", path.display()),
+        _ => format!("make it yours alone: chmod 600 '{}'", path.display()),
+    }
+}
+
+#[cfg(test)]
+mod tests;
