@@ -1,1 +1,30 @@
 //! The words of ollm: events, hooks, verdicts, and the dialects that spell them.
+//!
+//! An [`Event`] is one moment in an agent's life. A [`Hook`] is something that wants to have a say at it. A
+//! [`Verdict`] is what it says. A [`Dialect`] puts events and verdicts on the wire and takes them off it again.
+//!
+//! This crate does no I/O and reads neither clock nor environment: bytes in, values out. Hooks written in Rust need
+//! nothing else; `examples/guard.rs` is one.
+
+#![forbid(unsafe_code)]
+
+pub mod dialect;
+pub mod event;
+pub mod hook;
+mod json;
+pub mod matcher;
+mod scope;
+pub mod template;
+pub mod units;
+mod verdict;
+
+pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
+pub use event::{Event, EventKind};
+pub use hook::{
+    Action, ActionSpec, Basis, Builtin, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority, Rules,
+    Setting, Source, Timeout,
+};
+pub use json::{NotAnObject, ObjectEnd};
+pub use matcher::Matcher;
+pub use scope::scope;
+pub use verdict::{Flow, Verdict, joined};

@@ -1,0 +1,186 @@
+//! `gate`: `{"event", "context", "metadata"}` in, `{"allow", "message", "metadata"}` out, protocol version 1.0.0.
+//!
+//! Strict: anything but one JSON object with a boolean `allow` and a clean exit is a failure, and a failure blocks.
+//! Written verdicts keep whether to allow, one message, and the metadata. Reading an event that was written gives it
+//! back with `session.id` and `changes.type` filled in.
+
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::{
+    Addressee, Answer, CHANGES, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object,
+    rename, request_object, take_object, take_text,
+};
+use crate::event::{Event, EventKind};
+use crate::hook::OnFailure;
+use crate::json::{Object, scan};
+use crate::verdict::{Verdict, joined};
+
+const NATIVE: &[&str] = &["allow", "message", "metadata"];
+const VERSION: &str = "1.0.0";
+const OVERFLOW: &[&str] = &["size", "maxSize", "utilization"];
+
+#[derive(Debug)]
+pub(super) struct Gate;
+
+impl Dialect for Gate {
+    fn name(&self) -> &'static str {
+        "gate"
+    }
+
+    fn defaults(&self) -> Defaults {
+        Defaults {
+            timeout: Duration::from_secs(5),
+            on_failure: OnFailure::Block,
+            runs_on_after_refusal: false,
+            timeout_unit: Duration::from_millis(1),
+        }
+    }
+
+    fn names(&self) -> &'static [(EventKind, &'static str)] {
+        &[
+            (EventKind::SessionStart, "on-session-start"),
+            (EventKind::SessionEnd, "on-session-end"),
+            (EventKind::BeforeAgent, "pre-execution"),
+            (EventKind::AfterAgent, "post-execution"),
+            (EventKind::BeforeTool, "pre-tool-call"),
+            (EventKind::AfterTool, "post-tool-call"),
+            (EventKind::ContextOverflow, "on-context-overflow"),
+            (EventKind::ApprovalRequest, "on-approval-request"),
+            (EventKind::Error, "on-error"),
+            (EventKind::FileCreated, "on-file-change"),
+            (EventKind::FileEdited, "on-file-change"),
+            (EventKind::FileDeleted, "on-file-change"),
+            (EventKind::GitCommit, "on-git-commit"),
+        ]
+    }
+
+    fn write_event(&self, event: &Event, hook: &Addressee<'_>) -> Vec<u8> {
+        let mut context = event.data.clone();
+        let mut metadata = Map::new();
+        if let Some(timestamp) = context.shift_remove("timestamp") {
+            metadata.insert("timestamp".to_owned(), timestamp);
+        }
+        metadata.insert("hookName".to_owned(), hook.name.into());
+        metadata.insert("hookVersion".to_owned(), hook.version.into());
+        if let Some(id) = context.shift_remove("session_id") {
+            let session = context.entry("session").or_insert_with(|| Map::new().into());
+            if let Some(session) = session.as_object_mut() {
+                session.entry("id").or_insert_with(|| id.clone());
+            }
+            metadata.insert("sessionId".to_owned(), id);
+        }
+        spell_data(event.kind, &mut context);
+        line(object([
+            ("version", VERSION.into()),
+            ("event", self.spell(event.kind).into()),
+            ("context", context.into()),
+            ("metadata", metadata.into()),
+        ]))
+    }
+
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+        let scan = scan(output.stdout);
+        let answer = if let Some(object) = scan.sole() {
+            read_object(object, kind)
+        } else {
+            let why = if scan.is_blank() { "the hook answered nothing" } else { "the answer is not one JSON object" };
+            answer::failed(why.to_owned(), &scan, kind, Vec::new())
+        };
+        answer::with_end(answer, output)
+    }
+
+    fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
+        let mut wire = request_object(bytes)?;
+        if let Some(version) = wire.get("version") {
+            supported(version).map_err(DialectError::Version)?;
+        }
+        let name = take_text(&mut wire, "event")?;
+        if !wire.contains_key("context") {
+            return Err(DialectError::Missing("context"));
+        }
+        let mut data = take_object(&mut wire, "context")?;
+        let mut metadata = take_object(&mut wire, "metadata")?;
+        let kind = kind_of(&name, &mut data)?;
+        read_data(kind, &mut data);
+        rename(&mut metadata, "sessionId", "session_id");
+        for field in ["session_id", "timestamp"] {
+            if let Some(value) = metadata.shift_remove(field) {
+                data.insert(field.to_owned(), value);
+            }
+        }
+        if !data.contains_key("session_id")
+            && let Some(id) = data.get("session").and_then(|session| session.get("id")).cloned()
+        {
+            data.insert("session_id".to_owned(), id);
+        }
+        Ok(Request { event: Event { kind, data }, id: Value::Null })
+    }
+
+    fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {
+        let mut wire = object([("allow", verdict.flow.continues().into())]);
+        let texts = if verdict.flow.continues() { &verdict.messages } else { &verdict.reasons };
+        if let Some(message) = joined(texts) {
+            wire.insert("message".to_owned(), message.into());
+        }
+        if !verdict.metadata.is_empty() {
+            wire.insert("metadata".to_owned(), verdict.metadata.clone().into());
+        }
+        Reply { stdout: line(wire), ..Reply::default() }
+    }
+}
+
+fn read_object(object: &Object, kind: EventKind) -> Answer {
+    let mut reading = answer::read(object, NATIVE, kind);
+    if let Some(Err(version)) = object.fields.get("version").map(supported) {
+        reading.faults.push(format!("protocol version `{version}` is not supported"));
+    }
+    if !object.fields.contains_key("allow") {
+        reading.faults.push("the answer has no `allow`".to_owned());
+    }
+    reading.into_answer()
+}
+
+/// Every 1.x is spoken.
+fn supported(version: &Value) -> Result<(), String> {
+    let text = version.as_str().map_or_else(|| version.to_string(), str::to_owned);
+    if text == "1" || text.starts_with("1.") { Ok(()) } else { Err(text) }
+}
+
+fn spell_data(kind: EventKind, context: &mut Map<String, Value>) {
+    match kind {
+        EventKind::BeforeTool | EventKind::AfterTool => rename(context, "tool_name", "tool"),
+        EventKind::ContextOverflow => {
+            let sizes = OVERFLOW.iter().filter_map(|field| Some(((*field).to_owned(), context.shift_remove(*field)?)));
+            let sizes: Map<String, Value> = sizes.collect();
+            context.insert("context".to_owned(), sizes.into());
+        }
+        kind if kind.is_file() => {
+            rename(context, "file", "fileDetails");
+            rename(context, "path", "file");
+            let word = CHANGES.iter().find(|(change, _)| *change == kind).map(|(_, word)| *word);
+            let changes = context.entry("changes").or_insert_with(|| Map::new().into());
+            if let (Some(changes), Some(word)) = (changes.as_object_mut(), word) {
+                changes.insert("type".to_owned(), word.into());
+            }
+        }
+        _ => {}
+    }
+}
+
+fn read_data(kind: EventKind, data: &mut Map<String, Value>) {
+    match kind {
+        EventKind::BeforeTool | EventKind::AfterTool => rename(data, "tool", "tool_name"),
+        EventKind::ContextOverflow => {
+            if let Some(Value::Object(sizes)) = data.shift_remove("context") {
+                data.extend(sizes);
+            }
+        }
+        kind if kind.is_file() => {
+            rename(data, "file", "path");
+            rename(data, "fileDetails", "file");
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,110 @@
+//! `ollm`: `{"event", "data"}` in, `{"continue", "systemMessage", "data", "error"}` out.
+//!
+//! A failure never stops the operation, and what can be read of a half-wrong answer counts. Written verdicts keep
+//! whether to continue, the texts for the conversation, and the data; the rest has no place in this dialect.
+
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object,
+    request_object, take_text,
+};
+use crate::event::{Event, EventKind};
+use crate::hook::OnFailure;
+use crate::json::scan;
+use crate::verdict::{Verdict, joined};
+
+const NATIVE: &[&str] = &["continue", "systemMessage", "data", "error"];
+
+#[derive(Debug)]
+pub(super) struct Ollm;
+
+impl Dialect for Ollm {
+    fn name(&self) -> &'static str {
+        "ollm"
+    }
+
+    fn defaults(&self) -> Defaults {
+        Defaults {
+            timeout: Duration::from_secs(30),
+            on_failure: OnFailure::Allow,
+            runs_on_after_refusal: false,
+            timeout_unit: Duration::from_millis(1),
+        }
+    }
+
+    fn names(&self) -> &'static [(EventKind, &'static str)] {
+        &[]
+    }
+
+    fn write_event(&self, event: &Event, _hook: &Addressee<'_>) -> Vec<u8> {
+        let mut data = event.data.clone();
+        if let Some(id) = event.data.get("session_id") {
+            data.insert("sessionId".to_owned(), id.clone());
+        }
+        line(object([("event", self.spell(event.kind).into()), ("data", Value::Object(data))]))
+    }
+
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+        let scan = scan(output.stdout);
+        let mut warnings = Vec::new();
+        let answer = if scan.is_blank() {
+            warnings.push("the hook answered nothing".to_owned());
+            Answer { warnings, ..Answer::default() }
+        } else {
+            match answer::one_object(&scan, &mut warnings) {
+                Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
+                Ok(object) => {
+                    let mut reading = answer::read(object, NATIVE, kind);
+                    warnings.append(&mut reading.warnings);
+                    reading.warnings = warnings;
+                    match object.fields.get("error") {
+                        Some(Value::String(error)) if !error.is_empty() => reading.faults.push(error.clone()),
+                        Some(Value::Null | Value::String(_)) | None => {}
+                        Some(other) => reading.faults.push(other.to_string()),
+                    }
+                    if !reading.decided && reading.faults.is_empty() {
+                        reading.faults.push("the answer has no `continue`".to_owned());
+                    }
+                    reading.into_answer()
+                }
+            }
+        };
+        answer::with_end(answer, output)
+    }
+
+    fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
+        let mut wire = request_object(bytes)?;
+        let name = take_text(&mut wire, "event")?;
+        let data = wire.shift_remove("data").or_else(|| wire.shift_remove("context")).unwrap_or_default();
+        let mut event = Event::from_loose(EventKind::Custom, data);
+        let kind = kind_of(&name, &mut event.data)?;
+        Ok(Request { event: Event::from_loose(kind, Value::Object(event.data)), id: Value::Null })
+    }
+
+    fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {
+        let mut wire = object([("continue", verdict.flow.continues().into())]);
+        if let Some(text) = joined(&conversation(verdict)) {
+            wire.insert("systemMessage".to_owned(), text.into());
+        }
+        let data = answer::data(verdict);
+        if !data.is_empty() {
+            wire.insert("data".to_owned(), Value::Object(data));
+        }
+        Reply { stdout: line(wire), ..Reply::default() }
+    }
+}
+
+/// Every text meant for the conversation; a refusal's reason is one of them.
+fn conversation(verdict: &Verdict) -> Vec<String> {
+    let mut texts: Vec<String> = Vec::new();
+    let reasons = verdict.reasons.iter().filter(|_| !verdict.flow.continues());
+    for text in reasons.chain(&verdict.system_messages).chain(&verdict.context) {
+        if !texts.contains(text) {
+            texts.push(text.clone());
+        }
+    }
+    texts
+}

@@ -1,0 +1,177 @@
+//! `rpc`: a JSON-RPC request `execute` in, a result or an error out.
+//!
+//! An error answer is a failed hook and never stops the operation. Written verdicts keep the prompts (joined), the
+//! data, the metadata, and a refusal with its reason as fields of the result. Timestamps are Unix milliseconds.
+
+use std::time::Duration;
+
+use jiff::Timestamp;
+use serde_json::{Map, Value};
+
+use super::{
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object, rename,
+    request_object, take_object, take_text,
+};
+use crate::event::{Event, EventKind};
+use crate::hook::OnFailure;
+use crate::json::{Object, scan};
+use crate::verdict::{Verdict, joined};
+
+const NATIVE: &[&str] = &["action", "prompt", "metadata", "data"];
+const CONTEXT: &[&str] = &["agent", "user", "file"];
+
+#[derive(Debug)]
+pub(super) struct Rpc;
+
+impl Dialect for Rpc {
+    fn name(&self) -> &'static str {
+        "rpc"
+    }
+
+    fn defaults(&self) -> Defaults {
+        Defaults {
+            timeout: Duration::from_secs(30),
+            on_failure: OnFailure::Allow,
+            runs_on_after_refusal: false,
+            timeout_unit: Duration::from_millis(1),
+        }
+    }
+
+    fn names(&self) -> &'static [(EventKind, &'static str)] {
+        &[
+            (EventKind::BeforeAgent, "promptSubmit"),
+            (EventKind::AfterAgent, "agentStop"),
+            (EventKind::FileCreated, "fileCreated"),
+            (EventKind::FileEdited, "fileEdited"),
+            (EventKind::FileDeleted, "fileDeleted"),
+            (EventKind::UserTriggered, "userTriggered"),
+        ]
+    }
+
+    fn write_event(&self, event: &Event, _hook: &Addressee<'_>) -> Vec<u8> {
+        let mut data = event.data.clone();
+        let context = CONTEXT.iter().filter_map(|field| Some(((*field).to_owned(), data.shift_remove(*field)?)));
+        let context: Map<String, Value> = context.collect();
+        let mut wire = object([("type", self.spell(event.kind).into())]);
+        if let Some(millis) = data.get("timestamp").and_then(to_millis) {
+            data.shift_remove("timestamp");
+            wire.insert("timestamp".to_owned(), millis.into());
+        }
+        if event.kind.is_file() {
+            rename(&mut data, "changes", "changeInfo");
+            rename(&mut data, "diff", "changes");
+        }
+        wire.insert("data".to_owned(), data.into());
+        let params = object([("event", wire.into()), ("context", context.into())]);
+        line(object([
+            ("jsonrpc", "2.0".into()),
+            ("method", "execute".into()),
+            ("params", params.into()),
+            ("id", 1.into()),
+        ]))
+    }
+
+    fn read_verdict(&self, kind: EventKind, output: &Output<'_>) -> Answer {
+        let scan = scan(output.stdout);
+        let mut warnings = Vec::new();
+        let answer = if scan.is_blank() {
+            Answer { failure: Some("the hook answered nothing".to_owned()), ..Answer::default() }
+        } else {
+            match answer::one_object(&scan, &mut warnings) {
+                Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
+                Ok(object) => read_response(object, kind, warnings),
+            }
+        };
+        answer::with_end(answer, output)
+    }
+
+    fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
+        let mut wire = request_object(bytes)?;
+        let id = wire.get("id").cloned().unwrap_or_default();
+        if wire.get("method").and_then(Value::as_str) != Some("execute") {
+            return Err(DialectError::WrongType { field: "method", expected: "`execute`" });
+        }
+        let mut params = take_object(&mut wire, "params")?;
+        let mut event = take_object(&mut params, "event")?;
+        let name = take_text(&mut event, "type")?;
+        let mut data = take_object(&mut event, "data")?;
+        let kind = kind_of(&name, &mut data)?;
+        if kind.is_file() {
+            rename(&mut data, "changes", "diff");
+            rename(&mut data, "changeInfo", "changes");
+        }
+        if let Some(timestamp) = event.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
+            data.insert("timestamp".to_owned(), timestamp.into());
+        }
+        let mut context = take_object(&mut params, "context")?;
+        for field in CONTEXT {
+            if let Some(value) = context.shift_remove(*field) {
+                data.insert((*field).to_owned(), value);
+            }
+        }
+        Ok(Request { event: Event::from_loose(kind, data.into()), id })
+    }
+
+    fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
+        let mut result = Map::new();
+        if let Some(prompt) = joined(&verdict.prompts) {
+            result.insert("action".to_owned(), "askAgent".into());
+            result.insert("prompt".to_owned(), prompt.into());
+        }
+        if !verdict.flow.continues() {
+            result.insert("continue".to_owned(), false.into());
+            result.extend(verdict.reason().map(|reason| ("reason".to_owned(), reason.into())));
+        }
+        for (field, map) in [("data", answer::data(verdict)), ("metadata", verdict.metadata.clone())] {
+            if !map.is_empty() {
+                result.insert(field.to_owned(), map.into());
+            }
+        }
+        let wire = object([("jsonrpc", "2.0".into()), ("result", result.into()), ("id", request.id.clone())]);
+        Reply { stdout: line(wire), ..Reply::default() }
+    }
+}
+
+fn read_response(object: &Object, kind: EventKind, warnings: Vec<String>) -> Answer {
+    // Whatever stands beside the envelope's own fields can only be another dialect's answer.
+    let mut reading = answer::read(object, &[], kind);
+    reading.warnings.splice(0..0, warnings);
+    if object.fields.get("id").is_some_and(|id| id.as_u64() != Some(1)) {
+        reading.warnings.push("the answer's `id` is not the request's".to_owned());
+    }
+    let mut errors = object.values("error").filter(|error| !error.is_null());
+    match errors.next() {
+        Some(Value::Object(error)) => reading.faults.push(error_text(error)),
+        Some(other) => reading.faults.push(other.to_string()),
+        None => {}
+    }
+    // A refusal counts also beside an error.
+    match (object.inside("result"), object.fields.get("result")) {
+        (Some(result), _) => {
+            let inner = answer::read(&result, NATIVE, kind);
+            reading.verdict = reading.verdict.then(inner.verdict);
+            reading.faults.extend(inner.faults);
+            reading.warnings.extend(inner.warnings);
+        }
+        (None, Some(Value::Null)) => {}
+        (None, Some(other)) => reading.faults.push(format!("`result` is {other}, expected an object")),
+        (None, None) if reading.decided || !reading.faults.is_empty() => {}
+        (None, None) => reading.faults.push("the answer has neither `result` nor `error`".to_owned()),
+    }
+    reading.into_answer()
+}
+
+fn error_text(error: &Map<String, Value>) -> String {
+    let message = error.get("message").and_then(Value::as_str).unwrap_or("the hook reported an error");
+    let reason = error.get("data").and_then(|data| data.get("reason")).and_then(Value::as_str);
+    let code = error.get("code").map(|code| format!(" (code {code})")).unwrap_or_default();
+    reason.map_or_else(|| format!("{message}{code}"), |reason| format!("{message}: {reason}{code}"))
+}
+
+fn to_millis(timestamp: &Value) -> Option<i64> {
+    timestamp.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
+}
+
+fn from_millis(millis: i64) -> Option<String> {
+    Timestamp::from_millisecond(millis).ok().map(|timestamp| timestamp.to_string())
+}

@@ -1,0 +1,57 @@
+//! Durations and sizes as people write them: `"5s"`, `"250ms"`, `"256MiB"`.
+
+use std::time::Duration;
+
+const TIMES: &[(&str, f64)] = &[("ms", 0.001), ("s", 1.0), ("m", 60.0), ("h", 3600.0)];
+const SIZES: &[(&str, u64)] = &[
+    ("KiB", 1 << 10),
+    ("MiB", 1 << 20),
+    ("GiB", 1 << 30),
+    ("kB", 1_000),
+    ("KB", 1_000),
+    ("MB", 1_000_000),
+    ("GB", 1_000_000_000),
+    ("B", 1),
+];
+
+/// A duration with its unit.
+///
+/// ```
+/// use std::time::Duration;
+/// assert_eq!(ollm_protocol::units::duration("250ms"), Some(Duration::from_millis(250)));
+/// assert_eq!(ollm_protocol::units::duration("soon"), None);
+/// ```
+pub fn duration(text: &str) -> Option<Duration> {
+    let text = text.trim();
+    // `ms` is tried before `m` and `s`: the first suffix that leaves a number wins.
+    TIMES.iter().find_map(|(suffix, seconds)| {
+        let number: f64 = text.strip_suffix(suffix)?.trim_end().parse().ok()?;
+        Duration::try_from_secs_f64(number * seconds).ok()
+    })
+}
+
+/// A number of bytes with its unit.
+pub fn size(text: &str) -> Option<u64> {
+    let text = text.trim();
+    SIZES.iter().find_map(|(suffix, factor)| {
+        let number: u64 = text.strip_suffix(suffix)?.trim_end().parse().ok()?;
+        number.checked_mul(*factor)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_read() {
+        assert_eq!(duration("5s"), Some(Duration::from_secs(5)));
+        assert_eq!(duration("1.5 s"), Some(Duration::from_millis(1500)));
+        assert_eq!(duration("10m"), Some(Duration::from_secs(600)));
+        assert_eq!(duration("-1s"), None);
+        assert_eq!(duration("1e400s"), None);
+        assert_eq!(size("256MiB"), Some(256 << 20));
+        assert_eq!(size("1 kB"), Some(1000));
+        assert_eq!(size("99999999999999GiB"), None);
+    }
+}
