@@ -1,1 +1,44 @@
 //! The deeds of ollm: from one event to one verdict.
+//!
+//! An event is planned ([`plan`]), cleared by trust ([`clear`]), run stage by stage, and its answers are folded into
+//! one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing, and never fails:
+//! another program's failure is a value in the outcome.
+//!
+//! ```
+//! use std::time::SystemTime;
+//! use ollm_engine::{Engine, Environment, Trust};
+//! use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Hook, HookSpec, Rules, Source, Verdict};
+//!
+//! let trust = Trust::new("trusted-hooks.json".into(), SystemTime::now());
+//! let mut engine = Engine::new(trust, Environment::default(), SystemTime::now);
+//! let guard = Builtin::new(|event| match event.text("tool_name") {
+//!     Some("shell") => Verdict::block("no shell today"),
+//!     _ => Verdict::default(),
+//! });
+//! let spec = HookSpec { source: Source::Builtin, ..HookSpec::new("guard", "before_tool", ActionSpec::Builtin(guard)) };
+//! engine.registry.register(Hook::new(spec, &Rules::default())?)?;
+//!
+//! let outcome = engine.dispatch(&Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]));
+//! assert!(!outcome.continues());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod action;
+mod engine;
+mod environment;
+mod merge;
+mod plan;
+mod registry;
+mod report;
+mod run;
+mod trust;
+
+pub use engine::{Clock, Engine};
+pub use environment::Environment;
+pub use ollm_store::Standing;
+pub use plan::{Facts, Plan, plan};
+pub use registry::{DuplicateId, Registry};
+pub use report::{Outcome, Reason, Report, Skip, Status, Summary, summarise};
+pub use trust::{Cleared, Identity, Step, Trust, Trusted, Unready, Untrusted, clear, source};

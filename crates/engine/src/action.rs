@@ -1,0 +1,60 @@
+//! From a hook and an event to a process, or to a verdict at once.
+
+use ollm_process::{Job, Limits};
+use ollm_protocol::template::TemplateWarning;
+use ollm_protocol::{Action, Event, Hook, Verdict, scope};
+
+use crate::environment::Environment;
+use crate::trust::Trusted;
+
+mod builtin;
+mod command;
+mod shell;
+
+/// What to do for a hook.
+pub(crate) enum Prepared {
+    /// Start this.
+    Job(Box<Job>, Vec<TemplateWarning>),
+    /// Nothing: it has decided already.
+    Decided(Verdict),
+    /// Nothing: it cannot be started with this event.
+    Impossible(String),
+}
+
+pub(crate) fn prepare(trusted: &Trusted, event: &Event, environment: &Environment) -> Prepared {
+    let hook = trusted.hook();
+    match &hook.action {
+        Action::Builtin(builtin) => builtin::call(builtin, event),
+        Action::Command { args, .. } => {
+            let job = job(trusted, event, environment);
+            command::prepare(job, args, || scope(event))
+        }
+        Action::Shell(template) => shell::prepare(job(trusted, event, environment), template, || scope(event)),
+    }
+}
+
+fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Job {
+    let hook = trusted.hook();
+    let addressee = ollm_protocol::dialect::Addressee { name: &hook.spec.name, version: &hook.spec.version };
+    let mut job = Job::new(trusted.program());
+    job.env = environment.for_hook(hook, event);
+    job.cwd = Some(environment.folder(hook, event));
+    job.stdin = hook.dialect.write_event(event, &addressee);
+    job.limits = limits(hook);
+    job
+}
+
+fn limits(hook: &Hook) -> Limits {
+    let declared = &hook.spec.limits;
+    let defaults = Limits::default();
+    Limits {
+        timeout: hook.timeout.value,
+        output: declared.output.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(defaults.output),
+        cpu: declared.cpu,
+        memory: declared.memory,
+        processes: declared.processes,
+        files: declared.files,
+        file_size: declared.file_size,
+        ..defaults
+    }
+}

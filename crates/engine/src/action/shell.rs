@@ -1,0 +1,20 @@
+//! A line of shell: a value from an event reaches it by environment variable and never becomes shell text.
+
+use ollm_process::Job;
+use ollm_protocol::template::ShellTemplate;
+use serde_json::Value;
+
+use super::Prepared;
+
+pub(super) fn prepare(mut job: Job, template: &ShellTemplate, scope: impl FnOnce() -> Value) -> Prepared {
+    let scope = if template.paths().next().is_some() { scope() } else { Value::Null };
+    match template.bind(&scope) {
+        Ok(bound) => {
+            job.arg0 = Some("sh".into());
+            job.args = vec!["-c".into(), template.script().into(), "hook".into()];
+            job.env.extend(bound.env.into_iter().map(|(name, value)| (name.into(), value.into())));
+            Prepared::Job(Box::new(job), bound.warnings)
+        }
+        Err(error) => Prepared::Impossible(error.to_string()),
+    }
+}

@@ -1,0 +1,125 @@
+//! One event in, one outcome out.
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ollm_process::Children;
+use ollm_protocol::{Event, Hook, Verdict};
+use uuid::Uuid;
+
+use crate::environment::Environment;
+use crate::merge::Progress;
+use crate::plan::{Facts, Plan, plan};
+use crate::registry::Registry;
+use crate::report::{Outcome, Reason, Report, Skip};
+use crate::run;
+use crate::trust::{Step, Trust, Trusted, Untrusted, clear};
+
+/// A clock, as a value.
+pub type Clock = fn() -> SystemTime;
+
+/// The hook engine. Everything it knows of the world came in as a value.
+#[derive(Debug)]
+pub struct Engine {
+    /// The hooks.
+    pub registry: Registry,
+    /// Who is trusted.
+    pub trust: Trust,
+    /// Why no hook at all may run, if that is so.
+    pub switched_off: Option<String>,
+    environment: Environment,
+    children: Children,
+    clock: Clock,
+}
+
+impl Engine {
+    /// An engine without hooks.
+    pub fn new(trust: Trust, environment: Environment, clock: Clock) -> Engine {
+        Engine {
+            registry: Registry::new(),
+            trust,
+            switched_off: None,
+            environment,
+            children: Children::new(),
+            clock,
+        }
+    }
+
+    /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
+    pub fn dispatch(&self, event: &Event) -> Outcome {
+        self.dispatch_with(event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: false })
+    }
+
+    /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
+    pub fn dispatch_explained(&self, event: &Event) -> Outcome {
+        self.dispatch_with(event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: true })
+    }
+
+    /// What would happen for an event.
+    pub fn plan(&self, event: &Event) -> Plan {
+        plan(&self.registry, event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: true })
+    }
+
+    /// Makes sure that a hook may run.
+    pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted, Skip> {
+        self.trust.trust(hook, &self.environment)
+    }
+
+    /// Runs one hook.
+    pub fn run_one(&self, hook: &Trusted, event: &Event) -> Option<Report> {
+        self.run_many(std::slice::from_ref(hook), event).pop()
+    }
+
+    /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
+    pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
+        let stages = hooks.iter().map(|hook| vec![Step::Run(hook.clone())]).collect();
+        self.walk(stages, Progress::new(event.clone(), Vec::new())).reports
+    }
+
+    /// The surroundings hooks run in.
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// The processes of this engine.
+    pub fn children(&self) -> &Children {
+        &self.children
+    }
+
+    fn dispatch_with(&self, event: &Event, facts: &Facts) -> Outcome {
+        let cleared = clear(plan(&self.registry, event, facts), &self.trust, &self.environment);
+        let mut progress = Progress::new(event.clone(), cleared.skipped);
+        if self.trust.untrusted == Untrusted::Block {
+            progress.verdict = unapproved(&progress.skipped);
+        }
+        self.walk(cleared.stages, progress).finish(event, self.trace_id())
+    }
+
+    fn walk(&self, stages: Vec<Vec<Step>>, mut progress: Progress) -> Progress {
+        for steps in stages {
+            if let Some(refuser) = progress.stopped_by.clone() {
+                let detail = format!("hook `{refuser}` refused before its turn");
+                let hooks = steps.iter().map(Step::hook);
+                progress.skipped.extend(hooks.map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone())));
+                continue;
+            }
+            let reports = run::stage(&steps, &progress.event(), &self.children, &self.environment);
+            progress.take(reports);
+        }
+        progress
+    }
+
+    fn trace_id(&self) -> String {
+        let now = (self.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, now.as_secs(), now.subsec_nanos());
+        Uuid::new_v7(timestamp).to_string()
+    }
+}
+
+/// The refusal that stands for hooks nobody approved.
+fn unapproved(skipped: &[Skip]) -> Verdict {
+    let waiting = skipped.iter().filter(|skip| skip.reason.needs_approval());
+    waiting.fold(Verdict::default(), |verdict, skip| {
+        verdict.then(Verdict::block(format!("hook `{}` is {}", skip.hook.spec.name, skip.detail)))
+    })
+}

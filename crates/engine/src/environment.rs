@@ -1,0 +1,81 @@
+//! What a hook sees of the world: an allow-list of variables, what it declared, and what we tell it about the event.
+
+use std::ffi::{OsStr, OsString};
+use std::path::PathBuf;
+
+use ollm_protocol::{Event, Hook};
+use ollm_store::looks_secret;
+
+const ALLOWED: &[&str] = &[
+    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TERM", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+];
+const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_", "OLLM_"];
+
+/// The surroundings of the engine, as values: it reads no environment by itself.
+#[derive(Clone, Debug, Default)]
+pub struct Environment {
+    /// The variables of the process that embeds the engine.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The folder hooks run in when neither hook nor event names one.
+    pub cwd: PathBuf,
+    /// The root of the project at hand, if there is one.
+    pub project: Option<PathBuf>,
+}
+
+impl Environment {
+    /// The value of a variable.
+    pub fn get(&self, name: &str) -> Option<&OsStr> {
+        self.variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// The search path for programs.
+    pub(crate) fn path(&self) -> &OsStr {
+        self.get("PATH").unwrap_or_else(|| OsStr::new("/usr/local/bin:/usr/bin:/bin"))
+    }
+
+    /// The values that must never be shown: those of variables whose name says so.
+    pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
+        let readable = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        readable.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned()))
+    }
+
+    /// The variables one hook sees.
+    pub(crate) fn for_hook(&self, hook: &Hook, event: &Event) -> Vec<(OsString, OsString)> {
+        let passed = |name: &OsStr| {
+            let name = name.to_str().unwrap_or_default();
+            allowed(name) || hook.spec.pass_env.iter().any(|passed| passed == name)
+        };
+        let mut seen: Vec<(OsString, OsString)> =
+            self.variables.iter().filter(|(name, _)| passed(name)).cloned().collect();
+        let mut set = |name: &str, value: OsString| {
+            seen.retain(|(seen, _)| seen != name);
+            seen.push((name.into(), value));
+        };
+        set("OLLM_AGENT", "ollm".into());
+        set("OLLM_EVENT", event.kind.name().into());
+        set("OLLM_HOOK_ID", hook.id().into());
+        if let Some(folder) = hook.spec.origin.file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
+            set("OLLM_HOOK_DIR", folder.into());
+        }
+        if let Some(project) = &self.project {
+            set("OLLM_PROJECT_DIR", project.into());
+        }
+        for (name, value) in &hook.spec.env {
+            set(name, value.into());
+        }
+        seen
+    }
+
+    /// The folder one hook runs in.
+    pub(crate) fn folder(&self, hook: &Hook, event: &Event) -> PathBuf {
+        // A folder that is gone must not take the guards down with it: they run where we are.
+        let told = event.text("cwd").map(|cwd| self.cwd.join(cwd)).filter(|cwd| cwd.is_dir());
+        let here = told.unwrap_or_else(|| self.cwd.clone());
+        hook.spec.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd))
+    }
+}
+
+fn allowed(name: &str) -> bool {
+    ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+}

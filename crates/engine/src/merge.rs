@@ -1,0 +1,84 @@
+//! From reports to one verdict: the failure policy of each hook, and what passes from one hook to the next.
+
+use ollm_protocol::{Event, OnFailure, Verdict};
+use serde_json::{Map, Value};
+
+use crate::report::{Outcome, Report, Skip};
+
+/// Applies the failure policy to what a failed hook decided.
+///
+/// A readable refusal stands whatever the policy; a failure by itself is never dressed up as one, so the reason says
+/// that the hook failed.
+pub(crate) fn apply_policy(mut report: Report) -> Report {
+    let name = &report.hook.spec.name;
+    if report.refused && report.verdict.reasons.is_empty() {
+        report.verdict.reasons.push(format!("refused by hook `{name}`"));
+    }
+    let Some(error) = report.error.as_ref().filter(|_| !report.refused) else { return report };
+    let reason = format!("hook `{name}` failed: {error}");
+    let policy = match report.hook.on_failure.value {
+        OnFailure::Allow => return report,
+        OnFailure::Block => Verdict::block(reason),
+        OnFailure::Ask => Verdict::ask(reason),
+    };
+    report.verdict = report.verdict.then(policy);
+    report
+}
+
+/// An event on its way through the stages, with everything decided so far.
+#[derive(Debug)]
+pub(crate) struct Progress {
+    event: Event,
+    pub(crate) verdict: Verdict,
+    pub(crate) reports: Vec<Report>,
+    pub(crate) skipped: Vec<Skip>,
+    /// The hook whose refusal ended the chain.
+    pub(crate) stopped_by: Option<String>,
+}
+
+impl Progress {
+    pub(crate) fn new(event: Event, skipped: Vec<Skip>) -> Progress {
+        Progress { event, verdict: Verdict::default(), reports: Vec::new(), skipped, stopped_by: None }
+    }
+
+    /// The event as the next stage sees it: patched arguments, kept tools, and the data of earlier hooks.
+    pub(crate) fn event(&self) -> Event {
+        self.event.clone().with_extra(&self.verdict.data)
+    }
+
+    /// Takes in what a stage decided, in plan order.
+    pub(crate) fn take(&mut self, reports: Vec<Report>) {
+        for report in reports {
+            let verdict = report.verdict.clone();
+            if let Some(Value::Object(args)) = self.event.data.get_mut("args") {
+                args.extend(verdict.patch.clone());
+            }
+            if let Some(kept) = &verdict.tools {
+                self.event.keep_tools(kept);
+            }
+            if report.refused && !report.hook.dialect.defaults().runs_on_after_refusal {
+                self.stopped_by.get_or_insert_with(|| report.hook.id().to_owned());
+            }
+            self.verdict = std::mem::take(&mut self.verdict).then(verdict);
+            self.reports.push(report);
+        }
+    }
+
+    pub(crate) fn finish(self, original: &Event, trace_id: String) -> Outcome {
+        Outcome {
+            event: self.event.kind,
+            modified_args: modified_args(original, &self.verdict),
+            verdict: self.verdict,
+            reports: self.reports,
+            skipped: self.skipped,
+            trace_id,
+        }
+    }
+}
+
+fn modified_args(original: &Event, verdict: &Verdict) -> Option<Map<String, Value>> {
+    let mut args = original.args().cloned().unwrap_or_default();
+    let before = args.clone();
+    args.extend(verdict.patch.clone());
+    (args != before).then_some(args)
+}

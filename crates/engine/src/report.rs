@@ -1,0 +1,154 @@
+//! What happened to each hook of an event: the ones that ran, and the ones that did not and why.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use ollm_protocol::{EventKind, Hook, Verdict};
+use serde_json::{Map, Value};
+
+/// How a hook's run went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Status {
+    /// It answered and did not refuse.
+    Ok,
+    /// It refused.
+    Blocked,
+    /// It failed; what that means for the operation its failure policy decided.
+    Failed,
+    /// It did not answer in time.
+    Timeout,
+}
+
+impl Status {
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Status::Ok => "ok",
+            Status::Blocked => "blocked",
+            Status::Failed => "failed",
+            Status::Timeout => "timeout",
+        }
+    }
+}
+
+/// One hook's run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The hook.
+    pub hook: Arc<Hook>,
+    /// How it went.
+    pub status: Status,
+    /// What it decided, its failure policy included.
+    pub verdict: Verdict,
+    /// How long it took.
+    pub duration: Duration,
+    /// What went wrong.
+    pub error: Option<String>,
+    /// What was odd but accepted.
+    pub warnings: Vec<String>,
+    /// Whether something it started kept its output open after it ended.
+    pub leaky: bool,
+    /// Whether it refused in so many words, as opposed to failing.
+    pub refused: bool,
+}
+
+/// Why a hook did not run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "the names are the documented words")]
+pub enum Reason {
+    Disabled,
+    Untrusted,
+    Modified,
+    Unsafe,
+    Missing,
+    Matcher,
+    AfterBlock,
+}
+
+impl Reason {
+    /// The name used in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reason::Disabled => "disabled",
+            Reason::Untrusted => "untrusted",
+            Reason::Modified => "modified",
+            Reason::Unsafe => "unsafe",
+            Reason::Missing => "missing",
+            Reason::Matcher => "matcher",
+            Reason::AfterBlock => "after_block",
+        }
+    }
+
+    /// Whether a person's approval is what is missing.
+    pub fn needs_approval(self) -> bool {
+        matches!(self, Reason::Untrusted | Reason::Modified)
+    }
+}
+
+/// A hook that did not run.
+#[derive(Clone, Debug)]
+pub struct Skip {
+    /// The hook.
+    pub hook: Arc<Hook>,
+    /// Why.
+    pub reason: Reason,
+    /// Why in particular, and the way out.
+    pub detail: String,
+}
+
+impl Skip {
+    pub(crate) fn new(hook: &Arc<Hook>, reason: Reason, detail: impl Into<String>) -> Skip {
+        Skip { hook: Arc::clone(hook), reason, detail: detail.into() }
+    }
+}
+
+/// Everything that came of one event.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// The event.
+    pub event: EventKind,
+    /// What all hooks decided together.
+    pub verdict: Verdict,
+    /// The complete arguments, when a hook changed them.
+    pub modified_args: Option<Map<String, Value>>,
+    /// The hooks that ran, in plan order.
+    pub reports: Vec<Report>,
+    /// The hooks that fit but did not run.
+    pub skipped: Vec<Skip>,
+    /// A name for this dispatch, unique and ordered by time.
+    pub trace_id: String,
+}
+
+impl Outcome {
+    /// Whether the operation goes on without asking anybody.
+    pub fn continues(&self) -> bool {
+        self.verdict.flow.continues()
+    }
+}
+
+/// Many runs in numbers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub struct Summary {
+    pub total: usize,
+    pub ok: usize,
+    pub blocked: usize,
+    pub failed: usize,
+    pub timed_out: usize,
+    pub duration: Duration,
+}
+
+/// Counts runs by how they went.
+pub fn summarise(reports: &[Report]) -> Summary {
+    reports.iter().fold(Summary::default(), |mut summary, report| {
+        summary.total += 1;
+        summary.duration += report.duration;
+        match report.status {
+            Status::Ok => summary.ok += 1,
+            Status::Blocked => summary.blocked += 1,
+            Status::Failed => summary.failed += 1,
+            Status::Timeout => summary.timed_out += 1,
+        }
+        summary
+    })
+}

@@ -1,0 +1,138 @@
+//! Runs trusted hooks: the event goes in, the process runs within its limits, the answer comes out as a report.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ollm_process::{Children, Job};
+use ollm_protocol::template::TemplateWarning;
+use ollm_protocol::{Answer, End, Event, Flow, Hook, Output, Verdict};
+use ollm_store::{Redactor, cut, looks_secret};
+
+use crate::action::{Prepared, prepare};
+use crate::environment::Environment;
+use crate::merge::apply_policy;
+use crate::report::{Report, Status};
+use crate::trust::{Step, Trusted};
+
+/// Longer texts are cut, with a note.
+const LONGEST_TEXT: usize = 10 << 10;
+
+/// Runs the hooks of one stage at once; the reports are in plan order.
+pub(crate) fn stage(steps: &[Step], event: &Event, children: &Children, environment: &Environment) -> Vec<Report> {
+    let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
+    let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
+    let mut waiting: Vec<(usize, &Trusted, Vec<TemplateWarning>)> = Vec::with_capacity(steps.len());
+    for step in steps {
+        let report = match step {
+            Step::Fail(hook, why) => Some(failed(hook, why.clone(), Duration::ZERO)),
+            Step::Run(trusted) => {
+                let started = Instant::now();
+                match prepare(trusted, event, environment) {
+                    Prepared::Job(job, warnings) => {
+                        waiting.push((reports.len(), trusted, warnings));
+                        jobs.push(*job);
+                        None
+                    }
+                    Prepared::Decided(verdict) => Some(decided(trusted.hook(), verdict, started.elapsed())),
+                    Prepared::Impossible(why) => Some(failed(trusted.hook(), why, started.elapsed())),
+                }
+            }
+        };
+        reports.push(report);
+    }
+    let outcomes = if jobs.is_empty() { Vec::new() } else { children.run_all(jobs) };
+    for ((at, trusted, warnings), outcome) in waiting.into_iter().zip(outcomes) {
+        if let Some(place) = reports.get_mut(at) {
+            *place = Some(answered(trusted.hook(), event, &outcome, warnings));
+        }
+    }
+    let reports = reports.into_iter().flatten();
+    reports.map(|report| apply_policy(presentable(report, environment))).collect()
+}
+
+fn decided(hook: &Arc<Hook>, verdict: Verdict, duration: Duration) -> Report {
+    let refused = verdict.flow.refuses();
+    Report {
+        hook: Arc::clone(hook),
+        status: if refused { Status::Blocked } else { Status::Ok },
+        verdict,
+        duration,
+        error: None,
+        warnings: Vec::new(),
+        leaky: false,
+        refused,
+    }
+}
+
+fn failed(hook: &Arc<Hook>, why: String, duration: Duration) -> Report {
+    Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), duration) }
+}
+
+/// What a process that ended means, in the words of its hook's dialect.
+fn answered(
+    hook: &Arc<Hook>,
+    event: &Event,
+    outcome: &ollm_process::Outcome,
+    template_warnings: Vec<TemplateWarning>,
+) -> Report {
+    let end = match &outcome.end {
+        ollm_process::End::Exited(status) => End::Exited(*status),
+        ollm_process::End::Signalled(signal) => End::Signalled(*signal),
+        ollm_process::End::TimedOut => End::TimedOut(hook.timeout.value),
+        ollm_process::End::Overflowed(_) => End::Overflowed(outcome.stdout.len().max(outcome.stderr.len())),
+        ollm_process::End::Lost => return failed(hook, "its end could not be observed".to_owned(), outcome.elapsed),
+        ollm_process::End::NotStarted(error) => return failed(hook, error.to_string(), outcome.elapsed),
+    };
+    let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
+    let Answer { verdict, failure, warnings } = hook.dialect.read_verdict(event.kind, &output);
+    let status = status(end, verdict.flow, failure.is_some());
+    let odd = template_warnings.iter().map(ToString::to_string);
+    Report {
+        status,
+        error: failure,
+        warnings: odd.chain(warnings).collect(),
+        leaky: outcome.leaky,
+        ..decided(hook, verdict, outcome.elapsed)
+    }
+}
+
+/// A readable refusal with a bad exit status is a refusal; what its own answer calls an error is a failure.
+fn status(end: End, flow: Flow, failure: bool) -> Status {
+    match end {
+        End::TimedOut(_) => Status::Timeout,
+        End::Exited(0) if failure => Status::Failed,
+        _ if flow.refuses() => Status::Blocked,
+        _ if failure => Status::Failed,
+        _ => Status::Ok,
+    }
+}
+
+/// Hides secrets in everything a person or a model will read, and cuts what is too long.
+fn presentable(mut report: Report, environment: &Environment) -> Report {
+    let verdict = &mut report.verdict;
+    let lists = [
+        &mut verdict.reasons,
+        &mut verdict.system_messages,
+        &mut verdict.messages,
+        &mut verdict.context,
+        &mut verdict.prompts,
+        &mut report.warnings,
+    ];
+    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).collect();
+    if texts.is_empty() {
+        return report;
+    }
+    let redactor = Redactor::new(secrets(&report.hook, environment));
+    for text in &mut texts {
+        let hidden = redactor.redact_str(text);
+        let short = cut(&hidden, LONGEST_TEXT).into_owned();
+        **text = short;
+    }
+    report
+}
+
+fn secrets(hook: &Hook, environment: &Environment) -> Vec<(String, String)> {
+    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned();
+    let passed = hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
+    environment.secrets().chain(own).chain(passed).collect()
+}
