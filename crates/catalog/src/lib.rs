@@ -1,1 +1,29 @@
 //! The shelves of ollm: what is declared and installed.
+//!
+//! [`load`] reads the configuration and every hook file of the user and of the project, and gives back a [`Catalog`]
+//! together with the [`Problem`]s it met. One broken file, entry or key never hides another: whatever can be
+//! understood is loaded, whatever cannot is named with its place in the file.
+//!
+//! Reading is plain and in one pass. Only when there is a problem to show, or when positions are asked for, a file is
+//! read a second time with the position of every value.
+//!
+//! This crate starts no process, opens no socket, prints nothing, and reads neither environment nor home by itself:
+//! they come in as values.
+
+#![forbid(unsafe_code)]
+
+mod config;
+mod entry;
+mod file;
+mod format;
+mod load;
+mod node;
+mod path;
+mod place;
+mod problem;
+mod value;
+
+pub use config::{HookSettings, Overrides};
+pub use load::{Catalog, Positions, load};
+pub use place::{Places, find_project};
+pub use problem::{Problem, Severity};

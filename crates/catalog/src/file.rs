@@ -1,0 +1,183 @@
+//! One file: reading it, parsing it, and finding the places of its problems again.
+
+use std::path::{Path, PathBuf};
+
+use ollm_store::{FileError, read_bounded};
+
+use crate::node::{Node, Spot};
+use crate::problem::{Problem, Severity};
+
+mod json;
+mod lines;
+mod yaml;
+
+use lines::Lines;
+pub(crate) use lines::Position;
+
+/// Problems of one file beyond this number are only counted.
+const MOST_PROBLEMS: usize = 100;
+
+/// How a file is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Syntax {
+    Json,
+    Yaml,
+}
+
+/// The text of a file.
+#[derive(Debug)]
+pub(crate) struct Document<'a> {
+    pub(crate) path: &'a Path,
+    syntax: Syntax,
+    text: String,
+}
+
+/// Something wrong with a node, before its position is known.
+#[derive(Debug)]
+pub(crate) struct Finding {
+    pub(crate) severity: Severity,
+    /// The node; the whole file without one.
+    pub(crate) spot: Option<Spot>,
+    pub(crate) value: Option<String>,
+    pub(crate) message: String,
+    pub(crate) help: Option<String>,
+}
+
+/// Why a text is not what its syntax demands.
+#[derive(Debug)]
+struct Broken {
+    at: Option<Position>,
+    message: String,
+    help: Option<&'static str>,
+}
+
+/// Reads and parses a file; `None` when it does not exist.
+pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Document<'_>, Node)>, Box<Problem>> {
+    let Some(bytes) = read_bounded(path, max).map_err(|error| unreadable(path, &error))? else {
+        return Ok(None);
+    };
+    let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
+    let text = match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    };
+    let document = Document { path, syntax, text };
+    let parsed = match syntax {
+        Syntax::Json => json::parse(&document.text),
+        Syntax::Yaml => yaml::parse(&document.text),
+    };
+    match parsed {
+        Ok(node) => Ok(Some((document, node))),
+        Err(broken) => Err(Box::new(document.broken(broken))),
+    }
+}
+
+impl Document<'_> {
+    /// The position of each spot.
+    pub(crate) fn locate<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
+        match self.syntax {
+            Syntax::Json => json::locate(&self.text, spots),
+            Syntax::Yaml => yaml::locate(&self.text, spots),
+        }
+    }
+
+    /// The findings with their positions; too many are cut short.
+    pub(crate) fn problems(&self, mut findings: Vec<Finding>) -> Vec<Problem> {
+        if findings.is_empty() {
+            return Vec::new();
+        }
+        // The worst first, so that a flood of warnings cannot hide an error.
+        findings.sort_by_key(|finding| finding.severity);
+        let more = findings.len().saturating_sub(MOST_PROBLEMS);
+        findings.truncate(MOST_PROBLEMS);
+        let mut positions = self.locate(findings.iter().filter_map(|finding| finding.spot.as_ref())).into_iter();
+        let lines = Lines::new(&self.text);
+        let mut problems: Vec<Problem> = findings
+            .into_iter()
+            .map(|finding| {
+                let at = finding.spot.is_some().then(|| positions.next()).flatten().unwrap_or_default();
+                self.problem(finding, at, &lines)
+            })
+            .collect();
+        problems.sort_by_key(|problem| (problem.line, problem.column));
+        if more > 0 {
+            let message = format!("{more} more problems in this file are not shown");
+            problems.push(Problem { file: self.path.to_owned(), ..whole_file(Severity::Warning, self.path, message) });
+        }
+        problems
+    }
+
+    fn problem(&self, finding: Finding, at: Position, lines: &Lines<'_>) -> Problem {
+        Problem {
+            severity: finding.severity,
+            file: self.path.to_owned(),
+            line: at.line,
+            column: at.column,
+            field: finding.spot.map(|spot| spot.field).unwrap_or_default(),
+            value: finding.value,
+            message: finding.message,
+            help: finding.help,
+            snippet: lines.snippet(at),
+        }
+    }
+
+    fn broken(&self, broken: Broken) -> Problem {
+        let at = broken.at.unwrap_or_default();
+        Problem {
+            line: at.line,
+            column: at.column,
+            help: broken.help.map(str::to_owned),
+            snippet: Lines::new(&self.text).snippet(at),
+            ..whole_file(Severity::Error, self.path, broken.message)
+        }
+    }
+}
+
+/// A problem with a file as a whole.
+pub(crate) fn whole_file(severity: Severity, path: &Path, message: String) -> Problem {
+    Problem {
+        severity,
+        file: PathBuf::from(path),
+        line: 0,
+        column: 0,
+        field: String::new(),
+        value: None,
+        message,
+        help: None,
+        snippet: None,
+    }
+}
+
+fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {
+    let (message, help) = match error {
+        FileError::Io { doing, source, .. } => {
+            let help = match source.kind() {
+                std::io::ErrorKind::PermissionDenied => "make it readable for its owner (chmod u+r)",
+                _ => "repair or remove it",
+            };
+            (format!("cannot {doing} it: {source}"), help)
+        }
+        FileError::TooLarge { size, max, .. } => {
+            (format!("it has {size} bytes, at most {max} are read"), "make it smaller or move it away")
+        }
+        FileError::NotRegular { kind, .. } => {
+            (format!("it is a {kind}, not a regular file"), "replace it by a file or remove it")
+        }
+        other => (other.to_string(), "repair or remove it"),
+    };
+    Box::new(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, path, message) })
+}
+
+fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
+    let good = error.utf8_error().valid_up_to();
+    let start = error.as_bytes().get(..good).and_then(|bytes| std::str::from_utf8(bytes).ok()).unwrap_or_default();
+    let at = Lines::new(start).position(start.len());
+    let value = error.as_bytes().get(good).map(|byte| format!("0x{byte:02x}"));
+    Box::new(Problem {
+        line: at.line,
+        column: at.column,
+        value,
+        help: Some("save it as UTF-8".to_owned()),
+        ..whole_file(Severity::Error, path, "it is not UTF-8 text".to_owned())
+    })
+}

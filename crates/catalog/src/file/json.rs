@@ -1,0 +1,91 @@
+//! JSON: plain reading with `serde_json`, positions from the syntax tree of `jsonc_parser`.
+
+use jsonc_parser::ast::Value;
+use jsonc_parser::common::{Range, Ranged};
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde_json::error::Category;
+
+use super::Broken;
+use super::lines::{Lines, Position};
+use crate::node::{Node, Part, Spot};
+
+pub(super) fn parse(text: &str) -> Result<Node, Broken> {
+    serde_json::from_str(text).map_err(|error| broken(text, &error))
+}
+
+/// Follows each spot through a second reading, which knows the place of every value.
+pub(super) fn locate<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
+    let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
+    let root = tree.ok().and_then(|tree| tree.value);
+    let lines = Lines::new(text);
+    spots
+        .map(|spot| match root.as_ref().and_then(|root| range(root, spot)) {
+            Some(range) => lines.position(range.start),
+            None => Position::default(),
+        })
+        .collect()
+}
+
+fn range(root: &Value<'_>, spot: &Spot) -> Option<Range> {
+    let mut value = root;
+    let mut range = root.range();
+    for step in &spot.steps {
+        let key;
+        (value, key) = match value {
+            Value::Object(object) => {
+                let entry = object.properties.get(*step)?;
+                (&entry.value, Some(entry.name.range()))
+            }
+            Value::Array(list) => (list.elements.get(*step)?, None),
+            _ => return None,
+        };
+        range = match (spot.part, key) {
+            (Part::Key, Some(key)) => key,
+            _ => value.range(),
+        };
+    }
+    Some(range)
+}
+
+fn broken(text: &str, error: &serde_json::Error) -> Broken {
+    if text.trim().is_empty() {
+        return Broken {
+            at: None,
+            message: "it is empty".to_owned(),
+            help: Some("write {\"hooks\": {}} or remove it"),
+        };
+    }
+    let at = Lines::new(text).in_line(error.line(), error.column());
+    let reason = error.to_string();
+    let reason = reason.split(" at line ").next().unwrap_or_default();
+    Broken { at: Some(at), message: format!("it is not valid JSON: {reason}"), help: hint(text, error) }
+}
+
+/// The usual slips, recognised by what stands at the place.
+fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
+    let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
+    let mut at = error.column().saturating_sub(1).min(line.len());
+    while !line.is_char_boundary(at) {
+        at -= 1;
+    }
+    let (before, rest) = line.split_at_checked(at)?;
+    let reason = error.to_string();
+    let letter = rest.chars().next();
+    match () {
+        () if rest.starts_with("//") || rest.starts_with("/*") || (letter == Some('/') && before.ends_with('/')) => {
+            Some("comments are not allowed in JSON; remove it")
+        }
+        () if letter == Some('#') => Some("comments are not allowed in JSON; remove it"),
+        () if letter == Some('\'') => Some("write text in double quotes"),
+        () if reason.starts_with("trailing comma") => Some("remove the comma before the closing bracket"),
+        () if reason.starts_with("recursion limit") => {
+            Some("nest less deeply; a hook file needs no more than six levels")
+        }
+        () if reason.contains("surrogate") => Some("write the character itself, or both halves of the pair"),
+        () if reason.starts_with("control character") => Some("write line breaks and tabs inside text as \\n and \\t"),
+        () if reason.starts_with("trailing characters") => Some("one file holds one object; remove what follows it"),
+        () if error.classify() == Category::Eof => Some("the file ends too early; close every bracket and quote"),
+        () if letter == Some('\0') => Some("remove the NUL character; save it as UTF-8"),
+        () => None,
+    }
+}

@@ -1,0 +1,90 @@
+//! Lines and columns of a text.
+
+/// A place in a text, counted from one; zero when unknown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Position {
+    pub(crate) line: usize,
+    /// In characters.
+    pub(crate) column: usize,
+}
+
+/// Longer lines are shown in part.
+const LONGEST_SNIPPET: usize = 160;
+
+/// A text and where its lines begin.
+pub(super) struct Lines<'a> {
+    text: &'a str,
+    starts: Vec<usize>,
+    ascii: bool,
+}
+
+impl<'a> Lines<'a> {
+    pub(super) fn new(text: &'a str) -> Lines<'a> {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n').map(|(index, _)| index + 1);
+        Lines { text, starts: std::iter::once(0).chain(breaks).collect(), ascii: text.is_ascii() }
+    }
+
+    /// The position of a byte.
+    pub(super) fn position(&self, offset: usize) -> Position {
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
+        let before = if self.ascii {
+            offset.saturating_sub(start)
+        } else {
+            self.text.get(start..offset).map_or(0, |text| text.chars().count())
+        };
+        Position { line, column: before + 1 }
+    }
+
+    /// The position of the nth byte, counted from one, of a line.
+    pub(super) fn in_line(&self, line: usize, byte: usize) -> Position {
+        let text = self.line(line).unwrap_or_default();
+        let mut before = byte.saturating_sub(1).min(text.len());
+        while !text.is_char_boundary(before) {
+            before -= 1;
+        }
+        Position { line, column: text.get(..before).map_or(0, |text| text.chars().count()) + 1 }
+    }
+
+    /// The line a position is in; of a long line the part around it.
+    pub(super) fn snippet(&self, at: Position) -> Option<String> {
+        let line = self.line(at.line)?;
+        let skip = at.column.saturating_sub(LONGEST_SNIPPET / 2);
+        let shown: String = line.chars().skip(skip).take(LONGEST_SNIPPET).collect();
+        Some(if line.len() > LONGEST_SNIPPET { shown } else { line.to_owned() })
+    }
+
+    fn line(&self, line: usize) -> Option<&'a str> {
+        let start = *self.starts.get(line.checked_sub(1)?)?;
+        let end = self.starts.get(line).map_or(self.text.len(), |next| next - 1);
+        self.text.get(start..end).map(|line| line.strip_suffix('\r').unwrap_or(line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn positions_count_lines_and_characters_from_one() {
+        let lines = Lines::new("a\nöö: x\r\n");
+        assert_eq!(lines.position(0), Position { line: 1, column: 1 });
+        assert_eq!(lines.position(2), Position { line: 2, column: 1 });
+        assert_eq!(lines.position(8), Position { line: 2, column: 5 });
+        assert_eq!(lines.position(99), Position { line: 3, column: 1 });
+        assert_eq!(lines.in_line(2, 7), Position { line: 2, column: 5 });
+        assert_eq!(lines.in_line(2, 99), Position { line: 2, column: 6 });
+        assert_eq!(lines.in_line(99, 4), Position { line: 99, column: 1 });
+    }
+
+    #[test]
+    fn a_snippet_is_the_line_or_the_part_around_the_column() {
+        let lines = Lines::new("a\nöö: x\r\n");
+        assert_eq!(lines.snippet(Position { line: 2, column: 1 }).as_deref(), Some("öö: x"));
+        assert_eq!(lines.snippet(Position::default()), None);
+        let long = format!("{}X{}", "a".repeat(1000), "b".repeat(1000));
+        let shown = Lines::new(&long).snippet(Position { line: 1, column: 1001 }).unwrap();
+        assert_eq!(shown.chars().count(), 160);
+        assert!(shown.contains('X'));
+    }
+}

@@ -1,0 +1,162 @@
+//! The forms hooks are written in, one file per form, and the intake that turns every form's entries into hooks.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ollm_protocol::{ActionSpec, Hook, HookError, Layer, Rules, Source, dialect};
+
+use crate::entry::{Draft, not_loaded};
+use crate::file::Finding;
+use crate::node::{Cursor, Node, Part, Spot};
+use crate::problem::Severity;
+use crate::value::nearest;
+
+pub(crate) mod agent;
+pub(crate) mod events;
+
+/// A file hooks are taken from, and what that means for them.
+#[derive(Debug)]
+pub(crate) struct Context<'a> {
+    /// The file.
+    pub(crate) path: &'a Path,
+    /// Where its relative files are.
+    pub(crate) folder: &'a Path,
+    /// The file's part of an id.
+    pub(crate) label: &'a str,
+    pub(crate) source: Source,
+    pub(crate) layer: Layer,
+    pub(crate) rules: &'a Rules,
+}
+
+impl Context<'_> {
+    pub(crate) fn is_users_own(&self) -> bool {
+        self.source == Source::User
+    }
+
+    fn scope(&self) -> &'static str {
+        match self.layer {
+            Layer::User => "user",
+            Layer::Workspace => "workspace",
+        }
+    }
+}
+
+/// The ids that are taken.
+#[derive(Debug, Default)]
+pub(crate) struct Ids {
+    /// Each id and, for those a person chose, where that was.
+    taken: HashMap<String, Option<String>>,
+    /// How often each made-up id was asked for.
+    asked: HashMap<String, usize>,
+}
+
+/// The hooks of one file on their way in.
+#[derive(Debug)]
+pub(crate) struct Intake<'a> {
+    pub(crate) context: &'a Context<'a>,
+    pub(crate) ids: &'a mut Ids,
+    pub(crate) hooks: Vec<Hook>,
+    /// Where each hook stands, if that is wanted.
+    pub(crate) spots: Option<Vec<Spot>>,
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// Where an entry stands: under an event, perhaps in a group.
+#[derive(Clone, Copy)]
+pub(crate) struct Spotted<'a> {
+    pub(crate) event: &'a str,
+    pub(crate) group: Option<&'a Cursor<'a>>,
+    pub(crate) entry: &'a Cursor<'a>,
+}
+
+impl Intake<'_> {
+    /// Takes one hook in, if it is valid.
+    pub(crate) fn take(&mut self, draft: Draft, action: ActionSpec, at: Spotted<'_>) {
+        let chosen = draft.id.clone();
+        let id = match &chosen {
+            Some(id) => id.clone(),
+            None => self.made_up(&draft, at.event),
+        };
+        let spec = draft.spec(id, at.event, action, self.context);
+        let mut hook = match Hook::new(spec, self.context.rules) {
+            Ok(hook) => hook,
+            Err(error) => return self.findings.push(invalid(&error, at)),
+        };
+        if let Some(earlier) = self.ids.taken.get(hook.id()) {
+            let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
+            let message = format!("id `{}` is taken by {earlier}", hook.id());
+            let cursor = at.entry.get("id").unwrap_or(*at.entry);
+            return self.findings.push(not_loaded(&cursor, &message, Some("choose another id".to_owned())));
+        }
+        let place = chosen.map(|_| format!("{} in {}", at.entry.spot(Part::Value).field, self.context.path.display()));
+        self.ids.taken.insert(hook.id().to_owned(), place);
+        self.context.path.clone_into(&mut hook.spec.origin.file);
+        if let Some(spots) = &mut self.spots {
+            spots.push(at.entry.spot(Part::Value));
+        }
+        self.hooks.push(hook);
+    }
+
+    /// Whether the key is the name of an event; if not, that is a finding.
+    fn is_event(&mut self, name: &str, at: &Cursor<'_>) -> bool {
+        let Err(unknown) = dialect::event_named(name) else {
+            return true;
+        };
+        self.findings.push(Finding {
+            severity: Severity::Error,
+            spot: Some(at.spot(Part::Key)),
+            value: Some(name.chars().take(80).collect()),
+            message: format!("{unknown}; its hooks are not loaded"),
+            help: None,
+        });
+        false
+    }
+
+    /// Whether the node is a list; if not, that is a finding.
+    fn is_list(&mut self, what: &str, at: &Cursor<'_>) -> bool {
+        let is_list = matches!(at.node, Node::List(_));
+        if !is_list {
+            self.findings.push(Finding {
+                severity: Severity::Error,
+                spot: Some(at.spot(Part::Value)),
+                value: Some(at.node.shown()),
+                message: format!("{what} must be a list, not {}; its hooks are not loaded", at.node.kind()),
+                help: Some("put it in square brackets".to_owned()),
+            });
+        }
+        is_list
+    }
+
+    fn unknown_key(&mut self, key: &str, at: &Cursor<'_>, known: &[&str]) {
+        self.findings.push(Finding {
+            severity: Severity::Warning,
+            spot: Some(at.spot(Part::Key)),
+            value: Some(at.node.shown()),
+            message: format!("unknown key `{key}` is ignored"),
+            help: nearest(key, known).map(|near| format!("did you mean `{near}`?")),
+        });
+    }
+
+    /// An id that stays the same as long as the file, the event and the name or command do.
+    fn made_up(&mut self, draft: &Draft, event: &str) -> String {
+        let name = draft.name.clone().unwrap_or_else(|| {
+            let hex = ollm_store::digest_bytes(draft.line().as_bytes()).hex();
+            hex.chars().take(8).collect()
+        });
+        let base = format!("{}:{}:{event}:{name}", self.context.scope(), self.context.label);
+        let asked = self.ids.asked.entry(base.clone()).or_default();
+        loop {
+            *asked += 1;
+            let id = if *asked == 1 { base.clone() } else { format!("{base}#{asked}") };
+            if !self.ids.taken.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+}
+
+fn invalid(error: &HookError, at: Spotted<'_>) -> Finding {
+    let group = at.group.and_then(|group| group.get(error.field()));
+    let cursor = at.entry.get(error.field()).or(group).unwrap_or(*at.entry);
+    not_loaded(&cursor, &error.to_string(), None)
+}

@@ -1,0 +1,97 @@
+//! Settings files of shell-command agents: `{"hooks": {EVENT: [{"matcher": …, "hooks": [{"command": …}]}]}}`.
+//!
+//! The file belongs to another tool: whatever it holds beside `hooks` is none of our business.
+
+use super::{Intake, Spotted};
+use crate::entry::{self, not_loaded};
+use crate::file::Finding;
+use crate::node::{Cursor, Node, Part};
+use crate::problem::Severity;
+use crate::value::{self, Reading};
+
+const GROUP: &[&str] = &["matcher", "hooks"];
+
+/// Keys of an entry that a line of shell has no use for; ignoring them would change what runs, or when.
+const MEANINGLESS: &[&str] = &["args", "dialect", "matcher"];
+
+/// Takes in every hook of a file.
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+    if !matches!(root.node, Node::Map(_)) {
+        let message = format!("settings must be a map, not {}; nothing is loaded", root.node.kind());
+        return intake.findings.push(wrong(root, message));
+    }
+    for (_, events) in root.entries().filter(|(key, value)| *key == "hooks" && !matches!(value.node, Node::Null)) {
+        if !matches!(events.node, Node::Map(_)) {
+            let message = format!("`hooks` must be a map of events, not {}; nothing is loaded", events.node.kind());
+            intake.findings.push(wrong(&events, message));
+        }
+        take_events(&events, intake);
+    }
+}
+
+fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
+    for (event, groups) in events.entries() {
+        if !intake.is_event(event, &groups) || !intake.is_list(&format!("`{event}`"), &groups) {
+            continue;
+        }
+        for group in groups.items() {
+            take_group(event, &group, intake);
+        }
+    }
+}
+
+fn take_group(event: &str, group: &Cursor<'_>, intake: &mut Intake<'_>) {
+    let Some(hooks) = group.get("hooks") else {
+        let message = "a group must have a list `hooks`; nothing of it is loaded";
+        return intake.findings.push(wrong(group, message.to_owned()));
+    };
+    for (key, value) in group.entries() {
+        if !GROUP.contains(&key) {
+            intake.unknown_key(key, &value, GROUP);
+        }
+    }
+    let matcher = match group.get("matcher").map(|matcher| (matcher, value::text(matcher.node))) {
+        None => None,
+        Some((_, Reading::Exact(text))) => Some(text),
+        Some((matcher, _)) => {
+            let message = format!("`matcher` must be text, not {}; the group is not loaded", matcher.node.kind());
+            return intake.findings.push(wrong(&matcher, message));
+        }
+    };
+    if !intake.is_list("`hooks`", &hooks) {
+        return;
+    }
+    for entry in hooks.items() {
+        take_entry(event, matcher.clone(), group, &entry, intake);
+    }
+}
+
+fn take_entry(event: &str, matcher: Option<String>, group: &Cursor<'_>, entry: &Cursor<'_>, intake: &mut Intake<'_>) {
+    let Some(mut draft) = entry::read(entry, intake.context, &mut intake.findings) else {
+        return;
+    };
+    let meaningless =
+        MEANINGLESS.iter().filter_map(|key| entry.get(key)).find(|value| !matches!(value.node, Node::Null));
+    if let Some(value) = meaningless {
+        let key = value.key().unwrap_or_default();
+        let message = format!("`{key}` has no meaning beside a line of shell");
+        let help = if key == "matcher" { "move it to the group" } else { "remove it" };
+        return intake.findings.push(not_loaded(&value, &message, Some(help.to_owned())));
+    }
+    draft.matcher = matcher;
+    let action = draft.shell();
+    intake.take(draft, action, Spotted { event, group: Some(group), entry });
+}
+
+fn wrong(at: &Cursor<'_>, message: String) -> Finding {
+    Finding {
+        severity: Severity::Error,
+        spot: Some(at.spot(Part::Value)),
+        value: Some(at.node.shown()),
+        message,
+        help: Some(
+            "write {\"hooks\": {\"PreToolUse\": [{\"matcher\": \"*\", \"hooks\": [{\"type\": \"command\", \"command\": …}]}]}}"
+                .to_owned(),
+        ),
+    }
+}

@@ -1,0 +1,214 @@
+//! From folders to hooks.
+
+use std::fs::{self, Metadata};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::{Hook, Layer, Rules, Source};
+
+use crate::config::{self, HookSettings, Overrides};
+use crate::file::{self, Syntax, whole_file};
+use crate::format::{Context, Ids, Intake, agent, events};
+use crate::node::Cursor;
+use crate::place::{Places, same_place};
+use crate::problem::{Problem, Severity};
+
+/// Larger hook files are not read at every event.
+const LARGEST_FILE: u64 = 4 << 20;
+/// More files in one folder are not looked at.
+const MOST_FILES: usize = 1000;
+
+const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
+const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
+
+/// What is declared.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    /// The valid hooks, in order of registration: the user's files, the user's agent settings, the project's files, the
+    /// project's agent settings.
+    pub hooks: Vec<Hook>,
+    /// What applies to all of them.
+    pub settings: HookSettings,
+}
+
+/// Whether the position of every hook is wanted, which costs a second reading of its file.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Positions {
+    /// Only those of problems.
+    #[default]
+    OnDemand,
+    /// Those of all hooks.
+    Always,
+}
+
+/// Reads everything there is in these places; what cannot be understood is a problem, and hides nothing else.
+///
+/// ```
+/// use ollm_catalog::{Overrides, Places, Positions, load};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let home = folder.path().join(".ollm");
+/// std::fs::create_dir_all(home.join("hooks")).unwrap();
+/// std::fs::write(
+///     home.join("hooks/guard.json"),
+///     r#"{"hooks": {"before_tool": [{"name": "guard", "command": "python3", "args": ["guard.py"]}]}}"#,
+/// )
+/// .unwrap();
+/// let places = Places { home: home.clone(), ..Places::default() };
+/// let (catalog, problems) = load(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
+/// assert!(problems.is_empty());
+/// assert_eq!(catalog.hooks[0].id(), "user:guard.json:before_tool:guard");
+/// assert_eq!(catalog.hooks[0].spec.script(), Some(&home.join("hooks/guard.py")));
+/// ```
+pub fn load(
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    positions: Positions,
+) -> (Catalog, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let settings = config::load(places, env, overrides, positions, &mut problems);
+    let mut loading = Loading { positions, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
+    let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
+    loading.folder(&places.home.join("hooks"), &user);
+    if let Some(home) = &places.user_home {
+        loading.settings(home, USER_SETTINGS, &user);
+    }
+    if let Some(project) = &places.project {
+        let rules = Rules { timeout: settings.workspace_timeout.or(settings.timeout), ..settings.rules() };
+        let owner = Owner { source: Source::Workspace, layer: Layer::Workspace, rules };
+        let own = project.join(".ollm");
+        if !same_place(&own, &places.home) {
+            loading.folder(&own.join("hooks"), &owner);
+        }
+        loading.settings(project, PROJECT_SETTINGS, &owner);
+    }
+    (Catalog { hooks: loading.hooks, settings }, loading.problems)
+}
+
+/// Whose files are read.
+struct Owner {
+    source: Source,
+    layer: Layer,
+    rules: Rules,
+}
+
+/// What has been read so far.
+struct Loading {
+    positions: Positions,
+    /// The files that were taken, by identity: nothing is taken twice, whichever way leads to it.
+    seen: Vec<(u64, u64)>,
+    ids: Ids,
+    hooks: Vec<Hook>,
+    problems: Vec<Problem>,
+}
+
+type Form = fn(&Cursor<'_>, &mut Intake<'_>);
+
+impl Loading {
+    /// The hook files of a folder, by name.
+    fn folder(&mut self, folder: &Path, owner: &Owner) {
+        let names = match names(folder) {
+            Ok(names) => names,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) => {
+                let message = format!("cannot look into it: {error}; its hooks are not loaded");
+                let help = Some("it must be a folder that its owner can read".to_owned());
+                return self.problems.push(Problem { help, ..whole_file(Severity::Error, folder, message) });
+            }
+        };
+        if names.len() > MOST_FILES {
+            let message =
+                format!("it has more than {MOST_FILES} hook files; those after the first {MOST_FILES} are not loaded");
+            self.problems.push(whole_file(Severity::Error, folder, message));
+        }
+        for name in names.iter().take(MOST_FILES) {
+            let path = folder.join(name);
+            if !has_json_name(name) {
+                let message = "this version reads hook files in JSON only; it is not loaded".to_owned();
+                self.problems.push(whole_file(Severity::Error, &path, message));
+                continue;
+            }
+            let label = name.to_string_lossy();
+            if !self.file(&path, &label, folder, owner, events::take) {
+                let message = "it is a link to nothing; nothing is loaded".to_owned();
+                self.problems.push(whole_file(Severity::Error, &path, message));
+            }
+        }
+    }
+
+    /// The agent settings files under a root.
+    fn settings(&mut self, root: &Path, names: &[&str], owner: &Owner) {
+        for name in names {
+            let path = root.join(name);
+            self.file(&path, name, path.parent().unwrap_or(root), owner, agent::take);
+        }
+    }
+
+    /// One file; `false` when it does not exist.
+    fn file(&mut self, path: &Path, label: &str, folder: &Path, owner: &Owner, take: Form) -> bool {
+        match fs::metadata(path) {
+            Ok(meta) => {
+                let identity = identity(&meta);
+                if self.seen.contains(&identity) {
+                    return true;
+                }
+                self.seen.push(identity);
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
+            Err(_) => {}
+        }
+        let (document, node) = match file::read(path, Syntax::Json, LARGEST_FILE) {
+            Ok(Some(read)) => read,
+            Ok(None) => return false,
+            Err(problem) => {
+                self.problems.push(*problem);
+                return true;
+            }
+        };
+        let Owner { source, layer, rules } = owner;
+        let context = Context { path, folder, label, source: *source, layer: *layer, rules };
+        let spots = (self.positions == Positions::Always).then(Vec::new);
+        let mut intake =
+            Intake { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
+        take(&Cursor::root(&node), &mut intake);
+        let Intake { mut hooks, spots, findings, .. } = intake;
+        if let Some(spots) = spots {
+            for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {
+                (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
+            }
+        }
+        self.hooks.append(&mut hooks);
+        self.problems.append(&mut document.problems(findings));
+        true
+    }
+}
+
+/// The names of the hook files in a folder, in order; hidden ones are editors' and tools' own.
+fn names(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let name = PathBuf::from(entry?.file_name());
+        let is_hidden = name.as_os_str().as_encoded_bytes().starts_with(b".");
+        if !is_hidden && is_hook_file(&name) {
+            names.push(name);
+        }
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn is_hook_file(name: &Path) -> bool {
+    has_json_name(name)
+        || name.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+        || name.as_os_str().as_encoded_bytes().ends_with(b".kiro.hook")
+}
+
+fn has_json_name(name: &Path) -> bool {
+    name.extension().is_some_and(|extension| extension == "json")
+}
+
+#[cfg(unix)]
+fn identity(meta: &Metadata) -> (u64, u64) {
+    use std::os::unix::fs::MetadataExt;
+    (meta.dev(), meta.ino())
+}

@@ -1,0 +1,301 @@
+//! A parsed file as a tree, and a cursor that knows its way back to the root.
+//!
+//! The tree has no positions, so that reading stays cheap. A [`Spot`] names a node by the indexes on the way to it, which
+//! a second reading with positions can follow; doubled keys keep their own index and are never lost.
+
+use std::fmt::{self, Write as _};
+
+use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+
+/// A JSON or YAML value; a map keeps the order of its keys, and doubled ones.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Node {
+    Null,
+    Bool(bool),
+    Whole(i128),
+    Fraction(f64),
+    Text(String),
+    List(Vec<Node>),
+    Map(Vec<(String, Node)>),
+}
+
+impl Node {
+    /// The word for what this is.
+    pub(crate) fn kind(&self) -> &'static str {
+        match self {
+            Node::Null => "nothing",
+            Node::Bool(_) => "true or false",
+            Node::Whole(_) | Node::Fraction(_) => "a number",
+            Node::Text(_) => "text",
+            Node::List(_) => "a list",
+            Node::Map(_) => "a map",
+        }
+    }
+
+    /// The value in JSON, cut to a length that can be shown.
+    pub(crate) fn shown(&self) -> String {
+        let mut text = Short::default();
+        // The only error is that the text is long enough.
+        let _ = self.write(&mut text);
+        text.0
+    }
+
+    fn write(&self, text: &mut Short) -> fmt::Result {
+        match self {
+            Node::Null => text.write_str("null"),
+            Node::Bool(value) => write!(text, "{value}"),
+            Node::Whole(value) => write!(text, "{value}"),
+            Node::Fraction(value) => write!(text, "{value}"),
+            Node::Text(value) => write_quoted(text, value),
+            Node::List(items) => {
+                text.write_char('[')?;
+                for (index, item) in items.iter().enumerate() {
+                    text.write_str(if index == 0 { "" } else { ", " })?;
+                    item.write(text)?;
+                }
+                text.write_char(']')
+            }
+            Node::Map(entries) => {
+                text.write_char('{')?;
+                for (index, (key, value)) in entries.iter().enumerate() {
+                    text.write_str(if index == 0 { "" } else { ", " })?;
+                    write_quoted(text, key)?;
+                    text.write_str(": ")?;
+                    value.write(text)?;
+                }
+                text.write_char('}')
+            }
+        }
+    }
+}
+
+fn write_quoted(text: &mut Short, value: &str) -> fmt::Result {
+    text.write_char('"')?;
+    for letter in value.chars() {
+        match letter {
+            '"' | '\\' => write!(text, "\\{letter}")?,
+            '\n' => text.write_str("\\n")?,
+            '\t' => text.write_str("\\t")?,
+            other => text.write_char(other)?,
+        }
+    }
+    text.write_char('"')
+}
+
+/// Text that refuses to grow beyond what can be shown.
+#[derive(Default)]
+struct Short(String, usize);
+
+impl Short {
+    const LONGEST: usize = 80;
+}
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for letter in text.chars() {
+            if self.1 + 1 == Short::LONGEST {
+                self.0.push('…');
+                self.1 += 1;
+            }
+            if self.1 >= Short::LONGEST {
+                return Err(fmt::Error);
+            }
+            self.0.push(letter);
+            self.1 += 1;
+        }
+        Ok(())
+    }
+}
+
+impl<'de> Deserialize<'de> for Node {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Node, D::Error> {
+        deserializer.deserialize_any(Any)
+    }
+}
+
+struct Any;
+
+impl<'de> Visitor<'de> for Any {
+    type Value = Node;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_none<E: Error>(self) -> Result<Node, E> {
+        Ok(Node::Null)
+    }
+
+    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<Node, D::Error> {
+        Node::deserialize(deserializer)
+    }
+
+    fn visit_bool<E: Error>(self, value: bool) -> Result<Node, E> {
+        Ok(Node::Bool(value))
+    }
+
+    fn visit_i64<E: Error>(self, value: i64) -> Result<Node, E> {
+        Ok(Node::Whole(value.into()))
+    }
+
+    fn visit_u64<E: Error>(self, value: u64) -> Result<Node, E> {
+        Ok(Node::Whole(value.into()))
+    }
+
+    fn visit_i128<E: Error>(self, value: i128) -> Result<Node, E> {
+        Ok(Node::Whole(value))
+    }
+
+    fn visit_u128<E: Error>(self, value: u128) -> Result<Node, E> {
+        Ok(Node::Whole(i128::try_from(value).unwrap_or(i128::MAX)))
+    }
+
+    fn visit_f64<E: Error>(self, value: f64) -> Result<Node, E> {
+        Ok(Node::Fraction(value))
+    }
+
+    fn visit_str<E: Error>(self, value: &str) -> Result<Node, E> {
+        Ok(Node::Text(value.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, value: String) -> Result<Node, E> {
+        Ok(Node::Text(value))
+    }
+
+    fn visit_bytes<E: Error>(self, value: &[u8]) -> Result<Node, E> {
+        Ok(Node::Text(String::from_utf8_lossy(value).into_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Node, A::Error> {
+        let mut list = Vec::new();
+        while let Some(item) = items.next_element()? {
+            list.push(item);
+        }
+        Ok(Node::List(list))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Node, A::Error> {
+        let mut map = Vec::new();
+        while let Some(entry) = entries.next_entry()? {
+            map.push(entry);
+        }
+        Ok(Node::Map(map))
+    }
+}
+
+/// A node and the way to it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Cursor<'a> {
+    pub(crate) node: &'a Node,
+    step: Option<Step<'a>>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Step<'a> {
+    parent: &'a Cursor<'a>,
+    index: usize,
+    key: Option<&'a str>,
+}
+
+/// Which part of an entry is meant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    Key,
+    Value,
+}
+
+/// A place in a tree that outlives it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Spot {
+    /// The index at each level, from the root.
+    pub(crate) steps: Vec<usize>,
+    pub(crate) part: Part,
+    /// The path for people, such as `hooks.before_tool[0].timeout`.
+    pub(crate) field: String,
+}
+
+impl<'a> Cursor<'a> {
+    /// The root of a tree.
+    pub(crate) fn root(node: &'a Node) -> Cursor<'a> {
+        Cursor { node, step: None }
+    }
+
+    /// The entries of a map; none for anything else.
+    pub(crate) fn entries(&'a self) -> impl Iterator<Item = (&'a str, Cursor<'a>)> {
+        let entries = if let Node::Map(entries) = self.node { entries.as_slice() } else { &[] };
+        entries.iter().enumerate().map(|(index, (key, node))| {
+            (key.as_str(), Cursor { node, step: Some(Step { parent: self, index, key: Some(key) }) })
+        })
+    }
+
+    /// The items of a list; none for anything else.
+    pub(crate) fn items(&'a self) -> impl Iterator<Item = Cursor<'a>> {
+        let items = if let Node::List(items) = self.node { items.as_slice() } else { &[] };
+        items
+            .iter()
+            .enumerate()
+            .map(|(index, node)| Cursor { node, step: Some(Step { parent: self, index, key: None }) })
+    }
+
+    /// The entry of a map with this key.
+    pub(crate) fn get(&'a self, key: &str) -> Option<Cursor<'a>> {
+        self.entries().find(|(name, _)| *name == key).map(|(_, value)| value)
+    }
+
+    /// The key under which this node stands.
+    pub(crate) fn key(&self) -> Option<&'a str> {
+        self.step.and_then(|step| step.key)
+    }
+
+    pub(crate) fn spot(&self, part: Part) -> Spot {
+        let mut way = Vec::new();
+        let mut here = self;
+        while let Some(step) = &here.step {
+            way.push(*step);
+            here = step.parent;
+        }
+        way.reverse();
+        Spot { steps: way.iter().map(|step| step.index).collect(), part, field: field(&way) }
+    }
+}
+
+fn field(way: &[Step<'_>]) -> String {
+    let mut field = String::new();
+    for step in way {
+        match step.key {
+            Some(key) if field.is_empty() => field.push_str(key),
+            Some(key) => field.extend([".", key]),
+            None => field.extend(["[", &step.index.to_string(), "]"]),
+        }
+    }
+    field
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spot_names_the_way_and_doubled_keys_stay_apart() {
+        let node: Node = serde_json::from_str(r#"{"a": 1, "b": [{}, {"c": true}], "a": 2}"#).unwrap();
+        let root = Cursor::root(&node);
+        let list = root.get("b").unwrap();
+        let item = list.items().nth(1).unwrap();
+        let spot = item.get("c").unwrap().spot(Part::Key);
+        assert_eq!(spot, Spot { steps: vec![1, 1, 0], part: Part::Key, field: "b[1].c".to_owned() });
+        assert_eq!(root.entries().filter(|(key, _)| *key == "a").count(), 2);
+    }
+
+    #[test]
+    fn a_shown_value_is_cut_to_eighty_characters() {
+        let node: Node = serde_json::from_str(r#"{"a": ["x\"", 1.5, null]}"#).unwrap();
+        assert_eq!(node.shown(), r#"{"a": ["x\"", 1.5, null]}"#);
+        let long = Node::Text("é".repeat(1000)).shown();
+        assert_eq!(long.chars().count(), 80);
+        assert!(long.ends_with('…'));
+    }
+}

@@ -1,0 +1,214 @@
+//! The files a hook names: made absolute from the folder of its hook file, and never outside of it.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use ollm_protocol::ActionSpec;
+
+/// Programs whose first argument that is no option is a script.
+const INTERPRETERS: &[Interpreter] = &[
+    Interpreter { names: &["node"], inline: &["-e", "--eval", "-p", "--print", "-pe"], clusters: "", valued: NODE },
+    Interpreter {
+        names: &["python", "python3"],
+        inline: &[],
+        clusters: "cm",
+        valued: &["-W", "-X", "--check-hash-based-pycs"],
+    },
+    Interpreter { names: &["bash", "sh"], inline: &[], clusters: "c", valued: &["--rcfile", "--init-file"] },
+];
+
+const NODE: &[&str] =
+    &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"];
+
+/// Programs that run a package rather than a file.
+const RUNNERS: &[&str] = &["npx", "uvx"];
+
+struct Interpreter {
+    names: &'static [&'static str],
+    /// Options after which code follows instead of a script.
+    inline: &'static [&'static str],
+    /// Letters that mean the same inside a cluster such as `-ec`.
+    clusters: &'static str,
+    /// Options whose value is the next argument.
+    valued: &'static [&'static str],
+}
+
+/// A file outside of the folder it has to be in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Outside {
+    pub(crate) path: PathBuf,
+    pub(crate) folder: PathBuf,
+}
+
+/// Why a command line cannot be taken as it is.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Refused {
+    /// The command leads out of the folder.
+    Command(Outside),
+    /// The nth argument leads out of the folder.
+    Argument(usize, Outside),
+    /// The command holds its arguments too.
+    Arguments,
+}
+
+/// The action of a command line whose relative files are in `folder`.
+pub(crate) fn command(
+    folder: &Path,
+    command: &str,
+    args: Vec<String>,
+    whitelist: &[String],
+) -> Result<ActionSpec, Refused> {
+    let (program, mut script) = program(folder, command, whitelist)?;
+    let mut args = args;
+    let own = if is_runner(command) { Own::None } else { own_argument(command, &args) };
+    if own != Own::None {
+        for (index, arg) in args.iter_mut().enumerate() {
+            let is_script = own == Own::Script(index);
+            if !is_script && !names_file(folder, arg) {
+                continue;
+            }
+            let path = inside(folder, arg).map_err(|outside| Refused::Argument(index, outside))?;
+            *arg = path.to_string_lossy().into_owned();
+            script = script.or(Some(path));
+        }
+    }
+    Ok(ActionSpec::Command { command: program, args, script })
+}
+
+/// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.
+pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
+    let joined = folder.join(written);
+    if Path::new(written).is_absolute() {
+        return Ok(joined);
+    }
+    let outside = |path: PathBuf| Outside { path, folder: folder.to_owned() };
+    let plain = cleaned(&joined);
+    if !plain.starts_with(cleaned(folder)) {
+        return Err(outside(plain));
+    }
+    let real = resolved(&joined).map_err(|_| outside(joined.clone()))?;
+    let Some(real) = real else {
+        return Ok(plain);
+    };
+    let root = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    if !real.starts_with(&root) {
+        return Err(outside(real));
+    }
+    // A parent after a link is not the parent of the link: only the resolved path means the same to everybody.
+    let climbs = Path::new(written).components().any(|component| component == Component::ParentDir);
+    Ok(if climbs && joined.exists() { real } else { plain })
+}
+
+fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String, Option<PathBuf>), Refused> {
+    let written = Path::new(command);
+    if written.is_absolute() {
+        return Ok((command.to_owned(), written.starts_with(folder).then(|| written.to_owned())));
+    }
+    let relative =
+        command.contains('/') || (!whitelist.iter().any(|name| name == command) && names_file(folder, command));
+    if !relative {
+        return Ok((command.to_owned(), None));
+    }
+    let path = inside(folder, command).map_err(Refused::Command)?;
+    let first = command.split_whitespace().next().unwrap_or_default();
+    if first.len() < command.trim().len() && !path.exists() && folder.join(first).is_file() {
+        return Err(Refused::Arguments);
+    }
+    Ok((path.to_string_lossy().into_owned(), Some(path)))
+}
+
+/// Which arguments are files of the hook's own.
+#[derive(Debug, PartialEq, Eq)]
+enum Own {
+    /// None: what runs is code or a package.
+    None,
+    /// Those that name an existing file.
+    Existing,
+    /// This one, and those that name an existing file.
+    Script(usize),
+}
+
+fn own_argument(command: &str, args: &[String]) -> Own {
+    let name = base_name(command);
+    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name)) else {
+        return Own::Existing;
+    };
+    let mut args = args.iter().map(String::as_str).enumerate();
+    while let Some((index, arg)) = args.next() {
+        if arg == "--" {
+            return args.next().map_or(Own::Existing, |(index, _)| Own::Script(index));
+        }
+        if !arg.starts_with(['-', '+']) {
+            return Own::Script(index);
+        }
+        if arg == "-" || interpreter.is_inline(arg) {
+            return Own::None;
+        }
+        if interpreter.takes_value(arg) {
+            args.next();
+        }
+    }
+    Own::Existing
+}
+
+impl Interpreter {
+    fn is_inline(&self, arg: &str) -> bool {
+        let option = arg.split('=').next().unwrap_or_default();
+        let in_cluster =
+            !arg.starts_with("--") && arg.starts_with('-') && arg.contains(|letter| self.clusters.contains(letter));
+        self.inline.contains(&option) || in_cluster
+    }
+
+    fn takes_value(&self, arg: &str) -> bool {
+        let shell_option = self.names.contains(&"sh") && !arg.starts_with("--") && arg.ends_with(['o', 'O']);
+        self.valued.contains(&arg) || shell_option
+    }
+}
+
+fn is_runner(command: &str) -> bool {
+    RUNNERS.contains(&base_name(command))
+}
+
+fn base_name(command: &str) -> &str {
+    command.rsplit('/').next().unwrap_or_default()
+}
+
+/// Whether this is the name of a file in the folder, by the letters alone.
+fn names_file(folder: &Path, written: &str) -> bool {
+    let path = Path::new(written);
+    let plain = !written.is_empty()
+        && !written.starts_with('-')
+        && path.components().all(|component| matches!(component, Component::Normal(_) | Component::CurDir));
+    plain && folder.join(path).is_file()
+}
+
+/// The path with links resolved; where it does not exist, as far as it does. An error for a link that leads nowhere.
+fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
+    match path.canonicalize() {
+        Ok(real) => return Ok(Some(real)),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(_) => {}
+    }
+    if path.symlink_metadata().is_ok() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    match path.parent() {
+        Some(parent) => resolved(parent),
+        None => Ok(None),
+    }
+}
+
+/// The path without `.` and `..`, by the letters alone.
+fn cleaned(path: &Path) -> PathBuf {
+    let mut clean = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                clean.pop();
+            }
+            other => clean.push(other),
+        }
+    }
+    clean
+}

@@ -1,0 +1,63 @@
+//! What is wrong with a file: where, what, and the way out.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// How bad a problem is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Severity {
+    /// A setting that guards something makes no sense; going on would be a guess about safety.
+    Fatal,
+    /// Something that was declared is not there.
+    Error,
+    /// Everything is there, but not as written.
+    Warning,
+}
+
+impl Severity {
+    /// The word for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Severity::Fatal => "fatal",
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        }
+    }
+}
+
+/// Something wrong in a file, or in the environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// How bad it is.
+    pub severity: Severity,
+    /// The file; for an environment variable its name.
+    pub file: PathBuf,
+    /// The line, counted from one; zero when unknown.
+    pub line: usize,
+    /// The column in characters, counted from one; zero when unknown.
+    pub column: usize,
+    /// The path of the field, such as `hooks.before_tool[0].timeout`; empty when the whole file is meant.
+    pub field: String,
+    /// The value as written, cut to 80 characters.
+    pub value: Option<String>,
+    /// What happened, and what it means.
+    pub message: String,
+    /// The way out.
+    pub help: Option<String>,
+    /// The line of the file.
+    pub snippet: Option<String>,
+}
+
+impl fmt::Display for Problem {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.file.display())?;
+        if self.line > 0 {
+            write!(formatter, ":{}:{}", self.line, self.column)?;
+        }
+        write!(formatter, ": {}", self.message)?;
+        match &self.help {
+            Some(help) => write!(formatter, "; {help}"),
+            None => Ok(()),
+        }
+    }
+}
