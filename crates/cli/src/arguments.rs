@@ -1,0 +1,114 @@
+//! The command line, for everything but the hot path.
+
+use std::ffi::OsString;
+
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+
+/// Hooks for AI agents: one event in, one verdict out.
+#[derive(Debug, Parser)]
+#[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Run hooks for an event, and see which there are
+    Hook {
+        #[command(subcommand)]
+        command: HookCommand,
+    },
+    /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
+    Demo {
+        /// Print one JSON object per event instead of a timeline
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum HookCommand {
+    /// Pass one event through its hooks and print the verdict
+    #[command(after_help = "The event is JSON on standard input, {\"event\": NAME, \"data\": {…}}, or EVENT with --data.\nExit codes: 0 continue, 2 do not continue, 3 the event could not be read, 64 wrong usage.")]
+    Run(RunArguments),
+    /// List all hooks, where they come from, and whether they are trusted
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show everything about one hook
+    Show {
+        /// The hook's id, or its name if no other hook has it
+        id: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show which hooks would run for an event, in which order, and why the others would not
+    Plan {
+        /// The event, in any dialect's spelling
+        event: String,
+        /// The event's data as JSON
+        #[arg(long, value_name = "JSON")]
+        data: Option<String>,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Approve a hook exactly as it is now
+    Trust {
+        /// The hook's id, or its name if no other hook has it
+        id: String,
+        /// Approve without a terminal by naming the digest that `ollm hook show ID --json` prints
+        #[arg(long, value_name = "sha256:…")]
+        digest: Option<String>,
+    },
+    /// Withdraw the approval of a hook
+    Untrust {
+        /// The hook's id, or its name if no other hook has it
+        id: String,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RunArguments {
+    /// The event, in any dialect's spelling; without it the event is read from standard input
+    event: Option<String>,
+    /// The event's data as JSON
+    #[arg(long, value_name = "JSON")]
+    data: Option<String>,
+    /// Read the event, and answer, exactly in another agent's form
+    #[arg(long, value_name = "NAME", value_parser = ["ollm", "gate", "rpc", "agent"])]
+    from: Option<String>,
+    /// List also the hooks of the event that do not fit
+    #[arg(long)]
+    explain: bool,
+}
+
+/// Whether help is asked for, which only the full parser can give.
+pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
+    arguments.iter().any(|word| word == "--help" || word == "-h")
+}
+
+/// Parses the command line; nothing is left to do when it asked for help, which is printed here.
+pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Option<Command>, Failure> {
+    let words = std::iter::once(OsString::from("ollm")).chain(arguments.iter().cloned());
+    let parsed = Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    match parsed {
+        Ok(cli) => Ok(Some(cli.command)),
+        Err(error) if error.use_stderr() => {
+            output.explain(&error.render().ansi().to_string());
+            Err(Failure::new(Kind::Usage, ""))
+        }
+        Err(error) => {
+            output.text(&error.render().ansi().to_string())?;
+            Ok(None)
+        }
+    }
+}

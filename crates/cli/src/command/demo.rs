@@ -1,0 +1,148 @@
+//! `ollm demo`: a throwaway home with a few hooks, and events that pass through them.
+//!
+//! Everything is real: the files are written, loaded, planned, cleared and run as a user's would be.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use ollm_catalog::Positions;
+use ollm_engine::{Outcome, Report, Status};
+use ollm_protocol::{Event, EventKind, Flow, joined};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::{Failure, Kind, OK};
+use crate::output::Output;
+use crate::world::World;
+
+const USER_FILES: &[(&str, &str)] = &[
+    ("demo.json", include_str!("demo/hooks.json")),
+    ("greet.sh", include_str!("demo/greet.sh")),
+    ("no-force-push.sh", include_str!("demo/no-force-push.sh")),
+    ("dry-run.sh", include_str!("demo/dry-run.sh")),
+    ("keep-out.sh", include_str!("demo/keep-out.sh")),
+    ("slow-log.sh", include_str!("demo/slow-log.sh")),
+    ("tally.sh", include_str!("demo/tally.sh")),
+];
+const PROJECT_FILES: &[(&str, &str)] =
+    &[("demo.json", include_str!("demo/workspace.json")), ("surprise.sh", "touch surprise\n")];
+
+const BOLD: &str = "\x1b[1m";
+const DIM: &str = "\x1b[2m";
+const PLAIN: &str = "\x1b[0m";
+
+pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let home = tempfile::tempdir().map_err(|error| unwritable(&error))?;
+    let world = furnish(home.path(), world).map_err(|error| unwritable(&error))?;
+    // Without it, what double-forks away from a hook is merely not waited for.
+    let _ = ollm_process::become_subreaper();
+    let app = App::load(&world, Positions::OnDemand)?;
+    if !as_json {
+        output.text(&format!("{BOLD}{} hooks{PLAIN} in a throwaway home; seven events pass through them.\n", app.hooks().len()))?;
+    }
+    for (title, event) in events() {
+        let outcome = app.engine.dispatch(&event);
+        if as_json {
+            output.json(&super::hook::to_json(&outcome))?;
+        } else {
+            output.text(&timeline(title, &outcome))?;
+        }
+    }
+    app.engine.children().reap_strays();
+    if !as_json {
+        output.text(&format!(
+            "\n{DIM}Your own hooks go into ~/.ollm/hooks/; `ollm hook list` shows them, and an agent asks them with\n\
+             echo '{{\"event\": \"before_tool\", \"data\": {{…}}}}' | ollm hook run{PLAIN}\n"
+        ))?;
+    }
+    Ok(OK)
+}
+
+fn unwritable(error: &std::io::Error) -> Failure {
+    Failure::new(Kind::Environment, format!("the demo's throwaway home cannot be written: {error}"))
+        .hint("point TMPDIR to a folder with some space")
+}
+
+/// A home of its own and a project beside it.
+fn furnish(root: &Path, world: &World) -> std::io::Result<World> {
+    let home = root.join("home");
+    let project = root.join("project");
+    write(&home.join(".ollm/hooks"), USER_FILES)?;
+    write(&project.join(".ollm/hooks"), PROJECT_FILES)?;
+    let mut variables = world.variables.clone();
+    variables.retain(|(name, _)| !name.to_str().is_some_and(|name| name == "HOME" || name.contains("HOOKS_") || name.starts_with("OLLM_")));
+    variables.push(("HOME".into(), home.clone().into()));
+    Ok(World::new(variables, project, Some(home)))
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) -> std::io::Result<()> {
+    fs::create_dir_all(folder)?;
+    files.iter().try_for_each(|(name, content)| fs::write(folder.join(name), content))
+}
+
+fn events() -> Vec<(&'static str, Event)> {
+    let tool = |kind, name: &str, args: Value| {
+        Event::new(kind, [("session_id", "demo".into()), ("tool_name", name.into()), ("args", args)])
+    };
+    let before = EventKind::BeforeTool;
+    vec![
+        ("a session starts", Event::new(EventKind::SessionStart, [("session_id", "demo".into())])),
+        ("shell: ls", tool(before, "shell", json!({"command": "ls"}))),
+        ("shell: git push", tool(before, "shell", json!({"command": "git push"}))),
+        ("shell: git push --force", tool(before, "shell", json!({"command": "git push --force"}))),
+        ("read_file: README.md", tool(before, "read_file", json!({"path": "README.md"}))),
+        ("read_file: secrets/key", tool(before, "read_file", json!({"path": "secrets/key"}))),
+        ("shell is done", tool(EventKind::AfterTool, "shell", json!({"command": "ls"}))),
+    ]
+}
+
+/// One event: what was decided, then its hooks on a common time scale.
+fn timeline(title: &str, outcome: &Outcome) -> String {
+    let mut text = format!("\n{BOLD}{:<14}{PLAIN}{title}\n", outcome.event.name());
+    let longest = outcome.reports.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
+    let mut started = Duration::ZERO;
+    for report in &outcome.reports {
+        let _ = writeln!(text, "{}", line(report, started, longest));
+        started += report.duration;
+    }
+    for skip in &outcome.skipped {
+        let _ = writeln!(text, "  {DIM}{:<26}{:<12}{}{PLAIN}", skip.hook.spec.name, skip.reason.name(), skip.detail);
+    }
+    let _ = writeln!(text, "  => {}", decision(outcome));
+    text
+}
+
+fn line(report: &Report, started: Duration, whole: Duration) -> String {
+    const WIDTH: f64 = 30.0;
+    let scale = WIDTH / whole.as_secs_f64();
+    let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
+    let bar = cells(report.duration).replace(' ', "▇");
+    let bar = if bar.is_empty() { "▏" } else { &bar };
+    let colour = match report.status {
+        Status::Ok => "\x1b[32m",
+        Status::Blocked => "\x1b[31m",
+        Status::Failed | Status::Timeout => "\x1b[33m",
+    };
+    let millis = report.duration.as_secs_f64() * 1e3;
+    let name = &report.hook.spec.name;
+    format!("  {name:<26}{colour}{:<9}{PLAIN}{millis:>7.1} ms  {}{colour}{bar}{PLAIN}", report.status.name(), cells(started))
+}
+
+fn decision(outcome: &Outcome) -> String {
+    let verdict = &outcome.verdict;
+    if !outcome.continues() {
+        let reason = verdict.reason().unwrap_or_default();
+        let word = if verdict.flow == Flow::Ask { "ask" } else { "blocked" };
+        return format!("\x1b[31m{word}{PLAIN}: {reason}");
+    }
+    let mut notes = Vec::new();
+    if let Some(args) = &outcome.modified_args {
+        notes.push(format!("arguments are now {}", Value::from(args.clone())));
+    }
+    notes.extend(joined(&verdict.system_messages).map(|text| format!("adds to the conversation: {text}")));
+    notes.extend(outcome.reports.iter().filter_map(|report| Some(format!("{} {}", report.hook.spec.name, report.error.as_ref()?))));
+    let verb = if outcome.modified_args.is_some() { "\x1b[36mmodified" } else { "\x1b[32mcontinues" };
+    if notes.is_empty() { format!("{verb}{PLAIN}") } else { format!("{verb}{PLAIN}: {}", notes.join("; ")) }
+}

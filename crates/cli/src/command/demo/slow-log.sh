@@ -1,0 +1,2 @@
+sleep 30
+printf '{"continue": true}'

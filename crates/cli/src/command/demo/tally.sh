@@ -1,0 +1,2 @@
+cat >/dev/null
+printf '{"continue": true, "data": {"tools_used": 1}}'

@@ -1,0 +1,26 @@
+//! `ollm hook …`.
+
+use crate::arguments::HookCommand;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::world::World;
+
+mod list;
+mod outcome;
+mod plan;
+pub(crate) mod run;
+mod show;
+mod trust;
+
+pub(crate) use outcome::to_json;
+
+pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    match command {
+        HookCommand::Run(_) => Err(Failure::usage("`ollm hook run` takes its options behind `run`")),
+        HookCommand::List { json } => list::run(world, json, output),
+        HookCommand::Show { id, json } => show::run(&id, world, json, output),
+        HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),
+        HookCommand::Trust { id, digest } => trust::approve(&id, digest.as_deref(), world, output),
+        HookCommand::Untrust { id } => trust::withdraw(&id, world, output),
+    }
+}

@@ -1,0 +1,103 @@
+//! `ollm hook list`: every hook there is, and every file that could not be read.
+
+use std::sync::Arc;
+
+use ollm_catalog::Positions;
+use ollm_protocol::{Action, Hook};
+use serde_json::{Value, json};
+
+use super::show::{self, State};
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::problem;
+use crate::world::World;
+
+pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::Always)?;
+    let rows: Vec<(Arc<Hook>, State)> =
+        app.hooks().into_iter().map(|hook| (Arc::clone(&hook), show::state(&hook, &app))).collect();
+    world.notices.iter().for_each(|notice| output.tell(notice));
+    if as_json {
+        app.tell_problems(output);
+        return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
+    }
+    output.text(&table(&rows))?;
+    for problem in &app.problems {
+        output.explain(&problem::render(problem));
+    }
+    Ok(crate::error::OK)
+}
+
+/// One hook as the list shows it.
+pub(super) fn entry(hook: &Hook, state: &State) -> Value {
+    let spec = &hook.spec;
+    json!({
+        "id": hook.id(),
+        "name": spec.name,
+        "events": hook.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+        "source": spec.source.name(),
+        "extension": spec.extension,
+        "dialect": hook.dialect.name(),
+        "action": action(hook),
+        "enabled": spec.enabled,
+        "trust": state.trust,
+        "digest": state.digest,
+        "file": spec.origin.file,
+        "line": spec.origin.line,
+    })
+}
+
+pub(super) fn action(hook: &Hook) -> &'static str {
+    match hook.action {
+        Action::Command { .. } => "command",
+        Action::Shell(_) => "shell",
+        Action::Builtin(_) => "builtin",
+    }
+}
+
+fn table(rows: &[(Arc<Hook>, State)]) -> String {
+    if rows.is_empty() {
+        return "There are no hooks. Put one into ~/.ollm/hooks/, for instance:\n  \
+                {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n"
+            .to_owned();
+    }
+    let head = ["ID", "EVENTS", "MATCHER", "SOURCE", "DIALECT", "STATE"].map(str::to_owned);
+    let body = rows.iter().map(|(hook, state)| {
+        let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
+        [
+            hook.id().to_owned(),
+            events.join(","),
+            hook.matcher.text(),
+            hook.spec.source.name().to_owned(),
+            hook.dialect.name().to_owned(),
+            standing(hook, state),
+        ]
+    });
+    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+}
+
+fn standing(hook: &Hook, state: &State) -> String {
+    match (hook.spec.enabled, &state.unready) {
+        (false, _) => "disabled".to_owned(),
+        (true, Some(why)) => format!("{}, cannot run: {why}", state.trust),
+        (true, None) => state.trust.to_owned(),
+    }
+}
+
+/// Rows of cells, aligned.
+pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let mut widths = [0; N];
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(cell.chars().count());
+        }
+    }
+    let mut text = String::new();
+    for row in rows {
+        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    ollm_store::escape_for_people(&text).into_owned()
+}

@@ -1,0 +1,98 @@
+//! `ollm hook plan`: what would happen for an event, without running anything.
+
+use std::fmt::Write;
+use std::sync::Arc;
+
+use ollm_catalog::Positions;
+use ollm_engine::{Plan, Reason, Skip, Step, clear};
+use ollm_protocol::Hook;
+use ollm_protocol::dialect::OLLM;
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+use crate::world::World;
+
+pub(super) fn run(
+    event: &str,
+    data: Option<&str>,
+    world: &World,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let unreadable = |why: String| Failure::new(Kind::Configuration, why);
+    let data: Value = serde_json::from_str(data.unwrap_or("{}"))
+        .map_err(|error| unreadable(format!("--data is not valid JSON: {error}")))?;
+    let bytes = json!({"event": event, "data": data}).to_string();
+    let event = OLLM.read_event(bytes.as_bytes()).map_err(|error| unreadable(error.to_string()))?.event;
+    let app = App::load(world, Positions::OnDemand)?;
+    app.tell_problems(output);
+    let plan: Plan = app.engine.plan(&event);
+    let name = plan.event.name();
+    let cleared = clear(plan, &app.engine.trust, app.engine.environment());
+    let stages: Vec<Vec<&Arc<Hook>>> = cleared.stages.iter().map(|steps| steps.iter().map(Step::hook).collect()).collect();
+    if as_json {
+        return output.pretty_json(&to_json(name, &stages, &cleared.skipped));
+    }
+    output.text(&ollm_store::escape_for_people(&text(name, &stages, &cleared.skipped)))
+}
+
+fn to_json(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> Value {
+    let stages = stages.iter().map(|stage| stage.iter().map(|hook| brief(hook)).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let skipped = skipped.iter().map(|skip| {
+        let mut value = brief(&skip.hook);
+        if let Some(map) = value.as_object_mut() {
+            map.insert("reason".to_owned(), skip.reason.name().into());
+            map.insert("detail".to_owned(), skip.detail.clone().into());
+        }
+        value
+    });
+    json!({"event": event, "stages": stages, "skipped": skipped.collect::<Vec<_>>()})
+}
+
+fn brief(hook: &Hook) -> Value {
+    json!({
+        "id": hook.id(),
+        "name": hook.spec.name,
+        "source": hook.spec.source.name(),
+        "dialect": hook.dialect.name(),
+        "priority": hook.spec.priority.name(),
+        "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
+        "timeoutFrom": hook.timeout.basis.name(),
+        "onFailure": hook.on_failure.value.name(),
+        "onFailureFrom": hook.on_failure.basis.name(),
+    })
+}
+
+fn text(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> String {
+    let mut text = format!("{event}\n");
+    if stages.is_empty() {
+        text.push_str("  no hook runs\n");
+    }
+    for (number, stage) in stages.iter().enumerate() {
+        let together = if stage.len() > 1 { ", at once" } else { "" };
+        let _ = writeln!(text, "  {}.{together}", number + 1);
+        for hook in stage {
+            let rules = format!(
+                "{}, {} priority, {}, at most {:?} (from the {}), failure: {} (from the {})",
+                hook.spec.source.name(),
+                hook.spec.priority.name(),
+                hook.dialect.name(),
+                hook.timeout.value,
+                hook.timeout.basis.name(),
+                hook.on_failure.value.name(),
+                hook.on_failure.basis.name(),
+            );
+            let _ = writeln!(text, "     {}  [{rules}]", hook.id());
+        }
+    }
+    if !skipped.is_empty() {
+        text.push_str("  not run:\n");
+    }
+    for Skip { hook, reason, detail } in skipped {
+        let mark = if matches!(reason, Reason::Matcher) { "" } else { "! " };
+        let _ = writeln!(text, "     {mark}{}  {}: {detail}", hook.id(), reason.name());
+    }
+    text
+}

@@ -1,0 +1,149 @@
+//! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
+
+use std::ffi::OsString;
+use std::io::Read;
+
+use ollm_catalog::Positions;
+use ollm_engine::{Outcome, Reason};
+use ollm_protocol::dialect::{self, OLLM};
+use ollm_protocol::{Dialect, ObjectEnd, Request};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::output::Output;
+use crate::world::World;
+
+/// A larger event is refused.
+const LARGEST_EVENT: usize = 64 << 20;
+
+/// What was asked for.
+#[derive(Debug, Default)]
+pub(crate) struct Arguments {
+    event: Option<String>,
+    data: Option<String>,
+    from: Option<String>,
+    explain: bool,
+}
+
+impl Arguments {
+    pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
+        use lexopt::prelude::{Long, Value, ValueExt};
+        let mut parser = lexopt::Parser::from_args(words);
+        let mut arguments = Arguments::default();
+        while let Some(word) = parser.next()? {
+            match word {
+                Long("data") => arguments.data = Some(parser.value()?.string()?),
+                Long("from") => arguments.from = Some(parser.value()?.string()?),
+                Long("explain") => arguments.explain = true,
+                Value(event) if arguments.event.is_none() => arguments.event = Some(event.string()?),
+                other => return Err(other.unexpected().into()),
+            }
+        }
+        if arguments.data.is_some() && arguments.event.is_none() {
+            return Err(Failure::usage("--data needs the EVENT it belongs to, as in `ollm hook run before_tool --data '{}'`"));
+        }
+        if arguments.from.is_some() && arguments.event.is_some() {
+            return Err(Failure::usage("--from reads the event from standard input; leave EVENT out"));
+        }
+        Ok(arguments)
+    }
+}
+
+pub(crate) fn run(arguments: Arguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let host = arguments.from.as_deref().map(host).transpose()?;
+    if host.is_some() {
+        output.silence();
+    }
+    let request = request(&arguments, host.unwrap_or(OLLM))?;
+    // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
+    // as leaky at least.
+    let _ = ollm_process::become_subreaper();
+    let app = App::load(world, Positions::OnDemand)?;
+    world.notices.iter().for_each(|notice| output.tell(notice));
+    app.tell_problems(output);
+    let outcome = match arguments.explain {
+        true => app.engine.dispatch_explained(&request.event),
+        false => app.engine.dispatch(&request.event),
+    };
+    app.engine.children().reap_strays();
+    tell(&outcome, output);
+    match host {
+        Some(host) => {
+            let reply = host.write_verdict(&request, &outcome.verdict);
+            output.bytes(&reply.stdout, &reply.stderr, reply.exit)
+        }
+        None => {
+            output.json(&super::to_json(&outcome))?;
+            Ok(if outcome.continues() { OK } else { BLOCKED })
+        }
+    }
+}
+
+fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {
+    dialect::by_name(name).ok_or_else(|| {
+        let known: Vec<&str> = dialect::DIALECTS.iter().map(|dialect| dialect.name()).collect();
+        Failure::usage(format!("--from {name}: there is no such dialect")).hint(format!("known are {}", known.join(", ")))
+    })
+}
+
+fn request(arguments: &Arguments, host: &dyn Dialect) -> Result<Request, Failure> {
+    let unreadable = |why: String| {
+        Failure::new(Kind::Configuration, why)
+            .hint("an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}")
+    };
+    let bytes = match &arguments.event {
+        Some(event) => given(event, arguments.data.as_deref()).map_err(unreadable)?,
+        None => received().map_err(unreadable)?,
+    };
+    host.read_event(&bytes).map_err(|error| unreadable(error.to_string()))
+}
+
+fn given(event: &str, data: Option<&str>) -> Result<Vec<u8>, String> {
+    let data: Value = serde_json::from_str(data.unwrap_or("{}")).map_err(|error| format!("--data is not valid JSON: {error}"))?;
+    Ok(json!({"event": event, "data": data}).to_string().into_bytes())
+}
+
+/// Reads until the event's JSON ends, not until the stream does: some hosts keep it open.
+fn received() -> Result<Vec<u8>, String> {
+    let mut stdin = std::io::stdin().lock();
+    let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
+    let mut chunk = [0; 16 << 10];
+    let mut end = ObjectEnd::default();
+    loop {
+        let count = match stdin.read(&mut chunk) {
+            Ok(count) => count,
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+            Err(error) => return Err(format!("standard input cannot be read: {error}")),
+        };
+        let read = chunk.get(..count).unwrap_or_default();
+        let before = bytes.len();
+        bytes.extend_from_slice(read);
+        if let Some(at) = end.push(read).map_err(|error| format!("the event is not valid JSON: {error}"))? {
+            bytes.truncate(before + at);
+            return Ok(bytes);
+        }
+        if count == 0 {
+            let empty = bytes.iter().all(u8::is_ascii_whitespace);
+            return if empty { Err("standard input holds no event".to_owned()) } else { Ok(bytes) };
+        }
+        if bytes.len() > LARGEST_EVENT {
+            return Err(format!("the event is larger than {LARGEST_EVENT} bytes"));
+        }
+    }
+}
+
+/// What a person should know about the run, one line each.
+fn tell(outcome: &Outcome, output: &mut Output) {
+    for skip in &outcome.skipped {
+        if matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing) {
+            let (name, source) = (&skip.hook.spec.name, skip.hook.spec.source.name());
+            output.tell(&format!("{source} hook `{name}` did not run: {}", skip.detail));
+        }
+    }
+    for report in &outcome.reports {
+        if let Some(error) = &report.error {
+            output.tell(&format!("{} hook `{}` failed: {error}", report.hook.spec.source.name(), report.hook.spec.name));
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! `ollm hook show`: everything about one hook, and which rule gave each value.
+
+use std::fmt::Write;
+
+use ollm_catalog::Positions;
+use ollm_engine::{Identity, Standing};
+use ollm_protocol::{ActionSpec, Hook};
+use serde_json::{Value, json};
+
+use super::list;
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::world::World;
+
+/// Whether a hook may run, and what its approval is bound to.
+#[derive(Debug)]
+pub(super) struct State {
+    pub(super) trust: &'static str,
+    pub(super) digest: Option<String>,
+    pub(super) identity: Option<Identity>,
+    /// Why it cannot be started at all.
+    pub(super) unready: Option<String>,
+}
+
+pub(super) fn state(hook: &Hook, app: &App) -> State {
+    let (identity, unready) = match app.engine.trust.identity(hook, app.engine.environment()) {
+        Ok(identity) => (Some(identity), None),
+        Err(why) => (None, Some(why.to_string())),
+    };
+    let trust = match app.engine.trust.standing(hook, identity.as_ref()) {
+        Standing::Approved => "trusted",
+        Standing::Modified => "modified",
+        Standing::Unknown => "untrusted",
+    };
+    State { trust, digest: identity.as_ref().map(|identity| identity.digest.to_string()), identity, unready }
+}
+
+pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::Always)?;
+    let hook = app.hook(id)?;
+    let state = state(&hook, &app);
+    if as_json {
+        return output.pretty_json(&details(&hook, &state));
+    }
+    output.text(&ollm_store::escape_for_people(&text(&hook, &state)))
+}
+
+fn details(hook: &Hook, state: &State) -> Value {
+    let mut value = list::entry(hook, state);
+    if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more(hook, state)) {
+        map.extend(more);
+    }
+    value
+}
+
+fn more(hook: &Hook, state: &State) -> Value {
+    let spec = &hook.spec;
+    json!({
+        "column": spec.origin.column,
+        "description": spec.description,
+        "version": spec.version,
+        "matcher": hook.matcher.text(),
+        "command": command(hook),
+        "script": spec.script(),
+        "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
+        "timeoutFrom": hook.timeout.basis.name(),
+        "onFailure": hook.on_failure.value.name(),
+        "onFailureFrom": hook.on_failure.basis.name(),
+        "priority": spec.priority.name(),
+        "parallel": spec.parallel,
+        "cwd": spec.cwd,
+        "inputs": spec.inputs,
+        "env": spec.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),
+        "passEnv": spec.pass_env,
+        "problem": state.unready,
+    })
+}
+
+/// The command line a person should see before approving it.
+pub(super) fn command(hook: &Hook) -> String {
+    match &hook.spec.action {
+        ActionSpec::Command { command, args, .. } => {
+            std::iter::once(command).chain(args).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+        }
+        ActionSpec::Shell { script } => format!("sh -c {}", quoted(script)),
+        ActionSpec::Builtin(_) => "built in".to_owned(),
+    }
+}
+
+fn quoted(word: &str) -> String {
+    let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+pub(super) fn text(hook: &Hook, state: &State) -> String {
+    let spec = &hook.spec;
+    let origin = &spec.origin;
+    let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
+    let mut rows = vec![
+        ("hook", hook.id().to_owned()),
+        ("name", spec.name.clone()),
+        ("declared", format!("{}:{}:{} ({})", origin.file.display(), origin.line, origin.column, spec.source.name())),
+        ("events", format!("{}, matcher {}", events.join(", "), hook.matcher.text())),
+        ("runs", command(hook)),
+        ("dialect", hook.dialect.name().to_owned()),
+        ("timeout", format!("{:?} (from the {})", hook.timeout.value, hook.timeout.basis.name())),
+        ("on failure", format!("{} (from the {})", hook.on_failure.value.name(), hook.on_failure.basis.name())),
+        ("enabled", spec.enabled.to_string()),
+        ("trust", state.trust.to_owned()),
+    ];
+    rows.extend(spec.description.clone().map(|description| ("description", description)));
+    rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
+    rows.extend(state.unready.clone().map(|why| ("problem", why)));
+    rows.into_iter().fold(String::new(), |mut text, (name, value)| {
+        let _ = writeln!(text, "{name:<12}{value}");
+        text
+    })
+}

@@ -1,0 +1,50 @@
+//! What the door says when it cannot do what was asked: a kind, which is the exit code, and the way out.
+
+/// Exit codes, as documented.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// The configuration, or an event, cannot be read.
+    Configuration = 3,
+    /// Something is not approved.
+    Untrusted = 4,
+    /// Something outside does not work: a missing program, a permission, a full disk.
+    Environment = 5,
+    /// The command line makes no sense.
+    Usage = 64,
+}
+
+/// The operation goes on.
+pub(crate) const OK: u8 = 0;
+/// The operation is blocked.
+pub(crate) const BLOCKED: u8 = 2;
+
+/// A failure for people.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) kind: Kind,
+    pub(crate) message: String,
+    /// What to do about it, one line each.
+    pub(crate) hints: Vec<String>,
+}
+
+impl Failure {
+    pub(crate) fn new(kind: Kind, message: impl Into<String>) -> Failure {
+        Failure { kind, message: message.into(), hints: Vec::new() }
+    }
+
+    #[must_use]
+    pub(crate) fn hint(mut self, hint: impl Into<String>) -> Failure {
+        self.hints.push(hint.into());
+        self
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Failure {
+        Failure::new(Kind::Usage, message).hint("`ollm --help` shows what there is")
+    }
+}
+
+impl From<lexopt::Error> for Failure {
+    fn from(error: lexopt::Error) -> Failure {
+        Failure::usage(error.to_string()).hint("`ollm hook run --help` shows its options")
+    }
+}

@@ -1,0 +1,100 @@
+//! The only place that prints. Data goes to standard output; what a person should know goes to standard error.
+
+use std::io::{self, IsTerminal, Write};
+
+use ollm_store::escape_for_people;
+use serde_json::Value;
+
+use crate::error::{Failure, Kind, OK};
+
+/// The two streams.
+#[derive(Debug)]
+pub(crate) struct Output {
+    /// Nothing but the answer may be written: another program reads both streams.
+    silent: bool,
+}
+
+impl Output {
+    pub(crate) fn new() -> Output {
+        Output { silent: false }
+    }
+
+    /// Keeps everything but the answer to ourselves.
+    pub(crate) fn silence(&mut self) {
+        self.silent = true;
+    }
+
+    /// Writes one line of data.
+    pub(crate) fn line(&mut self, text: &str) -> Result<u8, Failure> {
+        self.bytes(format!("{text}\n").as_bytes(), &[], OK)
+    }
+
+    /// Writes one JSON value on a line.
+    pub(crate) fn json(&mut self, value: &Value) -> Result<u8, Failure> {
+        self.line(&value.to_string())
+    }
+
+    /// Writes indented JSON, for people who read along.
+    pub(crate) fn pretty_json(&mut self, value: &Value) -> Result<u8, Failure> {
+        self.line(&format!("{value:#}"))
+    }
+
+    /// Writes styled text; the styles are dropped where nobody would see them.
+    pub(crate) fn text(&mut self, text: &str) -> Result<u8, Failure> {
+        written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
+    }
+
+    /// Writes an answer byte for byte.
+    pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
+        let mut out = io::stdout().lock();
+        written(out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr)), code)
+    }
+
+    /// Tells the person something, in one line.
+    pub(crate) fn tell(&mut self, text: &str) {
+        if !self.silent {
+            let line = escape_for_people(text).replace('\n', " ");
+            // There is nobody left to tell when standard error is closed.
+            let _ = writeln!(io::stderr(), "ollm: {line}");
+        }
+    }
+
+    /// Tells the person something of several lines.
+    pub(crate) fn explain(&mut self, text: &str) {
+        if !self.silent {
+            let _ = anstream::stderr().write_all(text.as_bytes());
+        }
+    }
+
+    /// Tells why nothing came of it; the answer is the exit code.
+    pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
+        self.silent = false;
+        if !failure.message.is_empty() {
+            let _ = writeln!(io::stderr(), "ollm: {}", escape_for_people(&failure.message));
+        }
+        for hint in &failure.hints {
+            let _ = writeln!(io::stderr(), "  hint: {}", escape_for_people(hint));
+        }
+        failure.kind as u8
+    }
+}
+
+/// Asks a question on the terminal; without one there is nobody to ask.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return None;
+    }
+    let _ = write!(io::stderr(), "{question}");
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer).ok()?;
+    Some(answer.trim().to_owned())
+}
+
+fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {
+    match result {
+        Ok(()) => Ok(code),
+        // The reader went away; that is its own business.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(code),
+        Err(error) => Err(Failure::new(Kind::Environment, format!("cannot write the answer: {error}"))),
+    }
+}

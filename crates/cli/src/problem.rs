@@ -1,0 +1,38 @@
+//! A problem with a file, shown as a good compiler would: where, the line with a caret, the way out.
+
+use std::fmt::Write;
+
+use ollm_catalog::{Problem, Severity};
+use ollm_store::escape_for_people;
+
+const BOLD: &str = "\x1b[1m";
+const BLUE: &str = "\x1b[1;34m";
+const PLAIN: &str = "\x1b[0m";
+
+pub(crate) fn render(problem: &Problem) -> String {
+    let colour = if problem.severity == Severity::Warning { "\x1b[1;33m" } else { "\x1b[1;31m" };
+    let mut text = format!(
+        "{colour}{}{PLAIN}{BOLD}: {}{PLAIN}\n",
+        problem.severity.name(),
+        escape_for_people(&problem.message)
+    );
+    let place = if problem.line > 0 { format!(":{}:{}", problem.line, problem.column) } else { String::new() };
+    let file = problem.file.display().to_string();
+    let _ = writeln!(text, "  {BLUE}-->{PLAIN} {}{place}", escape_for_people(&file));
+    if let Some(snippet) = problem.snippet.as_deref().filter(|_| problem.line > 0) {
+        let number = problem.line.to_string();
+        let gutter = " ".repeat(number.len());
+        let shown: String = snippet.replace('\t', " ").chars().take(160).collect();
+        let caret = " ".repeat(problem.column.saturating_sub(1).min(160));
+        let _ = writeln!(text, "{gutter} {BLUE}|{PLAIN}\n{BLUE}{number} |{PLAIN} {}", escape_for_people(&shown));
+        let _ = writeln!(text, "{gutter} {BLUE}|{PLAIN} {caret}{colour}^{PLAIN}");
+    }
+    if !problem.field.is_empty() {
+        let value = problem.value.as_deref().map(|value| format!(" = {value}")).unwrap_or_default();
+        let _ = writeln!(text, "  field: {}", escape_for_people(&format!("{}{value}", problem.field)));
+    }
+    if let Some(help) = &problem.help {
+        let _ = writeln!(text, "  help: {}", escape_for_people(help));
+    }
+    text
+}

@@ -1,0 +1,171 @@
+//! The invariants of ARCHITECTURE.md that neither the compiler nor a lint can see.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+const LEAVES: &[&str] = &["ollm-protocol", "ollm-process", "ollm-store"];
+const ROOMS: &[&str] = &["ollm-engine", "ollm-catalog", "ollm-mcp", "ollm-agent"];
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+/// Each package of the build with the packages it needs at run time.
+fn dependencies() -> BTreeMap<String, BTreeSet<String>> {
+    let output = Command::new(env!("CARGO"))
+        .args(["metadata", "--format-version", "1", "--offline", "--locked"])
+        .current_dir(root())
+        .output()
+        .unwrap();
+    let metadata: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|_| panic!("{}", String::from_utf8_lossy(&output.stderr)));
+    let names: BTreeMap<&str, &str> = metadata["packages"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|package| (package["id"].as_str().unwrap(), package["name"].as_str().unwrap()))
+        .collect();
+    let normal = |dependency: &&Value| {
+        dependency["dep_kinds"].as_array().unwrap().iter().any(|kind| kind["kind"].is_null())
+    };
+    let nodes = metadata["resolve"]["nodes"].as_array().unwrap();
+    nodes
+        .iter()
+        .map(|node| {
+            let needed = node["deps"].as_array().unwrap().iter().filter(normal);
+            let needed = needed.map(|dependency| names[dependency["pkg"].as_str().unwrap()].to_owned());
+            (names[node["id"].as_str().unwrap()].to_owned(), needed.collect())
+        })
+        .collect()
+}
+
+fn closure<'a>(of: &'a str, graph: &'a BTreeMap<String, BTreeSet<String>>) -> BTreeSet<&'a str> {
+    let mut seen = BTreeSet::new();
+    let mut next = vec![of];
+    while let Some(package) = next.pop() {
+        for needed in graph.get(package).into_iter().flatten() {
+            if seen.insert(needed.as_str()) {
+                next.push(needed);
+            }
+        }
+    }
+    seen
+}
+
+/// The source files below a folder of the workspace.
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let root = root();
+    let mut found = Vec::new();
+    let mut folders = vec![root.join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "rs") {
+                let name = path.strip_prefix(&root).unwrap().display().to_string();
+                found.push((name, code(&fs::read_to_string(&path).unwrap())));
+            }
+        }
+    }
+    found
+}
+
+/// A file without its comments and its unit tests.
+fn code(text: &str) -> String {
+    let body = text.split("#[cfg(test)]").next().unwrap_or_default();
+    body.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+}
+
+fn library_sources() -> Vec<(String, String)> {
+    ["protocol", "process", "store", "engine", "catalog"]
+        .iter()
+        .flat_map(|name| sources(&format!("crates/{name}/src")))
+        .filter(|(name, _)| !name.ends_with("/tests.rs"))
+        .collect()
+}
+
+fn offenders(files: &[(String, String)], words: &[&str], allowed: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut found = Vec::new();
+    for (name, text) in files.iter().filter(|(name, _)| !allowed(name)) {
+        found.extend(words.iter().filter(|word| text.contains(**word)).map(|word| format!("{name}: {word}")));
+    }
+    found
+}
+
+#[test]
+fn invariant_1_protocol_has_no_runtime_and_does_no_io() {
+    let graph = dependencies();
+    assert!(!closure("ollm-protocol", &graph).contains("tokio"));
+    let files = sources("crates/protocol/src");
+    let io = ["std::fs", "std::net", "std::io", "std::env", "std::process", "SystemTime::now", "Instant::now"];
+    assert_eq!(offenders(&files, &io, |_| false), Vec::<String>::new());
+}
+
+#[test]
+fn invariant_2_only_dialects_know_wire_field_names() {
+    let wire = [
+        "\"hook_event_name\"", "\"tool_input\"", "\"tool_response\"", "\"hookSpecificOutput\"", "\"permissionDecision\"",
+        "\"jsonrpc\"", "\"systemMessage\"", "\"hookName\"", "\"modified_args\"", "\"allow\":",
+    ];
+    let allowed = |name: &str| name.starts_with("crates/protocol/src/dialect/");
+    assert_eq!(offenders(&library_sources(), &wire, allowed), Vec::<String>::new());
+}
+
+#[test]
+fn invariant_3_only_trust_makes_a_trusted_and_only_process_starts_programs() {
+    let files = library_sources();
+    assert_eq!(offenders(&files, &["Trusted {"], |name| name == "crates/engine/src/trust.rs"), Vec::<String>::new());
+    let starts = ["Command::new", "libc::fork", "libc::clone", "libc::execv"];
+    let mut all = files;
+    all.extend(sources("crates/cli/src"));
+    assert_eq!(offenders(&all, &starts, |name| name.starts_with("crates/process/")), Vec::<String>::new());
+}
+
+#[test]
+fn invariant_5_only_output_prints_and_only_the_door_reads_the_environment() {
+    let printing = ["io::stdout", "io::stderr", "println!", "eprintln!"];
+    let environment = ["env::var", "env::vars", "env::home_dir", "env::current_dir", "env::args"];
+    assert_eq!(offenders(&library_sources(), &printing, |_| false), Vec::<String>::new());
+    assert_eq!(offenders(&library_sources(), &environment, |_| false), Vec::<String>::new());
+    let door = sources("crates/cli/src");
+    assert_eq!(offenders(&door, &printing, |name| name.ends_with("/output.rs")), Vec::<String>::new());
+    let reads = |name: &str| name.ends_with("/world.rs") || name.ends_with("/main.rs");
+    assert_eq!(offenders(&door, &environment, reads), Vec::<String>::new());
+}
+
+#[test]
+fn invariant_6_rooms_and_leaves_stay_apart() {
+    let graph = dependencies();
+    for leaf in LEAVES {
+        let ours: Vec<&str> = closure(leaf, &graph).into_iter().filter(|name| name.starts_with("ollm")).collect();
+        assert_eq!(ours, Vec::<&str>::new(), "{leaf} depends on");
+    }
+    for room in ROOMS.iter().filter(|room| graph.contains_key(**room)) {
+        let needed = closure(room, &graph);
+        let others: Vec<&&str> = ROOMS.iter().filter(|other| needed.contains(**other)).collect();
+        assert_eq!(others, Vec::<&&str>::new(), "{room} depends on");
+        assert!(!needed.contains("ollm"), "{room} depends on the door");
+    }
+    for package in graph.keys().filter(|name| name.starts_with("ollm")) {
+        assert!(!closure(package, &graph).contains("testkit"), "{package} needs the workshop at run time");
+    }
+}
+
+#[test]
+fn invariant_9_no_process_wide_mutable_state() {
+    let state = ["static mut", "lazy_static!", "thread_local!", "set_var("];
+    assert_eq!(offenders(&library_sources(), &state, |_| false), Vec::<String>::new());
+}
+
+#[test]
+fn unsafe_code_lives_in_one_module_tree() {
+    let mut all = library_sources();
+    all.extend(sources("crates/cli/src"));
+    let audited = |name: &str| name.starts_with("crates/process/src/unix");
+    assert_eq!(offenders(&all, &["unsafe {", "unsafe fn", "unsafe extern"], audited), Vec::<String>::new());
+}
