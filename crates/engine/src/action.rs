@@ -44,7 +44,7 @@ fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Job {
     job
 }
 
-fn limits(hook: &Hook) -> Limits {
+pub(crate) fn limits(hook: &Hook) -> Limits {
     let declared = &hook.spec.limits;
     let defaults = Limits::default();
     Limits {

@@ -147,17 +147,27 @@ impl Trust {
 
     /// Makes sure that a hook may run.
     pub fn trust(&self, hook: &Arc<Hook>, environment: &Environment) -> Result<Trusted, Skip> {
-        let missing = |why: Unready| Skip::new(hook, reason(&why), why.to_string());
-        let program = program(hook, environment).map_err(missing)?;
+        let unready = |why: Unready| Skip::new(hook, reason(&why), why.to_string());
+        let program = program(hook, environment);
         if self.needs_no_approval(hook) {
-            present(hook).map_err(missing)?;
+            let program = program.and_then(|program| present(hook).map(|()| program)).map_err(unready)?;
             return Ok(Trusted { hook: Arc::clone(hook), program, digest: None });
         }
-        let identity = self.identify(hook, &program).map_err(missing)?;
-        match self.standing(hook, Some(&identity)) {
-            Standing::Approved => Ok(Trusted { hook: Arc::clone(hook), program, digest: Some(identity.digest) }),
-            standing => Err(self.refusal(hook, standing)),
+        let identified = program.and_then(|program| Ok((self.identify(hook, &program)?, program)));
+        match identified {
+            Ok((identity, program)) => match self.standing(hook, Some(&identity)) {
+                Standing::Approved => Ok(Trusted { hook: Arc::clone(hook), program, digest: Some(identity.digest) }),
+                standing => Err(self.refusal(hook, standing)),
+            },
+            Err(why) if self.was_approved(hook) => Err(unready(why)),
+            // What nobody ever approved has no say, not even by failing.
+            Err(why) => Err(Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}"))),
         }
+    }
+
+    fn was_approved(&self, hook: &Hook) -> bool {
+        let (approvals, _) = &*self.ledger.current();
+        approvals.find(&source(hook), hook.id()).is_some()
     }
 
     fn refusal(&self, hook: &Arc<Hook>, standing: Standing) -> Skip {

@@ -411,8 +411,11 @@ fn action(action: &ActionSpec, rules: &Rules) -> Result<Action, HookError> {
     match action {
         ActionSpec::Command { command, args, .. } => {
             check_command(command, rules)?;
-            let args = args.iter().map(|arg| Template::parse(arg)).collect();
-            Ok(Action::Command { program: command.clone(), args })
+            let templates: Vec<Template> = args.iter().map(|arg| Template::parse(arg)).collect();
+            if templates.iter().any(|arg| arg.paths().next().is_some()) {
+                check_arguments(command, args)?;
+            }
+            Ok(Action::Command { program: command.clone(), args: templates })
         }
         ActionSpec::Shell { script } if script.trim().is_empty() => Err(HookError::NoCommand),
         ActionSpec::Shell { script } => Ok(Action::Shell(ShellTemplate::parse(script)?)),
@@ -440,6 +443,15 @@ fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
         return Err(HookError::Arguments(command.to_owned()));
     }
     Err(HookError::NotAllowed { command: command.to_owned(), whitelist: rules.whitelist.join(", ") })
+}
+
+/// A variable may not stand where the program reads code: `python3 -c '… {{x}} …'` would run what is in it.
+///
+/// The same arguments as a line of shell are refused for the same reasons, so that one reader knows them all.
+fn check_arguments(command: &str, args: &[String]) -> Result<(), HookError> {
+    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
+    let line: Vec<String> = std::iter::once(command).chain(args.iter().map(String::as_str)).map(quoted).collect();
+    ShellTemplate::parse(&line.join(" ")).map(drop).map_err(HookError::Template)
 }
 
 fn timeout(spec: &HookSpec, rules: &Rules, dialect: &dyn Dialect) -> Result<Setting<Duration>, HookError> {

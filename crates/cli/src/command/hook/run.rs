@@ -1,7 +1,8 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
 use std::ffi::OsString;
-use std::io::Read;
+use std::io::{IsTerminal, Read};
+use std::time::Duration;
 
 use ollm_catalog::Positions;
 use ollm_engine::{Outcome, Reason};
@@ -16,6 +17,9 @@ use crate::world::World;
 
 /// A larger event is refused.
 const LARGEST_EVENT: usize = 64 << 20;
+
+/// How long to wait for the next piece of an event.
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -68,16 +72,24 @@ pub(crate) fn run(arguments: Arguments, world: &World, output: &mut Output) -> R
     };
     app.engine.children().reap_strays();
     tell(&outcome, output);
-    match host {
-        Some(host) => {
-            let reply = host.write_verdict(&request, &outcome.verdict);
-            output.bytes(&reply.stdout, &reply.stderr, reply.exit)
-        }
-        None => {
-            output.json(&super::to_json(&outcome))?;
-            Ok(if outcome.continues() { OK } else { BLOCKED })
-        }
+    let code = answer(&outcome, host, &request, output);
+    // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
+    std::mem::forget(app);
+    code
+}
+
+fn answer(
+    outcome: &Outcome,
+    host: Option<&dyn Dialect>,
+    request: &Request,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    if let Some(host) = host {
+        let reply = host.write_verdict(request, &outcome.verdict);
+        return output.bytes(&reply.stdout, &reply.stderr, reply.exit);
     }
+    output.json(&super::to_json(outcome))?;
+    Ok(if outcome.continues() { OK } else { BLOCKED })
 }
 
 fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {
@@ -92,6 +104,9 @@ fn request(arguments: &Arguments, host: &dyn Dialect) -> Result<Request, Failure
         Failure::new(Kind::Configuration, why)
             .hint("an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}")
     };
+    if arguments.event.is_none() && std::io::stdin().is_terminal() {
+        return Err(Failure::usage("there is no event: pipe one in, or name it as in `ollm hook run session_start`"));
+    }
     let bytes = match &arguments.event {
         Some(event) => given(event, arguments.data.as_deref()).map_err(unreadable)?,
         None => received().map_err(unreadable)?,
@@ -111,6 +126,7 @@ fn received() -> Result<Vec<u8>, String> {
     let mut chunk = [0; 16 << 10];
     let mut end = ObjectEnd::default();
     loop {
+        await_more(&stdin)?;
         let count = match stdin.read(&mut chunk) {
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -131,6 +147,24 @@ fn received() -> Result<Vec<u8>, String> {
             return Err(format!("the event is larger than {LARGEST_EVENT} bytes"));
         }
     }
+}
+
+/// A host that sends half an event and stalls must not keep us for ever.
+#[cfg(unix)]
+fn await_more(stdin: &std::io::StdinLock<'_>) -> Result<(), String> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let patience = Timespec { tv_sec: PATIENCE.as_secs().try_into().unwrap_or(60), tv_nsec: 0 };
+    match poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&patience)) {
+        Ok(0) => Err(format!("the rest of the event did not arrive within {PATIENCE:?}")),
+        // Whatever is wrong with the stream, reading it tells.
+        Ok(_) | Err(_) => Ok(()),
+    }
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the twin can fail")]
+fn await_more(_stdin: &std::io::StdinLock<'_>) -> Result<(), String> {
+    Ok(())
 }
 
 /// What a person should know about the run, one line each.

@@ -239,6 +239,9 @@ impl<'a> Scanner<'a> {
             }
             Some(c) if c.is_ascii_alphabetic() || c == '_' => {
                 let name: String = after.chars().take_while(|c| is_name(*c)).collect();
+                if name == "_" {
+                    return Err(self.unclear("`$_`"));
+                }
                 self.copy(1 + name.len());
                 self.reference(&name, word);
             }
@@ -321,6 +324,9 @@ impl<'a> Scanner<'a> {
         self.deeper()?;
         self.copy("${".len());
         let (name, operator) = self.parameter()?;
+        if name == "_" {
+            return Err(self.unclear("`$_`"));
+        }
         self.reference(name, word);
         word.splat |= name == "@";
         let outer = self.forbidden.clone();
