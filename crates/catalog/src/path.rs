@@ -67,7 +67,11 @@ pub(crate) fn command(
             if !is_script && !names_file(folder, arg) {
                 continue;
             }
-            let path = inside(folder, arg).map_err(|outside| Refused::Argument(index, outside))?;
+            // An absolute path says itself where it leads.
+            let path = match Path::new(arg.as_str()) {
+                path if path.is_absolute() => path.to_owned(),
+                _ => inside(folder, arg).map_err(|outside| Refused::Argument(index, outside))?,
+            };
             *arg = path.to_string_lossy().into_owned();
             script = script.or(Some(path));
         }
@@ -78,15 +82,12 @@ pub(crate) fn command(
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.
 pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
     let joined = folder.join(written);
-    if Path::new(written).is_absolute() {
-        return Ok(joined);
-    }
     let outside = |path: PathBuf| Outside { path, folder: folder.to_owned() };
     let plain = cleaned(&joined);
     if !plain.starts_with(cleaned(folder)) {
         return Err(outside(plain));
     }
-    let real = resolved(&joined).map_err(|_| outside(joined.clone()))?;
+    let real = resolved(&joined).map_err(|_| outside(plain.clone()))?;
     let Some(real) = real else {
         return Ok(plain);
     };
@@ -104,16 +105,16 @@ fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String
     if written.is_absolute() {
         return Ok((command.to_owned(), written.starts_with(folder).then(|| written.to_owned())));
     }
-    let relative =
-        command.contains('/') || (!whitelist.iter().any(|name| name == command) && names_file(folder, command));
-    if !relative {
+    let first = command.split_whitespace().next().unwrap_or_default();
+    let one_word = first.len() == command.trim().len() || names_file(folder, command);
+    if !one_word && names_file(folder, first) {
+        return Err(Refused::Arguments);
+    }
+    let listed = whitelist.iter().any(|name| name == command);
+    if !command.contains('/') && (listed || !names_file(folder, command)) {
         return Ok((command.to_owned(), None));
     }
     let path = inside(folder, command).map_err(Refused::Command)?;
-    let first = command.split_whitespace().next().unwrap_or_default();
-    if first.len() < command.trim().len() && !path.exists() && folder.join(first).is_file() {
-        return Err(Refused::Arguments);
-    }
     Ok((path.to_string_lossy().into_owned(), Some(path)))
 }
 

@@ -17,9 +17,9 @@ pub struct Places {
 /// The nearest ancestor of `cwd` with a `.ollm` or `.git` in it; the user's own `.ollm` does not make a project.
 pub fn find_project(cwd: &Path, home: &Path) -> Option<PathBuf> {
     let home = home.metadata().ok();
+    let is_own = |found: &Metadata| home.as_ref().is_some_and(|home| same(home, found));
     let marks = |folder: &Path| {
-        let declares =
-            folder.join(".ollm").metadata().is_ok_and(|found| !home.as_ref().is_some_and(|home| same(home, &found)));
+        let declares = folder.join(".ollm").metadata().is_ok_and(|found| found.is_dir() && !is_own(&found));
         declares || folder.join(".git").symlink_metadata().is_ok()
     };
     cwd.ancestors().find(|folder| marks(folder)).map(Path::to_owned)

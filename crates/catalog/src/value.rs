@@ -35,6 +35,14 @@ impl<T> Reading<T> {
     }
 }
 
+/// Text that cannot have been meant otherwise.
+pub(crate) fn plain(node: &Node) -> Reading<String> {
+    match node {
+        Node::Text(text) => Reading::Exact(text.clone()),
+        _ => Reading::Wrong,
+    }
+}
+
 pub(crate) fn text(node: &Node) -> Reading<String> {
     match node {
         Node::Text(text) => Reading::Exact(text.clone()),

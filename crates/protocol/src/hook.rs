@@ -428,10 +428,13 @@ fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
     if command.trim().is_empty() {
         return Err(HookError::NoCommand);
     }
-    if command.contains(METACHARACTERS) {
+    // No shell ever reads the command, so the folders it lies in may be called anything.
+    let absolute = std::path::Path::new(command).is_absolute();
+    let word = if absolute { command.rsplit('/').next().unwrap_or(command) } else { command };
+    if word.contains(METACHARACTERS) || command.contains('\0') {
         return Err(HookError::Metacharacters(command.to_owned()));
     }
-    if command.starts_with('/') || std::path::Path::new(command).is_absolute() {
+    if absolute {
         return Ok(());
     }
     if rules.whitelist.iter().any(|allowed| allowed == command) {

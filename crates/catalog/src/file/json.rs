@@ -81,7 +81,9 @@ fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
         () if reason.starts_with("recursion limit") => {
             Some("nest less deeply; a hook file needs no more than six levels")
         }
-        () if reason.contains("surrogate") => Some("write the character itself, or both halves of the pair"),
+        () if reason.contains("surrogate") || reason.contains("hex escape") => {
+            Some("write the character itself, or both halves of the pair")
+        }
         () if reason.starts_with("control character") => Some("write line breaks and tabs inside text as \\n and \\t"),
         () if reason.starts_with("trailing characters") => Some("one file holds one object; remove what follows it"),
         () if error.classify() == Category::Eof => Some("the file ends too early; close every bracket and quote"),

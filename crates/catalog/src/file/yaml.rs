@@ -61,7 +61,7 @@ fn broken(error: &serde_saphyr::Error) -> Broken {
         }
         () if reason.contains("tabs") => (reason, Some("indent with spaces")),
         () if reason.starts_with("budget breached") || reason.contains("limit") || reason.contains("alias") => {
-            (reason, Some("it is larger or deeper than any configuration; write it without aliases"))
+            ("it has too many or too deeply nested values", Some("write it shorter and without aliases"))
         }
         () if reason.starts_with("multiple YAML documents") => {
             ("it holds more than one document", Some("remove what follows the second `---`"))

@@ -50,7 +50,7 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut Intake<'_>) {
             intake.unknown_key(key, &value, GROUP);
         }
     }
-    let matcher = match group.get("matcher").map(|matcher| (matcher, value::text(matcher.node))) {
+    let matcher = match group.get("matcher").map(|matcher| (matcher, value::plain(matcher.node))) {
         None => None,
         Some((_, Reading::Exact(text))) => Some(text),
         Some((matcher, _)) => {

@@ -55,7 +55,13 @@ fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut Intake<'_>) {
 
 fn not_hooks(at: &Cursor<'_>, intake: &mut Intake<'_>) {
     let other_form = ["eventType", "when", "then", "action"].iter().any(|key| at.get(key).is_some());
+    let stranger = at.entries().map(|(key, _)| key).find(|key| dialect::event_named(key).is_err());
+    let mixed = at.entries().any(|(key, _)| dialect::event_named(key).is_ok());
     let message = match at.node {
+        Node::Map(_) if mixed => {
+            let key: String = stranger.unwrap_or_default().chars().take(80).collect();
+            format!("it has no `hooks`, and `{key}` is not the name of an event; nothing is loaded")
+        }
         Node::Map(_) if other_form => {
             "this form of hook file is not supported by this version; nothing is loaded".to_owned()
         }

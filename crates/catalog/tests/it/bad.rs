@@ -1,0 +1,177 @@
+//! What is wrong in a hook file is told with file, line, column, field and value; what is right beside it loads.
+
+use ollm_catalog::Severity::{self, Error, Warning};
+
+use crate::world::World;
+
+struct Case {
+    /// The entry; the wrong part begins at the mark.
+    entry: &'static str,
+    severity: Severity,
+    field: &'static str,
+    value: &'static str,
+    message: &'static str,
+    help: Option<&'static str>,
+}
+
+const fn error(entry: &'static str, field: &'static str, value: &'static str, message: &'static str) -> Case {
+    Case { entry, severity: Error, field, value, message, help: None }
+}
+
+const LOST: &str = "; the hook is not loaded";
+
+#[test]
+fn every_wrong_entry_is_told_with_its_place_and_the_entry_beside_it_loads() {
+    #[rustfmt::skip]
+    let cases = [
+        error(r"§7", "", "7", "a hook must be a map of its keys, not a number"),
+        error(r#"§{"name": "x"}"#, "", r#"{"name": "x"}"#, "the hook has no `command`"),
+        error(r#"{"command": §["x"]}"#, ".command", r#"["x"]"#, "`command` must be text, not a list"),
+        error(r#"{"command": §""}"#, ".command", r#""""#, "`command` is empty"),
+        error(r#"{"command": §"a; b"}"#, ".command", r#""a; b""#, "command `a; b` holds shell characters"),
+        error(r#"{"command": §"deno"}"#, ".command", r#""deno""#, "command `deno` is neither a path nor one of"),
+        error(r#"{"command": "sh", "args": §{"a": 1}}"#, ".args", r#"{"a": 1}"#, "`args` must be a list of texts, not a map"),
+        error(r#"{"command": "sh", "args": §[["a"]]}"#, ".args", r#"[["a"]]"#, "`args` must be a list of texts"),
+        error(r#"{"command": "sh", "dialect": §"olm"}"#, ".dialect", r#""olm""#, "unknown dialect `olm`"),
+        error(r#"{"command": "sh", "matcher": §"^x$"}"#, ".matcher", r#""^x$""#, "matcher `^x$` looks like a regular expression"),
+        error(r#"{"command": "sh", "matcher": §5}"#, ".matcher", "5", "`matcher` must be text, not a number"),
+        error(r#"{"command": "sh", "timeout": §"soon"}"#, ".timeout", r#""soon""#, "`timeout` must be a number, or text with a unit"),
+        error(r#"{"command": "sh", "timeout": §-1}"#, ".timeout", "-1", "timeout -1 is not a positive time"),
+        error(r#"{"command": "sh", "timeout": §0}"#, ".timeout", "0", "timeout 0 is not a positive time"),
+        error(r#"{"command": "sh", "timeout": §true}"#, ".timeout", "true", "`timeout` must be a number"),
+        error(r#"{"command": "sh", "parallel": §3}"#, ".parallel", "3", "`parallel` must be true or false, not a number"),
+        error(r#"{"command": "sh", "enabled": §"maybe"}"#, ".enabled", r#""maybe""#, "`enabled` must be true or false"),
+        error(r#"{"command": "sh", "env": §[]}"#, ".env", "[]", "`env` must be a map of names to text, not a list"),
+        error(r#"{"command": "sh", "env": {"A": §[]}}"#, ".env.A", "[]", "`A` must be text, not a list"),
+        error(r#"{"command": "sh", "env": {"A=B": §"x"}}"#, ".env.A=B", r#""x""#, "`A=B` cannot be the name of a variable"),
+        error(r#"{"command": "sh", "limits": §5}"#, ".limits", "5", "`limits` must be a map, not a number"),
+        error(r#"{"command": "sh", "limits": {"cpu": §5}}"#, ".limits.cpu", "5", "`cpu` must be a time with its unit"),
+        error(r#"{"command": "sh", "limits": {"memory": §"much"}}"#, ".limits.memory", r#""much""#, "`memory` must be a number of bytes"),
+        error(r#"{"command": "sh", "limits": {"files": §-1}}"#, ".limits.files", "-1", "`files` must be a whole number"),
+        error(r#"{"command": "sh", "id": §" "}"#, ".id", r#"" ""#, "`id` must be text that is not empty"),
+        error(r#"{"command": "sh", "type": §"http"}"#, ".type", r#""http""#, "only hooks of type \"command\""),
+        error(r#"{"command": "sh", "id": "a", "command": §"bash"}"#, ".command", r#""bash""#, "`command` is written twice"),
+        error(r#"{"matcher": "*", "hooks": §[{"command": "sh"}]}"#, ".hooks", r#"[{"command": "sh"}]"#, "`hooks` inside an entry"),
+        Case { help: Some("did you mean block?"), ..error(r#"{"command": "sh", "onFailure": §"blok"}"#, ".onFailure", r#""blok""#, "`onFailure` must be one of allow, block, ask") },
+        Case { help: Some("did you mean high?"), ..error(r#"{"command": "sh", "priority": §"hihg"}"#, ".priority", r#""hihg""#, "`priority` must be one of critical, high, normal, low") },
+        Case { severity: Warning, help: Some("did you mean `timeout`?"), ..error(r#"{"command": "sh", §"timout": 5}"#, ".timout", "5", "unknown key `timout` is ignored") },
+        Case { severity: Warning, help: None, ..error(r#"{"command": "sh", §"colour": 5}"#, ".colour", "5", "unknown key `colour` is ignored") },
+        Case { severity: Warning, help: Some("did you mean `memory`?"), ..error(r#"{"command": "sh", "limits": {§"memry": 5}}"#, ".limits.memry", "5", "unknown key `memry` is ignored") },
+        Case { severity: Warning, help: None, ..error(r#"{"command": "sh", "description": §[]}"#, ".description", "[]", "`description` must be text, not a list; it is ignored") },
+    ];
+    for case in &cases {
+        let world = World::new();
+        let before = case.entry.split('§').next().unwrap();
+        let entry = case.entry.replace('§', "");
+        let text = format!(
+            "{{\"hooks\": {{\n  \"before_tool\": [\n    {{\"id\": \"ö\", \"command\": \"sh\"}}, {entry}\n]}}}}\n"
+        );
+        let file = world.write("home/.ollm/hooks/a.json", text);
+        let (problem, loaded) = world.problem();
+        let column = "    {\"id\": \"ö\", \"command\": \"sh\"}, ".chars().count() + before.chars().count() + 1;
+        assert_eq!((problem.line, problem.column), (3, column), "{entry}");
+        assert_eq!(problem.file, file);
+        assert_eq!(problem.field, format!("hooks.before_tool[1]{}", case.field), "{entry}");
+        assert_eq!(problem.value.as_deref(), Some(case.value), "{entry}");
+        assert!(problem.message.starts_with(case.message), "{entry}: {}", problem.message);
+        assert_eq!(problem.severity, case.severity, "{entry}");
+        assert!(problem.snippet.is_some_and(|line| line.contains(&entry)));
+        assert_eq!(problem.message.ends_with(LOST), case.severity == Error, "{entry}: {}", problem.message);
+        assert_eq!(loaded, if case.severity == Error { 1 } else { 2 }, "{entry}");
+        if case.help.is_some() || case.severity == Warning {
+            assert_eq!(problem.help.as_deref(), case.help, "{entry}");
+        }
+    }
+}
+
+#[test]
+fn every_broken_file_is_told_with_its_place_and_the_file_beside_it_loads() {
+    let deep = "[".repeat(10_000);
+    let cases: &[(&str, usize, usize, &str, &str)] = &[
+        ("", 0, 0, "it is empty", "write {\"hooks\": {}} or remove it"),
+        (" \n", 0, 0, "it is empty", "write {\"hooks\": {}} or remove it"),
+        ("[]", 1, 1, "a map of events to hooks is needed, not a list", "write {\"hooks\""),
+        ("null", 1, 1, "a map of events to hooks is needed, not nothing", "write {\"hooks\""),
+        ("{\"hooks\": []}", 1, 11, "a map of events to hooks is needed, not a list", "write {\"hooks\""),
+        ("{\"name\": 1}", 1, 1, "it has no `hooks`", "write {\"hooks\""),
+        ("{\"when\": {}, \"then\": {}}", 1, 1, "this form of hook file is not supported", "write {\"hooks\""),
+        ("{\"hooks\": {\"befor_tool\": []}}", 1, 12, "unknown event `befor_tool`", ""),
+        (
+            "{\"hooks\": {\"before_tool\": {}}}",
+            1,
+            27,
+            "`before_tool` must be a list, not a map",
+            "put it in square brackets",
+        ),
+        ("{\"hooks\": {},\n \"hoks\": 1}", 2, 2, "unknown key `hoks` is ignored", "did you mean `hooks`?"),
+        ("{\n  // comment\n}", 2, 3, "it is not valid JSON", "comments are not allowed in JSON; remove it"),
+        ("{\"hooks\": /* x */ {}}", 1, 11, "it is not valid JSON", "comments are not allowed in JSON; remove it"),
+        ("{\"hooks\": {}}\n# x", 2, 1, "it is not valid JSON", "comments are not allowed in JSON; remove it"),
+        (
+            "{\"hooks\": {},}",
+            1,
+            14,
+            "it is not valid JSON: trailing comma",
+            "remove the comma before the closing bracket",
+        ),
+        ("{\"hooks\": 'x'}", 1, 11, "it is not valid JSON", "write text in double quotes"),
+        ("{\"hooks\": {", 1, 11, "it is not valid JSON: EOF", "the file ends too early; close every bracket and quote"),
+        (
+            "{\"ö\": \"\\ud800\"}",
+            1,
+            0,
+            "it is not valid JSON",
+            "write the character itself, or both halves of the pair",
+        ),
+        (
+            "{\"a\": \"x\ty\"}",
+            1,
+            0,
+            "it is not valid JSON: control character",
+            "write line breaks and tabs inside text",
+        ),
+        ("{\"a\": \0}", 1, 7, "it is not valid JSON", "remove the NUL character; save it as UTF-8"),
+        (
+            "{} {}",
+            1,
+            4,
+            "it is not valid JSON: trailing characters",
+            "one file holds one object; remove what follows it",
+        ),
+        (&deep, 1, 128, "it is not valid JSON: recursion limit exceeded", "nest less deeply"),
+    ];
+    for (text, line, column, message, help) in cases {
+        let world = World::new();
+        world.write("home/.ollm/hooks/b.json", r#"{"before_tool": [{"command": "sh"}]}"#);
+        let file = world.write("home/.ollm/hooks/a.json", text);
+        let (problem, loaded) = world.problem();
+        let short: String = text.chars().take(40).collect();
+        assert_eq!((problem.file, loaded), (file, 1), "{short:?}");
+        assert!(problem.message.starts_with(message), "{short:?}: {}", problem.message);
+        let told = problem.help.unwrap_or_default();
+        assert!(told.starts_with(help) && told.is_empty() == help.is_empty(), "{short:?}: {told}");
+        assert_eq!(problem.line, *line, "{short:?}");
+        assert!(*column == 0 && *line > 0 || problem.column == *column, "{short:?}: column {}", problem.column);
+        assert!(problem.snippet.unwrap_or_default().chars().count() <= 160);
+    }
+}
+
+#[test]
+fn a_flood_of_warnings_is_cut_short_and_hides_no_error() {
+    let world = World::new();
+    let odd = r#"{"command": "sh", "odd": 1}, "#.repeat(500);
+    world.entry(&format!(r#"{odd} {{"command": ""}}"#));
+    let (catalog, problems) = world.load();
+    assert_eq!(catalog.hooks.len(), 500);
+    assert_eq!(problems.len(), 101);
+    assert_eq!(problems.iter().filter(|problem| problem.severity == Error).count(), 1);
+    assert_eq!(problems[100].message, "401 more problems in this file are not shown");
+}
+
+#[test]
+fn a_problem_prints_as_one_line() {
+    let world = World::new();
+    let file = world.entry(r#"{"command": "sh", "timout": 5}"#);
+    let expected = format!("{}:1:46: unknown key `timout` is ignored; did you mean `timeout`?", file.display());
+    assert_eq!(world.problem().0.to_string(), expected);
+}

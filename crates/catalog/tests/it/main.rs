@@ -1,0 +1,19 @@
+//! The catalog from the outside: folders with files in them go in, hooks and problems come out.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::type_complexity,
+    reason = "a test that cannot go on should stop, and its tables are read by eye"
+)]
+
+mod agent;
+mod bad;
+mod config;
+mod entries;
+mod files;
+mod paths;
+mod places;
+mod robust;
+mod world;

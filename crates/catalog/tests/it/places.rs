@@ -1,0 +1,80 @@
+//! Which folders count, and that nothing counts twice.
+
+use std::fs;
+
+use ollm_catalog::find_project;
+use ollm_protocol::Source;
+
+use crate::world::{World, ids, link};
+
+#[test]
+fn the_project_is_the_nearest_folder_with_a_mark() {
+    let world = World::new();
+    let home = world.path("home/.ollm");
+    fs::create_dir_all(world.path("project/a/b")).unwrap();
+    assert_eq!(find_project(&world.path("project/a/b"), &home), Some(world.path("project")));
+    world.write("project/a/.git", "gitdir: elsewhere");
+    assert_eq!(find_project(&world.path("project/a/b"), &home), Some(world.path("project/a")));
+}
+
+#[test]
+fn the_users_own_folder_does_not_make_a_project() {
+    let world = World::new();
+    let home = world.path("home/.ollm");
+    fs::create_dir_all(world.path("home/work")).unwrap();
+    let found = find_project(&world.path("home/work"), &home);
+    assert_ne!(found, Some(world.path("home")));
+    link(world.path("home/.ollm"), world.path("home/work/.ollm"));
+    assert_ne!(find_project(&world.path("home/work"), &home), Some(world.path("home/work")));
+}
+
+#[test]
+fn a_hook_is_never_taken_twice_when_the_project_is_the_home() {
+    let mut world = World::new();
+    world.places.project.clone_from(&world.places.user_home);
+    world.entry(r#"{"name": "file", "command": "/bin/true"}"#);
+    let settings = r#"{"hooks": {"PreToolUse": [{"hooks": [{"name": "s", "command": "true"}]}]}}"#;
+    world.write("home/.config/agent/settings.json", settings);
+    let hooks = world.hooks();
+    assert_eq!(ids(&hooks), ["user:a.json:before_tool:file", "user:.config/agent/settings.json:PreToolUse:s"]);
+    assert!(hooks.iter().all(|hook| hook.spec.source == Source::User));
+}
+
+#[test]
+fn a_linked_folder_or_file_of_the_users_stays_the_users() {
+    let world = World::new();
+    world.entry(r#"{"name": "n", "command": "/bin/true"}"#);
+    link(world.path("home/.ollm/hooks/a.json"), world.path("project/.ollm/hooks/z.json"));
+    assert_eq!(ids(&world.hooks()), ["user:a.json:before_tool:n"]);
+    fs::remove_dir_all(world.path("project/.ollm")).unwrap();
+    link(world.path("home/.ollm"), world.path("project/.ollm"));
+    assert_eq!(ids(&world.hooks()), ["user:a.json:before_tool:n"]);
+}
+
+#[test]
+fn files_count_in_the_order_of_their_names_the_users_before_the_projects() {
+    let world = World::new();
+    let text = |name| format!(r#"{{"hooks": {{"before_tool": [{{"id": "{name}", "command": "/bin/true"}}]}}}}"#);
+    for (path, name) in [
+        ("project/.ollm/hooks/a.json", "project"),
+        ("home/.ollm/hooks/b.json", "b"),
+        ("home/.ollm/hooks/a.json", "a"),
+        ("home/.ollm/hooks/.hidden.json", "hidden"),
+        ("home/.ollm/hooks/sub/c.json", "deeper"),
+        ("home/.ollm/hooks/notes.txt", "text"),
+    ] {
+        world.write(path, text(name));
+    }
+    assert_eq!(ids(&world.hooks()), ["a", "b", "project"]);
+}
+
+#[test]
+fn nothing_at_all_is_no_problem() {
+    let mut world = World::new();
+    world.places.home = world.path("missing");
+    world.places.project = Some(world.path("missing too"));
+    assert_eq!(world.hooks().len(), 0);
+    world.places.project = None;
+    world.places.user_home = None;
+    assert_eq!(world.hooks().len(), 0);
+}

@@ -1,0 +1,83 @@
+//! A user, a project, and a way to look at them.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ollm_catalog::{Catalog, Overrides, Places, Positions, Problem, load};
+use ollm_protocol::Hook;
+use tempfile::TempDir;
+
+pub(crate) struct World {
+    root: TempDir,
+    pub(crate) places: Places,
+    pub(crate) env: HashMap<String, String>,
+    pub(crate) overrides: Overrides,
+    pub(crate) positions: Positions,
+}
+
+impl World {
+    pub(crate) fn new() -> World {
+        let root = tempfile::tempdir().unwrap();
+        let base = root.path().canonicalize().unwrap();
+        let (user_home, project) = (base.join("home"), base.join("project"));
+        for folder in [user_home.join(".ollm/hooks"), project.join(".ollm/hooks")] {
+            fs::create_dir_all(folder).unwrap();
+        }
+        let places = Places { home: user_home.join(".ollm"), user_home: Some(user_home), project: Some(project) };
+        World { root, places, env: HashMap::new(), overrides: Overrides::default(), positions: Positions::OnDemand }
+    }
+
+    pub(crate) fn base(&self) -> PathBuf {
+        self.root.path().canonicalize().unwrap()
+    }
+
+    /// Writes a file: `home/…` is the user's, `project/…` the project's.
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.base().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    /// A hook file of the user with one entry for `before_tool`.
+    pub(crate) fn entry(&self, entry: &str) -> PathBuf {
+        self.write("home/.ollm/hooks/a.json", format!(r#"{{"hooks": {{"before_tool": [{entry}]}}}}"#))
+    }
+
+    pub(crate) fn path(&self, path: &str) -> PathBuf {
+        self.base().join(path)
+    }
+
+    pub(crate) fn load(&self) -> (Catalog, Vec<Problem>) {
+        load(&self.places, &|name| self.env.get(name).cloned(), &self.overrides, self.positions)
+    }
+
+    /// The hooks of a world in which all is well.
+    pub(crate) fn hooks(&self) -> Vec<Hook> {
+        let (catalog, problems) = self.load();
+        assert_eq!(problems, []);
+        catalog.hooks
+    }
+
+    /// The one hook of a world in which all is well.
+    pub(crate) fn hook(&self) -> Hook {
+        let [hook] = <[Hook; 1]>::try_from(self.hooks()).unwrap();
+        hook
+    }
+
+    /// The one problem of a world, and how many hooks are there nevertheless.
+    pub(crate) fn problem(&self) -> (Problem, usize) {
+        let (catalog, problems) = self.load();
+        let [problem] = <[Problem; 1]>::try_from(problems).unwrap_or_else(|problems| panic!("{problems:#?}"));
+        (problem, catalog.hooks.len())
+    }
+}
+
+pub(crate) fn ids(hooks: &[Hook]) -> Vec<&str> {
+    hooks.iter().map(Hook::id).collect()
+}
+
+pub(crate) fn link(target: impl AsRef<Path>, link: impl AsRef<Path>) {
+    std::os::unix::fs::symlink(target, link).unwrap();
+}
