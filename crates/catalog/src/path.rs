@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use ollm_protocol::ActionSpec;
+use ollm_protocol::hook::holds_shell_characters;
 
 /// Programs whose first argument that is no option is a script.
 const INTERPRETERS: &[Interpreter] = &[
@@ -109,6 +110,10 @@ fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String
     let one_word = first.len() == command.trim().len() || names_file(folder, command);
     if !one_word && names_file(folder, first) {
         return Err(Refused::Arguments);
+    }
+    // What is no single plain word stays as written, for the hook's own check to refuse.
+    if !one_word || holds_shell_characters(command) {
+        return Ok((command.to_owned(), None));
     }
     let listed = whitelist.iter().any(|name| name == command);
     if !command.contains('/') && (listed || !names_file(folder, command)) {

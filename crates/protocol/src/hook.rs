@@ -423,6 +423,11 @@ fn action(action: &ActionSpec, rules: &Rules) -> Result<Action, HookError> {
     }
 }
 
+/// Whether a word holds characters that mean something to a shell, which no program's name needs.
+pub fn holds_shell_characters(word: &str) -> bool {
+    word.contains(METACHARACTERS)
+}
+
 /// A command word is one program: absolute, or on the whitelist.
 fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
     if command.trim().is_empty() {
@@ -431,7 +436,7 @@ fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
     // No shell ever reads the command, so the folders it lies in may be called anything.
     let absolute = std::path::Path::new(command).is_absolute();
     let word = if absolute { command.rsplit('/').next().unwrap_or(command) } else { command };
-    if word.contains(METACHARACTERS) || command.contains('\0') {
+    if holds_shell_characters(word) || command.contains('\0') {
         return Err(HookError::Metacharacters(command.to_owned()));
     }
     if absolute {

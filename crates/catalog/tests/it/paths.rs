@@ -123,3 +123,14 @@ fn a_command_with_its_arguments_in_it_is_told_what_to_do() {
         assert!(problem.message.starts_with(&format!("command `{command}` holds arguments")), "{}", problem.message);
     }
 }
+
+#[test]
+fn a_command_line_with_a_slash_in_it_is_no_relative_path() {
+    for (command, says) in [("rm -rf /", "neither a path nor one of"), ("node;/bin/rm", "holds shell characters")] {
+        let world = World::new();
+        world.entry(&format!(r#"{{"command": "{command}"}}"#));
+        let (problem, loaded) = world.problem();
+        assert_eq!((problem.field.as_str(), loaded), ("hooks.before_tool[0].command", 0));
+        assert!(problem.message.contains(says), "{}", problem.message);
+    }
+}
