@@ -86,12 +86,7 @@ const FILE: &[(&str, Shape)] =
 const NAMED: &[(&str, Shape)] = &[("eventName", Shape::Text), ("data", Shape::Any), ("source", Shape::Text)];
 const SUBAGENT: &[(&str, Shape)] = &[("agent_id", Shape::Text), ("agent_type", Shape::Text)];
 
-const fn row(
-    kind: EventKind,
-    name: &'static str,
-    power: Power,
-    fields: &'static [(&'static str, Shape)],
-) -> Row {
+const fn row(kind: EventKind, name: &'static str, power: Power, fields: &'static [(&'static str, Shape)]) -> Row {
     Row { kind, name, power, fields }
 }
 

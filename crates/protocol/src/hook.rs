@@ -308,7 +308,9 @@ pub enum HookError {
     #[error("command `{0}` holds arguments; name the program alone and put the rest into `args`")]
     Arguments(String),
     /// The command is neither a path nor on the whitelist.
-    #[error("command `{command}` is neither a path nor one of {whitelist}; give its absolute path, or one relative to the hook file")]
+    #[error(
+        "command `{command}` is neither a path nor one of {whitelist}; give its absolute path, or one relative to the hook file"
+    )]
     NotAllowed {
         /// The command word.
         command: String,
@@ -446,7 +448,7 @@ fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
         return Ok(());
     }
     if let Some((first, _)) = command.split_once(char::is_whitespace)
-        && (first.starts_with('/') || rules.whitelist.iter().any(|allowed| allowed == first))
+        && rules.whitelist.iter().any(|allowed| allowed == first)
     {
         return Err(HookError::Arguments(command.to_owned()));
     }

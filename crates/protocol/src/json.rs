@@ -398,8 +398,12 @@ mod tests {
 
     #[test]
     fn hostile_text_costs_bounded_work() {
-        for text in ["[".repeat(200_000), "{".repeat(1 << 20), "{\"a\":".repeat(170_000), "{\"a\":[".repeat(100) + &"1,".repeat(500_000)]
-        {
+        for text in [
+            "[".repeat(200_000),
+            "{".repeat(1 << 20),
+            "{\"a\":".repeat(170_000),
+            "{\"a\":[".repeat(100) + &"1,".repeat(500_000),
+        ] {
             assert!(scan(text.as_bytes()).objects.is_empty());
         }
     }

@@ -122,9 +122,11 @@ fn expression_matcher(expression: &str) -> Result<Matcher, MatcherError> {
     if expression.len() > LONGEST_EXPRESSION {
         return Err(MatcherError::TooLong(expression.len()));
     }
-    RegexBuilder::new(expression).size_limit(1 << 20).build().map(Matcher::Expression).map_err(|error| {
-        MatcherError::Invalid { expression: expression.to_owned(), reason: error.to_string() }
-    })
+    RegexBuilder::new(expression)
+        .size_limit(1 << 20)
+        .build()
+        .map(Matcher::Expression)
+        .map_err(|error| MatcherError::Invalid { expression: expression.to_owned(), reason: error.to_string() })
 }
 
 fn pattern(whole: &str, part: &str) -> Result<Pattern, MatcherError> {

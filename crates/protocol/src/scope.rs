@@ -13,7 +13,9 @@ use crate::event::Event;
 /// ```
 pub fn scope(event: &Event) -> Value {
     let mut scope = Map::new();
-    for name in ["tool_name", "result", "error", "message", "timestamp", "user_input", "execution_time", "cwd", "session"] {
+    for name in
+        ["tool_name", "result", "error", "message", "timestamp", "user_input", "execution_time", "cwd", "session"]
+    {
         if let Some(value) = event.data.get(name) {
             scope.insert(name.to_owned(), value.clone());
         }

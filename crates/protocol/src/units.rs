@@ -47,7 +47,7 @@ mod tests {
     fn units_are_read() {
         assert_eq!(duration("5s"), Some(Duration::from_secs(5)));
         assert_eq!(duration("1.5 s"), Some(Duration::from_millis(1500)));
-        assert_eq!(duration("10m"), Some(Duration::from_secs(600)));
+        assert_eq!(duration("10m"), Some(Duration::from_mins(10)));
         assert_eq!(duration("-1s"), None);
         assert_eq!(duration("1e400s"), None);
         assert_eq!(size("256MiB"), Some(256 << 20));

@@ -31,7 +31,9 @@ pub fn kind() -> impl Strategy<Value = EventKind> {
 pub fn event_of(kind: EventKind) -> BoxedStrategy<Event> {
     let unknown = prop::collection::vec(("x_[a-z]{1,8}", json_value()), 0..3);
     let known = fields(kind, Fill::Anything);
-    (known, unknown).prop_map(move |(known, unknown)| Event { kind, data: known.into_iter().chain(unknown).collect() }).boxed()
+    (known, unknown)
+        .prop_map(move |(known, unknown)| Event { kind, data: known.into_iter().chain(unknown).collect() })
+        .boxed()
 }
 
 /// An event of one kind with every field of its row, and every part of those fields.

@@ -62,12 +62,8 @@ pub(crate) fn number() -> impl Strategy<Value = Value> {
 
 /// Any JSON value, a few levels deep.
 pub fn json_value() -> impl Strategy<Value = Value> {
-    let leaf = prop_oneof![
-        Just(Value::Null),
-        any::<bool>().prop_map(Value::from),
-        number(),
-        text().prop_map(Value::from),
-    ];
+    let leaf =
+        prop_oneof![Just(Value::Null), any::<bool>().prop_map(Value::from), number(), text().prop_map(Value::from),];
     leaf.prop_recursive(3, 12, 3, |inner| {
         prop_oneof![
             prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),

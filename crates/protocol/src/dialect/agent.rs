@@ -115,7 +115,9 @@ impl Dialect for Agent {
                 reading.into_answer()
             }
             // Plain text is an answer here; what begins like an object was not meant as plain text.
-            Err(_) if scan.objects.is_empty() && !scan.broken => Answer::default(),
+            Err(_) if scan.objects.is_empty() && !output.stdout.trim_ascii_start().starts_with(b"{") => {
+                Answer::default()
+            }
             Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
         };
         if output.end == End::Exited(2) {

@@ -31,8 +31,22 @@ impl Reading {
     }
 }
 
-/// Reads an object's fields; `native` are the ones the dialect documents.
+/// Reads an object's fields; `native` are the ones the dialect documents. A refusal in a JSON-RPC envelope counts.
 pub(super) fn read(object: &Object, native: &[&str], kind: EventKind) -> Reading {
+    let mut reading = read_fields(object, native, kind);
+    if object.fields.contains_key("jsonrpc") {
+        let refusal = refusal(object, kind);
+        if refusal.flow >= Flow::Ask {
+            reading.warnings.push("`jsonrpc` belongs to another dialect".to_owned());
+            reading.decided = true;
+            reading.verdict = reading.verdict.then(refusal);
+        }
+    }
+    reading
+}
+
+/// Reads an object's fields, and nothing further in that only an envelope would hold.
+pub(super) fn read_fields(object: &Object, native: &[&str], kind: EventKind) -> Reading {
     let nested = object.inside("hookSpecificOutput");
     let mut reader = Reader { object, nested, native, kind, reading: Reading::default(), words: Words::default() };
     reader.shape();
@@ -55,20 +69,26 @@ pub(super) fn data(verdict: &Verdict) -> Map<String, Value> {
 
 /// Of an output that is not the one object it should be: the refusals in it, and nothing else.
 pub(super) fn refusals(scan: &Scan, kind: EventKind) -> Verdict {
-    let refusing = scan.objects.iter().map(|object| {
-        let nested = object.inside("result").unwrap_or_default();
-        read(object, &[], kind).verdict.then(read(&nested, &[], kind).verdict)
+    let refusals = scan.objects.iter().map(|object| {
+        let plain = only_refusal(read_fields(object, &[], kind).verdict);
+        plain.then(refusal(object, kind))
     });
-    let refusing = refusing.filter(|verdict| verdict.flow >= Flow::Ask);
-    refusing.fold(Verdict::default(), |total, one| {
-        total.then(Verdict {
-            flow: one.flow,
-            reasons: one.reasons,
-            system_messages: one.system_messages,
-            messages: one.messages,
-            ..Verdict::default()
-        })
-    })
+    refusals.fold(Verdict::default(), Verdict::then)
+}
+
+/// The refusal in the `result` of an envelope, if there is one.
+fn refusal(envelope: &Object, kind: EventKind) -> Verdict {
+    let result = envelope.inside("result").unwrap_or_default();
+    only_refusal(read_fields(&result, &[], kind).verdict)
+}
+
+/// A refusal with its texts, without everything else the verdict holds; nothing if it does not refuse.
+fn only_refusal(verdict: Verdict) -> Verdict {
+    if verdict.flow < Flow::Ask {
+        return Verdict::default();
+    }
+    let Verdict { flow, reasons, system_messages, messages, .. } = verdict;
+    Verdict { flow, reasons, system_messages, messages, ..Verdict::default() }
 }
 
 /// The object an answer consists of where log lines in front of it are tolerated; else why there is none.
@@ -242,7 +262,9 @@ impl Reader<'_> {
                 self.decide("action", Flow::NoOpinion);
                 self.reading.verdict.prompts.push(prompt.to_owned());
             }
-            (Some("askAgent"), None) => self.reading.faults.push("`action` is askAgent, but `prompt` is missing".into()),
+            (Some("askAgent"), None) => {
+                self.reading.faults.push("`action` is askAgent, but `prompt` is missing".into());
+            }
             (Some("runCommand"), _) => {
                 let fault = "an answer may not ask for runCommand; declare a hook with that action instead";
                 self.reading.faults.push(fault.to_owned());

@@ -134,7 +134,7 @@ impl Dialect for Rpc {
 
 fn read_response(object: &Object, kind: EventKind, warnings: Vec<String>) -> Answer {
     // Whatever stands beside the envelope's own fields can only be another dialect's answer.
-    let mut reading = answer::read(object, &[], kind);
+    let mut reading = answer::read_fields(object, &[], kind);
     reading.warnings.splice(0..0, warnings);
     if object.fields.get("id").is_some_and(|id| id.as_u64() != Some(1)) {
         reading.warnings.push("the answer's `id` is not the request's".to_owned());
@@ -148,7 +148,7 @@ fn read_response(object: &Object, kind: EventKind, warnings: Vec<String>) -> Ans
     // A refusal counts also beside an error.
     match (object.inside("result"), object.fields.get("result")) {
         (Some(result), _) => {
-            let inner = answer::read(&result, NATIVE, kind);
+            let inner = answer::read_fields(&result, NATIVE, kind);
             reading.verdict = reading.verdict.then(inner.verdict);
             reading.faults.extend(inner.faults);
             reading.warnings.extend(inner.warnings);

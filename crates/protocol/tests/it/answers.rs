@@ -11,27 +11,23 @@ use testkit::{json_value, text};
 use crate::{cases, ended, said, said_at};
 
 /// A refusal in the spelling of each dialect.
-const REFUSALS: &[(&dyn Fn() -> &'static dyn Dialect, &str)] = &[
-    (&|| OLLM, r#"{"continue":false,"systemMessage":"no"}"#),
-    (&|| GATE, r#"{"allow":false,"message":"no"}"#),
-    (&|| RPC, r#"{"jsonrpc":"2.0","result":{"continue":false,"reason":"no"},"id":1}"#),
-    (&|| AGENT, r#"{"decision":"block","reason":"no"}"#),
-];
-
-/// An answer of each dialect that lets the operation go on.
-const CONSENTS: &[(&dyn Fn() -> &'static dyn Dialect, &str)] = &[
-    (&|| OLLM, r#"{"continue":true}"#),
-    (&|| GATE, r#"{"allow":true}"#),
-    (&|| RPC, r#"{"jsonrpc":"2.0","result":{},"id":1}"#),
-    (&|| AGENT, r#"{"decision":"approve"}"#),
-];
-
-fn refusals() -> impl Iterator<Item = (&'static dyn Dialect, &'static str)> {
-    REFUSALS.iter().map(|(dialect, text)| (dialect(), *text))
+fn refusals() -> [(&'static dyn Dialect, &'static str); 4] {
+    [
+        (OLLM, r#"{"continue":false,"systemMessage":"no"}"#),
+        (GATE, r#"{"allow":false,"message":"no"}"#),
+        (RPC, r#"{"jsonrpc":"2.0","result":{"continue":false,"reason":"no"},"id":1}"#),
+        (AGENT, r#"{"decision":"block","reason":"no"}"#),
+    ]
 }
 
-fn consents() -> impl Iterator<Item = (&'static dyn Dialect, &'static str)> {
-    CONSENTS.iter().map(|(dialect, text)| (dialect(), *text))
+/// An answer of each dialect that lets the operation go on.
+fn consents() -> [(&'static dyn Dialect, &'static str); 4] {
+    [
+        (OLLM, r#"{"continue":true}"#),
+        (GATE, r#"{"allow":true}"#),
+        (RPC, r#"{"jsonrpc":"2.0","result":{},"id":1}"#),
+        (AGENT, r#"{"decision":"approve"}"#),
+    ]
 }
 
 fn clean(verdict: Verdict) -> Answer {
@@ -42,7 +38,7 @@ fn flow(flow: Flow) -> Answer {
     clean(Verdict { flow, ..Verdict::default() })
 }
 
-fn object(value: Value) -> Map<String, Value> {
+fn object(value: &Value) -> Map<String, Value> {
     value.as_object().unwrap().clone()
 }
 
@@ -66,6 +62,7 @@ fn consent_is_no_opinion() {
     assert_eq!(said(AGENT, r#"{"continue":true}"#), flow(Flow::NoOpinion));
     assert_eq!(said(AGENT, ""), flow(Flow::NoOpinion));
     assert_eq!(said(AGENT, "all good\n"), flow(Flow::NoOpinion));
+    assert_eq!(said(AGENT, "fn main() {\n"), flow(Flow::NoOpinion));
 }
 
 #[test]
@@ -101,7 +98,7 @@ fn an_approval_allows_in_the_dialect_that_has_one() {
 
 #[test]
 fn a_modification_is_a_patch_without_an_opinion() {
-    let patch = object(json!({"path": "b"}));
+    let patch = object(&json!({"path": "b"}));
     let expected = clean(Verdict { patch, ..Verdict::default() });
     assert_eq!(said(AGENT, r#"{"decision":"modify","modified_args":{"path":"b"}}"#), expected);
     assert_eq!(said(AGENT, r#"{"hookSpecificOutput":{"updatedInput":{"path":"b"}}}"#), expected);
@@ -128,7 +125,7 @@ fn a_set_error_is_a_failure_and_the_other_fields_still_count() {
     let answer = said(OLLM, r#"{"continue":false,"systemMessage":"no","data":{"a":1},"error":"disk full"}"#);
     assert_eq!(answer.failure.as_deref(), Some("disk full"));
     is_refused(&answer, "no");
-    assert_eq!(answer.verdict.data, object(json!({"a": 1})));
+    assert_eq!(answer.verdict.data, object(&json!({"a": 1})));
     let answer = said(OLLM, r#"{"continue":true,"error":{"code":5}}"#);
     assert_eq!((answer.failure.as_deref(), answer.verdict), (Some(r#"{"code":5}"#), Verdict::default()));
     for nothing in [r#"{"continue":true,"error":null}"#, r#"{"continue":true,"error":""}"#] {
@@ -167,7 +164,7 @@ fn silence_is_consent_a_failure_or_nothing_by_dialect() {
 #[test]
 fn log_lines_before_the_answer_are_accepted_with_a_warning_but_not_by_gate() {
     let log = "Model call intercepted: llama2 {x}\n[info] done\n";
-    for (dialect, consent) in consents().filter(|(dialect, _)| dialect.name() != "gate") {
+    for (dialect, consent) in consents().into_iter().filter(|(dialect, _)| dialect.name() != "gate") {
         let noisy = said(dialect, &format!("{log}{consent}"));
         assert_eq!(noisy.failure, None);
         assert_eq!(noisy.warnings, ["there is other text in front of the JSON object"], "{}", dialect.name());
@@ -179,7 +176,12 @@ fn log_lines_before_the_answer_are_accepted_with_a_warning_but_not_by_gate() {
 #[test]
 fn text_after_the_answer_and_two_answers_are_failures() {
     for (dialect, consent) in consents() {
-        for stdout in [format!("{consent}\ndone"), format!("{consent}\n{consent}"), format!("[{consent}]"), format!("{consent} }}")] {
+        for stdout in [
+            format!("{consent}\ndone"),
+            format!("{consent}\n{consent}"),
+            format!("[{consent}]"),
+            format!("{consent} }}"),
+        ] {
             let answer = said(dialect, &stdout);
             assert!(answer.failure.is_some(), "{}: {stdout}", dialect.name());
             assert_eq!(answer.verdict, Verdict::default(), "{}: {stdout}", dialect.name());
@@ -303,7 +305,7 @@ fn exit_status_2_refuses_also_without_a_word() {
 
 #[test]
 fn exit_status_2_means_nothing_in_the_other_dialects() {
-    for (dialect, consent) in consents().filter(|(dialect, _)| dialect.name() != "agent") {
+    for (dialect, consent) in consents().into_iter().filter(|(dialect, _)| dialect.name() != "agent") {
         let answer = ended(dialect, End::Exited(2), consent, "no");
         assert_eq!(answer.verdict.flow, Flow::NoOpinion, "{}", dialect.name());
         has_failed(&answer, "exited with status 2: no");
@@ -317,7 +319,7 @@ fn what_can_be_read_of_a_half_wrong_answer_counts() {
     let answer = said(OLLM, r#"{"continue":"yes","systemMessage":"hello","data":{"a":1}}"#);
     has_failed(&answer, "`continue` is \"yes\", expected true or false");
     assert_eq!(answer.verdict.system_messages, ["hello"]);
-    assert_eq!(answer.verdict.data, object(json!({"a": 1})));
+    assert_eq!(answer.verdict.data, object(&json!({"a": 1})));
 
     let answer = said(OLLM, r#"{"continue":false,"systemMessage":5,"data":[]}"#);
     has_failed(&answer, "`systemMessage` is 5, expected text; `data` is [], expected an object");
@@ -386,7 +388,10 @@ fn of_a_doubled_key_the_refusing_value_wins() {
         (GATE, r#"{"allow":false,"allow":true}"#),
         (AGENT, r#"{"decision":"block","decision":"approve"}"#),
         (AGENT, r#"{"hookSpecificOutput":{"permissionDecision":"deny","permissionDecision":"allow"}}"#),
-        (AGENT, r#"{"hookSpecificOutput":{"permissionDecision":"deny"},"hookSpecificOutput":{"permissionDecision":"allow"}}"#),
+        (
+            AGENT,
+            r#"{"hookSpecificOutput":{"permissionDecision":"deny"},"hookSpecificOutput":{"permissionDecision":"allow"}}"#,
+        ),
         (AGENT, r#"{"hookSpecificOutput":{"permissionDecision":"deny"},"hookSpecificOutput":null}"#),
         (RPC, r#"{"result":{"continue":false,"continue":true}}"#),
         (RPC, r#"{"result":{"continue":false},"result":{}}"#),
@@ -446,7 +451,8 @@ fn a_byte_order_mark_and_nul_and_bad_utf8_are_dealt_with() {
         assert_eq!(marked, said(dialect, consent), "{}", dialect.name());
         assert!(said(dialect, &format!("{consent}\0")).failure.is_some(), "{}", dialect.name());
     }
-    let bad = said_at(OLLM, EventKind::BeforeTool, End::Exited(0), b"{\"continue\":true,\"systemMessage\":\"\xff\"}", b"");
+    let bad =
+        said_at(OLLM, EventKind::BeforeTool, End::Exited(0), b"{\"continue\":true,\"systemMessage\":\"\xff\"}", b"");
     assert_eq!((bad.failure, bad.verdict.system_messages), (None, vec!["\u{fffd}".to_owned()]));
     assert_eq!(bad.warnings, ["the output is not valid UTF-8"]);
     let strict = said_at(GATE, EventKind::BeforeTool, End::Exited(0), b"{\"allow\":true,\"message\":\"\xff\"}", b"");
@@ -464,7 +470,10 @@ fn answers_over_several_lines_are_answers() {
 #[test]
 fn an_unknown_major_version_is_a_failure_and_unknown_fields_are_none() {
     for version in [json!("1.0.0"), json!("1.9"), json!("1"), json!(1)] {
-        assert_eq!(said(GATE, &json!({"version": version, "allow": true, "other": [1]}).to_string()), flow(Flow::NoOpinion));
+        assert_eq!(
+            said(GATE, &json!({"version": version, "allow": true, "other": [1]}).to_string()),
+            flow(Flow::NoOpinion)
+        );
     }
     for version in [json!("2.0.0"), json!("10.0"), json!(null), json!("")] {
         let answer = said(GATE, &json!({"version": version, "allow": false}).to_string());
@@ -529,15 +538,36 @@ fn native(dialect: &dyn Dialect) -> &'static [&'static str] {
         "ollm" => &["continue", "systemMessage", "data", "error"],
         "gate" => &["allow", "message", "metadata", "version"],
         "rpc" => &["action", "prompt", "metadata", "data"],
-        _ => &["continue", "decision", "reason", "metadata", "modified_args", "systemMessage", "stopReason", "hookSpecificOutput"],
+        _ => &[
+            "continue",
+            "decision",
+            "reason",
+            "metadata",
+            "modified_args",
+            "systemMessage",
+            "stopReason",
+            "hookSpecificOutput",
+        ],
     }
 }
 
 /// The value of any field, right or wrong.
 fn field() -> impl Strategy<Value = (String, Value)> {
     let names = [
-        "continue", "allow", "decision", "reason", "stopReason", "message", "systemMessage", "data", "metadata",
-        "modified_args", "hookSpecificOutput", "action", "prompt", "permissionDecision",
+        "continue",
+        "allow",
+        "decision",
+        "reason",
+        "stopReason",
+        "message",
+        "systemMessage",
+        "data",
+        "metadata",
+        "modified_args",
+        "hookSpecificOutput",
+        "action",
+        "prompt",
+        "permissionDecision",
     ];
     let decision = prop::sample::select(&["approve", "allow", "block", "deny", "ask", "modify", "Deny", "no"][..]);
     let value = prop_oneof![

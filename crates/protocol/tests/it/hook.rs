@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ollm_protocol::hook::WHITELIST;
 use ollm_protocol::{
-    ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority, Rules,
-    Setting, Source, Timeout, Verdict,
+    ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
+    Rules, Setting, Source, Timeout, Verdict,
 };
 
 fn command(command: &str) -> ActionSpec {
@@ -36,7 +36,11 @@ fn each_error_names_its_field() {
     for (spec, field, message) in [
         (on(&["before_tols"]), "event", "unknown event `before_tols`; did you mean `before_tool`?"),
         (on(&[]), "event", "no event is named"),
-        (on(&["custom:a", "before_tool"]), "event", "`custom:a` stands beside other events; declare the hook once for each"),
+        (
+            on(&["custom:a", "before_tool"]),
+            "event",
+            "`custom:a` stands beside other events; declare the hook once for each",
+        ),
         (
             HookSpec { matcher: Some("mcp__.*".to_owned()), ..spec() },
             "matcher",
@@ -162,8 +166,7 @@ fn the_dialect_is_the_declared_one_or_that_of_the_first_event() {
 #[test]
 fn events_are_resolved_once_each() {
     let events = hook(on(&["PreToolUse", "before_tool", "on-file-change", "fileEdited"])).events;
-    let expected =
-        [EventKind::BeforeTool, EventKind::FileCreated, EventKind::FileEdited, EventKind::FileDeleted];
+    let expected = [EventKind::BeforeTool, EventKind::FileCreated, EventKind::FileEdited, EventKind::FileDeleted];
     assert_eq!(events, expected);
 }
 
@@ -216,7 +219,7 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
         acting(ActionSpec::Command { command: "python3".to_owned(), args, script: script.map(PathBuf::from) })
     };
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
-    let different = [
+    let different = vec![
         spec(),
         HookSpec { name: "other".to_owned(), ..spec() },
         HookSpec { version: "1.0.1".to_owned(), ..spec() },

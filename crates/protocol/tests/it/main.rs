@@ -2,7 +2,6 @@
 
 #![expect(
     clippy::unwrap_used,
-    clippy::expect_used,
     clippy::indexing_slicing,
     clippy::panic,
     reason = "helpers of tests stop a test that way"
@@ -16,6 +15,7 @@ mod names;
 mod properties;
 mod robust;
 mod round_trip;
+mod scope;
 
 use ollm_protocol::dialect::Addressee;
 use ollm_protocol::{Answer, Dialect, End, EventKind, Output};

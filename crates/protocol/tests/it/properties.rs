@@ -11,9 +11,31 @@ use crate::{HOOK, cases, json, said, said_at};
 
 /// The names that mean something on some wire; data of an earlier hook may use any of them.
 const WIRE_NAMES: &[&str] = &[
-    "sessionId", "tool", "tool_input", "tool_args", "tool_use_id", "tool_response", "last_assistant_message",
-    "notification_type", "compact_summary", "file_path", "file", "fileDetails", "changeInfo", "changes", "diff", "event",
-    "hook_event_name", "stop_hook_active", "context", "metadata", "version", "params", "toolName", "arguments", "type",
+    "sessionId",
+    "tool",
+    "tool_input",
+    "tool_args",
+    "tool_use_id",
+    "tool_response",
+    "last_assistant_message",
+    "notification_type",
+    "compact_summary",
+    "file_path",
+    "file",
+    "fileDetails",
+    "changeInfo",
+    "changes",
+    "diff",
+    "event",
+    "hook_event_name",
+    "stop_hook_active",
+    "context",
+    "metadata",
+    "version",
+    "params",
+    "toolName",
+    "arguments",
+    "type",
 ];
 
 proptest! {
