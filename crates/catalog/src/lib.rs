@@ -26,4 +26,4 @@ mod value;
 pub use config::{HookSettings, Overrides};
 pub use load::{Catalog, Positions, load};
 pub use place::{Places, find_project};
-pub use problem::{Problem, Severity};
+pub use problem::{Problem, Severity, Snippet};

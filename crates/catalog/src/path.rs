@@ -4,35 +4,10 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use ollm_protocol::ActionSpec;
-use ollm_protocol::hook::holds_shell_characters;
-
-/// Programs whose first argument that is no option is a script.
-const INTERPRETERS: &[Interpreter] = &[
-    Interpreter { names: &["node"], inline: &["-e", "--eval", "-p", "--print", "-pe"], clusters: "", valued: NODE },
-    Interpreter {
-        names: &["python", "python3"],
-        inline: &[],
-        clusters: "cm",
-        valued: &["-W", "-X", "--check-hash-based-pycs"],
-    },
-    Interpreter { names: &["bash", "sh"], inline: &[], clusters: "c", valued: &["--rcfile", "--init-file"] },
-];
-
-const NODE: &[&str] =
-    &["-r", "--require", "--import", "--loader", "--experimental-loader", "-C", "--conditions", "--env-file"];
+use ollm_protocol::hook::{Runs, holds_shell_characters, runs};
 
 /// Programs that run a package rather than a file.
 const RUNNERS: &[&str] = &["npx", "uvx"];
-
-struct Interpreter {
-    names: &'static [&'static str],
-    /// Options after which code follows instead of a script.
-    inline: &'static [&'static str],
-    /// Letters that mean the same inside a cluster such as `-ec`.
-    clusters: &'static str,
-    /// Options whose value is the next argument.
-    valued: &'static [&'static str],
-}
 
 /// A file outside of the folder it has to be in.
 #[derive(Debug, PartialEq, Eq)]
@@ -135,39 +110,10 @@ enum Own {
 }
 
 fn own_argument(command: &str, args: &[String]) -> Own {
-    let name = base_name(command);
-    let Some(interpreter) = INTERPRETERS.iter().find(|interpreter| interpreter.names.contains(&name)) else {
-        return Own::Existing;
-    };
-    let mut args = args.iter().map(String::as_str).enumerate();
-    while let Some((index, arg)) = args.next() {
-        if arg == "--" {
-            return args.next().map_or(Own::Existing, |(index, _)| Own::Script(index));
-        }
-        if !arg.starts_with(['-', '+']) {
-            return Own::Script(index);
-        }
-        if arg == "-" || interpreter.is_inline(arg) {
-            return Own::None;
-        }
-        if interpreter.takes_value(arg) {
-            args.next();
-        }
-    }
-    Own::Existing
-}
-
-impl Interpreter {
-    fn is_inline(&self, arg: &str) -> bool {
-        let option = arg.split('=').next().unwrap_or_default();
-        let in_cluster =
-            !arg.starts_with("--") && arg.starts_with('-') && arg.contains(|letter| self.clusters.contains(letter));
-        self.inline.contains(&option) || in_cluster
-    }
-
-    fn takes_value(&self, arg: &str) -> bool {
-        let shell_option = self.names.contains(&"sh") && !arg.starts_with("--") && arg.ends_with(['o', 'O']);
-        self.valued.contains(&arg) || shell_option
+    match runs(command, args) {
+        Runs::Script(index) => Own::Script(index),
+        Runs::Code => Own::None,
+        Runs::Itself | Runs::Input | Runs::Nothing => Own::Existing,
     }
 }
 

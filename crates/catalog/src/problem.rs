@@ -44,8 +44,17 @@ pub struct Problem {
     pub message: String,
     /// The way out.
     pub help: Option<String>,
-    /// The line of the file.
-    pub snippet: Option<String>,
+    /// The line of the file, or the part of it around the column.
+    pub snippet: Option<Snippet>,
+}
+
+/// A line of a file, or the part of a long one around a column.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Snippet {
+    /// The text.
+    pub text: String,
+    /// The column in the text, counted from one.
+    pub column: usize,
 }
 
 impl fmt::Display for Problem {
@@ -55,6 +64,11 @@ impl fmt::Display for Problem {
             write!(formatter, ":{}:{}", self.line, self.column)?;
         }
         write!(formatter, ": {}", self.message)?;
+        match (&self.field, &self.value) {
+            (field, _) if field.is_empty() => {}
+            (field, Some(value)) => write!(formatter, " ({field} = {value})")?,
+            (field, None) => write!(formatter, " ({field})")?,
+        }
         match &self.help {
             Some(help) => write!(formatter, "; {help}"),
             None => Ok(()),

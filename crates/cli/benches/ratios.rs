@@ -4,7 +4,12 @@
 //! ratio of a case is the median over the rounds of (median of the case / median of its floor). The programs under test
 //! are a static no-op hook and a static hello world, compiled with the system's C compiler.
 
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark stops at the first surprise and prints its table")]
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a benchmark stops at the first surprise and prints its table"
+)]
 
 use std::fs;
 use std::hint::black_box;
@@ -127,7 +132,8 @@ impl Lab {
         let event = event();
         let events = [event.clone(), event.clone(), event];
         let [first, second, third] = events;
-        let input = json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}}}).to_string();
+        let input =
+            json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}}}).to_string();
         let (no_op, hello) = (self.no_op.clone(), self.hello.clone());
         let spawn = |program: &Path, input: &str| {
             let (program, input) = (program.to_owned(), input.to_owned());
@@ -135,25 +141,53 @@ impl Lab {
         };
         let home = |name: &str, hooks: usize, matcher: &str| self.home(name, hooks, matcher);
         vec![
-            Case { name: "one no-op hook, library / bare spawn", target: 1.15, floor: spawn(&no_op, &input),
-                run: Box::new(move || assert!(one.dispatch(&first).continues())) },
-            Case { name: "8 hooks in order, library / 8 bare spawns in order", target: 1.10, floor: {
-                let (no_op, input) = (no_op.clone(), input.clone());
-                Box::new(move || (0..8).for_each(|_| finish(start(&no_op, &[], None), &input)))
-            }, run: Box::new(move || assert!(eight.dispatch(&second).continues())) },
-            Case { name: "8 hooks at once, library / 8 bare spawns at once", target: 1.15, floor: {
-                let (no_op, input) = (no_op.clone(), input.clone());
-                Box::new(move || {
-                    let children: Vec<_> = (0..8).map(|_| start(&no_op, &[], None)).collect();
-                    children.into_iter().for_each(|child| finish(child, &input));
-                })
-            }, run: Box::new(move || assert!(at_once.dispatch(&third).continues())) },
-            Case { name: "ollm --version / static hello world", target: 3.0, floor: spawn(&hello, ""),
-                run: cli(&ollm, &["--version"], &self.root.join("empty"), "") },
-            Case { name: "ollm hook run, one no-op hook / bare spawn of it", target: 5.0, floor: spawn(&no_op, &input),
-                run: cli(&ollm, &["hook", "run"], &home("one", 1, "*"), &input) },
-            Case { name: "ollm hook run, 40 hooks, none fits / hello world", target: 3.0, floor: spawn(&hello, ""),
-                run: cli(&ollm, &["hook", "run"], &home("forty", 40, "other_tool"), &input) },
+            Case {
+                name: "one no-op hook, library / bare spawn",
+                target: 1.15,
+                floor: spawn(&no_op, &input),
+                run: Box::new(move || assert!(one.dispatch(&first).continues())),
+            },
+            Case {
+                name: "8 hooks in order, library / 8 bare spawns in order",
+                target: 1.10,
+                floor: {
+                    let (no_op, input) = (no_op.clone(), input.clone());
+                    Box::new(move || (0..8).for_each(|_| finish(start(&no_op, &[], None), &input)))
+                },
+                run: Box::new(move || assert!(eight.dispatch(&second).continues())),
+            },
+            Case {
+                name: "8 hooks at once, library / 8 bare spawns at once",
+                target: 1.15,
+                floor: {
+                    let (no_op, input) = (no_op.clone(), input.clone());
+                    Box::new(move || {
+                        let children: Vec<_> = (0..8).map(|_| start(&no_op, &[], None)).collect();
+                        for child in children {
+                            finish(child, &input);
+                        }
+                    })
+                },
+                run: Box::new(move || assert!(at_once.dispatch(&third).continues())),
+            },
+            Case {
+                name: "ollm --version / static hello world",
+                target: 3.0,
+                floor: spawn(&hello, ""),
+                run: cli(&ollm, &["--version"], &self.root.join("empty"), ""),
+            },
+            Case {
+                name: "ollm hook run, one no-op hook / bare spawn of it",
+                target: 5.0,
+                floor: spawn(&no_op, &input),
+                run: cli(&ollm, &["hook", "run"], &home("one", 1, "*"), &input),
+            },
+            Case {
+                name: "ollm hook run, 40 hooks, none fits / hello world",
+                target: 3.0,
+                floor: spawn(&hello, ""),
+                run: cli(&ollm, &["hook", "run"], &home("forty", 40, "other_tool"), &input),
+            },
         ]
     }
 
@@ -161,8 +195,8 @@ impl Lab {
     fn engine(&self, hooks: usize, parallel: bool) -> Engine {
         let approvals = self.root.join(format!("approvals-{hooks}-{parallel}.json"));
         let environment =
-            Environment { variables: std::env::vars_os().collect(), cwd: self.root.clone(), project: None };
-        let mut engine = Engine::new(Trust::new(approvals.clone(), SystemTime::now()), environment, SystemTime::now);
+            Environment { variables: std::env::vars_os().collect(), cwd: self.root.clone(), project: None, home: None };
+        let mut engine = Engine::new(Trust::new(approvals.clone(), SystemTime::now), environment);
         for index in 0..hooks {
             let action = ActionSpec::Command {
                 command: self.no_op.display().to_string(),
@@ -183,6 +217,7 @@ impl Lab {
                 digest: identity.digest,
                 approved_at: String::new(),
                 approved_by: "bench".to_owned(),
+                term: ollm_store::Term::Always,
             };
             ollm_store::approve(&approvals, approval).unwrap();
         }

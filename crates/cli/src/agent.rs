@@ -4,7 +4,8 @@ use crate::error::{Failure, Kind};
 use crate::world::World;
 
 /// Variables that agents set on the commands they run; ours is set on every process we start.
-const SIGNS: &[&str] = &["OLLM_AGENT", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "GEMINI_CLI", "CODEX_SANDBOX", "CURSOR_AGENT", "QWEN_CODE"];
+const SIGNS: &[&str] =
+    &["OLLM_AGENT", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "GEMINI_CLI", "CODEX_SANDBOX", "CURSOR_AGENT", "QWEN_CODE"];
 
 /// Refuses when an agent started us.
 pub(crate) fn refuse_agents(world: &World, what: &str) -> Result<(), Failure> {

@@ -27,15 +27,16 @@ impl App {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }
         let settings = catalog.settings;
-        let mut trust = Trust::new(world.approvals(), SystemTime::now());
+        let mut trust = Trust::new(world.approvals(), SystemTime::now);
         trust.workspace = settings.trust_workspace;
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
         let environment = Environment {
             variables: world.variables.clone(),
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
+            home: world.places.user_home.clone(),
         };
-        let mut engine = Engine::new(trust, environment, SystemTime::now);
+        let mut engine = Engine::new(trust, environment);
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for hook in catalog.hooks {

@@ -10,7 +10,9 @@ use crate::output::Output;
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
 #[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
-#[command(after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage.")]
+#[command(
+    after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -34,7 +36,9 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
     /// Pass one event through its hooks and print the verdict
-    #[command(after_help = "The event is JSON on standard input, {\"event\": NAME, \"data\": {…}}, or EVENT with --data.\nExit codes: 0 continue, 2 do not continue, 3 the event could not be read, 64 wrong usage.")]
+    #[command(
+        after_help = "The event is JSON on standard input, {\"event\": NAME, \"data\": {…}}, or EVENT with --data.\nExit codes: 0 continue, 2 do not continue, 3 the event could not be read, 64 wrong usage."
+    )]
     Run(RunArguments),
     /// List all hooks, where they come from, and whether they are trusted
     List {

@@ -35,7 +35,7 @@ fn run(arguments: &[OsString], output: &mut Output) -> Result<u8, Failure> {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(arguments) => {
             let request = command::hook::run::Arguments::parse(arguments.get(2..).unwrap_or_default())?;
-            command::hook::run::run(request, &World::of_this_process()?, output)
+            command::hook::run::run(&request, &World::of_this_process()?, output)
         }
         _ => match arguments::parse(arguments, output)? {
             Some(command) => command::run(command, &World::of_this_process()?, output),

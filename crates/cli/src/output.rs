@@ -40,11 +40,13 @@ impl Output {
     }
 
     /// Writes styled text; the styles are dropped where nobody would see them.
+    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn text(&mut self, text: &str) -> Result<u8, Failure> {
         written(anstream::stdout().write_all(text.as_bytes()).and_then(|()| anstream::stdout().flush()), OK)
     }
 
     /// Writes an answer byte for byte.
+    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
         let mut out = io::stdout().lock();
         written(out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr)), code)
@@ -53,9 +55,8 @@ impl Output {
     /// Tells the person something, in one line.
     pub(crate) fn tell(&mut self, text: &str) {
         if !self.silent {
-            let line = escape_for_people(text).replace('\n', " ");
             // There is nobody left to tell when standard error is closed.
-            let _ = writeln!(io::stderr(), "ollm: {line}");
+            let _ = writeln!(io::stderr(), "ollm: {}", one_line(text));
         }
     }
 
@@ -70,13 +71,18 @@ impl Output {
     pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
         self.silent = false;
         if !failure.message.is_empty() {
-            let _ = writeln!(io::stderr(), "ollm: {}", escape_for_people(&failure.message));
+            let _ = writeln!(io::stderr(), "ollm: {}", one_line(&failure.message));
         }
         for hint in &failure.hints {
-            let _ = writeln!(io::stderr(), "  hint: {}", escape_for_people(hint));
+            let _ = writeln!(io::stderr(), "  hint: {}", one_line(hint));
         }
         failure.kind as u8
     }
+}
+
+/// Text for one line: what it holds cannot pass for a line of ours.
+pub(crate) fn one_line(text: &str) -> String {
+    escape_for_people(text).replace('\n', " ")
 }
 
 /// Asks a question on the terminal; without one there is nobody to ask.

@@ -11,19 +11,17 @@ const PLAIN: &str = "\x1b[0m";
 
 pub(crate) fn render(problem: &Problem) -> String {
     let colour = if problem.severity == Severity::Warning { "\x1b[1;33m" } else { "\x1b[1;31m" };
-    let mut text = format!(
-        "{colour}{}{PLAIN}{BOLD}: {}{PLAIN}\n",
-        problem.severity.name(),
-        escape_for_people(&problem.message)
-    );
+    let mut text =
+        format!("{colour}{}{PLAIN}{BOLD}: {}{PLAIN}\n", problem.severity.name(), escape_for_people(&problem.message));
     let place = if problem.line > 0 { format!(":{}:{}", problem.line, problem.column) } else { String::new() };
     let file = problem.file.display().to_string();
     let _ = writeln!(text, "  {BLUE}-->{PLAIN} {}{place}", escape_for_people(&file));
-    if let Some(snippet) = problem.snippet.as_deref().filter(|_| problem.line > 0) {
+    if let Some(snippet) = problem.snippet.as_ref().filter(|_| problem.line > 0) {
         let number = problem.line.to_string();
         let gutter = " ".repeat(number.len());
-        let shown: String = snippet.replace('\t', " ").chars().take(160).collect();
-        let caret = " ".repeat(problem.column.saturating_sub(1).min(160));
+        let shown: String = snippet.text.replace('\t', " ");
+        let before: String = shown.chars().take(snippet.column.saturating_sub(1)).collect();
+        let caret = " ".repeat(escape_for_people(&before).chars().count());
         let _ = writeln!(text, "{gutter} {BLUE}|{PLAIN}\n{BLUE}{number} |{PLAIN} {}", escape_for_people(&shown));
         let _ = writeln!(text, "{gutter} {BLUE}|{PLAIN} {caret}{colour}^{PLAIN}");
     }

@@ -6,6 +6,10 @@ use std::path::{Path, PathBuf};
 use ollm_catalog::{Places, find_project};
 
 use crate::error::{Failure, Kind};
+use crate::output::Output;
+
+/// Longer chains of links lead nowhere.
+const MOST_LINKS: usize = 40;
 
 /// The process's surroundings, read once.
 #[derive(Debug)]
@@ -14,7 +18,7 @@ pub(crate) struct World {
     pub(crate) cwd: PathBuf,
     pub(crate) places: Places,
     /// What was odd about the surroundings.
-    pub(crate) notices: Vec<String>,
+    notices: Vec<String>,
 }
 
 impl World {
@@ -51,6 +55,11 @@ impl World {
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
     }
 
+    /// Tells the person what was odd.
+    pub(crate) fn tell_notices(&self, output: &mut Output) {
+        self.notices.iter().for_each(|notice| output.tell(notice));
+    }
+
     /// The time, in ISO 8601.
     #[expect(clippy::unused_self, reason = "the clock is part of the world")]
     pub(crate) fn now(&self) -> String {
@@ -63,13 +72,19 @@ impl World {
     }
 }
 
+/// Whether a path leads into a folder, also if nothing is there yet.
 fn lies_in(path: &Path, folder: &Path) -> bool {
-    let real = |path: &Path| path.ancestors().find_map(|ancestor| {
-        let rest = path.strip_prefix(ancestor).ok()?;
-        Some(ancestor.canonicalize().ok()?.join(rest))
-    });
-    match (real(path), real(folder)) {
-        (Some(path), Some(folder)) => path.starts_with(folder),
-        _ => path.starts_with(folder),
+    resolved(path, MOST_LINKS).starts_with(resolved(folder, MOST_LINKS))
+}
+
+/// The path without links; what does not exist is taken as written.
+fn resolved(path: &Path, links: usize) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    match path.read_link() {
+        Ok(target) if links > 0 => resolved(&parent.join(target), links - 1),
+        _ => resolved(parent, links).join(name),
     }
 }

@@ -16,7 +16,7 @@ pub(crate) enum Prepared {
     /// Start this.
     Job(Box<Job>, Vec<TemplateWarning>),
     /// Nothing: it has decided already.
-    Decided(Verdict),
+    Decided(Box<Verdict>),
     /// Nothing: it cannot be started with this event.
     Impossible(String),
 }
@@ -27,7 +27,7 @@ pub(crate) fn prepare(trusted: &Trusted, event: &Event, environment: &Environmen
         Action::Builtin(builtin) => builtin::call(builtin, event),
         Action::Command { args, .. } => {
             let job = job(trusted, event, environment);
-            command::prepare(job, args, || scope(event))
+            command::prepare(job, args, trusted, || scope(event))
         }
         Action::Shell(template) => shell::prepare(job(trusted, event, environment), template, || scope(event)),
     }
@@ -38,7 +38,7 @@ fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Job {
     let addressee = ollm_protocol::dialect::Addressee { name: &hook.spec.name, version: &hook.spec.version };
     let mut job = Job::new(trusted.program());
     job.env = environment.for_hook(hook, event);
-    job.cwd = Some(environment.folder(hook, event));
+    job.cwd = Some(environment.folder(hook, event)).filter(|folder| !folder.as_os_str().is_empty());
     job.stdin = hook.dialect.write_event(event, &addressee);
     job.limits = limits(hook);
     job

@@ -1,7 +1,7 @@
 //! One event in, one outcome out.
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 
 use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Verdict};
@@ -10,13 +10,11 @@ use uuid::Uuid;
 use crate::environment::Environment;
 use crate::merge::Progress;
 use crate::plan::{Facts, Plan, plan};
+use crate::present::leaving;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run;
 use crate::trust::{Step, Trust, Trusted, Untrusted, clear};
-
-/// A clock, as a value.
-pub type Clock = fn() -> SystemTime;
 
 /// The hook engine. Everything it knows of the world came in as a value.
 #[derive(Debug)]
@@ -29,20 +27,12 @@ pub struct Engine {
     pub switched_off: Option<String>,
     environment: Environment,
     children: Children,
-    clock: Clock,
 }
 
 impl Engine {
     /// An engine without hooks.
-    pub fn new(trust: Trust, environment: Environment, clock: Clock) -> Engine {
-        Engine {
-            registry: Registry::new(),
-            trust,
-            switched_off: None,
-            environment,
-            children: Children::new(),
-            clock,
-        }
+    pub fn new(trust: Trust, environment: Environment) -> Engine {
+        Engine { registry: Registry::new(), trust, switched_off: None, environment, children: Children::new() }
     }
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
@@ -62,7 +52,7 @@ impl Engine {
 
     /// Makes sure that a hook may run.
     pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted, Skip> {
-        self.trust.trust(hook, &self.environment)
+        self.trust.trust(hook, &self.environment, None)
     }
 
     /// Runs one hook.
@@ -87,12 +77,14 @@ impl Engine {
     }
 
     fn dispatch_with(&self, event: &Event, facts: &Facts) -> Outcome {
-        let cleared = clear(plan(&self.registry, event, facts), &self.trust, &self.environment);
+        let planned = plan(&self.registry, event, facts);
+        let cleared = clear(planned, &self.trust, &self.environment, event.session_id());
         let mut progress = Progress::new(event.clone(), cleared.skipped);
         if self.trust.untrusted == Untrusted::Block {
             progress.verdict = unapproved(&progress.skipped);
         }
-        self.walk(cleared.stages, progress).finish(event, self.trace_id())
+        let outcome = self.walk(cleared.stages, progress).finish(event, self.trace_id());
+        leaving(outcome, &self.environment)
     }
 
     fn walk(&self, stages: Vec<Vec<Step>>, mut progress: Progress) -> Progress {
@@ -110,7 +102,7 @@ impl Engine {
     }
 
     fn trace_id(&self) -> String {
-        let now = (self.clock)().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = self.trust.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, now.as_secs(), now.subsec_nanos());
         Uuid::new_v7(timestamp).to_string()
     }
@@ -118,8 +110,15 @@ impl Engine {
 
 /// The refusal that stands for hooks nobody approved.
 fn unapproved(skipped: &[Skip]) -> Verdict {
-    let waiting = skipped.iter().filter(|skip| skip.reason.needs_approval());
-    waiting.fold(Verdict::default(), |verdict, skip| {
-        verdict.then(Verdict::block(format!("hook `{}` is {}", skip.hook.spec.name, skip.detail)))
+    skipped.iter().fold(Verdict::default(), |verdict, skip| {
+        let name = &skip.hook.spec.name;
+        match skip.reason {
+            reason if reason.needs_approval() => {
+                verdict.then(Verdict::block(format!("hook `{name}` is {}", skip.detail)))
+            }
+            // What cannot be read cannot be the content that was approved.
+            Reason::Unsafe => verdict.then(Verdict::block(format!("hook `{name}` cannot be checked: {}", skip.detail))),
+            _ => verdict,
+        }
     })
 }

@@ -7,7 +7,17 @@ use ollm_protocol::{Event, Hook};
 use ollm_store::looks_secret;
 
 const ALLOWED: &[&str] = &[
-    "PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "TZ", "TERM", "TMPDIR", "DISPLAY", "WAYLAND_DISPLAY",
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TZ",
+    "TERM",
+    "TMPDIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
     "DBUS_SESSION_BUS_ADDRESS",
 ];
 const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_", "OLLM_"];
@@ -21,12 +31,20 @@ pub struct Environment {
     pub cwd: PathBuf,
     /// The root of the project at hand, if there is one.
     pub project: Option<PathBuf>,
+    /// The user's home, if it is known.
+    pub home: Option<PathBuf>,
 }
 
 impl Environment {
     /// The value of a variable.
     pub fn get(&self, name: &str) -> Option<&OsStr> {
         self.variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_os_str())
+    }
+
+    /// Who the user is.
+    pub(crate) fn user(&self) -> String {
+        let names = ["USER", "LOGNAME", "USERNAME"].iter().filter_map(|name| self.get(name)?.to_str());
+        names.map(str::to_owned).next().unwrap_or_else(|| "user".to_owned())
     }
 
     /// The search path for programs.
@@ -77,5 +95,5 @@ impl Environment {
 }
 
 fn allowed(name: &str) -> bool {
-    ALLOWED.contains(&name) || ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+    ALLOWED.contains(&name) || (ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !looks_secret(name))
 }

@@ -9,8 +9,8 @@
 //! use ollm_engine::{Engine, Environment, Trust};
 //! use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Hook, HookSpec, Rules, Source, Verdict};
 //!
-//! let trust = Trust::new("trusted-hooks.json".into(), SystemTime::now());
-//! let mut engine = Engine::new(trust, Environment::default(), SystemTime::now);
+//! let trust = Trust::new("trusted-hooks.json".into(), SystemTime::now);
+//! let mut engine = Engine::new(trust, Environment::default());
 //! let guard = Builtin::new(|event| match event.text("tool_name") {
 //!     Some("shell") => Verdict::block("no shell today"),
 //!     _ => Verdict::default(),
@@ -26,19 +26,22 @@
 #![forbid(unsafe_code)]
 
 mod action;
+mod approver;
 mod engine;
 mod environment;
 mod merge;
 mod plan;
+mod present;
 mod registry;
 mod report;
 mod run;
 mod trust;
 
-pub use engine::{Clock, Engine};
+pub use approver::{Approver, Choice, Question};
+pub use engine::Engine;
 pub use environment::Environment;
-pub use ollm_store::Standing;
+pub use ollm_store::{Standing, Term};
 pub use plan::{Facts, Plan, plan};
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Reason, Report, Skip, Status, Summary, summarise};
-pub use trust::{Cleared, Identity, Step, Trust, Trusted, Unready, Untrusted, clear, source};
+pub use trust::{Cleared, Clock, Identity, Step, Trust, Trusted, Unready, Untrusted, clear, source};

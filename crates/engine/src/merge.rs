@@ -11,8 +11,9 @@ use crate::report::{Outcome, Report, Skip};
 /// that the hook failed.
 pub(crate) fn apply_policy(mut report: Report) -> Report {
     let name = &report.hook.spec.name;
-    if report.refused && report.verdict.reasons.is_empty() {
-        report.verdict.reasons.push(format!("refused by hook `{name}`"));
+    if report.verdict.reasons.is_empty() && !report.verdict.flow.continues() {
+        let deed = if report.refused { "refused by" } else { "a person is asked for by" };
+        report.verdict.reasons.push(format!("{deed} hook `{name}`"));
     }
     let Some(error) = report.error.as_ref().filter(|_| !report.refused) else { return report };
     let reason = format!("hook `{name}` failed: {error}");
@@ -50,8 +51,8 @@ impl Progress {
     pub(crate) fn take(&mut self, reports: Vec<Report>) {
         for report in reports {
             let verdict = report.verdict.clone();
-            if let Some(Value::Object(args)) = self.event.data.get_mut("args") {
-                args.extend(verdict.patch.clone());
+            if let Some(args) = patched(&self.event, &verdict.patch) {
+                self.event.data.insert("args".to_owned(), args.into());
             }
             if let Some(kept) = &verdict.tools {
                 self.event.keep_tools(kept);
@@ -64,10 +65,15 @@ impl Progress {
         }
     }
 
-    pub(crate) fn finish(self, original: &Event, trace_id: String) -> Outcome {
+    pub(crate) fn finish(mut self, original: &Event, trace_id: String) -> Outcome {
+        // A filter only takes away: what was not on offer is not kept either.
+        if let Some(kept) = self.verdict.tools.as_mut().filter(|_| original.data.contains_key("available_tools")) {
+            let offered = original.offered_tools();
+            kept.retain(|tool| offered.contains(&tool.as_str()));
+        }
         Outcome {
             event: self.event.kind,
-            modified_args: modified_args(original, &self.verdict),
+            modified_args: patched(original, &self.verdict.patch),
             verdict: self.verdict,
             reports: self.reports,
             skipped: self.skipped,
@@ -76,9 +82,10 @@ impl Progress {
     }
 }
 
-fn modified_args(original: &Event, verdict: &Verdict) -> Option<Map<String, Value>> {
-    let mut args = original.args().cloned().unwrap_or_default();
+/// The complete arguments with a patch on top, if that changes them.
+fn patched(event: &Event, patch: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let mut args = event.args().cloned().unwrap_or_default();
     let before = args.clone();
-    args.extend(verdict.patch.clone());
+    args.extend(patch.clone());
     (args != before).then_some(args)
 }

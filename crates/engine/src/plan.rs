@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_protocol::{Event, EventKind, Hook};
 
-use crate::registry::Registry;
+use crate::registry::{Registry, declared};
 use crate::report::{Reason, Skip};
 
 /// What planning must know beside the registry and the event.
@@ -37,7 +37,7 @@ pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
         } else if hook.spec.enabled {
             add(&mut plan.stages, hook);
         } else {
-            let detail = format!("`ollm hook enable {}` switches it on", hook.id());
+            let detail = format!("`enabled` is false in {}", declared(hook));
             plan.skipped.push(Skip::new(hook, Reason::Disabled, detail));
         }
     }
@@ -63,5 +63,7 @@ fn unfitting(registry: &Registry, kind: EventKind, subject: Option<&str>) -> Vec
     let hooks = registry.for_event(kind);
     let others = hooks.iter().filter(|hook| !hook.matcher.matches(subject));
     let subject = subject.map_or_else(|| "an event without a subject".to_owned(), |subject| format!("`{subject}`"));
-    others.map(|hook| Skip::new(hook, Reason::Matcher, format!("`{}` does not match {subject}", hook.matcher.text()))).collect()
+    others
+        .map(|hook| Skip::new(hook, Reason::Matcher, format!("`{}` does not match {subject}", hook.matcher.text())))
+        .collect()
 }

@@ -72,8 +72,12 @@ impl Registry {
     pub fn clear_event(&mut self, kind: EventKind) {
         self.keep(kind, |_| false);
         let shelves = &self.shelves;
-        self.ids.retain(|_, hook| hook.events.iter().any(|event| shelves.contains_key(event)
-            && shelves.get(event).is_some_and(|shelf| shelf.hooks().any(|kept| Arc::ptr_eq(kept, hook)))));
+        self.ids.retain(|_, hook| {
+            hook.events.iter().any(|event| {
+                shelves.contains_key(event)
+                    && shelves.get(event).is_some_and(|shelf| shelf.hooks().any(|kept| Arc::ptr_eq(kept, hook)))
+            })
+        });
     }
 
     /// Removes everything.
@@ -102,9 +106,9 @@ impl Registry {
     }
 
     fn keep(&mut self, kind: EventKind, stays: impl Fn(&Hook) -> bool) {
-        let Some(shelf) = self.shelves.remove(&kind) else { return };
+        let Some(full) = self.shelves.remove(&kind) else { return };
         let mut kept = Shelf::default();
-        for entry in shelf.entries.into_iter().filter(|entry| stays(&entry.hook)) {
+        for entry in full.entries.into_iter().filter(|entry| stays(&entry.hook)) {
             kept.put(&entry.hook, entry.turn.2);
         }
         if !kept.entries.is_empty() {
@@ -176,9 +180,11 @@ impl Shelf {
         let mut found: Vec<usize> = self.any.clone();
         if let Some(subject) = subject {
             found.extend(self.exact.get(subject).into_iter().flatten());
-            let prefixes = self.prefix_lengths.iter().map_while(|length| subject.get(..*length));
+            // A length that ends inside a character fits no prefix; a longer one still may.
+            let prefixes = self.prefix_lengths.iter().filter_map(|length| subject.get(..*length));
             found.extend(prefixes.filter_map(|prefix| self.prefixes.get(prefix)).flatten());
-            let fits = |at: &&usize| self.entries.get(**at).is_some_and(|entry| entry.hook.matcher.matches(Some(subject)));
+            let fits =
+                |at: &&usize| self.entries.get(**at).is_some_and(|entry| entry.hook.matcher.matches(Some(subject)));
             found.extend(self.others.iter().filter(fits));
         }
         let mut entries: Vec<&Entry> = found.into_iter().filter_map(|at| self.entries.get(at)).collect();

@@ -1,21 +1,19 @@
 //! Runs trusted hooks: the event goes in, the process runs within its limits, the answer comes out as a report.
 
+use std::fmt::Write;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
 use ollm_protocol::template::TemplateWarning;
 use ollm_protocol::{Answer, End, Event, Flow, Hook, Output, Verdict};
-use ollm_store::{Redactor, cut, looks_secret};
 
 use crate::action::{Prepared, prepare};
 use crate::environment::Environment;
 use crate::merge::apply_policy;
+use crate::present::presentable;
 use crate::report::{Report, Status};
 use crate::trust::{Step, Trusted};
-
-/// Longer texts are cut, with a note.
-const LONGEST_TEXT: usize = 10 << 10;
 
 /// Runs the hooks of one stage at once; the reports are in plan order.
 pub(crate) fn stage(steps: &[Step], event: &Event, children: &Children, environment: &Environment) -> Vec<Report> {
@@ -33,7 +31,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, children: &Children, environm
                         jobs.push(*job);
                         None
                     }
-                    Prepared::Decided(verdict) => Some(decided(trusted.hook(), verdict, started.elapsed())),
+                    Prepared::Decided(verdict) => Some(decided(trusted.hook(), *verdict, started.elapsed())),
                     Prepared::Impossible(why) => Some(failed(trusted.hook(), why, started.elapsed())),
                 }
             }
@@ -43,7 +41,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, children: &Children, environm
     let outcomes = if jobs.is_empty() { Vec::new() } else { children.run_all(jobs) };
     for ((at, trusted, warnings), outcome) in waiting.into_iter().zip(outcomes) {
         if let Some(place) = reports.get_mut(at) {
-            *place = Some(answered(trusted.hook(), event, &outcome, warnings));
+            *place = Some(with_hint(answered(trusted.hook(), event, &outcome, &warnings), trusted, &outcome.stderr));
         }
     }
     let reports = reports.into_iter().flatten();
@@ -73,7 +71,7 @@ fn answered(
     hook: &Arc<Hook>,
     event: &Event,
     outcome: &ollm_process::Outcome,
-    template_warnings: Vec<TemplateWarning>,
+    template_warnings: &[TemplateWarning],
 ) -> Report {
     let end = match &outcome.end {
         ollm_process::End::Exited(status) => End::Exited(*status),
@@ -107,32 +105,26 @@ fn status(end: End, flow: Flow, failure: bool) -> Status {
     }
 }
 
-/// Hides secrets in everything a person or a model will read, and cuts what is too long.
-fn presentable(mut report: Report, environment: &Environment) -> Report {
-    let verdict = &mut report.verdict;
-    let lists = [
-        &mut verdict.reasons,
-        &mut verdict.system_messages,
-        &mut verdict.messages,
-        &mut verdict.context,
-        &mut verdict.prompts,
-        &mut report.warnings,
-    ];
-    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).collect();
-    if texts.is_empty() {
-        return report;
-    }
-    let redactor = Redactor::new(secrets(&report.hook, environment));
-    for text in &mut texts {
-        let hidden = redactor.redact_str(text);
-        let short = cut(&hidden, LONGEST_TEXT).into_owned();
-        **text = short;
+/// A hook that runs from a copy finds only what it declared; where that seems to be why it failed, the way out is said.
+fn with_hint(mut report: Report, trusted: &Trusted, stderr: &[u8]) -> Report {
+    if let Some(error) = report.error.as_mut().filter(|_| trusted.runs_from_copy())
+        && let Some(sibling) = undeclared(&report.hook, &String::from_utf8_lossy(stderr))
+    {
+        let _ =
+            write!(error, "; it runs from a copy of what was approved: add \"inputs\": [\"{sibling}\"] to the hook");
     }
     report
 }
 
-fn secrets(hook: &Hook, environment: &Environment) -> Vec<(String, String)> {
-    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned();
-    let passed = hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
-    environment.secrets().chain(own).chain(passed).collect()
+/// A file beside the script that was not declared and that the hook's last words name.
+fn undeclared(hook: &Hook, words: &str) -> Option<String> {
+    let folder = hook.spec.script()?.parent()?;
+    let files = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).take(1000);
+    let mut names =
+        files.filter(|file| Some(&file.path()) != hook.spec.script() && !hook.spec.inputs.contains(&file.path()));
+    names.find_map(|file| {
+        let name = file.file_name().to_str()?.to_owned();
+        let stem = name.split('.').next().filter(|stem| stem.len() > 2)?;
+        words.contains(stem).then_some(name)
+    })
 }

@@ -1,27 +1,49 @@
 //! Which hooks may run: only those whose exact content a person approved, or that the user or the embedding program
 //! wrote. This is the one place that makes a [`Trusted`], and the runner takes nothing else.
 
-use std::fs;
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
-use ollm_process::find_program;
-use ollm_protocol::{Action, Hook, OnFailure, Source};
-use ollm_store::{Approvals, Digest, FileDigests, FileError, Hasher, Standing, StatKey, Trouble, digest_bytes};
+use ollm_protocol::{Hook, OnFailure, Source, shell_word};
+use ollm_store::{
+    Approval, Digest, FileDigests, Kept, Owners, Standing, Term, Vault, VaultError, current_gid, current_uid,
+};
 
+use crate::approver::{Approver, Choice, Question};
 use crate::environment::Environment;
 use crate::plan::Plan;
 use crate::report::{Reason, Skip};
 
-/// Larger scripts and inputs are not hashed at every event.
-const LARGEST_SCRIPT: u64 = 64 << 20;
+mod identity;
+mod ledger;
+
+use identity::{Identified, identify, present, program};
+pub use identity::{Identity, Unready, source};
+use ledger::Ledger;
+
+/// A clock, as a value.
+pub type Clock = fn() -> SystemTime;
 
 /// A hook that may run, with the program that runs it.
+///
+/// Only [`Trust::trust`] makes one, so running a hook that nobody approved does not compile:
+///
+/// ```compile_fail,E0451
+/// use std::sync::Arc;
+/// use ollm_engine::Trusted;
+///
+/// fn forge(hook: Arc<ollm_protocol::Hook>) -> Trusted {
+///     Trusted { hook, program: "/bin/sh".into(), digest: None, copy: None }
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct Trusted {
     hook: Arc<Hook>,
     program: PathBuf,
     digest: Option<Digest>,
+    copy: Option<Arc<Kept>>,
 }
 
 impl Trusted {
@@ -35,8 +57,19 @@ impl Trusted {
         self.digest.as_ref()
     }
 
-    pub(crate) fn program(&self) -> &Path {
-        &self.program
+    /// Whether it runs from a copy of exactly what was approved.
+    pub fn runs_from_copy(&self) -> bool {
+        self.copy.is_some()
+    }
+
+    /// The program to start.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.approved(&self.program).unwrap_or_else(|| self.program.clone())
+    }
+
+    /// The copy of a file that was approved along with the hook.
+    pub(crate) fn approved(&self, path: &Path) -> Option<PathBuf> {
+        self.copy.as_ref()?.path_of(path)
     }
 }
 
@@ -57,33 +90,15 @@ pub struct Trust {
     pub workspace: bool,
     /// What an unapproved hook means for the operation.
     pub untrusted: Untrusted,
+    /// Who is asked about a hook that nobody approved yet.
+    pub approver: Option<Box<dyn Approver>>,
     ledger: Ledger,
-    digests: FileDigests,
-}
-
-/// What an approval of a hook is bound to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Identity {
-    /// The script's path, or `file#id` without a script.
-    pub source: String,
-    /// The digest of the script's bytes, or of the definition without a script.
-    pub hash: Digest,
-    /// The digest of everything that decides what happens.
-    pub digest: Digest,
-}
-
-/// Why a hook cannot be started at all.
-#[derive(Debug, thiserror::Error)]
-pub enum Unready {
-    /// The interpreter is not installed.
-    #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]
-    NoProgram(String),
-    /// A file is not there.
-    #[error("{} does not exist; restore it, or change the hook that names it", .0.display())]
-    NoFile(PathBuf),
-    /// A file cannot be read.
-    #[error(transparent)]
-    Unreadable(#[from] FileError),
+    digests: Arc<FileDigests>,
+    vault: Vault,
+    owners: Owners,
+    clock: Clock,
+    /// What was approved for a session of this process.
+    granted: Mutex<HashSet<(String, Digest)>>,
 }
 
 /// One step of a cleared plan.
@@ -115,14 +130,26 @@ pub struct Cleared {
 }
 
 impl Trust {
-    /// Trust with the approvals kept in a file.
-    pub fn new(approvals: PathBuf, now: std::time::SystemTime) -> Trust {
+    /// Trust with the approvals kept in a file; copies of what was approved are kept beside it.
+    pub fn new(approvals: PathBuf, clock: Clock) -> Trust {
+        let home = approvals.parent().unwrap_or(Path::new("")).to_owned();
+        let digests = Arc::new(FileDigests::load(home.join("state/digests"), clock()));
         Trust {
             workspace: false,
             untrusted: Untrusted::Skip,
+            approver: None,
             ledger: Ledger::new(approvals),
-            digests: FileDigests::new(now),
+            vault: Vault::new(home.join("store")).remembering(Arc::clone(&digests)),
+            digests,
+            owners: Owners::new(current_uid(), current_gid()),
+            clock,
+            granted: Mutex::default(),
         }
+    }
+
+    /// The time.
+    pub(crate) fn now(&self) -> SystemTime {
+        (self.clock)()
     }
 
     /// Why the approvals file is of no use, if it is not.
@@ -130,9 +157,20 @@ impl Trust {
         self.ledger.current().1.as_ref().map(ToString::to_string)
     }
 
+    /// Keeps what was learned about files for the next process; best effort.
+    pub fn remember(&self) {
+        self.digests.save_if_changed();
+    }
+
     /// What an approval of this hook is, or would be, bound to.
     pub fn identity(&self, hook: &Hook, environment: &Environment) -> Result<Identity, Unready> {
-        self.identify(hook, &program(hook, environment)?)
+        Ok(identify(hook, program(hook, environment)?, &self.digests, environment)?.identity)
+    }
+
+    /// The approval a hook has, whatever its content is now.
+    pub fn approval(&self, hook: &Hook) -> Option<Approval> {
+        let (approvals, _) = &*self.ledger.current();
+        approvals.find(&source(hook), hook.id()).cloned()
     }
 
     /// Whether this hook may run as it is now; without an identity it is judged by its source alone.
@@ -145,37 +183,123 @@ impl Trust {
         approvals.check(&identity.source, hook.id(), &identity.hash, &identity.digest)
     }
 
-    /// Makes sure that a hook may run.
-    pub fn trust(&self, hook: &Arc<Hook>, environment: &Environment) -> Result<Trusted, Skip> {
-        let unready = |why: Unready| Skip::new(hook, reason(&why), why.to_string());
+    /// Makes sure that a hook may run in a session.
+    pub fn trust(&self, hook: &Arc<Hook>, environment: &Environment, session: Option<&str>) -> Result<Trusted, Skip> {
+        let unready = |why: Unready| Skip::new(hook, why.reason(), why.to_string());
         let program = program(hook, environment);
         if self.needs_no_approval(hook) {
+            self.owned(hook, environment).map_err(unready)?;
             let program = program.and_then(|program| present(hook).map(|()| program)).map_err(unready)?;
-            return Ok(Trusted { hook: Arc::clone(hook), program, digest: None });
+            return Ok(Trusted { hook: Arc::clone(hook), program, digest: None, copy: None });
         }
-        let identified = program.and_then(|program| Ok((self.identify(hook, &program)?, program)));
+        let identified = program.and_then(|program| identify(hook, program, &self.digests, environment));
         match identified {
-            Ok((identity, program)) => match self.standing(hook, Some(&identity)) {
-                Standing::Approved => Ok(Trusted { hook: Arc::clone(hook), program, digest: Some(identity.digest) }),
-                standing => Err(self.refusal(hook, standing)),
-            },
-            Err(why) if self.was_approved(hook) => Err(unready(why)),
+            Ok(found) => self.approved(hook, found, environment, session),
+            Err(why) if self.approval(hook).is_some() => Err(unready(why)),
             // What nobody ever approved has no say, not even by failing.
             Err(why) => Err(Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}"))),
         }
     }
 
-    fn was_approved(&self, hook: &Hook) -> bool {
-        let (approvals, _) = &*self.ledger.current();
-        approvals.find(&source(hook), hook.id()).is_some()
+    /// Whether files and folders a hook depends on belong to the user, and to nobody else.
+    pub fn owned(&self, hook: &Hook, environment: &Environment) -> Result<(), Unready> {
+        let top = match hook.spec.source {
+            Source::Builtin => return Ok(()),
+            Source::User => environment.home.as_deref(),
+            Source::Workspace | Source::Extension | Source::Downloaded => environment.project.as_deref(),
+        };
+        let Some(top) = top else { return Ok(()) };
+        let files = std::iter::once(&hook.spec.origin.file).chain(hook.spec.script()).chain(&hook.spec.inputs);
+        for file in files.filter(|file| file.exists()) {
+            self.owners.check(file, top).map_err(Unready::Unsafe)?;
+        }
+        Ok(())
+    }
+
+    /// A hook that needs approval, with the content it has now.
+    fn approved(
+        &self,
+        hook: &Arc<Hook>,
+        found: Identified,
+        environment: &Environment,
+        session: Option<&str>,
+    ) -> Result<Trusted, Skip> {
+        let standing = self.standing(hook, Some(&found.identity));
+        let may_run = match standing {
+            Standing::Approved => true,
+            Standing::Limited => self.claim(hook, &found.identity, session),
+            Standing::Modified | Standing::Unknown => false,
+        };
+        let owned = self.owned(hook, environment);
+        if !may_run && !self.granted(&found.identity, session) {
+            owned.as_ref().map_err(|why| Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}")))?;
+            if !self.ask(hook, &found.identity, standing, environment, session) {
+                return Err(self.refusal(hook, standing));
+            }
+        }
+        owned.map_err(|why| Skip::new(hook, why.reason(), why.to_string()))?;
+        let copy = self.copy(&found).map_err(|error| match error {
+            VaultError::Changed { .. } => self.refusal(hook, Standing::Modified),
+            other => Skip::new(hook, Reason::Unsafe, other.to_string()),
+        })?;
+        let digest = Some(found.identity.digest);
+        Ok(Trusted { hook: Arc::clone(hook), program: found.program, digest, copy })
+    }
+
+    /// What was approved is what runs: the files are copied, and hashed as they are copied.
+    fn copy(&self, found: &Identified) -> Result<Option<Arc<Kept>>, VaultError> {
+        let Some(base) = found.base() else { return Ok(None) };
+        self.vault.keep(&base, &found.pieces).map(|kept| Some(Arc::new(kept)))
+    }
+
+    fn claim(&self, hook: &Hook, identity: &Identity, session: Option<&str>) -> bool {
+        let Some(approval) = self.approval(hook) else { return false };
+        debug_assert_eq!(approval.digest, identity.digest, "a limited standing is of this very content");
+        ollm_store::claim(self.ledger.path(), &approval, session).unwrap_or(false)
+    }
+
+    fn granted(&self, identity: &Identity, session: Option<&str>) -> bool {
+        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        session.is_some_and(|session| granted.contains(&(session.to_owned(), identity.digest)))
+    }
+
+    /// Asks the person, where there is one to ask, and remembers the answer for as long as it was given.
+    fn ask(
+        &self,
+        hook: &Hook,
+        identity: &Identity,
+        standing: Standing,
+        environment: &Environment,
+        session: Option<&str>,
+    ) -> bool {
+        let Some(approver) = &self.approver else { return false };
+        let previous = self.approval(hook);
+        let question =
+            Question { hook, identity, previous: previous.as_ref(), changed: standing == Standing::Modified };
+        match approver.ask(&question) {
+            Choice::No => false,
+            Choice::Once => true,
+            Choice::Session => {
+                let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+                granted.extend(session.map(|session| (session.to_owned(), identity.digest)));
+                true
+            }
+            Choice::Always => {
+                let approval = identity.approval(hook, Term::Always, environment.user(), iso(self.now()));
+                // The answer holds for this run even if it cannot be written down; it will be asked again.
+                let _ = ollm_store::approve(self.ledger.path(), approval);
+                true
+            }
+        }
     }
 
     fn refusal(&self, hook: &Arc<Hook>, standing: Standing) -> Skip {
         let (reason, state) = match standing {
             Standing::Modified => (Reason::Modified, "changed since it was approved"),
+            Standing::Limited => (Reason::Untrusted, "approved for another session only"),
             Standing::Unknown | Standing::Approved => (Reason::Untrusted, "not approved"),
         };
-        let mut detail = format!("{state}; review and approve it with `ollm hook trust {}`", hook.id());
+        let mut detail = format!("{state}; review and approve it with `ollm hook trust {}`", shell_word(hook.id()));
         if let Some(trouble) = self.trouble() {
             detail = format!("{state}: {trouble}");
         }
@@ -189,40 +313,26 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
+}
 
-    fn identify(&self, hook: &Hook, program: &Path) -> Result<Identity, Unready> {
-        let definition = hook.definition().to_string();
-        let mut hasher = Hasher::new().field("definition", definition.as_bytes());
-        hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
-        let script = hook.spec.script().map(|path| self.digest(path)).transpose()?;
-        if let Some(digest) = &script {
-            hasher = hasher.digest("script", digest);
-        }
-        for input in &hook.spec.inputs {
-            hasher = hasher.digest("input", &self.digest(input)?);
-        }
-        let hash = script.unwrap_or_else(|| digest_bytes(definition.as_bytes()));
-        Ok(Identity { source: source(hook), hash, digest: hasher.finish() })
-    }
-
-    fn digest(&self, path: &Path) -> Result<Digest, Unready> {
-        if !path.exists() {
-            return Err(Unready::NoFile(path.to_owned()));
-        }
-        Ok(self.digests.digest(path, LARGEST_SCRIPT)?)
-    }
+fn iso(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
 /// Lets the hooks of a plan through that may run; the others become skips, or failures where their policy says so.
-pub fn clear(plan: Plan, trust: &Trust, environment: &Environment) -> Cleared {
+pub fn clear(plan: Plan, trust: &Trust, environment: &Environment, session: Option<&str>) -> Cleared {
     let mut cleared = Cleared { stages: Vec::with_capacity(plan.stages.len()), skipped: plan.skipped };
     for stage in plan.stages {
         let mut steps = Vec::with_capacity(stage.len());
         for hook in stage {
-            match trust.trust(&hook, environment) {
+            match trust.trust(&hook, environment, session) {
                 Ok(trusted) => steps.push(Step::Run(trusted)),
-                // A guard that has gone missing must not open the gate it guarded.
-                Err(skip) if skip.reason == Reason::Missing && hook.on_failure.value != OnFailure::Allow => {
+                // A guard that has gone missing, or cannot be relied on, must not open the gate it guarded.
+                Err(skip)
+                    if matches!(skip.reason, Reason::Missing | Reason::Unsafe)
+                        && hook.on_failure.value != OnFailure::Allow =>
+                {
                     steps.push(Step::Fail(hook, skip.detail));
                 }
                 Err(skip) => cleared.skipped.push(skip),
@@ -233,71 +343,4 @@ pub fn clear(plan: Plan, trust: &Trust, environment: &Environment) -> Cleared {
         }
     }
     cleared
-}
-
-/// What an approval of a hook is filed under: the script's path, or `file#id` without a script.
-pub fn source(hook: &Hook) -> String {
-    match hook.spec.script() {
-        Some(path) => path.display().to_string(),
-        None => format!("{}#{}", hook.spec.origin.file.display(), hook.id()),
-    }
-}
-
-/// The program that runs a hook, by absolute path.
-fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf, Unready> {
-    match &hook.action {
-        Action::Builtin(_) => Ok(PathBuf::new()),
-        Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
-        Action::Command { program, .. } if Path::new(program).is_absolute() => Ok(PathBuf::from(program)),
-        Action::Command { program, .. } => {
-            find_program(program, environment.path()).ok_or_else(|| Unready::NoProgram(program.clone()))
-        }
-    }
-}
-
-/// Whether the files of a hook that needs no approval are there.
-fn present(hook: &Hook) -> Result<(), Unready> {
-    match hook.spec.script() {
-        Some(script) if !script.exists() => Err(Unready::NoFile(script.clone())),
-        _ => Ok(()),
-    }
-}
-
-fn reason(why: &Unready) -> Reason {
-    match why {
-        Unready::NoProgram(_) | Unready::NoFile(_) => Reason::Missing,
-        Unready::Unreadable(_) => Reason::Unsafe,
-    }
-}
-
-/// The approvals, read again when their file changed.
-#[derive(Debug)]
-struct Ledger {
-    path: PathBuf,
-    read: Mutex<Option<Read>>,
-}
-
-type Contents = (Approvals, Option<Trouble>);
-
-#[derive(Debug)]
-struct Read {
-    key: Option<StatKey>,
-    contents: Arc<Contents>,
-}
-
-impl Ledger {
-    fn new(path: PathBuf) -> Ledger {
-        Ledger { path, read: Mutex::new(None) }
-    }
-
-    fn current(&self) -> Arc<Contents> {
-        let key = fs::metadata(&self.path).ok().map(|meta| StatKey::of(&meta));
-        let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(read) = read.as_ref().filter(|read| read.key == key) {
-            return Arc::clone(&read.contents);
-        }
-        let contents = Arc::new(Approvals::load(&self.path));
-        *read = Some(Read { key, contents: Arc::clone(&contents) });
-        contents
-    }
 }

@@ -293,11 +293,14 @@ impl Event {
         self.data.get("args").and_then(Value::as_object)
     }
 
-    /// The same event with data that earlier hooks returned; the event's own fields cannot be overwritten.
+    /// The same event with data that earlier hooks returned.
+    ///
+    /// The event's own fields cannot be overwritten, nor can the fields of the table be made up: a later hook must be
+    /// able to believe that what stands in them came from the host.
     #[must_use]
     pub fn with_extra(mut self, extra: &Map<String, Value>) -> Event {
         for (name, value) in extra {
-            if !self.data.contains_key(name) {
+            if !self.data.contains_key(name) && !self.kind.fields().any(|(field, _)| field == name) {
                 self.data.insert(name.clone(), value.clone());
             }
         }

@@ -13,6 +13,9 @@ use crate::template::{ShellTemplate, Template, TemplateError};
 use crate::verdict::Verdict;
 
 mod definition;
+mod interpreter;
+
+pub use interpreter::{Runs, runs};
 
 /// The programs a hook may name without a path.
 pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx", "uvx"];
@@ -317,6 +320,9 @@ pub enum HookError {
         /// The programs that need no path.
         whitelist: String,
     },
+    /// An interpreter without a script would take the event for its program.
+    #[error("`{0}` without a script would run the event as code; name the script in `args`")]
+    ReadsEvent(String),
     /// The command is empty.
     #[error("`command` is empty")]
     NoCommand,
@@ -338,6 +344,7 @@ impl HookError {
             HookError::Metacharacters(_)
             | HookError::Arguments(_)
             | HookError::NotAllowed { .. }
+            | HookError::ReadsEvent(_)
             | HookError::NoCommand
             | HookError::Template(_) => "command",
             HookError::Timeout(_) => "timeout",
@@ -413,6 +420,9 @@ fn action(action: &ActionSpec, rules: &Rules) -> Result<Action, HookError> {
     match action {
         ActionSpec::Command { command, args, .. } => {
             check_command(command, rules)?;
+            if runs(command, args) == Runs::Input {
+                return Err(HookError::ReadsEvent(command.clone()));
+            }
             let templates: Vec<Template> = args.iter().map(|arg| Template::parse(arg)).collect();
             if templates.iter().any(|arg| arg.paths().next().is_some()) {
                 check_arguments(command, args)?;
@@ -468,7 +478,7 @@ fn timeout(spec: &HookSpec, rules: &Rules, dialect: &dyn Dialect) -> Result<Sett
     let defaults = dialect.defaults();
     let own = spec.timeout.or(spec.limits.time);
     let Some(own) = own else {
-        return Ok(match rules.timeout {
+        return Ok(match rules.timeout.filter(|timeout| !timeout.is_zero()) {
             Some(value) => Setting { value, basis: Basis::Config },
             None => Setting { value: defaults.timeout, basis: Basis::Dialect },
         });

@@ -13,6 +13,7 @@ pub mod event;
 pub mod hook;
 mod json;
 pub mod matcher;
+mod quote;
 mod scope;
 pub mod template;
 pub mod units;
@@ -26,5 +27,6 @@ pub use hook::{
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::Matcher;
+pub use quote::shell_word;
 pub use scope::scope;
 pub use verdict::{Flow, Verdict, joined};

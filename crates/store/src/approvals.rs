@@ -35,6 +35,20 @@ pub struct Approval {
     pub approved_by: String,
     /// The digest of everything that was approved.
     pub digest: Digest,
+    /// For how long.
+    pub term: Term,
+}
+
+/// For how long something is approved.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Term {
+    /// As long as nothing of it changes.
+    #[default]
+    Always,
+    /// For one use.
+    Once,
+    /// For one session: the named one, or the first that uses it.
+    Session(Option<String>),
 }
 
 /// What the approvals say about some content.
@@ -42,6 +56,8 @@ pub struct Approval {
 pub enum Standing {
     /// Exactly this content was approved.
     Approved,
+    /// Exactly this content was approved, but not for ever: it must be [`claim`]ed.
+    Limited,
     /// The source was approved with other content.
     Modified,
     /// The source was never approved.
@@ -77,8 +93,9 @@ impl Approvals {
     pub fn check(&self, source: &str, id: &str, hash: &Digest, digest: &Digest) -> Standing {
         match self.find(source, id) {
             None => Standing::Unknown,
-            Some(known) if known.hash == *hash && known.digest == *digest => Standing::Approved,
-            Some(_) => Standing::Modified,
+            Some(known) if known.hash != *hash || known.digest != *digest => Standing::Modified,
+            Some(known) if known.term == Term::Always => Standing::Approved,
+            Some(_) => Standing::Limited,
         }
     }
 
@@ -105,6 +122,40 @@ pub fn approve_all(path: &Path, approvals: Vec<Approval>) -> Result<(), UpdateEr
         entries.sort_by(|a, b| key_of(a).cmp(&key_of(b)));
     })
     .map(drop)
+}
+
+/// Uses an approval that does not last: true when it covers this use.
+///
+/// One for a single use is gone afterwards, also when two claim it at once; one for a session that is not named yet
+/// becomes that session's.
+pub fn claim(path: &Path, approval: &Approval, session: Option<&str>) -> Result<bool, UpdateError> {
+    edit(path, |entries| {
+        let same = |entry: &Value| {
+            read_entry(entry).is_some_and(|known| {
+                known.source == approval.source
+                    && known.id == approval.id
+                    && known.hash == approval.hash
+                    && known.digest == approval.digest
+            })
+        };
+        let Some(at) = entries.iter().position(same) else { return false };
+        let term = entries.get(at).and_then(read_entry).map(|known| known.term);
+        match (term, session) {
+            (Some(Term::Always), _) => true,
+            (Some(Term::Once), _) => {
+                entries.remove(at);
+                true
+            }
+            (Some(Term::Session(Some(named))), Some(session)) => named == session,
+            (Some(Term::Session(None)), Some(session)) => {
+                if let Some(entry) = entries.get_mut(at).and_then(Value::as_object_mut) {
+                    entry.insert("term".to_owned(), term_text(&Term::Session(Some(session.to_owned()))).into());
+                }
+                true
+            }
+            (Some(Term::Session(_)) | None, _) => false,
+        }
+    })
 }
 
 /// Withdraws the approval of one thing of a source; false when there was none.
@@ -158,7 +209,29 @@ fn read_entry(entry: &Value) -> Option<Approval> {
         approved_at: text("approvedAt").unwrap_or_default().to_owned(),
         approved_by: text("approvedBy").unwrap_or_default().to_owned(),
         digest: text("digest")?.parse().ok()?,
+        term: read_term(entry.get("term"))?,
     })
+}
+
+/// A term that cannot be read approves nothing.
+fn read_term(term: Option<&Value>) -> Option<Term> {
+    match term {
+        None => Some(Term::Always),
+        Some(term) => match term.as_str()? {
+            "once" => Some(Term::Once),
+            "session" => Some(Term::Session(None)),
+            other => Some(Term::Session(Some(other.strip_prefix("session:")?.to_owned()))),
+        },
+    }
+}
+
+fn term_text(term: &Term) -> String {
+    match term {
+        Term::Always => "always".to_owned(),
+        Term::Once => "once".to_owned(),
+        Term::Session(None) => "session".to_owned(),
+        Term::Session(Some(session)) => format!("session:{session}"),
+    }
 }
 
 fn write_entry(approval: Approval) -> Value {
@@ -169,6 +242,9 @@ fn write_entry(approval: Approval) -> Value {
     entry.insert("approvedAt".to_owned(), approval.approved_at.into());
     entry.insert("approvedBy".to_owned(), approval.approved_by.into());
     entry.insert("digest".to_owned(), approval.digest.to_string().into());
+    if approval.term != Term::Always {
+        entry.insert("term".to_owned(), term_text(&approval.term).into());
+    }
     Value::Object(entry)
 }
 

@@ -12,10 +12,13 @@ use sha2::{Digest as _, Sha256};
 use crate::file::{FileError, failed, open_regular};
 
 mod cache;
-mod tree;
+mod memory;
+mod state;
+pub(crate) mod tree;
 
-pub use cache::{FileDigests, StatKey};
-pub use tree::TreeLimits;
+pub use cache::FileDigests;
+pub use state::StatKey;
+pub use tree::{TreeLimits, digest_tree};
 
 /// A SHA-256 digest, written `sha256:` and 64 lower-case hexadecimal digits.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -124,8 +127,13 @@ impl Hasher {
     /// folder and a special file are errors. Links are safe when they are relative and step up (`..`) only at their
     /// beginning; this holds whatever other links they pass through.
     pub fn tree(self, label: &str, root: &Path, limits: TreeLimits) -> Result<Self, FileError> {
-        let digest = tree::digest(root, limits)?;
-        Ok(self.record(b't', label.as_bytes(), &digest.0))
+        let digest = digest_tree(root, limits)?;
+        Ok(self.tree_digest(label, &digest))
+    }
+
+    /// Adds a folder by its digest; the same as [`Hasher::tree`] on a folder with that digest.
+    pub fn tree_digest(self, label: &str, digest: &Digest) -> Self {
+        self.record(b't', label.as_bytes(), &digest.0)
     }
 
     /// The digest of everything added.
@@ -154,7 +162,7 @@ fn digest_file(path: &Path, flags: OFlags, max: u64) -> Result<(Digest, StatKey)
             return Err(FileError::TooLarge { path: path.to_owned(), size: meta.len(), max });
         }
         let before = StatKey::of(&meta);
-        let (digest, size) = digest_reader(&mut file, max).map_err(|source| failed("read", path, source))?;
+        let (digest, size) = digest_reader(path, &mut file, max, |_| Ok(()))?;
         let after = file.metadata().map_err(|source| failed("inspect", path, source))?;
         if before == StatKey::of(&after) && size == before.size {
             return Ok((digest, before));
@@ -163,8 +171,14 @@ fn digest_file(path: &Path, flags: OFlags, max: u64) -> Result<(Digest, StatKey)
     Err(FileError::Changed { path: path.to_owned() })
 }
 
-/// Reads one byte past `max` at most, so that a file that grows under our eyes ends as "changed".
-fn digest_reader(file: &mut File, max: u64) -> io::Result<(Digest, u64)> {
+/// Reads one byte past `max` at most, so that a file that grows under our eyes ends as "changed"; `also` sees what is
+/// hashed.
+pub(crate) fn digest_reader(
+    path: &Path,
+    file: &mut File,
+    max: u64,
+    mut also: impl FnMut(&[u8]) -> Result<(), FileError>,
+) -> Result<(Digest, u64), FileError> {
     let mut hash = Sha256::new();
     let mut buffer = [0; 16 * 1024];
     let mut size = 0;
@@ -174,9 +188,11 @@ fn digest_reader(file: &mut File, max: u64) -> io::Result<(Digest, u64)> {
             Ok(0) => return Ok((Digest(hash.finalize().into()), size)),
             Ok(read) => read,
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
+            Err(source) => return Err(failed("read", path, source)),
         };
-        hash.update(buffer.get(..read).unwrap_or_default());
+        let bytes = buffer.get(..read).unwrap_or_default();
+        hash.update(bytes);
+        also(bytes)?;
         size += read as u64;
     }
 }

@@ -97,8 +97,7 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, FileError>
 /// [`update`].
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     make_parent(path)?;
-    let random = RandomState::new().build_hasher().finish();
-    replace(path, bytes, &format!(".{random:016x}.tmp"))
+    replace(path, bytes, &format!(".{}.tmp", random_name()))
 }
 
 /// Reads, transforms and replaces a file under an exclusive lock, so that two writers never lose an update.
@@ -152,6 +151,20 @@ impl<'a> Lock<'a> {
             _ => replace(self.path, bytes, ".tmp"),
         }
     }
+}
+
+/// Sixteen characters that no other process picks at the same time.
+pub(crate) fn random_name() -> String {
+    format!("{:016x}", RandomState::new().build_hasher().finish())
+}
+
+/// Replaces a file in one step like [`write_atomic`] but leaves it to the system when the bytes reach the disk: for what
+/// can be made again and shows by its form whether it is whole.
+pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
+    make_parent(path)?;
+    let temp = Temp::create(sibling(path, &format!(".{}.tmp", random_name()))?)?;
+    temp.write(bytes).map_err(|source| failed("write", path, source))?;
+    temp.rename(path)
 }
 
 /// Reads a regular file and what `fstat` said about the very descriptor that was read.
@@ -239,10 +252,14 @@ impl Temp {
     }
 
     fn fill(&self, bytes: &[u8]) -> io::Result<()> {
+        self.write(bytes)?;
+        self.file.sync_all()
+    }
+
+    fn write(&self, bytes: &[u8]) -> io::Result<()> {
         // The umask may have taken bits away from the mode above.
         self.file.set_permissions(Permissions::from_mode(0o600))?;
-        (&self.file).write_all(bytes)?;
-        self.file.sync_all()
+        (&self.file).write_all(bytes)
     }
 
     fn rename(mut self, to: &Path) -> Result<(), FileError> {
@@ -305,7 +322,7 @@ fn make_parent(path: &Path) -> Result<(), FileError> {
     made.map_err(|source| failed("create the folder", folder, source))
 }
 
-fn sync_folder(folder: &Path) -> Result<(), FileError> {
+pub(crate) fn sync_folder(folder: &Path) -> Result<(), FileError> {
     let synced = File::open(folder).and_then(|open| open.sync_all());
     match synced {
         // Some file systems cannot sync a folder; the rename is then as durable as they make it.
@@ -334,7 +351,7 @@ fn sibling(path: &Path, suffix: &str) -> Result<PathBuf, FileError> {
     Ok(path.with_file_name(hidden))
 }
 
-fn bits(flags: OFlags) -> i32 {
+pub(crate) fn bits(flags: OFlags) -> i32 {
     flags.bits().cast_signed()
 }
 
@@ -342,7 +359,7 @@ fn way_out(source: &io::Error) -> &'static str {
     match source.kind() {
         io::ErrorKind::PermissionDenied => "; check its owner and mode with ls -l",
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "; free some space and try again",
-        io::ErrorKind::ReadOnlyFilesystem => "; its file system is read-only",
+        io::ErrorKind::ReadOnlyFilesystem => "; its file system is read-only: mount it writable or use another place",
         io::ErrorKind::NotADirectory => "; a file stands where a folder is needed",
         _ => "",
     }

@@ -6,6 +6,8 @@
 //! - [`write_atomic`], [`read_bounded`], [`update`]: owner-only files that survive two writers and a kill at any moment.
 //! - [`versioned`]: JSON documents with a `version`; what cannot be understood is never overwritten.
 //! - [`Digest`], [`Hasher`], [`FileDigests`]: SHA-256 over bytes, without collisions by concatenation.
+//! - [`Vault`]: owner-only copies of approved content, named by their content, from which it runs.
+//! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
 //! - [`Approvals`]: which exact content a person has approved.
 //! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`escape_for_people`], [`cut`]: other programs' text made safe to look at.
@@ -15,13 +17,17 @@
 mod approvals;
 mod digest;
 mod file;
+mod owner;
 mod redact;
+mod vault;
 pub mod versioned;
 mod visible;
 
-pub use approvals::{Approval, Approvals, Standing, approve, approve_all, revoke, revoke_all};
-pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes};
+pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all};
+pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree};
 pub use file::{FileError, read_bounded, update, write_atomic};
+pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};
+pub use vault::{Kept, Piece, Vault, VaultError};
 pub use versioned::{Loaded, Trouble, UpdateError};
 pub use visible::{cut, escape_for_people};

@@ -88,6 +88,9 @@ fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
         () if reason.starts_with("trailing characters") => Some("one file holds one object; remove what follows it"),
         () if error.classify() == Category::Eof => Some("the file ends too early; close every bracket and quote"),
         () if letter == Some('\0') => Some("remove the NUL character; save it as UTF-8"),
+        () if reason.starts_with("expected value") => {
+            Some("a value is missing here: text in quotes, a number, true, false, null, [ or {")
+        }
         () => None,
     }
 }

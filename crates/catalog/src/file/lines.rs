@@ -1,5 +1,7 @@
 //! Lines and columns of a text.
 
+use crate::problem::Snippet;
+
 /// A place in a text, counted from one; zero when unknown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Position {
@@ -47,11 +49,11 @@ impl<'a> Lines<'a> {
     }
 
     /// The line a position is in; of a long line the part around it.
-    pub(super) fn snippet(&self, at: Position) -> Option<String> {
+    pub(super) fn snippet(&self, at: Position) -> Option<Snippet> {
         let line = self.line(at.line)?;
-        let skip = at.column.saturating_sub(LONGEST_SNIPPET / 2);
-        let shown: String = line.chars().skip(skip).take(LONGEST_SNIPPET).collect();
-        Some(if line.len() > LONGEST_SNIPPET { shown } else { line.to_owned() })
+        let skip = if line.len() > LONGEST_SNIPPET { at.column.saturating_sub(LONGEST_SNIPPET / 2) } else { 0 };
+        let text = line.chars().skip(skip).take(LONGEST_SNIPPET).collect();
+        Some(Snippet { text, column: at.column - skip })
     }
 
     fn line(&self, line: usize) -> Option<&'a str> {
@@ -80,11 +82,12 @@ mod tests {
     #[test]
     fn a_snippet_is_the_line_or_the_part_around_the_column() {
         let lines = Lines::new("a\nöö: x\r\n");
-        assert_eq!(lines.snippet(Position { line: 2, column: 1 }).as_deref(), Some("öö: x"));
+        let whole = Snippet { text: "öö: x".to_owned(), column: 1 };
+        assert_eq!(lines.snippet(Position { line: 2, column: 1 }), Some(whole));
         assert_eq!(lines.snippet(Position::default()), None);
         let long = format!("{}X{}", "a".repeat(1000), "b".repeat(1000));
         let shown = Lines::new(&long).snippet(Position { line: 1, column: 1001 }).unwrap();
-        assert_eq!(shown.chars().count(), 160);
-        assert!(shown.contains('X'));
+        assert_eq!(shown.text.chars().count(), 160);
+        assert_eq!(shown.text.chars().nth(shown.column - 1), Some('X'));
     }
 }

@@ -30,52 +30,52 @@ fn every_wrong_entry_is_told_with_its_place_and_the_entry_beside_it_loads() {
         error(r#"{"command": §""}"#, ".command", r#""""#, "`command` is empty"),
         error(r#"{"command": §"a; b"}"#, ".command", r#""a; b""#, "command `a; b` holds shell characters"),
         error(r#"{"command": §"deno"}"#, ".command", r#""deno""#, "command `deno` is neither a path nor one of"),
-        error(r#"{"command": "sh", "args": §{"a": 1}}"#, ".args", r#"{"a": 1}"#, "`args` must be a list of texts, not a map"),
-        error(r#"{"command": "sh", "args": §[["a"]]}"#, ".args", r#"[["a"]]"#, "`args` must be a list of texts"),
-        error(r#"{"command": "sh", "dialect": §"olm"}"#, ".dialect", r#""olm""#, "unknown dialect `olm`"),
-        error(r#"{"command": "sh", "matcher": §"^x$"}"#, ".matcher", r#""^x$""#, "matcher `^x$` looks like a regular expression"),
-        error(r#"{"command": "sh", "matcher": §5}"#, ".matcher", "5", "`matcher` must be text, not a number"),
-        error(r#"{"command": "sh", "timeout": §"soon"}"#, ".timeout", r#""soon""#, "`timeout` must be a number, or text with a unit"),
-        error(r#"{"command": "sh", "timeout": §-1}"#, ".timeout", "-1", "timeout -1 is not a positive time"),
-        error(r#"{"command": "sh", "timeout": §0}"#, ".timeout", "0", "timeout 0 is not a positive time"),
-        error(r#"{"command": "sh", "timeout": §true}"#, ".timeout", "true", "`timeout` must be a number"),
-        error(r#"{"command": "sh", "parallel": §3}"#, ".parallel", "3", "`parallel` must be true or false, not a number"),
-        error(r#"{"command": "sh", "enabled": §"maybe"}"#, ".enabled", r#""maybe""#, "`enabled` must be true or false"),
-        error(r#"{"command": "sh", "env": §[]}"#, ".env", "[]", "`env` must be a map of names to text, not a list"),
-        error(r#"{"command": "sh", "env": {"A": §[]}}"#, ".env.A", "[]", "`A` must be text, not a list"),
-        error(r#"{"command": "sh", "env": {"A=B": §"x"}}"#, ".env.A=B", r#""x""#, "`A=B` cannot be the name of a variable"),
-        error(r#"{"command": "sh", "limits": §5}"#, ".limits", "5", "`limits` must be a map, not a number"),
-        error(r#"{"command": "sh", "limits": {"cpu": §5}}"#, ".limits.cpu", "5", "`cpu` must be a time with its unit"),
-        error(r#"{"command": "sh", "limits": {"memory": §"much"}}"#, ".limits.memory", r#""much""#, "`memory` must be a number of bytes"),
-        error(r#"{"command": "sh", "limits": {"files": §-1}}"#, ".limits.files", "-1", "`files` must be a whole number"),
-        error(r#"{"command": "sh", "id": §" "}"#, ".id", r#"" ""#, "`id` must be text that is not empty"),
-        error(r#"{"command": "sh", "type": §"http"}"#, ".type", r#""http""#, "only hooks of type \"command\""),
-        error(r#"{"command": "sh", "id": "a", "command": §"bash"}"#, ".command", r#""bash""#, "`command` is written twice"),
-        error(r#"{"matcher": "*", "hooks": §[{"command": "sh"}]}"#, ".hooks", r#"[{"command": "sh"}]"#, "`hooks` inside an entry"),
-        Case { help: Some("did you mean block?"), ..error(r#"{"command": "sh", "onFailure": §"blok"}"#, ".onFailure", r#""blok""#, "`onFailure` must be one of allow, block, ask") },
-        Case { help: Some("did you mean high?"), ..error(r#"{"command": "sh", "priority": §"hihg"}"#, ".priority", r#""hihg""#, "`priority` must be one of critical, high, normal, low") },
-        Case { severity: Warning, help: Some("did you mean `timeout`?"), ..error(r#"{"command": "sh", §"timout": 5}"#, ".timout", "5", "unknown key `timout` is ignored") },
-        Case { severity: Warning, help: None, ..error(r#"{"command": "sh", §"colour": 5}"#, ".colour", "5", "unknown key `colour` is ignored") },
-        Case { severity: Warning, help: Some("did you mean `memory`?"), ..error(r#"{"command": "sh", "limits": {§"memry": 5}}"#, ".limits.memry", "5", "unknown key `memry` is ignored") },
-        Case { severity: Warning, help: None, ..error(r#"{"command": "sh", "description": §[]}"#, ".description", "[]", "`description` must be text, not a list; it is ignored") },
+        error(r#"{"command": "npx", "args": §{"a": 1}}"#, ".args", r#"{"a": 1}"#, "`args` must be a list of texts, not a map"),
+        error(r#"{"command": "npx", "args": §[["a"]]}"#, ".args", r#"[["a"]]"#, "`args` must be a list of texts"),
+        error(r#"{"command": "npx", "dialect": §"olm"}"#, ".dialect", r#""olm""#, "unknown dialect `olm`"),
+        error(r#"{"command": "npx", "matcher": §"^x$"}"#, ".matcher", r#""^x$""#, "matcher `^x$` looks like a regular expression"),
+        error(r#"{"command": "npx", "matcher": §5}"#, ".matcher", "5", "`matcher` must be text, not a number"),
+        error(r#"{"command": "npx", "timeout": §"soon"}"#, ".timeout", r#""soon""#, "`timeout` must be a number, or text with a unit"),
+        error(r#"{"command": "npx", "timeout": §-1}"#, ".timeout", "-1", "timeout -1 is not a positive time"),
+        error(r#"{"command": "npx", "timeout": §0}"#, ".timeout", "0", "timeout 0 is not a positive time"),
+        error(r#"{"command": "npx", "timeout": §true}"#, ".timeout", "true", "`timeout` must be a number"),
+        error(r#"{"command": "npx", "parallel": §3}"#, ".parallel", "3", "`parallel` must be true or false, not a number"),
+        error(r#"{"command": "npx", "enabled": §"maybe"}"#, ".enabled", r#""maybe""#, "`enabled` must be true or false"),
+        error(r#"{"command": "npx", "env": §[]}"#, ".env", "[]", "`env` must be a map of names to text, not a list"),
+        error(r#"{"command": "npx", "env": {"A": §[]}}"#, ".env.A", "[]", "`A` must be text, not a list"),
+        error(r#"{"command": "npx", "env": {"A=B": §"x"}}"#, ".env.A=B", r#""x""#, "`A=B` cannot be the name of a variable"),
+        error(r#"{"command": "npx", "limits": §5}"#, ".limits", "5", "`limits` must be a map, not a number"),
+        error(r#"{"command": "npx", "limits": {"cpu": §5}}"#, ".limits.cpu", "5", "`cpu` must be a time with its unit"),
+        error(r#"{"command": "npx", "limits": {"memory": §"much"}}"#, ".limits.memory", r#""much""#, "`memory` must be a number of bytes"),
+        error(r#"{"command": "npx", "limits": {"files": §-1}}"#, ".limits.files", "-1", "`files` must be a whole number"),
+        error(r#"{"command": "npx", "id": §" "}"#, ".id", r#"" ""#, "`id` must be text that is not empty"),
+        error(r#"{"command": "npx", "type": §"http"}"#, ".type", r#""http""#, "only hooks of type \"command\""),
+        error(r#"{"command": "npx", "id": "a", "command": §"bash"}"#, ".command", r#""bash""#, "`command` is written twice"),
+        error(r#"{"matcher": "*", "hooks": §[{"command": "npx"}]}"#, ".hooks", r#"[{"command": "npx"}]"#, "`hooks` inside an entry"),
+        Case { help: Some("did you mean block?"), ..error(r#"{"command": "npx", "onFailure": §"blok"}"#, ".onFailure", r#""blok""#, "`onFailure` must be one of allow, block, ask") },
+        Case { help: Some("did you mean high?"), ..error(r#"{"command": "npx", "priority": §"hihg"}"#, ".priority", r#""hihg""#, "`priority` must be one of critical, high, normal, low") },
+        Case { severity: Warning, help: Some("did you mean `timeout`?"), ..error(r#"{"command": "npx", §"timout": 5}"#, ".timout", "5", "unknown key `timout` is ignored") },
+        Case { severity: Warning, help: None, ..error(r#"{"command": "npx", §"colour": 5}"#, ".colour", "5", "unknown key `colour` is ignored") },
+        Case { severity: Warning, help: Some("did you mean `memory`?"), ..error(r#"{"command": "npx", "limits": {§"memry": 5}}"#, ".limits.memry", "5", "unknown key `memry` is ignored") },
+        Case { severity: Warning, help: None, ..error(r#"{"command": "npx", "description": §[]}"#, ".description", "[]", "`description` must be text, not a list; it is ignored") },
     ];
     for case in &cases {
         let world = World::new();
         let before = case.entry.split('§').next().unwrap();
         let entry = case.entry.replace('§', "");
         let text = format!(
-            "{{\"hooks\": {{\n  \"before_tool\": [\n    {{\"id\": \"ö\", \"command\": \"sh\"}}, {entry}\n]}}}}\n"
+            "{{\"hooks\": {{\n  \"before_tool\": [\n    {{\"id\": \"ö\", \"command\": \"npx\"}}, {entry}\n]}}}}\n"
         );
         let file = world.write("home/.ollm/hooks/a.json", text);
         let (problem, loaded) = world.problem();
-        let column = "    {\"id\": \"ö\", \"command\": \"sh\"}, ".chars().count() + before.chars().count() + 1;
+        let column = "    {\"id\": \"ö\", \"command\": \"npx\"}, ".chars().count() + before.chars().count() + 1;
         assert_eq!((problem.line, problem.column), (3, column), "{entry}");
         assert_eq!(problem.file, file);
         assert_eq!(problem.field, format!("hooks.before_tool[1]{}", case.field), "{entry}");
         assert_eq!(problem.value.as_deref(), Some(case.value), "{entry}");
         assert!(problem.message.starts_with(case.message), "{entry}: {}", problem.message);
         assert_eq!(problem.severity, case.severity, "{entry}");
-        assert!(problem.snippet.is_some_and(|line| line.contains(&entry)));
+        assert!(problem.snippet.is_some_and(|line| line.text.contains(&entry)));
         assert_eq!(problem.message.ends_with(LOST), case.severity == Error, "{entry}: {}", problem.message);
         assert_eq!(loaded, if case.severity == Error { 1 } else { 2 }, "{entry}");
         if case.help.is_some() || case.severity == Warning {
@@ -142,7 +142,7 @@ fn every_broken_file_is_told_with_its_place_and_the_file_beside_it_loads() {
     ];
     for (text, line, column, message, help) in cases {
         let world = World::new();
-        world.write("home/.ollm/hooks/b.json", r#"{"before_tool": [{"command": "sh"}]}"#);
+        world.write("home/.ollm/hooks/b.json", r#"{"before_tool": [{"command": "npx"}]}"#);
         let file = world.write("home/.ollm/hooks/a.json", text);
         let (problem, loaded) = world.problem();
         let short: String = text.chars().take(40).collect();
@@ -152,14 +152,14 @@ fn every_broken_file_is_told_with_its_place_and_the_file_beside_it_loads() {
         assert!(told.starts_with(help) && told.is_empty() == help.is_empty(), "{short:?}: {told}");
         assert_eq!(problem.line, *line, "{short:?}");
         assert!(*column == 0 && *line > 0 || problem.column == *column, "{short:?}: column {}", problem.column);
-        assert!(problem.snippet.unwrap_or_default().chars().count() <= 160);
+        assert!(problem.snippet.is_none_or(|line| line.text.chars().count() <= 160));
     }
 }
 
 #[test]
 fn a_flood_of_warnings_is_cut_short_and_hides_no_error() {
     let world = World::new();
-    let odd = r#"{"command": "sh", "odd": 1}, "#.repeat(500);
+    let odd = r#"{"command": "npx", "odd": 1}, "#.repeat(500);
     world.entry(&format!(r#"{odd} {{"command": ""}}"#));
     let (catalog, problems) = world.load();
     assert_eq!(catalog.hooks.len(), 500);
@@ -171,7 +171,10 @@ fn a_flood_of_warnings_is_cut_short_and_hides_no_error() {
 #[test]
 fn a_problem_prints_as_one_line() {
     let world = World::new();
-    let file = world.entry(r#"{"command": "sh", "timout": 5}"#);
-    let expected = format!("{}:1:46: unknown key `timout` is ignored; did you mean `timeout`?", file.display());
+    let file = world.entry(r#"{"command": "npx", "timout": 5}"#);
+    let expected = format!(
+        "{}:1:47: unknown key `timout` is ignored (hooks.before_tool[0].timout = 5); did you mean `timeout`?",
+        file.display()
+    );
     assert_eq!(world.problem().0.to_string(), expected);
 }

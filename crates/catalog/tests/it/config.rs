@@ -71,7 +71,7 @@ fn an_empty_variable_is_not_set_and_a_senseless_one_is_ignored_with_a_warning() 
     assert_eq!(problem.severity, Severity::Warning);
     assert_eq!(
         problem.to_string(),
-        "OLLM_HOOKS_TIMEOUT: the variable must be a positive time such as 5s; it is ignored; correct it or unset OLLM_HOOKS_TIMEOUT"
+        "OLLM_HOOKS_TIMEOUT: the variable must be a positive time such as 5s; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT"
     );
     assert_eq!(problem.value.as_deref(), Some("\"soon\""));
 }
@@ -187,7 +187,7 @@ fn a_guard_that_makes_no_sense_is_fatal_and_anything_else_is_not() {
         assert_eq!((problem.severity, problem.field.as_str()), (severity, field), "{line}");
         assert_eq!((problem.file, at, found), (file, 2, column), "{line}");
         assert_eq!(problem.value.as_deref(), Some(value), "{line}");
-        assert_eq!(problem.snippet, Some(format!("  {line}")));
+        assert_eq!(problem.snippet.map(|snippet| snippet.text), Some(format!("  {line}")));
     }
 }
 

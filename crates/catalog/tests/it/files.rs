@@ -10,7 +10,7 @@ use crate::world::{World, link};
 
 /// The one problem of `x.json`, found quickly, while the file beside it loads.
 fn problem(world: &World) -> Problem {
-    world.write("home/.ollm/hooks/y.json", r#"{"before_tool": [{"command": "sh"}]}"#);
+    world.write("home/.ollm/hooks/y.json", r#"{"before_tool": [{"command": "npx"}]}"#);
     let start = Instant::now();
     let (problem, loaded) = world.problem();
     assert!(start.elapsed() < Duration::from_secs(1));

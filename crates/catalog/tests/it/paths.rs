@@ -34,7 +34,6 @@ fn own_files_become_absolute_and_everything_else_stays_as_written() {
         ("python3", &["-c", "guard.py"], &["python3", "-c", "guard.py"], None),
         ("python3", &["-Ic", "guard.py"], &["python3", "-Ic", "guard.py"], None),
         ("python3", &["-m", "guard.py"], &["python3", "-m", "guard.py"], None),
-        ("python3", &["-", "guard.py"], &["python3", "-", "guard.py"], None),
         ("node", &["-e", "guard.py"], &["node", "-e", "guard.py"], None),
         ("node", &["--eval=1", "guard.py"], &["node", "--eval=1", "guard.py"], None),
         ("node", &["-p", "guard.py"], &["node", "-p", "guard.py"], None),

@@ -58,7 +58,7 @@ proptest! {
         prop_assert!(catalog.hooks.iter().any(|hook| hook.id() == "good"));
         for problem in &problems {
             prop_assert!(problem.value.as_ref().is_none_or(|value| value.chars().count() <= 80));
-            prop_assert!(problem.snippet.as_ref().is_none_or(|line| line.chars().count() <= 160));
+            prop_assert!(problem.snippet.as_ref().is_none_or(|line| line.text.chars().count() <= 160));
             prop_assert!(problem.severity != Severity::Fatal || problem.file.ends_with("config.yaml"));
             if let Some(snippet) = &problem.snippet {
                 prop_assert!(problem.line > 0 && problem.column > 0, "{problem:?} {snippet:?}");

@@ -40,7 +40,10 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let _ = ollm_process::become_subreaper();
     let app = App::load(&world, Positions::OnDemand)?;
     if !as_json {
-        output.text(&format!("{BOLD}{} hooks{PLAIN} in a throwaway home; seven events pass through them.\n", app.hooks().len()))?;
+        output.text(&format!(
+            "{BOLD}{} hooks{PLAIN} in a throwaway home; seven events pass through them.\n",
+            app.hooks().len()
+        ))?;
     }
     for (title, event) in events() {
         let outcome = app.engine.dispatch(&event);
@@ -72,7 +75,9 @@ fn furnish(root: &Path, world: &World) -> std::io::Result<World> {
     write(&home.join(".ollm/hooks"), USER_FILES)?;
     write(&project.join(".ollm/hooks"), PROJECT_FILES)?;
     let mut variables = world.variables.clone();
-    variables.retain(|(name, _)| !name.to_str().is_some_and(|name| name == "HOME" || name.contains("HOOKS_") || name.starts_with("OLLM_")));
+    variables.retain(|(name, _)| {
+        !name.to_str().is_some_and(|name| name == "HOME" || name.contains("HOOKS_") || name.starts_with("OLLM_"))
+    });
     variables.push(("HOME".into(), home.clone().into()));
     Ok(World::new(variables, project, Some(home)))
 }
@@ -114,6 +119,7 @@ fn timeline(title: &str, outcome: &Outcome) -> String {
     text
 }
 
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of thirty cells")]
 fn line(report: &Report, started: Duration, whole: Duration) -> String {
     const WIDTH: f64 = 30.0;
     let scale = WIDTH / whole.as_secs_f64();
@@ -127,7 +133,11 @@ fn line(report: &Report, started: Duration, whole: Duration) -> String {
     };
     let millis = report.duration.as_secs_f64() * 1e3;
     let name = &report.hook.spec.name;
-    format!("  {name:<26}{colour}{:<9}{PLAIN}{millis:>7.1} ms  {}{colour}{bar}{PLAIN}", report.status.name(), cells(started))
+    format!(
+        "  {name:<26}{colour}{:<9}{PLAIN}{millis:>7.1} ms  {}{colour}{bar}{PLAIN}",
+        report.status.name(),
+        cells(started)
+    )
 }
 
 fn decision(outcome: &Outcome) -> String {
@@ -142,7 +152,12 @@ fn decision(outcome: &Outcome) -> String {
         notes.push(format!("arguments are now {}", Value::from(args.clone())));
     }
     notes.extend(joined(&verdict.system_messages).map(|text| format!("adds to the conversation: {text}")));
-    notes.extend(outcome.reports.iter().filter_map(|report| Some(format!("{} {}", report.hook.spec.name, report.error.as_ref()?))));
+    notes.extend(
+        outcome
+            .reports
+            .iter()
+            .filter_map(|report| Some(format!("{} {}", report.hook.spec.name, report.error.as_ref()?))),
+    );
     let verb = if outcome.modified_args.is_some() { "\x1b[36mmodified" } else { "\x1b[32mcontinues" };
     if notes.is_empty() { format!("{verb}{PLAIN}") } else { format!("{verb}{PLAIN}: {}", notes.join("; ")) }
 }

@@ -1,19 +1,23 @@
 //! A program with its arguments, without a shell: a value from an event stays inside its one argument.
 
+use std::path::{Path, PathBuf};
+
 use ollm_process::Job;
 use ollm_protocol::template::Template;
 use serde_json::Value;
 
 use super::Prepared;
+use crate::trust::Trusted;
 
-pub(super) fn prepare(mut job: Job, args: &[Template], scope: impl FnOnce() -> Value) -> Prepared {
+pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope: impl FnOnce() -> Value) -> Prepared {
     // The scope copies the event; most hooks have no variables in their arguments.
     let scope = if args.iter().any(|arg| arg.paths().next().is_some()) { scope() } else { Value::Null };
     let mut warnings = Vec::new();
     for arg in args {
         match arg.render_argument(&scope) {
             Ok(rendered) => {
-                job.args.push(rendered.text.into());
+                let copy = trusted.approved(Path::new(&rendered.text));
+                job.args.push(copy.map_or_else(|| rendered.text.into(), PathBuf::into_os_string));
                 warnings.extend(rendered.warnings);
             }
             Err(error) => return Prepared::Impossible(error.to_string()),

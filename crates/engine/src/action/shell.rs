@@ -12,6 +12,7 @@ pub(super) fn prepare(mut job: Job, template: &ShellTemplate, scope: impl FnOnce
         Ok(bound) => {
             job.arg0 = Some("sh".into());
             job.args = vec!["-c".into(), template.script().into(), "hook".into()];
+            job.env.retain(|(name, _)| !bound.env.iter().any(|(bound, _)| name == bound.as_str()));
             job.env.extend(bound.env.into_iter().map(|(name, value)| (name.into(), value.into())));
             Prepared::Job(Box::new(job), bound.warnings)
         }

@@ -16,6 +16,7 @@ fn approval(source: &str) -> Approval {
         approved_at: "2026-01-15T10:30:00Z".to_owned(),
         approved_by: "user".to_owned(),
         digest: digest_bytes(b"everything"),
+        term: Term::Always,
     }
 }
 
@@ -206,5 +207,48 @@ proptest! {
             prop_assert!(revoke(&path, &one.source, "id").unwrap());
         }
         prop_assert_eq!(load(&path), Approvals::default());
+    }
+}
+
+#[test]
+fn an_approval_for_one_use_is_used_once_however_many_claim_it() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trusted-hooks.json");
+    let once = Approval { term: Term::Once, ..approval("a") };
+    approve(&path, once.clone()).unwrap();
+    assert_eq!(load(&path).check("a", "id", &once.hash, &once.digest), Standing::Limited);
+    let claims: Vec<_> = (0..20).map(|_| (path.clone(), once.clone())).collect();
+    let granted = thread::scope(|scope| {
+        let threads: Vec<_> =
+            claims.iter().map(|(path, once)| scope.spawn(|| claim(path, once, None).unwrap())).collect();
+        threads.into_iter().map(|thread| thread.join().unwrap()).filter(|granted| *granted).count()
+    });
+    assert_eq!(granted, 1);
+    assert_eq!(load(&path).check("a", "id", &once.hash, &once.digest), Standing::Unknown);
+}
+
+#[test]
+fn an_approval_for_a_session_belongs_to_the_first_that_uses_it() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trusted-hooks.json");
+    let session = Approval { term: Term::Session(None), ..approval("a") };
+    approve(&path, session.clone()).unwrap();
+    assert!(!claim(&path, &session, None).unwrap());
+    assert!(claim(&path, &session, Some("one")).unwrap());
+    assert!(!claim(&path, &session, Some("two")).unwrap());
+    assert!(claim(&path, &session, Some("one")).unwrap());
+    let changed = Approval { digest: digest_bytes(b"changed"), ..session };
+    assert!(!claim(&path, &changed, Some("one")).unwrap());
+}
+
+#[test]
+fn a_term_that_cannot_be_read_approves_nothing() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("trusted-hooks.json");
+    for term in [json!("forever"), json!(7)] {
+        let mut entry = write_entry(approval("a"));
+        entry["term"] = term;
+        fs::write(&path, json!({"version": 1, "approvals": [entry]}).to_string()).unwrap();
+        assert_eq!(load(&path), Approvals::default());
     }
 }

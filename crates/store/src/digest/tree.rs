@@ -1,7 +1,8 @@
 //! The digest of a folder with everything in it.
 
+use std::cmp::Ordering;
 use std::ffi::OsStr;
-use std::fs;
+use std::fs::{self, Metadata};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
@@ -27,41 +28,65 @@ impl Default for TreeLimits {
     }
 }
 
-enum Kind {
+pub(crate) enum Kind {
     Folder,
     Link(PathBuf),
     File { executable: bool },
 }
 
-struct Entry {
+pub(crate) struct Entry {
     /// Relative to the root.
-    path: PathBuf,
-    kind: Kind,
+    pub(crate) path: PathBuf,
+    pub(crate) kind: Kind,
 }
 
-pub(super) fn digest(root: &Path, limits: TreeLimits) -> Result<Digest, FileError> {
-    let mut entries = list(root, limits.entries)?;
-    entries.sort_unstable_by(|a, b| bytes_of(&a.path).cmp(bytes_of(&b.path)));
-    let mut hasher = Hasher::new();
+/// The digest of a folder: the relative path of every entry, the bytes and the executable bit of every file, the text of
+/// every symbolic link. The rules are those of [`Hasher::tree`].
+pub fn digest_tree(root: &Path, limits: TreeLimits) -> Result<Digest, FileError> {
+    let entries = list(root, limits.entries)?;
+    digest_listed(root, &entries, limits, |path, left| {
+        digest_file(path, OFlags::NOFOLLOW, left).map(|(digest, key)| (digest, key.size))
+    })
+}
+
+/// The digest of a folder whose files are read by `read`, which gets a path and the bytes that are left, and returns the
+/// digest and the size.
+pub(crate) fn digest_listed(
+    root: &Path,
+    entries: &[(Entry, Metadata)],
+    limits: TreeLimits,
+    read: impl Fn(&Path, u64) -> Result<(Digest, u64), FileError>,
+) -> Result<Digest, FileError> {
     let mut left = limits.bytes;
-    for entry in &entries {
+    digest_entries(entries.iter().map(|(entry, _)| entry), |entry| {
+        let read = read(&root.join(&entry.path), left);
+        let (digest, size) = read.map_err(|error| of_whole(error, root, limits.bytes))?;
+        left = left.saturating_sub(size);
+        Ok(digest)
+    })
+}
+
+/// The digest of entries in the order of [`list`], whose files have the content that `content` says.
+pub(crate) fn digest_entries<'a, E>(
+    entries: impl Iterator<Item = &'a Entry>,
+    mut content: impl FnMut(&Entry) -> Result<Digest, E>,
+) -> Result<Digest, E> {
+    let mut hasher = Hasher::new();
+    for entry in entries {
         let name = bytes_of(&entry.path);
         hasher = match &entry.kind {
             Kind::Folder => hasher.record(b'd', name, b""),
             Kind::Link(target) => hasher.record(b'l', name, bytes_of(target)),
             Kind::File { executable } => {
-                let path = root.join(&entry.path);
-                let (digest, key) =
-                    digest_file(&path, OFlags::NOFOLLOW, left).map_err(|error| of_whole(error, root, limits.bytes))?;
-                left = left.saturating_sub(key.size);
-                hasher.record(if *executable { b'x' } else { b'-' }, name, digest.as_bytes())
+                hasher.record(if *executable { b'x' } else { b'-' }, name, content(entry)?.as_bytes())
             }
         };
     }
     Ok(hasher.finish())
 }
 
-fn list(root: &Path, max: usize) -> Result<Vec<Entry>, FileError> {
+/// Everything in a folder, in the order in which it is hashed; each folder stands before what it holds.
+pub(crate) fn list(root: &Path, max: usize) -> Result<Vec<(Entry, Metadata)>, FileError> {
     let mut entries = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -69,26 +94,33 @@ fn list(root: &Path, max: usize) -> Result<Vec<Entry>, FileError> {
         let listing = fs::read_dir(&at).map_err(|source| failed("list", &at, source))?;
         for found in listing {
             let found = found.map_err(|source| failed("list", &at, source))?;
-            let entry = inspect(root, folder.join(found.file_name()))?;
+            let path = folder.join(found.file_name());
+            let meta = found.metadata().map_err(|source| failed("inspect", &root.join(&path), source))?;
+            let entry = inspect(root, path, &meta)?;
             if matches!(entry.kind, Kind::Folder) {
                 folders.push(entry.path.clone());
             }
-            entries.push(entry);
+            entries.push((entry, meta));
             if entries.len() > max {
                 return Err(FileError::TooMany { path: root.to_owned(), max });
             }
         }
     }
+    entries.sort_unstable_by(|(a, _), (b, _)| order(&a.path, &b.path));
     Ok(entries)
 }
 
-fn inspect(root: &Path, path: PathBuf) -> Result<Entry, FileError> {
+/// The order in which paths are hashed.
+pub(crate) fn order(one: &Path, other: &Path) -> Ordering {
+    bytes_of(one).cmp(bytes_of(other))
+}
+
+fn inspect(root: &Path, path: PathBuf, meta: &Metadata) -> Result<Entry, FileError> {
     let at = root.join(&path);
-    let meta = fs::symlink_metadata(&at).map_err(|source| failed("inspect", &at, source))?;
     let kind = if meta.is_dir() {
         Kind::Folder
     } else if meta.is_file() {
-        Kind::File { executable: meta.permissions().mode() & 0o111 != 0 }
+        Kind::File { executable: is_executable(meta) }
     } else if meta.is_symlink() {
         let target = fs::read_link(&at).map_err(|source| failed("read", &at, source))?;
         if !stays_inside(&path, &target) {
@@ -96,9 +128,13 @@ fn inspect(root: &Path, path: PathBuf) -> Result<Entry, FileError> {
         }
         Kind::Link(target)
     } else {
-        return Err(FileError::NotRegular { path: at, kind: kind_of(&meta) });
+        return Err(FileError::NotRegular { path: at, kind: kind_of(meta) });
     };
     Ok(Entry { path, kind })
+}
+
+pub(crate) fn is_executable(meta: &Metadata) -> bool {
+    meta.permissions().mode() & 0o111 != 0
 }
 
 /// We only descend into real folders, so leading `..` steps mean what they say; what follows passes through folders
@@ -121,7 +157,7 @@ fn stays_inside(link: &Path, target: &Path) -> bool {
 }
 
 /// A file that does not fit into what is left breaks the bound of the whole folder.
-fn of_whole(error: FileError, root: &Path, max: u64) -> FileError {
+pub(crate) fn of_whole(error: FileError, root: &Path, max: u64) -> FileError {
     match error {
         FileError::TooLarge { size, max: left, .. } => {
             FileError::TooLarge { path: root.to_owned(), size: (max - left).saturating_add(size), max }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::show::{self, State};
 use crate::app::App;
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::problem;
 use crate::world::World;
 
@@ -17,7 +17,10 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = App::load(world, Positions::Always)?;
     let rows: Vec<(Arc<Hook>, State)> =
         app.hooks().into_iter().map(|hook| (Arc::clone(&hook), show::state(&hook, &app))).collect();
-    world.notices.iter().for_each(|notice| output.tell(notice));
+    world.tell_notices(output);
+    if let Some(trouble) = app.engine.trust.trouble() {
+        output.tell(&format!("nothing is approved: {trouble}"));
+    }
     if as_json {
         app.tell_problems(output);
         return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
@@ -87,17 +90,18 @@ fn standing(hook: &Hook, state: &State) -> String {
 
 /// Rows of cells, aligned.
 pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+    let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
     let mut widths = [0; N];
-    for row in rows {
+    for row in &rows {
         for (width, cell) in widths.iter_mut().zip(row) {
             *width = (*width).max(cell.chars().count());
         }
     }
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         text.push_str(cells.join("  ").trim_end());
         text.push('\n');
     }
-    ollm_store::escape_for_people(&text).into_owned()
+    text
 }

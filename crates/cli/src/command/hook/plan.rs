@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::error::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, one_line};
 use crate::world::World;
 
 pub(super) fn run(
@@ -27,19 +27,22 @@ pub(super) fn run(
     let bytes = json!({"event": event, "data": data}).to_string();
     let event = OLLM.read_event(bytes.as_bytes()).map_err(|error| unreadable(error.to_string()))?.event;
     let app = App::load(world, Positions::OnDemand)?;
+    world.tell_notices(output);
     app.tell_problems(output);
     let plan: Plan = app.engine.plan(&event);
     let name = plan.event.name();
-    let cleared = clear(plan, &app.engine.trust, app.engine.environment());
-    let stages: Vec<Vec<&Arc<Hook>>> = cleared.stages.iter().map(|steps| steps.iter().map(Step::hook).collect()).collect();
+    let cleared = clear(plan, &app.engine.trust, app.engine.environment(), event.session_id());
+    let stages: Vec<Vec<&Arc<Hook>>> =
+        cleared.stages.iter().map(|steps| steps.iter().map(Step::hook).collect()).collect();
     if as_json {
         return output.pretty_json(&to_json(name, &stages, &cleared.skipped));
     }
-    output.text(&ollm_store::escape_for_people(&text(name, &stages, &cleared.skipped)))
+    output.text(&text(name, &stages, &cleared.skipped))
 }
 
 fn to_json(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> Value {
-    let stages = stages.iter().map(|stage| stage.iter().map(|hook| brief(hook)).collect::<Vec<_>>()).collect::<Vec<_>>();
+    let stages =
+        stages.iter().map(|stage| stage.iter().map(|hook| brief(hook)).collect::<Vec<_>>()).collect::<Vec<_>>();
     let skipped = skipped.iter().map(|skip| {
         let mut value = brief(&skip.hook);
         if let Some(map) = value.as_object_mut() {
@@ -84,7 +87,7 @@ fn text(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> String {
                 hook.on_failure.value.name(),
                 hook.on_failure.basis.name(),
             );
-            let _ = writeln!(text, "     {}  [{rules}]", hook.id());
+            let _ = writeln!(text, "     {}  [{rules}]", one_line(hook.id()));
         }
     }
     if !skipped.is_empty() {
@@ -92,7 +95,7 @@ fn text(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> String {
     }
     for Skip { hook, reason, detail } in skipped {
         let mark = if matches!(reason, Reason::Matcher) { "" } else { "! " };
-        let _ = writeln!(text, "     {mark}{}  {}: {detail}", hook.id(), reason.name());
+        let _ = writeln!(text, "     {mark}{}  {}: {}", one_line(hook.id()), reason.name(), one_line(detail));
     }
     text
 }

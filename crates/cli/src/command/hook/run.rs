@@ -18,8 +18,10 @@ use crate::world::World;
 /// A larger event is refused.
 const LARGEST_EVENT: usize = 64 << 20;
 
-/// How long to wait for the next piece of an event.
-const PATIENCE: Duration = Duration::from_secs(60);
+/// How long to wait for an event to begin: what makes it may take its time.
+const PATIENCE: Duration = Duration::from_mins(1);
+/// How long to wait for the next piece of an event; hosts wait for us no longer than 30 seconds themselves.
+const PAUSE: Duration = Duration::from_secs(10);
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -45,7 +47,9 @@ impl Arguments {
             }
         }
         if arguments.data.is_some() && arguments.event.is_none() {
-            return Err(Failure::usage("--data needs the EVENT it belongs to, as in `ollm hook run before_tool --data '{}'`"));
+            return Err(Failure::usage(
+                "--data needs the EVENT it belongs to, as in `ollm hook run before_tool --data '{}'`",
+            ));
         }
         if arguments.from.is_some() && arguments.event.is_some() {
             return Err(Failure::usage("--from reads the event from standard input; leave EVENT out"));
@@ -54,21 +58,22 @@ impl Arguments {
     }
 }
 
-pub(crate) fn run(arguments: Arguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let host = arguments.from.as_deref().map(host).transpose()?;
     if host.is_some() {
         output.silence();
     }
-    let request = request(&arguments, host.unwrap_or(OLLM))?;
+    let request = request(arguments, host.unwrap_or(OLLM))?;
     // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
     // as leaky at least.
     let _ = ollm_process::become_subreaper();
     let app = App::load(world, Positions::OnDemand)?;
-    world.notices.iter().for_each(|notice| output.tell(notice));
+    world.tell_notices(output);
     app.tell_problems(output);
-    let outcome = match arguments.explain {
-        true => app.engine.dispatch_explained(&request.event),
-        false => app.engine.dispatch(&request.event),
+    let outcome = if arguments.explain {
+        app.engine.dispatch_explained(&request.event)
+    } else {
+        app.engine.dispatch(&request.event)
     };
     app.engine.children().reap_strays();
     tell(&outcome, output);
@@ -95,13 +100,18 @@ fn answer(
 fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {
     dialect::by_name(name).ok_or_else(|| {
         let known: Vec<&str> = dialect::DIALECTS.iter().map(|dialect| dialect.name()).collect();
-        Failure::usage(format!("--from {name}: there is no such dialect")).hint(format!("known are {}", known.join(", ")))
+        Failure::usage(format!("--from {name}: there is no such dialect"))
+            .hint(format!("known are {}", known.join(", ")))
     })
 }
 
 fn request(arguments: &Arguments, host: &dyn Dialect) -> Result<Request, Failure> {
     let unreadable = |why: String| {
-        Failure::new(Kind::Configuration, why)
+        let failure = Failure::new(Kind::Configuration, why);
+        if arguments.from.is_some() {
+            return failure.hint(format!("it must have the form that `{}` hooks are sent", host.name()));
+        }
+        failure
             .hint("an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}")
     };
     if arguments.event.is_none() && std::io::stdin().is_terminal() {
@@ -115,7 +125,8 @@ fn request(arguments: &Arguments, host: &dyn Dialect) -> Result<Request, Failure
 }
 
 fn given(event: &str, data: Option<&str>) -> Result<Vec<u8>, String> {
-    let data: Value = serde_json::from_str(data.unwrap_or("{}")).map_err(|error| format!("--data is not valid JSON: {error}"))?;
+    let data: Value =
+        serde_json::from_str(data.unwrap_or("{}")).map_err(|error| format!("--data is not valid JSON: {error}"))?;
     Ok(json!({"event": event, "data": data}).to_string().into_bytes())
 }
 
@@ -126,7 +137,7 @@ fn received() -> Result<Vec<u8>, String> {
     let mut chunk = [0; 16 << 10];
     let mut end = ObjectEnd::default();
     loop {
-        await_more(&stdin)?;
+        await_more(&stdin, if bytes.is_empty() { PATIENCE } else { PAUSE })?;
         let count = match stdin.read(&mut chunk) {
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -151,11 +162,11 @@ fn received() -> Result<Vec<u8>, String> {
 
 /// A host that sends half an event and stalls must not keep us for ever.
 #[cfg(unix)]
-fn await_more(stdin: &std::io::StdinLock<'_>) -> Result<(), String> {
+fn await_more(stdin: &std::io::StdinLock<'_>, patience: Duration) -> Result<(), String> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let patience = Timespec { tv_sec: PATIENCE.as_secs().try_into().unwrap_or(60), tv_nsec: 0 };
-    match poll(&mut [PollFd::new(stdin, PollFlags::IN)], Some(&patience)) {
-        Ok(0) => Err(format!("the rest of the event did not arrive within {PATIENCE:?}")),
+    let limit = Timespec::try_from(patience).ok();
+    match poll(&mut [PollFd::new(stdin, PollFlags::IN)], limit.as_ref()) {
+        Ok(0) => Err(format!("the rest of the event did not arrive within {patience:?}")),
         // Whatever is wrong with the stream, reading it tells.
         Ok(_) | Err(_) => Ok(()),
     }
@@ -163,7 +174,7 @@ fn await_more(stdin: &std::io::StdinLock<'_>) -> Result<(), String> {
 
 #[cfg(not(unix))]
 #[expect(clippy::unnecessary_wraps, reason = "the twin can fail")]
-fn await_more(_stdin: &std::io::StdinLock<'_>) -> Result<(), String> {
+fn await_more(_stdin: &std::io::StdinLock<'_>, _patience: Duration) -> Result<(), String> {
     Ok(())
 }
 
@@ -177,7 +188,11 @@ fn tell(outcome: &Outcome, output: &mut Output) {
     }
     for report in &outcome.reports {
         if let Some(error) = &report.error {
-            output.tell(&format!("{} hook `{}` failed: {error}", report.hook.spec.source.name(), report.hook.spec.name));
+            output.tell(&format!(
+                "{} hook `{}` failed: {error}",
+                report.hook.spec.source.name(),
+                report.hook.spec.name
+            ));
         }
     }
 }

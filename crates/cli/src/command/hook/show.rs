@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use ollm_catalog::Positions;
 use ollm_engine::{Identity, Standing};
-use ollm_protocol::{ActionSpec, Hook};
+use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
 use serde_json::{Value, json};
 
 use super::list;
@@ -29,7 +29,7 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
         Err(why) => (None, Some(why.to_string())),
     };
     let trust = match app.engine.trust.standing(hook, identity.as_ref()) {
-        Standing::Approved => "trusted",
+        Standing::Approved | Standing::Limited => "trusted",
         Standing::Modified => "modified",
         Standing::Unknown => "untrusted",
     };
@@ -38,6 +38,7 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
 
 pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;
+    world.tell_notices(output);
     let hook = app.hook(id)?;
     let state = state(&hook, &app);
     if as_json {
@@ -81,16 +82,18 @@ fn more(hook: &Hook, state: &State) -> Value {
 pub(super) fn command(hook: &Hook) -> String {
     match &hook.spec.action {
         ActionSpec::Command { command, args, .. } => {
-            std::iter::once(command).chain(args).map(|word| quoted(word)).collect::<Vec<_>>().join(" ")
+            std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
         }
-        ActionSpec::Shell { script } => format!("sh -c {}", quoted(script)),
+        ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
         ActionSpec::Builtin(_) => "built in".to_owned(),
     }
 }
 
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_alphanumeric() || "-_./=:,+@%".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+/// A word as a shell takes it for one.
+/// A value as it may be shown: the user's own secrets are hidden, while what came from elsewhere must be seen.
+fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
+    let secret = hook.spec.source == Source::User && ollm_store::looks_secret(name);
+    if secret { "(hidden)".to_owned() } else { shell_word(value).into_owned() }
 }
 
 pub(super) fn text(hook: &Hook, state: &State) -> String {
@@ -109,11 +112,17 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
         ("enabled", spec.enabled.to_string()),
         ("trust", state.trust.to_owned()),
     ];
+    rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
+    rows.extend(
+        spec.env.iter().map(|(name, value)| ("variable", format!("{name}={}", shown_value(hook, name, value)))),
+    );
+    rows.extend(spec.pass_env.iter().map(|name| ("variable", format!("{name}, passed on"))));
+    rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
     rows.extend(spec.description.clone().map(|description| ("description", description)));
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     rows.extend(state.unready.clone().map(|why| ("problem", why)));
     rows.into_iter().fold(String::new(), |mut text, (name, value)| {
-        let _ = writeln!(text, "{name:<12}{value}");
+        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
         text
     })
 }

@@ -1,9 +1,11 @@
 //! `ollm hook trust` and `untrust`: a person says that exactly this content may run.
 
+use std::path::Path;
+
 use ollm_catalog::Positions;
 use ollm_engine::Identity;
-use ollm_protocol::Hook;
-use ollm_store::{Approval, UpdateError, escape_for_people, read_bounded};
+use ollm_protocol::{Hook, shell_word};
+use ollm_store::{Approval, FileError, UpdateError, escape_for_people, read_bounded};
 
 use super::show::{self, State};
 use crate::agent::refuse_agents;
@@ -17,6 +19,7 @@ const LARGEST_SHOWN: u64 = 64 << 10;
 pub(super) fn approve(id: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "approve hooks")?;
     let app = App::load(world, Positions::Always)?;
+    world.tell_notices(output);
     let hook = app.hook(id)?;
     let state = show::state(&hook, &app);
     if state.trust == "trusted" {
@@ -39,6 +42,7 @@ pub(super) fn approve(id: &str, digest: Option<&str>, world: &World, output: &mu
 pub(super) fn withdraw(id: &str, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "change approvals")?;
     let app = App::load(world, Positions::OnDemand)?;
+    world.tell_notices(output);
     let hook = app.hook(id)?;
     let source = ollm_engine::source(&hook);
     let removed = ollm_store::revoke(&world.approvals(), &source, hook.id()).map_err(unwritten)?;
@@ -52,25 +56,40 @@ fn check_digest(hook: &Hook, identity: &Identity, named: &str) -> Result<(), Fai
         return Ok(());
     }
     Err(Failure::new(Kind::Untrusted, format!("hook `{}` is not what {named} names; nothing was approved", hook.id()))
-        .hint(format!("review it, then read its digest with `ollm hook show {} --json`", hook.id())))
+        .hint(format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()))))
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, state: &State, output: &mut Output) -> Result<(), Failure> {
     let refused = |message: String| Failure::new(Kind::Untrusted, message);
     output.explain(&escape_for_people(&show::text(hook, state)));
-    if let Some(script) = hook.spec.script()
-        && let Ok(Some(bytes)) = read_bounded(script, LARGEST_SHOWN)
-    {
-        let content = String::from_utf8_lossy(&bytes).into_owned();
-        output.explain(&format!("\n--- {}\n{}\n---\n", script.display(), escape_for_people(&content)));
+    for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
+        output.explain(&escape_for_people(&format!("\n--- {}\n{}\n---\n", file.display(), content(file))));
     }
     match ask("\nLet this hook run from now on, as long as nothing of it changes? [y/N] ").as_deref() {
         Some("y" | "Y" | "yes") => Ok(()),
         Some(_) => Err(refused(format!("hook `{}` was not approved", hook.id()))),
         None => Err(refused(format!("hook `{}` was not approved: there is no terminal to ask on", hook.id()))
-            .hint(format!("a script may approve it by naming its digest: `ollm hook trust {} --digest sha256:…`", hook.id()))
-            .hint(format!("`ollm hook show {} --json` prints the digest, after you reviewed the hook", hook.id()))),
+            .hint(format!(
+                "a script may approve it by naming its digest: `ollm hook trust {} --digest sha256:…`",
+                shell_word(hook.id())
+            ))
+            .hint(format!(
+                "`ollm hook show {} --json` prints the digest, after you reviewed the hook",
+                shell_word(hook.id())
+            ))),
+    }
+}
+
+/// What a file holds, or why it is not shown: a person must know what they have not seen.
+fn content(file: &Path) -> String {
+    match read_bounded(file, LARGEST_SHOWN) {
+        Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(None) => "(it does not exist)".to_owned(),
+        Err(FileError::TooLarge { size, .. }) => {
+            format!("(its {size} bytes are too long to show here; read it before you approve it)")
+        }
+        Err(error) => format!("({error})"),
     }
 }
 
@@ -83,6 +102,7 @@ fn record(hook: &Hook, identity: &Identity, world: &World) -> Result<(), Failure
         digest: identity.digest,
         approved_at: world.now(),
         approved_by: by.unwrap_or_else(|| "user".to_owned()),
+        term: ollm_store::Term::Always,
     };
     ollm_store::approve(&world.approvals(), approval).map_err(unwritten)
 }

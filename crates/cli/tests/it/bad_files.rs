@@ -1,0 +1,237 @@
+//! Hook files that cannot be understood: the message names file, line, column, field, value and the way out, and
+//! everything else keeps working.
+
+use std::fs::File;
+use std::os::unix::fs::symlink;
+
+use serde_json::json;
+
+use crate::lab::{Lab, finish, shell_event};
+
+/// Files and what is wrong with them.
+const TEXTS: &[(&str, &str)] = &[
+    ("broken", "{\n  \"hooks\": {\n    \"before_tool\": [{\"name\": \"x\", \"command\": }]\n  }\n}\n"),
+    ("half", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\""),
+    ("empty", ""),
+    ("list", "[1, 2]"),
+    ("text", "\"hooks\""),
+    ("no-hooks", "{\"hook\": {}}"),
+    ("comma", "{\"hooks\": {\"before_tool\": [],}}"),
+    ("comment", "{\n  // guards\n  \"hooks\": {}\n}"),
+    ("not-a-list", "{\"hooks\": {\"before_tool\": {\"name\": \"x\", \"command\": \"sh\"}}}"),
+    ("unknown-event", "{\"hooks\": {\n  \"before_tol\": [{\"name\": \"x\", \"command\": \"sh\"}]\n}}"),
+    (
+        "unknown-dialect",
+        "{\"hooks\": {\"before_tool\": [\n  {\"name\": \"x\", \"command\": \"sh\", \"dialect\": \"klingon\"}]}}",
+    ),
+    (
+        "wrong-types",
+        "{\"hooks\": {\"before_tool\": [\n  {\"name\": [], \"command\": \"sh\", \"args\": {}, \"timeout\": \"soon\", \"parallel\": 3}]}}",
+    ),
+    ("no-command", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\"}]}}"),
+    ("shell-word", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"node;x\"}]}}"),
+    ("shell-line", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"rm -rf /\"}]}}"),
+    ("not-listed", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"ruby\"}]}}"),
+    (
+        "outside",
+        "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"sh\", \"args\": [\"../../evil.sh\"]}]}}",
+    ),
+    ("bad-matcher", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"sh\", \"matcher\": \"re:(\"}]}}"),
+    ("zero-timeout", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"npx\", \"timeout\": 0}]}}"),
+    (
+        "unknown-key",
+        "{\"hooks\": {\"before_tool\": [{\"name\": \"fine\", \"command\": \"sh\", \"args\": [\"good.sh\"], \"timout\": 5}]}}",
+    ),
+    (
+        "coerced",
+        "{\"hooks\": {\"before_tool\": [{\"name\": \"fine-too\", \"command\": \"sh\", \"args\": [\"good.sh\"], \"timeout\": \"25000\"}]}}",
+    ),
+    ("nul", "{\"hooks\": \u{0}}"),
+    ("escapes", "{\"hooks\": {\"\\u001b[31mbefore_tool\u{202e}\": []}}"),
+];
+
+/// A lab with one good hook; `name`.json holds what is bad.
+fn lab_with(name: &str, content: impl AsRef<[u8]>) -> Lab {
+    let lab = Lab::with_hook("before_tool", "good", "printf '{\"continue\": true, \"systemMessage\": \"still here\"}'");
+    lab.user(&format!("{name}.json"), content);
+    lab
+}
+
+/// The good hook still runs, and both commands speak of the bad file; what `hook list` says of it.
+fn listed(lab: &Lab, name: &str) -> String {
+    let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), shell_event("ls").as_bytes());
+    assert_eq!(ran.hook("good")["status"], "ok", "{name}");
+    let file = format!("/{name}.json");
+    assert!(
+        ran.stderr.lines().any(|line| line.starts_with("ollm: /") && line.contains(&file)),
+        "{name}: {}",
+        ran.stderr
+    );
+    let list = finish(lab.ollm_in_little_memory(&["hook", "list"]), b"");
+    assert_eq!(list.code, 0, "{list:?}");
+    assert!(list.stdout.contains("user:good.json:before_tool:good"), "{name}: {}", list.stdout);
+    assert!(list.stderr.contains(&file), "{name}: {}", list.stderr);
+    lab.neutral(&list.stderr)
+}
+
+#[test]
+fn bad_files_are_explained() {
+    let said: Vec<String> = TEXTS
+        .iter()
+        .map(|(name, content)| {
+            let lab = lab_with(name, content);
+            format!("{content:?}\n{}", listed(&lab, name))
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn one_line_on_standard_error_names_the_place_and_the_way_out() {
+    let lab = lab_with("broken", TEXTS[0].1);
+    let ran = lab.event(shell_event("ls"));
+    let expected =
+        format!("ollm: {}/.ollm/hooks/broken.json:3:46: it is not valid JSON: expected value", lab.home.display());
+    assert!(ran.stderr.starts_with(&expected), "{}", ran.stderr);
+    assert_eq!(ran.stderr.lines().count(), 1);
+}
+
+#[test]
+fn a_file_that_is_not_text_is_refused_with_its_place() {
+    let lab = lab_with("latin", b"{\n \"hooks\": {\"caf\xe9\": []}}");
+    let said = listed(&lab, "latin");
+    assert!(said.contains("it is not UTF-8 text\n  --> LAB/home/.ollm/hooks/latin.json:2:16\n"), "{said}");
+    assert!(said.contains("save it as UTF-8"), "{said}");
+}
+
+#[test]
+fn a_huge_file_is_not_read() {
+    let lab = lab_with("huge", "");
+    File::options().write(true).open(lab.home.join(".ollm/hooks/huge.json")).unwrap().set_len(200 << 20).unwrap();
+    let said = listed(&lab, "huge");
+    assert!(said.contains("it has 209715200 bytes, at most 4194304 are read"), "{said}");
+}
+
+#[test]
+fn a_file_nested_ten_thousand_deep_is_refused() {
+    for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+        let deep = format!("{{\"hooks\": {}1{}}}", open.repeat(10_000), close.repeat(10_000));
+        let said = listed(&lab_with("deep", deep), "deep");
+        assert!(said.contains("recursion limit exceeded") && said.contains("nest less deeply"), "{said}");
+        assert!(said.len() < 2000, "{} bytes", said.len());
+    }
+}
+
+#[test]
+fn links_that_lead_nowhere_or_in_circles_are_named() {
+    let lab = lab_with("x", "{\"hooks\": {}}");
+    let folder = lab.home.join(".ollm/hooks");
+    std::fs::remove_file(folder.join("x.json")).unwrap();
+    symlink("circle.json", folder.join("circle.json")).unwrap();
+    symlink("nothing", folder.join("dangling.json")).unwrap();
+    let said = format!("{}{}", listed(&lab, "circle"), listed(&lab, "dangling"));
+    assert!(said.contains("it is a link to nothing"), "{said}");
+    assert!(said.contains("circle.json"), "{said}");
+}
+
+#[test]
+fn a_folder_or_pipe_in_place_of_a_file_is_named_and_not_waited_for() {
+    let lab = lab_with("x", "{\"hooks\": {}}");
+    std::fs::create_dir(lab.home.join(".ollm/hooks/folder.json")).unwrap();
+    lab.fifo("home/.ollm/hooks/pipe.json");
+    assert!(listed(&lab, "folder").contains("not a regular file"));
+    assert!(listed(&lab, "pipe").contains("not a regular file"));
+}
+
+#[test]
+fn a_script_behind_links_in_circles_is_a_hook_that_does_not_run() {
+    let lab = lab_with("loop", crate::lab::hook_file("before_tool", "loop", ""));
+    symlink("loop.sh", lab.home.join(".ollm/hooks/loop.sh")).unwrap();
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.hook("good")["status"], "ok");
+    assert!(ran.stderr.contains("loop"), "{}", ran.stderr);
+}
+
+#[test]
+fn an_id_that_is_taken_is_refused_and_both_places_named() {
+    let lab = Lab::new();
+    lab.user("good.sh", "printf '{\"continue\": true}'");
+    let entry = |name: &str| json!({"id": "same", "name": name, "command": "sh", "args": ["good.sh"]});
+    lab.user("a.json", json!({"hooks": {"before_tool": [entry("first")]}}).to_string());
+    lab.user("b.json", json!({"hooks": {"before_tool": [entry("second")]}}).to_string());
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.hook("first")["id"], "same");
+    assert_eq!(ran.answer()["hooks"].as_array().unwrap().len(), 1);
+    let expected = format!(
+        "{0}/b.json:1:32: id `same` is taken by hooks.before_tool[0] in {0}/a.json",
+        lab.home.join(".ollm/hooks").display()
+    );
+    assert!(ran.stderr.contains(&expected), "{expected}\n{}", ran.stderr);
+    let list = lab.run(&["hook", "list"]);
+    assert!(list.stderr.contains("id `same` is taken by"), "{}", list.stderr);
+}
+
+#[test]
+fn the_same_name_twice_gets_an_id_of_its_own() {
+    let lab = Lab::new();
+    lab.user("good.sh", "printf '{\"continue\": true}'");
+    let entry = json!({"name": "twin", "command": "sh", "args": ["good.sh"]});
+    lab.user("a.json", json!({"hooks": {"before_tool": [entry, entry]}}).to_string());
+    let answer = lab.event(shell_event("ls")).answer();
+    let ids: Vec<_> = answer["hooks"].as_array().unwrap().iter().map(|hook| hook["id"].as_str().unwrap()).collect();
+    assert_eq!(ids, ["user:a.json:before_tool:twin", "user:a.json:before_tool:twin#2"]);
+    let ran = lab.run(&["hook", "show", "twin"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.stderr.contains("2 hooks are named `twin`"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_hook_whose_interpreter_would_run_the_event_as_code_is_refused() {
+    for command in [
+        r#""sh""#,
+        r#""/bin/sh""#,
+        r#""sh", "args": ["-s"]"#,
+        r#""bash", "args": ["-"]"#,
+        r#""sh", "args": ["-x"]"#,
+        r#""python3""#,
+        r#""node", "args": ["-"]"#,
+    ] {
+        let lab =
+            lab_with("code", format!(r#"{{"hooks": {{"before_tool": [{{"name": "code", "command": {command}}}]}}}}"#));
+        let ran = lab.event(shell_event("$(touch pwned)"));
+        assert!(!lab.project.join("pwned").exists(), "{command}");
+        assert!(ran.stderr.contains("code.json:1:"), "{command}: {}", ran.stderr);
+    }
+}
+
+#[test]
+fn every_bad_file_at_once_hides_nothing() {
+    let lab = lab_with("latin", b"\xff");
+    for (name, content) in TEXTS {
+        lab.user(&format!("{name}.json"), content);
+    }
+    let list = lab.run(&["hook", "list"]);
+    for (name, _) in TEXTS {
+        assert!(list.stderr.contains(&format!("/{name}.json")), "{name}");
+    }
+    assert!(list.stdout.contains("user:good.json:before_tool:good"));
+    let json = lab.run(&["hook", "list", "--json"]);
+    assert_eq!(json.answer().as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn bad_agent_settings_are_explained_and_hide_nothing() {
+    let lab = Lab::with_hook("before_tool", "good", "printf '{\"continue\": true}'");
+    lab.write(
+        "home/.config/agent/settings.json",
+        "{\"hooks\": {\"PreToolUse\": [{\"command\": \"true\"}], \"Nonsense\": []}, \"model\": 5}",
+    );
+    lab.write(
+        "home/.config/cli-agent/settings.json",
+        "{\"hooks\": {\"PreToolUse\": [{\"hooks\": [{\"type\": \"command\", \"command\": \"echo {{tool_name\"}]}]}}",
+    );
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.hook("good")["status"], "ok");
+    let list = lab.run(&["hook", "list"]);
+    insta::assert_snapshot!(lab.screen(&list));
+}

@@ -1,0 +1,114 @@
+//! The documents: the command reference is generated, links lead somewhere, and no machine is named.
+
+use std::fmt::Write;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::lab::Lab;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
+#[test]
+fn the_command_reference_is_up_to_date() {
+    let path = root().join("docs/cli.md");
+    let reference = reference();
+    if std::env::var_os("UPDATE_DOCS").is_some() {
+        fs::write(&path, &reference).unwrap();
+    }
+    let stored = fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        stored == reference,
+        "docs/cli.md is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it command_reference"
+    );
+}
+
+fn reference() -> String {
+    let mut text = String::from(
+        "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n",
+    );
+    describe(&Lab::new(), &[], &mut text);
+    text
+}
+
+/// One command, then the commands below it.
+fn describe(lab: &Lab, command: &[&str], text: &mut String) {
+    let ran = lab.run(&[command, &["--help"]].concat());
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{command:?}");
+    let name = [&["ollm"], command].concat().join(" ");
+    let _ = write!(text, "\n## `{name}`\n\n```text\n{}\n```\n", ran.stdout.trim_end());
+    for below in subcommands(&ran.stdout) {
+        describe(lab, &[command, &[below]].concat(), text);
+    }
+}
+
+/// The names in the list of commands that a help text has.
+fn subcommands(help: &str) -> Vec<&str> {
+    let list = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    list.filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .collect()
+}
+
+#[test]
+fn every_link_between_documents_leads_somewhere() {
+    let root = root();
+    let mut documents: Vec<PathBuf> =
+        ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
+    documents.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    let mut dead = Vec::new();
+    for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        let text = fs::read_to_string(document).unwrap();
+        for link in links(&text) {
+            let target = link.split('#').next().unwrap_or_default();
+            if !target.is_empty() && !document.parent().unwrap().join(target).exists() {
+                dead.push(format!("{}: {link}", document.strip_prefix(&root).unwrap().display()));
+            }
+        }
+    }
+    assert_eq!(dead, Vec::<String>::new());
+}
+
+/// The relative links of a document.
+fn links(text: &str) -> Vec<&str> {
+    let ends = text.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
+    ends.map(|(link, _)| link).filter(|link| !link.contains("://") && !link.contains(char::is_whitespace)).collect()
+}
+
+#[test]
+fn no_file_names_the_machine_it_was_written_on() {
+    let mut named = Vec::new();
+    let mut folders = vec![root()];
+    // In two halves, or this file would be the first to be found.
+    let machine = [
+        concat!("/wo", "rk/"),
+        concat!("/home", "/user/"),
+        concat!("/ro", "ot/"),
+        concat!("shared/", "facts"),
+        concat!("shared/", "seeds"),
+    ];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap();
+            if name == ".git" || name == "target" {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else if let Ok(text) = fs::read_to_string(&path) {
+                named.extend(
+                    machine.iter().filter(|word| names(&text, word)).map(|word| format!("{}: {word}", path.display())),
+                );
+            }
+        }
+    }
+    assert_eq!(named, Vec::<String>::new());
+}
+
+/// Whether the text holds the path as such, and not as the end of a longer one.
+fn names(text: &str, path: &str) -> bool {
+    let in_a_longer_one = |before: char| before.is_alphanumeric() || "._-*}~".contains(before);
+    text.match_indices(path).any(|(at, _)| !text[..at].ends_with(in_a_longer_one))
+}

@@ -1,0 +1,298 @@
+//! Hooks that hang, flood, fork and die: each is stopped within its deadline, reported, and leaves nothing behind.
+
+use std::io::Write;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::lab::{FOREVER, Lab, Ran, finish, lines, outcome, shell_event, start};
+
+/// Far more than any run takes that honours its deadline, far less than a hook that is waited for.
+const SOON: Duration = Duration::from_mins(2);
+
+/// Runs one hook of the user under a memory limit, and makes sure that nothing of it is left.
+fn run(event: &str, script: &str, more: &str) -> Ran {
+    run_with(event, script, more, shell_event("ls").as_bytes())
+}
+
+fn run_with(event: &str, script: &str, more: &str, input: &[u8]) -> Ran {
+    let lab = Lab::new();
+    lab.user_hook(event, "hook", script, more);
+    let begin = Instant::now();
+    let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), input);
+    assert!(begin.elapsed() < SOON);
+    lab.assert_nobody_is_left();
+    ran
+}
+
+fn status(ran: &Ran) -> (String, i32) {
+    (ran.hook("hook")["status"].as_str().unwrap().to_owned(), ran.code)
+}
+
+fn error(ran: &Ran) -> String {
+    ran.hook("hook")["error"].as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn a_hook_that_hangs_is_stopped_at_its_deadline() {
+    let ran = run("before_tool", FOREVER, r#", "timeout": "200ms""#);
+    assert_eq!(
+        (status(&ran), error(&ran).as_str()),
+        (("timeout".into(), 0), "did not answer within 200ms and was stopped")
+    );
+    assert_eq!(ran.stderr, "ollm: user hook `hook` failed: did not answer within 200ms and was stopped\n");
+    let gate = run("pre-tool-call", FOREVER, r#", "timeout": "200ms""#);
+    assert_eq!(status(&gate), ("timeout".into(), 2));
+    let reason = gate.answer()["reason"].as_str().unwrap().to_owned();
+    assert!(reason.starts_with("hook `hook` failed: did not answer within 200ms and was stopped"), "{reason}");
+}
+
+#[test]
+fn a_hook_that_ignores_the_polite_signal_is_killed() {
+    let ran = run("pre-tool-call", "trap '' TERM INT HUP; while :; do sleep 1000; done", r#", "timeout": "200ms""#);
+    assert_eq!(status(&ran), ("timeout".into(), 2));
+}
+
+#[test]
+fn the_rest_runs_after_a_hook_was_stopped() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "a", FOREVER, r#", "timeout": "200ms""#);
+    lab.user_hook("before_tool", "b", "printf '{\"continue\": true}'", "");
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!((&ran.hook("a")["status"], &ran.hook("b")["status"]), (&json!("timeout"), &json!("ok")));
+}
+
+#[test]
+fn a_descendant_that_keeps_the_output_open_cannot_hold_us() {
+    for fork in ["(sleep 1000 &)", "(setsid sleep 1000 &)", "(setsid sh -c '(sleep 1000 &) ; sleep 1000' &)"] {
+        let ran = run("before_tool", &format!("cat >/dev/null; {fork}; printf '{{\"continue\": true}}'"), "");
+        assert_eq!(status(&ran), ("ok".into(), 0), "{fork}");
+        assert_eq!(ran.hook("hook")["leaky"], true, "{fork}");
+    }
+}
+
+#[test]
+fn a_descendant_in_the_background_is_ended_with_its_hook() {
+    let script = "cat >/dev/null; (setsid sleep 1000 >/dev/null 2>&1 </dev/null &); printf '{\"continue\": true}'";
+    let ran = run("before_tool", script, "");
+    assert_eq!((status(&ran), ran.hook("hook").get("leaky")), (("ok".into(), 0), None));
+}
+
+#[test]
+fn a_flood_on_either_stream_is_stopped_at_the_limit_within_bounded_memory() {
+    for flood in ["yes", "yes >&2", "head -c 1000000000 /dev/zero", "head -c 1000000000 /dev/zero >&2"] {
+        let ran = run("before_tool", flood, "");
+        assert_eq!(status(&ran), ("failed".into(), 0), "{flood}");
+        assert!(
+            error(&ran).starts_with("wrote more than its limit of 1048576 bytes and was stopped"),
+            "{flood}: {ran:?}"
+        );
+        assert_eq!(status(&run("pre-tool-call", flood, "")), ("failed".into(), 2), "{flood}");
+    }
+}
+
+#[test]
+fn the_limit_of_the_output_can_be_set() {
+    let ran = run("before_tool", "yes | head -c 5000", r#", "limits": {"output": "4KiB"}"#);
+    assert!(error(&ran).starts_with("wrote more than its limit of 4096 bytes and was stopped"), "{ran:?}");
+}
+
+fn large_event() -> Vec<u8> {
+    let text = "x".repeat(8 << 20);
+    json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": text}}}).to_string().into_bytes()
+}
+
+#[test]
+fn a_hook_that_never_reads_its_input_is_no_trouble() {
+    let event = large_event();
+    let answers = run_with("before_tool", "printf '{\"continue\": true}'", "", &event);
+    assert_eq!(status(&answers), ("ok".into(), 0));
+    let hangs = run_with("before_tool", FOREVER, r#", "timeout": "300ms""#, &event);
+    assert_eq!(status(&hangs), ("timeout".into(), 0));
+    let closes = run_with("before_tool", "exec <&-; printf '{\"continue\": true}'", "", &event);
+    assert_eq!(status(&closes), ("ok".into(), 0));
+}
+
+#[test]
+fn a_large_event_reaches_the_hook_whole() {
+    let ran = run_with(
+        "before_tool",
+        "printf '{\"continue\": true, \"data\": {\"bytes\": %s}}' \"$(wc -c)\"",
+        "",
+        &large_event(),
+    );
+    assert!(ran.answer()["data"]["bytes"].as_u64().unwrap() > 8 << 20);
+}
+
+#[test]
+fn a_hook_that_dies_by_a_signal_is_a_failure_that_names_it() {
+    for (signal, number) in [("KILL", 9), ("SEGV", 11), ("TERM", 15)] {
+        let ran = run("before_tool", &format!("kill -{signal} $$"), "");
+        assert_eq!((status(&ran), error(&ran)), (("failed".into(), 0), format!("was killed by signal {number}")));
+    }
+}
+
+#[test]
+fn a_flood_of_brackets_is_a_failure() {
+    for bracket in ["[", "{", "]", "{\"a\":"] {
+        let script = format!("yes '{bracket}' | head -n 200000 | tr -d '\\n'");
+        for (event, code) in [("before_tool", 0), ("pre-tool-call", 2)] {
+            let ran = run(event, &script, "");
+            assert_eq!(status(&ran), ("failed".into(), code), "{bracket} in {event}");
+        }
+    }
+}
+
+#[test]
+fn a_refusal_nested_too_deeply_elsewhere_still_counts() {
+    let script = "printf '{\"continue\": false, \"data\": '; yes '[' | head -n 5000 | tr -d '\\n'; yes ']' | head -n 5000 | tr -d '\\n'; printf '}'";
+    assert_eq!(run("before_tool", script, "").code, 2);
+}
+
+#[test]
+fn a_program_that_cannot_be_started_is_a_failure_and_never_a_refusal() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/hooks/not-executable", "#!/bin/sh\n");
+    lab.write_executable("home/.ollm/hooks/bad-shebang", "#!/no/such/interpreter\n");
+    lab.write_executable("home/.ollm/hooks/not-a-program", "\u{7f}ELF nonsense");
+    let entries: Vec<_> = ["not-executable", "bad-shebang", "not-a-program"]
+        .map(|name| json!({"name": name, "command": format!("./{name}")}))
+        .into();
+    lab.user("hooks.json", json!({"hooks": {"before_tool": entries, "after_tool": [{"name": "same", "command": "./bad-shebang", "onFailure": "block"}]}}).to_string());
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.code, 0);
+    for (name, part) in [
+        ("not-executable", "is not executable; run `chmod +x"),
+        ("bad-shebang", "/no/such/interpreter"),
+        ("not-a-program", "not-a-program"),
+    ] {
+        let hook = ran.hook(name);
+        assert_eq!(hook["status"], "failed", "{hook}");
+        assert!(hook["error"].as_str().unwrap().contains(part), "{hook}");
+    }
+    let blocked = lab.run(&["hook", "run", "after_tool"]);
+    assert_eq!((blocked.code, blocked.hook("same")["status"].as_str()), (2, Some("failed")));
+}
+
+#[test]
+fn a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
+    let lab = Lab::new();
+    lab.user("a.json", crate::lab::hook_file("before_tool", "no-script", ""));
+    lab.user("b.json", r#"{"hooks": {"before_tool": [{"name": "no-program", "command": "uvx", "args": ["x"]}]}}"#);
+    let lab = lab.set("PATH", "/nonexistent");
+    let ran = lab.event(shell_event("ls"));
+    let (script, program) = (ran.skip("no-script"), ran.skip("no-program"));
+    assert_eq!((&script["reason"], &program["reason"], ran.code), (&json!("missing"), &json!("missing"), 0));
+    assert!(program["detail"].as_str().unwrap().starts_with("`uvx` is not on PATH"), "{program}");
+    let gate = Lab::new();
+    gate.user("a.json", crate::lab::hook_file("pre-tool-call", "no-script", ""));
+    let ran = gate.event(shell_event("ls"));
+    assert_eq!((ran.code, ran.hook("no-script")["status"].as_str()), (2, Some("failed")));
+    assert!(ran.answer()["reason"].as_str().unwrap().contains("no-script.sh does not exist"), "{ran:?}");
+}
+
+#[test]
+fn limits_hold_a_hook_back_and_nobody_else() {
+    let script = "import json, sys\ntry:\n    x = bytearray(1 << 30)\nexcept MemoryError:\n    x = None\n\
+                  json.dump({'continue': True, 'data': {'held': x is None}}, sys.stdout)\n";
+    let lab = Lab::new();
+    lab.user("greedy.py", script);
+    lab.user("greedy.json", r#"{"hooks": {"before_tool": [{"name": "hook", "command": "python3", "args": ["greedy.py"], "limits": {"memory": "256MiB"}}]}}"#);
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!((status(&ran), &ran.answer()["data"]["held"]), (("ok".into(), 0), &json!(true)));
+}
+
+/// A hook that has a grandchild and says when both run.
+fn busy(lab: &Lab, grandchild: &str) -> std::path::PathBuf {
+    let fifo = lab.fifo("ready");
+    let path = fifo.display();
+    lab.user_hook(
+        "before_tool",
+        "busy",
+        &format!("{grandchild} sh -c 'echo grandchild > {path}; sleep 1000' &\necho hook > {path}; sleep 1000"),
+        "",
+    );
+    fifo
+}
+
+fn kill(signal: &str, pid: u32) {
+    assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
+}
+
+/// Ends `ollm` while a hook and its grandchild run.
+fn die_midway(signal: &str, grandchild: &str) -> Lab {
+    let lab = Lab::new();
+    let fifo = busy(&lab, grandchild);
+    let mut child = start(lab.ollm(&["hook", "run"]));
+    child.stdin.take().unwrap().write_all(shell_event("ls").as_bytes()).unwrap();
+    let mut ready = two(&fifo);
+    ready.sort();
+    assert_eq!(ready, ["grandchild", "hook"]);
+    kill(signal, child.id());
+    child.wait().unwrap();
+    lab
+}
+
+#[test]
+fn our_own_death_leaves_no_hook_and_no_grandchild() {
+    for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {
+        die_midway(signal, "").assert_nobody_is_left();
+    }
+}
+
+#[test]
+#[ignore = "what left its group outlives us unless we end by ourselves"]
+fn a_polite_end_leaves_nothing_that_left_its_group_either() {
+    for signal in ["-TERM", "-INT", "-HUP"] {
+        die_midway(signal, "setsid").assert_nobody_is_left();
+    }
+}
+
+/// Both lines, whether they come through one opening of the pipe or two.
+fn two(fifo: &std::path::Path) -> Vec<String> {
+    let mut read = lines(fifo, 2);
+    if read.len() < 2 {
+        read.extend(lines(fifo, 1));
+    }
+    read
+}
+
+#[test]
+fn an_event_that_stops_halfway_is_given_up() {
+    let lab = Lab::with_hook("before_tool", "hook", "touch ran");
+    let begin = Instant::now();
+    let stalled: Vec<_> = [&[][..], &["--from", "agent"]]
+        .into_iter()
+        .map(|host| {
+            let mut child = start(lab.ollm(&[&["hook", "run"], host].concat()));
+            let mut stdin = child.stdin.take().unwrap();
+            stdin.write_all(br#"{"event": "before_tool", "da"#).unwrap();
+            (child, stdin)
+        })
+        .collect();
+    for (child, _open) in stalled {
+        let ran = outcome(child);
+        assert!(begin.elapsed() < SOON);
+        assert_eq!((ran.code, ran.stdout.as_str()), (3, ""));
+        assert!(ran.stderr.starts_with("ollm: the rest of the event did not arrive within 10s"), "{}", ran.stderr);
+    }
+    assert!(!lab.project.join("ran").exists());
+}
+
+#[test]
+fn events_at_the_same_time_do_not_disturb_one_another() {
+    let lab = Lab::with_hook("before_tool", "echo", "printf '{\"continue\": true, \"data\": %s}' \"$(cat)\"");
+    std::thread::scope(|scope| {
+        for worker in 0..8 {
+            let lab = &lab;
+            scope.spawn(move || {
+                for turn in 0..5 {
+                    let text = format!("{worker}-{turn}");
+                    let answer = lab.event(shell_event(&text)).answer();
+                    assert_eq!(answer["data"]["data"]["args"]["command"], text);
+                }
+            });
+        }
+    });
+}

@@ -1,0 +1,303 @@
+//! A place to try `ollm` in: a throwaway home, a throwaway project beside it, and nothing else of this machine but
+//! its programs.
+
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use regex_lite::Regex;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// The program under test.
+pub(crate) const OLLM: &str = env!("CARGO_BIN_EXE_ollm");
+
+/// Longer than any test takes: what still runs then was left behind.
+pub(crate) const FOREVER: &str = "sleep 1000";
+
+/// How long to wait for something that must happen.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(crate) struct Lab {
+    /// The throwaway folder; its path stands in the environment of everything that runs here.
+    pub(crate) root: PathBuf,
+    pub(crate) home: PathBuf,
+    pub(crate) project: PathBuf,
+    variables: Vec<(String, String)>,
+    _folder: TempDir,
+}
+
+/// What a run of `ollm` left behind.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Ran {
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+    /// The exit status; a signal counts from 128.
+    pub(crate) code: i32,
+}
+
+impl Ran {
+    /// The answer, which is one JSON value on one line.
+    pub(crate) fn answer(&self) -> Value {
+        let parsed = serde_json::from_str(&self.stdout);
+        parsed.unwrap_or_else(|error| panic!("no JSON answer ({error}): {self:?}"))
+    }
+
+    /// The report of one hook.
+    pub(crate) fn hook(&self, name: &str) -> Value {
+        let answer = self.answer();
+        let hooks = answer["hooks"].as_array().unwrap();
+        let found = hooks.iter().find(|hook| hook["name"] == name).cloned();
+        found.unwrap_or_else(|| panic!("hook `{name}` did not run: {answer:#}"))
+    }
+
+    /// Why a hook did not run.
+    pub(crate) fn skip(&self, name: &str) -> Value {
+        let answer = self.answer();
+        let skipped = answer["skipped"].as_array().unwrap();
+        let found = skipped.iter().find(|hook| hook["name"] == name).cloned();
+        found.unwrap_or_else(|| panic!("hook `{name}` was not skipped: {answer:#}"))
+    }
+}
+
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        let code = output.status.code().or_else(|| output.status.signal().map(|signal| 128 + signal)).unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        Ran { stdout: text(output.stdout), stderr: text(output.stderr), code }
+    }
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        let folder = tempfile::Builder::new().prefix("ollm-lab-").tempdir().unwrap();
+        let root = folder.path().canonicalize().unwrap();
+        let (home, project) = (root.join("home"), root.join("project"));
+        fs::create_dir_all(home.join(".ollm/hooks")).unwrap();
+        fs::create_dir_all(project.join(".git")).unwrap();
+        Lab { root, home, project, variables: Vec::new(), _folder: folder }
+    }
+
+    /// A lab whose user has one hook for `event`, a shell script named after the hook.
+    pub(crate) fn with_hook(event: &str, name: &str, script: &str) -> Lab {
+        let lab = Lab::new();
+        lab.user_hook(event, name, script, "");
+        lab
+    }
+
+    /// Sets a variable for all runs.
+    pub(crate) fn set(mut self, name: &str, value: &str) -> Lab {
+        self.variables.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    pub(crate) fn write(&self, path: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.root.join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub(crate) fn write_executable(&self, path: &str, content: &str) -> PathBuf {
+        let path = self.write(path, content);
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    }
+
+    /// A hook file of the user and the files beside it.
+    pub(crate) fn user(&self, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        self.write(&format!("home/.ollm/hooks/{file}"), content)
+    }
+
+    /// A hook file that came with the project and the files beside it.
+    pub(crate) fn workspace(&self, file: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        self.write(&format!("project/.ollm/hooks/{file}"), content)
+    }
+
+    /// One hook of the user in a file of its own; `more` are further keys, each with a comma in front.
+    pub(crate) fn user_hook(&self, event: &str, name: &str, script: &str, more: &str) {
+        self.user(&format!("{name}.sh"), script);
+        self.user(&format!("{name}.json"), hook_file(event, name, more));
+    }
+
+    /// One hook of the project in a file of its own.
+    pub(crate) fn workspace_hook(&self, event: &str, name: &str, script: &str, more: &str) {
+        self.workspace(&format!("{name}.sh"), script);
+        self.workspace(&format!("{name}.json"), hook_file(event, name, more));
+    }
+
+    /// A program with the lab's surroundings and nothing of ours.
+    pub(crate) fn program(&self, program: &str) -> Command {
+        let mut command = Command::new(program);
+        command.env_clear().env("HOME", &self.home).env("PATH", search_path()).current_dir(&self.project);
+        command.envs(self.variables.iter().map(|(name, value)| (name, value)));
+        command
+    }
+
+    pub(crate) fn ollm(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program(OLLM);
+        command.args(arguments);
+        command
+    }
+
+    /// `ollm` with little memory; so have the hooks.
+    pub(crate) fn ollm_in_little_memory(&self, arguments: &[&str]) -> Command {
+        let mut command = self.program("/bin/sh");
+        command.args(["-c", "ulimit -v 500000 && exec \"$0\" \"$@\"", OLLM]).args(arguments);
+        command
+    }
+
+    /// Runs `ollm` with nothing on its standard input.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Ran {
+        finish(self.ollm(arguments), b"")
+    }
+
+    /// `ollm hook run` with an event on its standard input.
+    pub(crate) fn event(&self, event: impl AsRef<[u8]>) -> Ran {
+        finish(self.ollm(&["hook", "run"]), event.as_ref())
+    }
+
+    /// `ollm hook run --from HOST` with an event on its standard input.
+    pub(crate) fn event_from(&self, host: &str, event: &str) -> Ran {
+        finish(self.ollm(&["hook", "run", "--from", host]), event.as_ref())
+    }
+
+    /// The digest a person would read off before approving.
+    pub(crate) fn digest(&self, id: &str) -> String {
+        self.run(&["hook", "show", id, "--json"]).answer()["digest"].as_str().unwrap().to_owned()
+    }
+
+    pub(crate) fn approve(&self, id: &str) {
+        let ran = self.run(&["hook", "trust", id, "--digest", &self.digest(id)]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+
+    /// Waits until nothing runs any more that was started in this lab.
+    pub(crate) fn assert_nobody_is_left(&self) {
+        let start = Instant::now();
+        loop {
+            let left = self.processes();
+            if left.is_empty() {
+                return;
+            }
+            assert!(start.elapsed() < PATIENCE, "left behind: {left:#?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// The command lines of all processes that carry the lab's path in their arguments or environment.
+    pub(crate) fn processes(&self) -> Vec<String> {
+        let mark = self.root.as_os_str().as_encoded_bytes();
+        let carries = |bytes: &[u8]| bytes.windows(mark.len()).any(|window| window == mark);
+        let mut found = Vec::new();
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let own = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+            let arguments = own("cmdline");
+            if carries(&arguments) || carries(&own("environ")) {
+                let line = String::from_utf8_lossy(&arguments).replace('\0', " ");
+                found.push(format!("{}: {line}", entry.file_name().display()));
+            }
+        }
+        found
+    }
+
+    /// A pipe with a name, through which hooks can tell how far they are.
+    pub(crate) fn fifo(&self, name: &str) -> PathBuf {
+        let path = self.root.join(name);
+        assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());
+        path
+    }
+
+    /// The text without what differs from run to run.
+    pub(crate) fn neutral(&self, text: &str) -> String {
+        static CHANGING: OnceLock<Vec<(Regex, &str)>> = OnceLock::new();
+        let changing = CHANGING.get_or_init(|| {
+            let rules = [
+                (r"sha256:[0-9a-f]{64}", "sha256:…"),
+                (r" +\d+\.\d ms  [▇▏ ]*[▇▏]", " … ms  ▇"),
+                (r#""durationMs":[0-9.]+"#, r#""durationMs":0"#),
+                (r#""traceId":"[0-9a-f-]{36}""#, r#""traceId":"…""#),
+            ];
+            rules.map(|(pattern, with)| (Regex::new(pattern).unwrap(), with)).into()
+        });
+        let text = text.replace(&self.root.display().to_string(), "LAB");
+        changing.iter().fold(text, |text, (pattern, with)| pattern.replace_all(&text, *with).into_owned())
+    }
+
+    /// A run as a person sees it.
+    pub(crate) fn screen(&self, ran: &Ran) -> String {
+        let part = |name: &str, text: &str| if text.is_empty() { String::new() } else { format!("--- {name}\n{text}") };
+        let text = format!("exit {}\n{}{}", ran.code, part("stdout", &ran.stdout), part("stderr", &ran.stderr));
+        self.neutral(&text)
+    }
+}
+
+/// Feeds a program its input, and waits for its end.
+pub(crate) fn finish(mut command: Command, input: &[u8]) -> Ran {
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        // A program that has heard enough closes its input.
+        scope.spawn(move || drop(stdin.write_all(input)));
+        child.wait_with_output().unwrap().into()
+    })
+}
+
+/// Starts a program whose input stays open.
+pub(crate) fn start(mut command: Command) -> Child {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for as many lines from a pipe with a name.
+pub(crate) fn lines(fifo: &Path, count: usize) -> Vec<String> {
+    BufReader::new(File::open(fifo).unwrap()).lines().take(count).map(Result::unwrap).collect()
+}
+
+/// Everything a child still says, and how it ends.
+pub(crate) fn outcome(mut child: Child) -> Ran {
+    let mut read = (String::new(), String::new());
+    child.stdout.take().unwrap().read_to_string(&mut read.0).unwrap();
+    child.stderr.take().unwrap().read_to_string(&mut read.1).unwrap();
+    let status = child.wait().unwrap();
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap();
+    Ran { stdout: read.0, stderr: read.1, code }
+}
+
+/// A hook file with one hook that runs `NAME.sh`; `more` are further keys, each with a comma in front.
+pub(crate) fn hook_file(event: &str, name: &str, more: &str) -> String {
+    format!(r#"{{"hooks": {{"{event}": [{{"name": "{name}", "command": "sh", "args": ["{name}.sh"]{more}}}]}}}}"#)
+}
+
+/// An event about a shell command.
+pub(crate) fn shell_event(command: &str) -> String {
+    serde_json::json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": command}}})
+        .to_string()
+}
+
+/// The search path of this machine, with the real Python in front of whatever may stand for it.
+fn search_path() -> &'static OsString {
+    static PATH: OnceLock<OsString> = OnceLock::new();
+    PATH.get_or_init(|| {
+        let own = std::env::var_os("PATH").unwrap();
+        let program = python();
+        let folders = std::iter::once(program.parent().unwrap().to_owned()).chain(std::env::split_paths(&own));
+        std::env::join_paths(folders).unwrap()
+    })
+}
+
+/// The Python interpreter itself: a version manager's stand-in costs a shell each time.
+pub(crate) fn python() -> PathBuf {
+    static PYTHON: OnceLock<PathBuf> = OnceLock::new();
+    let program = PYTHON.get_or_init(|| {
+        let script = "import sys; sys.stdout.write(sys.executable)";
+        let output = Command::new("python3").args(["-c", script]).output().unwrap();
+        PathBuf::from(String::from_utf8(output.stdout).unwrap())
+    });
+    program.clone()
+}

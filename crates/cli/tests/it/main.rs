@@ -1,0 +1,23 @@
+//! `ollm` from the outside: the real binary, real hooks, real processes, real files.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers fail the test that called them"
+)]
+
+mod answers;
+mod bad_events;
+mod bad_files;
+mod contract;
+mod documents;
+mod faults;
+mod hosts;
+mod invariants;
+mod lab;
+mod scripts;
+mod seen;
+mod settings;
+mod terminal;
+mod trust;

@@ -1,0 +1,189 @@
+//! What people see, word for word.
+
+use crate::lab::{Lab, hook_file};
+
+/// A home and a project with hooks from several sources, one of each standing.
+fn furnished() -> Lab {
+    let lab = Lab::new();
+    lab.user("guard.sh", "printf '{\"continue\": true}'\n");
+    lab.user(
+        "guard.json",
+        "{\"hooks\": {\n  \"before_tool\": [\n    {\"name\": \"guard\", \"description\": \"Refuses what must not be\", \"matcher\": \"shell|write_*\", \"command\": \"sh\",\n     \"args\": [\"guard.sh\"], \"timeout\": \"2s\", \"onFailure\": \"block\", \"priority\": \"critical\"},\n    {\"name\": \"off\", \"command\": \"sh\", \"args\": [\"guard.sh\"], \"enabled\": false},\n    {\"name\": \"gone\", \"command\": \"sh\", \"args\": [\"gone.sh\"]}\n  ]\n}}\n",
+    );
+    lab.user_hook("pre-tool-call", "gate", "printf '{\"allow\": true}'\n", "");
+    lab.write(
+        "home/.config/agent/settings.json",
+        "{\"hooks\": {\"PreToolUse\": [{\"matcher\": \"*\", \"hooks\": [{\"type\": \"command\", \"command\": \"echo '{{tool_name}}' >> ~/tools\"}]}]}}",
+    );
+    lab.workspace_hook("before_tool", "guest", "touch canary\n", r#", "env": {"NODE_OPTIONS": "--require ./x.js"}, "passEnv": ["GITHUB_TOKEN"], "inputs": ["guest.json"], "cwd": "sub""#);
+    lab.workspace_hook("before_tool", "known", "exit 0\n", "");
+    lab.approve("known");
+    lab.workspace_hook("before_tool", "changed", "exit 0\n", r#", "parallel": true"#);
+    lab.approve("changed");
+    lab.workspace("changed.sh", "exit 1\n");
+    lab
+}
+
+macro_rules! seen {
+    ($lab:expr, $($argument:expr),* $(,)?) => {{
+        let lab = &$lab;
+        insta::assert_snapshot!(lab.screen(&lab.run(&[$($argument),*])));
+    }};
+}
+
+#[test]
+fn plain_ollm() {
+    seen!(Lab::new(),);
+}
+
+#[test]
+fn help() {
+    seen!(Lab::new(), "--help");
+}
+
+#[test]
+fn hook_help() {
+    seen!(Lab::new(), "hook", "--help");
+}
+
+#[test]
+fn hook_list_without_hooks() {
+    seen!(Lab::new(), "hook", "list");
+}
+
+#[test]
+fn hook_list_of_several_sources() {
+    seen!(furnished(), "hook", "list");
+}
+
+#[test]
+fn hook_list_as_json() {
+    seen!(furnished(), "hook", "list", "--json");
+}
+
+#[test]
+fn hook_list_with_problems() {
+    let lab = Lab::with_hook("before_tool", "good", "");
+    lab.user("bad.json", "{\"hooks\": {\n\t\"before_tol\": [{\"name\": \"x\", \"command\": \"sh\"}],\n  \"before_tool\": [{\"name\": \"y\", \"command\": \"node;x\"}, {\"name\": \"z\", \"command\": \"sh\", \"timeout\": true}]\n}}\n");
+    lab.user("worse.json", "{\"hooks\": {\"before_tool\": [}}\n");
+    seen!(lab, "hook", "list");
+}
+
+#[test]
+fn hook_show() {
+    seen!(furnished(), "hook", "show", "guard");
+}
+
+#[test]
+fn hook_show_of_a_guest() {
+    seen!(furnished(), "hook", "show", "guest");
+}
+
+#[test]
+fn hook_show_of_a_shell_hook_as_json() {
+    let lab = furnished();
+    let id = lab.run(&["hook", "plan", "PreToolUse", "--json"]).answer();
+    let stages = id["stages"].as_array().unwrap().clone();
+    let id = stages.iter().flat_map(|stage| stage.as_array().unwrap()).find(|hook| hook["dialect"] == "agent").unwrap()
+        ["id"]
+        .clone();
+    seen!(lab, "hook", "show", id.as_str().unwrap(), "--json");
+}
+
+#[test]
+fn hook_plan() {
+    seen!(furnished(), "hook", "plan", "PreToolUse", "--data", r#"{"tool_name": "read_file"}"#);
+}
+
+#[test]
+fn hook_plan_as_json() {
+    let lab = Lab::with_hook("before_tool", "guard", "");
+    lab.workspace_hook("before_tool", "guest", "", "");
+    seen!(lab, "hook", "plan", "before_tool", "--json");
+}
+
+#[test]
+fn hook_plan_of_hooks_at_once() {
+    let lab = Lab::with_hook("before_tool", "a", "");
+    lab.user("b.json", hook_file("before_tool", "b", r#", "parallel": true"#));
+    lab.user("c.json", hook_file("before_tool", "c", r#", "parallel": true"#));
+    lab.user("b.sh", "");
+    lab.user("c.sh", "");
+    seen!(lab, "hook", "plan", "before_tool");
+}
+
+#[test]
+fn hook_trust_without_a_terminal() {
+    seen!(furnished(), "hook", "trust", "guest");
+}
+
+#[test]
+fn hook_trust_with_a_wrong_digest() {
+    let digest = format!("sha256:{}", "0".repeat(64));
+    seen!(furnished(), "hook", "trust", "guest", "--digest", &digest);
+}
+
+#[test]
+fn hook_trust_with_the_right_digest() {
+    let lab = furnished();
+    let digest = lab.digest("guest");
+    seen!(lab, "hook", "trust", "guest", "--digest", &digest);
+}
+
+#[test]
+fn hook_trust_of_what_is_trusted() {
+    seen!(furnished(), "hook", "trust", "guard");
+}
+
+#[test]
+fn hook_trust_of_what_cannot_run() {
+    let lab = Lab::new();
+    lab.workspace("gone.json", hook_file("before_tool", "gone", ""));
+    seen!(lab, "hook", "trust", "gone");
+}
+
+#[test]
+fn hook_untrust() {
+    seen!(furnished(), "hook", "untrust", "known");
+}
+
+#[test]
+fn hook_untrust_of_what_was_never_approved() {
+    seen!(furnished(), "hook", "untrust", "guest");
+}
+
+#[test]
+fn an_unknown_id() {
+    seen!(furnished(), "hook", "show", "gaurd");
+}
+
+#[test]
+fn an_id_like_no_other() {
+    seen!(furnished(), "hook", "trust", "something-else");
+}
+
+#[test]
+fn demo() {
+    let lab = Lab::new();
+    let ran = lab.run(&["demo"]);
+    assert!(!ran.stdout.contains('\u{1b}'), "no colours where nobody sees them");
+    insta::assert_snapshot!(lab.screen(&ran));
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn demo_as_json() {
+    seen!(Lab::new(), "demo", "--json");
+}
+
+#[test]
+fn a_name_cannot_forge_a_line_of_the_list() {
+    let lab = Lab::new();
+    lab.workspace("x.sh", "");
+    lab.workspace("x.json", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\\nuser:fine.json:before_tool:fine  trusted\\u001b[2K\\u202e\", \"command\": \"sh\", \"args\": [\"x.sh\"]}]}}");
+    for arguments in [&["hook", "list"][..], &["hook", "plan", "before_tool"]] {
+        let ran = lab.run(arguments);
+        assert!(!ran.stdout.contains('\u{1b}') && !ran.stdout.contains('\u{202e}'), "{ran:?}");
+        assert!(!ran.stdout.lines().any(|line| line.starts_with("user:")), "{}", ran.stdout);
+    }
+}

@@ -1,0 +1,293 @@
+//! Hooks in the settings files of shell-command agents, in the four places they are read from.
+
+use std::fs;
+
+use serde_json::json;
+
+use crate::lab::{Lab, shell_event};
+
+const PROJECT_LOCAL: &str = "project/.config/agent/settings.local.json";
+const PROJECT: &str = "project/.config/agent/settings.json";
+const USER: &str = "home/.config/agent/settings.json";
+const USER_CLI: &str = "home/.config/cli-agent/settings.json";
+
+fn settings(event: &str, matcher: &str, commands: &[&str]) -> String {
+    let hooks: Vec<_> = commands.iter().map(|command| json!({"type": "command", "command": command})).collect();
+    json!({"hooks": {event: [{"matcher": matcher, "hooks": hooks}]}}).to_string()
+}
+
+fn bash_event(command: &str) -> String {
+    json!({"event": "before_tool", "data": {"tool_name": "bash_execute", "args": {"command": command}}}).to_string()
+}
+
+#[test]
+fn the_four_places_are_read_and_the_projects_need_approval() {
+    let lab = Lab::new();
+    for (place, word) in [(PROJECT_LOCAL, "local"), (PROJECT, "project"), (USER, "user"), (USER_CLI, "cli")] {
+        lab.write(place, settings("PreToolUse", "*", &[&format!("echo {word} >> ran")]));
+    }
+    let ran = lab.event(bash_event("ls"));
+    assert_eq!(fs::read_to_string(lab.project.join("ran")).unwrap(), "user\ncli\n");
+    let answer = ran.answer();
+    let skipped: Vec<_> =
+        answer["skipped"].as_array().unwrap().iter().map(|skip| (&skip["reason"], &skip["name"])).collect();
+    assert_eq!(json!(skipped), json!([["untrusted", "echo local >> ran"], ["untrusted", "echo project >> ran"]]));
+    for skip in answer["skipped"].as_array().unwrap() {
+        lab.approve(skip["id"].as_str().unwrap());
+    }
+    lab.event(bash_event("ls"));
+    assert_eq!(fs::read_to_string(lab.project.join("ran")).unwrap(), "user\ncli\nuser\ncli\nlocal\nproject\n");
+}
+
+#[test]
+fn the_configuration_example_works() {
+    let lab = Lab::new();
+    lab.write_executable("bin/notify-send", "#!/bin/sh\necho \"$1\" >> ~/notified\n");
+    lab.write_executable("bin/logger", "#!/bin/sh\necho \"$1\" >> ~/logged\n");
+    lab.write(
+        USER,
+        r#"{
+  "hooks": {
+    "PreToolUse": [{"matcher": "bash_execute", "hooks": [{"type": "command", "command": "echo 'About to execute bash command'"}]}],
+    "PostToolUse": [{"matcher": "*", "hooks": [{"type": "command", "command": "notify-send 'Tool completed: {{tool_name}}'"}]}],
+    "Notification": [{"matcher": "*", "hooks": [{"type": "command", "command": "logger 'CLI-Agent: {{message}}'"}]}],
+    "Stop": [{"matcher": "*", "hooks": [{"type": "command", "command": "echo 'Response complete' >> ~/.cli-agent-log"}]}]
+  }
+}"#,
+    );
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", lab.root.join("bin").display());
+    let lab = lab.set("PATH", &path);
+    for (event, data) in [
+        ("PreToolUse", json!({"tool_name": "bash_execute", "args": {"command": "ls"}})),
+        ("PostToolUse", json!({"tool_name": "it's \"$(id)\"", "result": "x"})),
+        ("Notification", json!({"message": "done `id`", "event_type": "status"})),
+        ("Stop", json!({})),
+    ] {
+        let ran = lab.run(&["hook", "run", event, "--data", &data.to_string()]);
+        assert_eq!((ran.code, &ran.answer()["hooks"][0]["status"]), (0, &json!("ok")), "{event}: {ran:?}");
+    }
+    let read = |name: &str| fs::read_to_string(lab.home.join(name)).unwrap();
+    assert_eq!(read("notified"), "Tool completed: it's \"$(id)\"\n");
+    assert_eq!(read("logged"), "CLI-Agent: done `id`\n");
+    assert_eq!(read(".cli-agent-log"), "Response complete\n");
+}
+
+#[test]
+fn the_workflow_example_formats_then_stages_in_order() {
+    let lab = Lab::new();
+    lab.write_executable("bin/black", "#!/bin/sh\necho \"black $*\" >> ~/steps\n");
+    lab.write_executable("bin/git", "#!/bin/sh\necho \"git $*\" >> ~/steps\n");
+    let commands =
+        ["black {{tool_args.file_path}} 2>/dev/null || true", "git add {{tool_args.file_path}} 2>/dev/null || true"];
+    lab.write(USER, settings("PostToolUse", "write_file|replace_in_file", &commands));
+    let path = format!("{}:/usr/bin:/bin", lab.root.join("bin").display());
+    let lab = lab.set("PATH", &path);
+    let event = |tool: &str, file: &str| {
+        let data = json!({"tool_name": tool, "args": {"file_path": file}, "result": "ok"}).to_string();
+        lab.run(&["hook", "run", "PostToolUse", "--data", &data])
+    };
+    assert_eq!(event("write_file", "a b; touch pwned").code, 0);
+    assert_eq!(event("read_file", "never").answer()["hooks"], json!([]));
+    let steps = fs::read_to_string(lab.home.join("steps")).unwrap();
+    assert_eq!(steps, "black a b; touch pwned\ngit add a b; touch pwned\n");
+    assert!(!lab.project.join("pwned").exists());
+}
+
+#[test]
+fn the_audit_example_logs_and_values_never_become_shell() {
+    let lab = Lab::new();
+    let command = "echo '[$(date)] BASH: {{tool_args.command}}' >> ~/.cli-agent-audit.log";
+    lab.write(USER_CLI, settings("PreToolUse", "bash_execute", &[command]));
+    for hostile in ["ls", "'; touch pwned; '", "$(touch pwned)", "\"; touch pwned #", "`touch pwned`"] {
+        assert_eq!(lab.event(bash_event(hostile)).code, 0);
+    }
+    let log = fs::read_to_string(lab.home.join(".cli-agent-audit.log")).unwrap();
+    let expected = "[$(date)] BASH: ls\n[$(date)] BASH: '; touch pwned; '\n[$(date)] BASH: $(touch pwned)\n\
+                    [$(date)] BASH: \"; touch pwned #\n[$(date)] BASH: `touch pwned`\n";
+    assert_eq!(log, expected);
+    assert!(!lab.project.join("pwned").exists());
+}
+
+#[test]
+fn the_security_check_example_blocks_with_its_reason_and_metadata() {
+    let lab = Lab::new();
+    let check = lab.write_executable(
+        "bin/security-check",
+        "#!/bin/sh\ncase $1 in *'rm -rf'*) cat <<'EOF'\n{\n  \"continue\": false,\n  \"decision\": \"block\",\n  \
+         \"reason\": \"Command contains potentially dangerous operations\",\n  \"metadata\": {\"risk_level\": \"high\", \
+         \"blocked_patterns\": [\"rm -rf\", \"sudo\"]}\n}\nEOF\n;; esac\n",
+    );
+    lab.write(
+        USER,
+        settings("PreToolUse", "bash_execute", &[&format!("{} '{{{{tool_args.command}}}}'", check.display())]),
+    );
+    let refused = lab.event(bash_event("sudo rm -rf /"));
+    assert_eq!(
+        (refused.code, refused.answer()["reason"].as_str()),
+        (2, Some("Command contains potentially dangerous operations"))
+    );
+    assert_eq!(refused.answer()["hooks"][0]["metadata"]["risk_level"], "high");
+    assert_eq!(lab.event(bash_event("ls")).code, 0);
+}
+
+#[test]
+fn a_program_that_is_not_installed_warns_and_continues() {
+    let lab = Lab::new();
+    let commands = ["slack-cli send '#ai-agents' '{{message}}'"];
+    lab.write(USER, settings("Notification", "*", &commands));
+    let ran = lab.run(&["hook", "run", "Notification", "--data", r#"{"message": "done"}"#]);
+    let answer = ran.answer();
+    assert_eq!((ran.code, &answer["hooks"][0]["status"]), (0, &json!("failed")));
+    assert!(answer["hooks"][0]["error"].as_str().unwrap().contains("exited with status 127"), "{answer}");
+}
+
+#[test]
+fn matchers_choose_by_tool() {
+    for (matcher, fits, fits_not) in [
+        ("*", &["shell", "mcp__git__push"][..], &[][..]),
+        ("shell", &["shell"], &["shell2", "my_shell"]),
+        ("write_*|shell", &["write_file", "shell"], &["read_file"]),
+        ("builtin:*", &["shell"], &["mcp__git__push"]),
+        ("mcp__*", &["mcp__git__push"], &["shell"]),
+        ("re:^sh(ell)?$", &["sh", "shell"], &["shells"]),
+    ] {
+        let lab = Lab::new();
+        lab.write(USER, settings("PreToolUse", matcher, &["exit 2"]));
+        let code = |tool: &str| {
+            lab.run(&["hook", "run", "PreToolUse", "--data", &json!({"tool_name": tool}).to_string()]).code
+        };
+        for tool in fits {
+            assert_eq!(code(tool), 2, "{matcher} fits {tool}");
+        }
+        for tool in fits_not {
+            assert_eq!(code(tool), 0, "{matcher} does not fit {tool}");
+        }
+    }
+}
+
+#[test]
+fn a_bare_timeout_counts_seconds_here_and_milliseconds_in_hook_files() {
+    let lab = Lab::with_hook("before_tool", "ms", "");
+    lab.user("ms.json", crate::lab::hook_file("before_tool", "ms", r#", "timeout": 7"#));
+    lab.write(
+        USER,
+        r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true", "timeout": 7}]}]}}"#,
+    );
+    let plan = lab.run(&["hook", "plan", "before_tool", "--json"]).answer();
+    let times: Vec<_> = plan["stages"].as_array().unwrap().iter().map(|stage| stage[0]["timeoutMs"].clone()).collect();
+    assert_eq!(json!(times), json!([7.0, 7000.0]));
+}
+
+#[test]
+fn the_timeout_comes_from_the_hook_then_the_configuration_then_the_dialect() {
+    let lab = Lab::with_hook("before_tool", "a-ollm", "");
+    lab.user_hook("pre-tool-call", "b-gate", "", "");
+    lab.user_hook("before_tool", "c-own", "", r#", "timeout": "250ms""#);
+    let times = |lab: &Lab| {
+        let plan = lab.run(&["hook", "plan", "before_tool", "--json"]).answer();
+        let stages = plan["stages"].as_array().unwrap().clone();
+        json!(
+            stages
+                .iter()
+                .map(|stage| (stage[0]["timeoutMs"].clone(), stage[0]["timeoutFrom"].clone()))
+                .collect::<Vec<_>>()
+        )
+    };
+    assert_eq!(times(&lab), json!([[30000.0, "dialect"], [5000.0, "dialect"], [250.0, "hook"]]));
+    lab.write("home/.ollm/config.yaml", "hooks:\n  timeout: 8000\n");
+    assert_eq!(times(&lab), json!([[8000.0, "config"], [8000.0, "config"], [250.0, "hook"]]));
+    let lab = lab.set("HOOKS_TIMEOUT", "3");
+    assert_eq!(times(&lab), json!([[3000.0, "config"], [3000.0, "config"], [250.0, "hook"]]));
+    let lab = lab.set("OLLM_HOOKS_TIMEOUT", "4s");
+    assert_eq!(times(&lab), json!([[4000.0, "config"], [4000.0, "config"], [250.0, "hook"]]));
+}
+
+#[test]
+fn a_project_may_shorten_the_time_of_its_own_hooks_only() {
+    let lab = Lab::with_hook("before_tool", "mine", "");
+    lab.workspace_hook("before_tool", "theirs", "", "");
+    lab.approve("theirs");
+    lab.write("project/.ollm/config.yaml", "hooks: {timeout: 10}\n");
+    let plan = lab.run(&["hook", "plan", "before_tool", "--json"]).answer();
+    assert_eq!(
+        (plan["stages"][0][0]["timeoutMs"].clone(), plan["stages"][1][0]["timeoutMs"].clone()),
+        (json!(30000.0), json!(10.0))
+    );
+    lab.write("project/.ollm/config.yaml", "hooks: {timeout: 99999}\n");
+    let ran = lab.run(&["hook", "plan", "before_tool", "--json"]);
+    assert_eq!(ran.answer()["stages"][1][0]["timeoutMs"], 30000.0);
+    assert!(
+        ran.stderr.contains("config.yaml:1:18: `timeout` is ignored in a project: it may only be shorter"),
+        "{}",
+        ran.stderr
+    );
+}
+
+#[test]
+fn hooks_can_be_switched_off_by_the_user_and_the_environment_but_not_by_a_project() {
+    let lab = Lab::with_hook("before_tool", "guard", "exit 1");
+    let skip = |lab: &Lab| lab.event(shell_event("ls")).answer()["skipped"][0].clone();
+    lab.write("project/.ollm/config.yaml", "hooks:\n  enabled: false\n");
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.hook("guard")["status"], "failed");
+    assert!(ran.stderr.contains("`enabled` is ignored in a project"), "{}", ran.stderr);
+    lab.write("home/.ollm/config.yaml", "hooks:\n  enabled: false\n");
+    assert_eq!(skip(&lab)["detail"], "hooks.enabled is false (~/.ollm/config.yaml:2:12)");
+    for name in ["HOOKS_ENABLED", "OLLM_HOOKS_ENABLED"] {
+        let lab = Lab::with_hook("before_tool", "guard", "exit 1").set(name, "false");
+        let skip = skip(&lab);
+        assert_eq!(
+            (skip["reason"].as_str(), skip["detail"].as_str()),
+            (Some("disabled"), Some(&*format!("hooks.enabled is false ({name})")))
+        );
+    }
+    let on = Lab::with_hook("before_tool", "guard", "exit 1")
+        .set("HOOKS_ENABLED", "false")
+        .set("OLLM_HOOKS_ENABLED", "true");
+    assert_eq!(on.event(shell_event("ls")).hook("guard")["status"], "failed");
+}
+
+#[test]
+fn settings_that_make_no_sense_are_named_and_the_default_applies() {
+    let lab = Lab::with_hook("before_tool", "guard", "exit 0");
+    lab.write("home/.ollm/config.yaml", "hooks:\n  timeout: soon\n  enabled: \"yes\"\n  timout: 5\n");
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.hook("guard")["status"], "ok");
+    for part in [
+        "config.yaml:2:12: `timeout` must be a positive number",
+        "config.yaml:3:12: `enabled` should be true or false",
+        "did you mean `timeout`?",
+    ] {
+        assert!(ran.stderr.contains(part), "{part} is not in {}", ran.stderr);
+    }
+}
+
+#[test]
+fn a_security_setting_that_makes_no_sense_stops_everything_with_exit_3() {
+    for setting in ["trustWorkspace: maybe", "untrusted: ignore", "whitelist: 5", "whitelist: [\"rm -rf\"]"] {
+        let lab = Lab::with_hook("before_tool", "guard", "touch ran");
+        lab.write("home/.ollm/config.yaml", format!("hooks:\n  {setting}\n"));
+        for ran in [
+            lab.event(shell_event("ls")),
+            lab.event_from("agent", r#"{"hook_event_name": "PreToolUse"}"#),
+            lab.run(&["hook", "list"]),
+        ] {
+            assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{setting}");
+            assert!(ran.stderr.contains("config.yaml:2:"), "{setting}: {}", ran.stderr);
+        }
+        assert!(!lab.project.join("ran").exists());
+    }
+}
+
+#[test]
+fn the_whitelist_is_the_users_alone() {
+    let lab = Lab::new();
+    lab.user("deno.json", r#"{"hooks": {"before_tool": [{"name": "own", "command": "true"}]}}"#);
+    lab.write("project/.ollm/config.yaml", "hooks: {whitelist: [\"true\"]}\n");
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.answer()["hooks"], json!([]));
+    assert!(ran.stderr.contains("command `true` is neither a path nor one of node"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("only the user decides which programs need no path"), "{}", ran.stderr);
+    lab.write("home/.ollm/config.yaml", "hooks: {whitelist: [\"true\"]}\n");
+    assert_eq!(lab.event(shell_event("ls")).hook("own")["status"], "ok");
+}

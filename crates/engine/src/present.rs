@@ -1,0 +1,64 @@
+//! What people and models get to read: without secrets, and not too long.
+
+use ollm_protocol::Hook;
+use ollm_store::{Redactor, cut, looks_secret};
+use serde_json::{Map, Value};
+
+use crate::environment::Environment;
+use crate::report::{Outcome, Report};
+
+/// Longer texts are cut, with a note.
+const LONGEST_TEXT: usize = 10 << 10;
+
+/// Hides secrets in every text of a report, and cuts what is too long.
+pub(crate) fn presentable(mut report: Report, environment: &Environment) -> Report {
+    let verdict = &mut report.verdict;
+    let lists = [
+        &mut verdict.reasons,
+        &mut verdict.system_messages,
+        &mut verdict.messages,
+        &mut verdict.context,
+        &mut verdict.prompts,
+        &mut report.warnings,
+    ];
+    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).collect();
+    if texts.is_empty() && verdict.metadata.is_empty() {
+        return report;
+    }
+    let redactor = Redactor::new(secrets(&report.hook, environment));
+    for text in &mut texts {
+        let short = cut(&redactor.redact_str(text), LONGEST_TEXT).into_owned();
+        **text = short;
+    }
+    hide(&mut verdict.metadata, &redactor);
+    report
+}
+
+/// Hides secrets in the data that leaves the engine; the hooks among themselves have passed it on as it was.
+pub(crate) fn leaving(mut outcome: Outcome, environment: &Environment) -> Outcome {
+    if !outcome.verdict.data.is_empty() {
+        let all = outcome.reports.iter().flat_map(|report| secrets(&report.hook, environment));
+        hide(&mut outcome.verdict.data, &Redactor::new(all.collect::<Vec<_>>()));
+    }
+    outcome
+}
+
+fn hide(map: &mut Map<String, Value>, redactor: &Redactor) {
+    map.values_mut().for_each(|value| hide_in(value, redactor));
+}
+
+fn hide_in(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => *text = redactor.redact_str(text).into_owned(),
+        Value::Array(list) => list.iter_mut().for_each(|value| hide_in(value, redactor)),
+        Value::Object(map) => hide(map, redactor),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn secrets(hook: &Hook, environment: &Environment) -> Vec<(String, String)> {
+    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned();
+    let passed =
+        hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
+    environment.secrets().chain(own).chain(passed).collect()
+}

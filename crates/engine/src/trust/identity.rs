@@ -1,0 +1,164 @@
+//! What a hook is: everything that decides what happens when it runs, as one digest.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ollm_process::find_program;
+use ollm_protocol::{Action, Hook};
+use ollm_store::{Approval, Digest, FileDigests, FileError, Hasher, Piece, Term, Unsafe, digest_bytes};
+
+use crate::environment::Environment;
+use crate::report::Reason;
+
+/// Larger scripts and inputs are not hashed at every event.
+const LARGEST_SCRIPT: u64 = 64 << 20;
+
+/// What an approval of a hook is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// The script's path, or `file#id` without a script.
+    pub source: String,
+    /// The digest of the script's bytes, or of the definition without a script.
+    pub hash: Digest,
+    /// The digest of everything that decides what happens.
+    pub digest: Digest,
+}
+
+impl Identity {
+    /// The approval of a hook with this identity.
+    pub fn approval(&self, hook: &Hook, term: Term, by: String, at: String) -> Approval {
+        Approval {
+            source: self.source.clone(),
+            id: hook.id().to_owned(),
+            hash: self.hash,
+            digest: self.digest,
+            approved_at: at,
+            approved_by: by,
+            term,
+        }
+    }
+}
+
+/// Why a hook cannot be started at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Unready {
+    /// The interpreter is not installed.
+    #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]
+    NoProgram(String),
+    /// A file is not there.
+    #[error("{} does not exist; restore it, or change the hook that names it", .0.display())]
+    NoFile(PathBuf),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
+    /// Somebody else could change what runs.
+    #[error(transparent)]
+    Unsafe(Unsafe),
+}
+
+impl Unready {
+    pub(super) fn reason(&self) -> Reason {
+        match self {
+            Unready::NoProgram(_) | Unready::NoFile(_) => Reason::Missing,
+            Unready::Unreadable(_) | Unready::Unsafe(_) => Reason::Unsafe,
+        }
+    }
+}
+
+/// A hook's identity, and the files it was taken from.
+#[derive(Debug)]
+pub(super) struct Identified {
+    pub(super) identity: Identity,
+    pub(super) program: PathBuf,
+    pub(super) pieces: Vec<Piece>,
+}
+
+impl Identified {
+    /// The folder all pieces are in; none when there are no pieces.
+    pub(super) fn base(&self) -> Option<PathBuf> {
+        let mut folders = self.pieces.iter().filter_map(|piece| piece.path.parent());
+        let first = folders.next()?;
+        let common = folders.fold(first, |common, folder| {
+            common.ancestors().find(|ancestor| folder.starts_with(ancestor)).unwrap_or(common)
+        });
+        Some(common.to_owned())
+    }
+}
+
+pub(super) fn identify(
+    hook: &Hook,
+    program: PathBuf,
+    digests: &FileDigests,
+    environment: &Environment,
+) -> Result<Identified, Unready> {
+    let definition = hook.definition().to_string();
+    let mut hasher = Hasher::new().field("definition", definition.as_bytes());
+    hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
+    let mut pieces = Vec::new();
+    let mut piece = |path: &Path| -> Result<Digest, Unready> {
+        let digest = digests.digest(&existing(path)?, LARGEST_SCRIPT)?;
+        pieces.push(Piece { path: path.to_owned(), digest });
+        Ok(digest)
+    };
+    let script = hook.spec.script().map(|path| piece(path)).transpose()?;
+    if let Some(digest) = &script {
+        hasher = hasher.digest("script", digest);
+        if hook.spec.script() == Some(&program)
+            && let Some(interpreter) = found_by_env(&program, environment)?
+        {
+            hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
+        }
+    }
+    for input in &hook.spec.inputs {
+        hasher = hasher.digest("input", &piece(input)?);
+    }
+    let hash = script.unwrap_or_else(|| digest_bytes(definition.as_bytes()));
+    let identity = Identity { source: source(hook), hash, digest: hasher.finish() };
+    Ok(Identified { identity, program, pieces })
+}
+
+/// What an approval of a hook is filed under: the script's path, or `file#id` without a script.
+pub fn source(hook: &Hook) -> String {
+    match hook.spec.script() {
+        Some(path) => path.display().to_string(),
+        None => format!("{}#{}", hook.spec.origin.file.display(), hook.id()),
+    }
+}
+
+/// The program that runs a hook, by absolute path.
+pub(super) fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf, Unready> {
+    match &hook.action {
+        Action::Builtin(_) => Ok(PathBuf::new()),
+        Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
+        Action::Command { program, .. } if Path::new(program).is_absolute() => existing(Path::new(program)),
+        Action::Command { program, .. } => on_path(program, environment),
+    }
+}
+
+/// Whether the files of a hook that needs no approval are there.
+pub(super) fn present(hook: &Hook) -> Result<(), Unready> {
+    hook.spec.script().map_or(Ok(()), |script| existing(script).map(drop))
+}
+
+fn existing(path: &Path) -> Result<PathBuf, Unready> {
+    if path.exists() { Ok(path.to_owned()) } else { Err(Unready::NoFile(path.to_owned())) }
+}
+
+fn on_path(program: &str, environment: &Environment) -> Result<PathBuf, Unready> {
+    find_program(program, environment.path()).ok_or_else(|| Unready::NoProgram(program.to_owned()))
+}
+
+/// The interpreter that `#!/usr/bin/env NAME` will find; any other one is named by the script's own bytes.
+fn found_by_env(script: &Path, environment: &Environment) -> Result<Option<PathBuf>, Unready> {
+    let mut start = [0; 256];
+    let count = File::open(script).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+    let text = String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned();
+    let Some(line) = text.lines().next().and_then(|line| line.strip_prefix("#!")) else { return Ok(None) };
+    let mut words = line.split_whitespace();
+    if !words.next().is_some_and(|word| word.ends_with("/env")) {
+        return Ok(None);
+    }
+    let name = words.find(|word| !word.starts_with('-') && !word.contains('='));
+    name.map(|name| on_path(name, environment)).transpose()
+}

@@ -1,0 +1,18 @@
+//! One event in, one outcome out: the engine with real hooks, good and bad, through its public interface.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests as well")]
+
+mod defects;
+mod environment;
+mod faults;
+mod flow;
+mod policy;
+mod property_flow;
+mod property_order;
+mod property_run;
+mod registry;
+mod stress;
+mod support;
+mod template;
+mod trust;

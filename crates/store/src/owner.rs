@@ -1,0 +1,255 @@
+//! Who else could change a file: owners and modes, of the file and of every folder on the way to it.
+//!
+//! A file is safe when nobody but the user and root can write it, replace it, or put another one in its place. That
+//! depends on each folder on its path, and, where the path passes through symbolic links, on the links and on the way to
+//! where they lead.
+//!
+//! **Group-writable** is safe only where the group is the one the process runs with: many systems give each user a group
+//! of his own and make files group-writable by default. Where that group is shared by several users, its members are
+//! trusted with files that are group-writable. **Access control lists** are not read; a list that lets others write shows
+//! in the group bits of the mode and is judged like them.
+
+use std::collections::{HashMap, VecDeque};
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// A file or folder that others could change, or that could not be judged.
+///
+/// Its text is for people and names the way out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{} {}", path.display(), self.complaint())]
+pub struct Unsafe {
+    /// The offending file, folder or link, which may be another one than was asked about.
+    pub path: PathBuf,
+    /// Its permission bits; 0 when they are not known.
+    pub mode: u32,
+    /// The user id of its owner; 0 when it is not known.
+    pub owner: u32,
+    /// What is wrong with it.
+    pub why: Why,
+}
+
+/// What is wrong with a file or folder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Why {
+    /// Others may write to it.
+    Writable,
+    /// Others may look into a folder that must be closed to them.
+    Open,
+    /// It belongs to neither the user nor root.
+    Foreign,
+    /// Its symbolic links lead round in a circle, or through too many steps.
+    Loop,
+    /// A relative path, which means something else in every folder.
+    Relative,
+    /// The system did not let us look.
+    Unknown(io::ErrorKind),
+}
+
+impl Unsafe {
+    pub(crate) fn of(path: &Path, meta: &Metadata, why: Why) -> Self {
+        Self { path: path.to_owned(), mode: meta.mode() & 0o7777, owner: meta.uid(), why }
+    }
+
+    fn unseen(path: &Path, why: Why) -> Self {
+        Self { path: path.to_owned(), mode: 0, owner: 0, why }
+    }
+
+    fn complaint(&self) -> String {
+        let Self { path, mode, owner, why } = self;
+        let path = Quoted(path);
+        match why {
+            Why::Writable => format!("is writable by others (mode {mode:04o}); `chmod go-w {path}` mends it"),
+            Why::Open => format!("is open to others (mode {mode:04o}); `chmod 700 {path}` mends it"),
+            Why::Foreign => format!(
+                "belongs to uid {owner}, not to you; move it away, or look through it and take it over with \
+                `sudo chown \"$(id -u)\" {path}`"
+            ),
+            Why::Loop => "passes through too many symbolic links; replace one of them by a file or folder".to_owned(),
+            Why::Relative => "is a relative path; name it from the root".to_owned(),
+            Why::Unknown(kind) => format!("cannot be inspected ({kind}); check it and its folders with `ls -ld`"),
+        }
+    }
+}
+
+/// The user this process acts as.
+pub fn current_uid() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// The group this process acts as.
+pub fn current_gid() -> u32 {
+    rustix::process::getegid().as_raw()
+}
+
+/// Checks that only `uid` and root can change `path`: one question to [`Owners`], with the group of this process.
+pub fn check_owner(path: &Path, top: &Path, uid: u32) -> Result<(), Unsafe> {
+    Owners::new(uid, current_gid()).check(path, top)
+}
+
+/// Checks of many paths; a folder is looked at once.
+///
+/// What was found safe stays so for the life of this value: make a new one for each piece of work.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let top = folder.path();
+/// # std::fs::write(top.join("guard.py"), "").unwrap();
+/// use ollm_store::{Owners, current_gid, current_uid};
+/// let owners = Owners::new(current_uid(), current_gid());
+/// owners.check(&top.join("guard.py"), top).unwrap();
+/// ```
+#[derive(Debug)]
+pub struct Owners {
+    uid: u32,
+    gid: u32,
+    folders: Mutex<HashMap<PathBuf, Rule>>,
+}
+
+/// What is asked of a file or folder; a later rule includes the earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rule {
+    /// Others may not replace what is in it: as below, but a sticky folder may be writable.
+    Way,
+    /// Others may neither write to it nor add to it.
+    Own,
+}
+
+/// A part of a path that is still to be walked.
+struct Step {
+    name: OsString,
+    rule: Rule,
+}
+
+impl Owners {
+    /// No folder is looked at yet; `uid` and `gid` are the user and the group whose writing is fine.
+    pub fn new(uid: u32, gid: u32) -> Self {
+        Self { uid, gid, folders: Mutex::default() }
+    }
+
+    /// Checks `path` and every folder on the way to it.
+    ///
+    /// `path` itself and every folder from `top` down must belong to the user or to root and not be writable by others.
+    /// Above `top` the same holds, except that a sticky folder (such as `/tmp`) may be writable: nobody can replace what
+    /// is ours in there. Symbolic links must belong to the user or to root, and are followed: the way to where they lead
+    /// is judged like the way above `top`, the place itself like the link's place.
+    pub fn check(&self, path: &Path, top: &Path) -> Result<(), Unsafe> {
+        const HOPS: usize = 40;
+        if !path.is_absolute() {
+            return Err(Unsafe::unseen(path, Why::Relative));
+        }
+        let mut at = PathBuf::from("/");
+        self.look(&at, if top == at { Rule::Own } else { Rule::Way })?;
+        let mut steps = steps_to(path, top);
+        let mut hops = 0;
+        while let Some(Step { name, rule }) = steps.pop_front() {
+            // What was walked so far has no links in it, so its parent is the folder above. The root is its own parent.
+            if name == ".." {
+                at.pop();
+            } else {
+                at.push(name);
+            }
+            let Some(target) = self.look(&at, rule)? else {
+                continue;
+            };
+            hops += 1;
+            if hops > HOPS {
+                return Err(Unsafe::unseen(path, Why::Loop));
+            }
+            if target.is_absolute() {
+                at = PathBuf::from("/");
+            } else {
+                at.pop();
+            }
+            follow(&target, rule, &mut steps);
+        }
+        Ok(())
+    }
+
+    /// Judges one file or folder, or a link, whose target is returned.
+    fn look(&self, at: &Path, rule: Rule) -> Result<Option<PathBuf>, Unsafe> {
+        if self.folders().get(at).is_some_and(|known| *known >= rule) {
+            return Ok(None);
+        }
+        let meta = fs::symlink_metadata(at).map_err(|error| unknown(at, &error))?;
+        self.judge_owner(at, &meta)?;
+        if meta.is_symlink() {
+            return fs::read_link(at).map(Some).map_err(|error| unknown(at, &error));
+        }
+        self.judge(at, &meta, rule).map(|()| None)
+    }
+
+    fn judge(&self, at: &Path, meta: &Metadata, rule: Rule) -> Result<(), Unsafe> {
+        let mode = meta.mode();
+        let writable = mode & 0o002 != 0 || (mode & 0o020 != 0 && meta.gid() != self.gid);
+        let sticky = meta.is_dir() && mode & 0o1000 != 0;
+        if writable && !(sticky && rule == Rule::Way) {
+            return Err(Unsafe::of(at, meta, Why::Writable));
+        }
+        if meta.is_dir() {
+            self.folders().insert(at.to_owned(), rule);
+        }
+        Ok(())
+    }
+
+    fn judge_owner(&self, at: &Path, meta: &Metadata) -> Result<(), Unsafe> {
+        match meta.uid() {
+            owner if owner == self.uid || owner == 0 => Ok(()),
+            _ => Err(Unsafe::of(at, meta, Why::Foreign)),
+        }
+    }
+
+    fn folders(&self) -> MutexGuard<'_, HashMap<PathBuf, Rule>> {
+        // An entry is inserted whole or not at all, so a panic elsewhere leaves nothing half done.
+        self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The parts of a path; those from the last one of `top` on, and in any case the last one, are held to the stricter rule.
+fn steps_to(path: &Path, top: &Path) -> VecDeque<Step> {
+    let strict = if path.starts_with(top) { top.components().count() } else { usize::MAX };
+    let parts = path.components().zip(1..);
+    let rule = |place| if place >= strict { Rule::Own } else { Rule::Way };
+    let steps = parts.map(|(part, place)| Step { name: part.as_os_str().to_owned(), rule: rule(place) });
+    // The root is where every walk begins.
+    end_with(Rule::Own, steps.skip(1).collect())
+}
+
+/// Puts the way of a link before what is still to be walked.
+fn follow(target: &Path, rule: Rule, steps: &mut VecDeque<Step>) {
+    let parts = target.components().map(|part| Step { name: part.as_os_str().to_owned(), rule: Rule::Way });
+    let mut way = end_with(rule, parts.collect());
+    way.append(steps);
+    *steps = way;
+}
+
+fn end_with(rule: Rule, mut steps: VecDeque<Step>) -> VecDeque<Step> {
+    if let Some(last) = steps.back_mut() {
+        last.rule = rule;
+    }
+    steps
+}
+
+fn unknown(at: &Path, error: &io::Error) -> Unsafe {
+    Unsafe::unseen(at, Why::Unknown(error.kind()))
+}
+
+/// A path as a word for the shell.
+struct Quoted<'a>(&'a Path);
+
+impl fmt::Display for Quoted<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = self.0.display().to_string();
+        let plain = |letter: char| letter.is_alphanumeric() || "/._-+@:,".contains(letter);
+        if text.chars().all(plain) { f.write_str(&text) } else { write!(f, "'{}'", text.replace('\'', r"'\''")) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

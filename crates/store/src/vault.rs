@@ -1,0 +1,516 @@
+//! Copies of approved content, named by what is in them.
+//!
+//! An opened descriptor does not pin what an interpreter runs: Python reads bytes that were written in place after it was
+//! opened, Node turns the descriptor back into a path. So approved content runs from a copy that belongs to its user
+//! alone and cannot be written, hashed while and after it is copied.
+//!
+//! A folder of the vault is called `sha256-` and the [tree digest](crate::digest_tree) of what it holds. Whether a copy
+//! is still what it was is therefore a question to the copy alone: owner, modes and digest. One that fails is moved aside
+//! and made anew, never used.
+//!
+//! **Writers** take turns under one lock; a copy is filled under another name and renamed when it is complete, so what a
+//! killed writer leaves is never taken for a copy and is removed by the next one. **Readers** take no lock.
+//!
+//! Not its duty: who may change the folders above its root (that is [`check_owner`](crate::check_owner)), and what else
+//! runs as the same user, who could change the approvals as well.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::path::{Component, Path, PathBuf};
+use std::sync::Arc;
+use std::time::UNIX_EPOCH;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use crate::digest::tree::{self, Entry, Kind};
+use crate::digest::{Digest, FileDigests, TreeLimits, digest_reader};
+use crate::file::{FileError, Lock, failed, open_regular, random_name, sync_folder};
+use crate::owner::{Unsafe, Why, current_uid};
+
+const PREFIX: &str = "sha256-";
+const NEW: &str = ".new-";
+const OLD: &str = ".old-";
+const LOCK: &str = "vault";
+/// So many files are brought to the disk one by one.
+const FEW: usize = 8;
+
+/// A folder of copies, named by their content.
+///
+/// ```
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let base = folder.path().join("hooks");
+/// # std::fs::create_dir(&base).unwrap();
+/// use ollm_store::{Piece, Vault, digest_bytes};
+/// let script = base.join("guard.sh");
+/// std::fs::write(&script, "exit 0").unwrap();
+/// let approved = Piece { path: script.clone(), digest: digest_bytes(b"exit 0") };
+///
+/// let kept = Vault::new(folder.path().join("store")).keep(&base, &[approved]).unwrap();
+/// std::fs::write(&script, "exit 1").unwrap();
+/// assert_eq!(std::fs::read(kept.path_of(&script).unwrap()).unwrap(), b"exit 0");
+/// ```
+#[derive(Debug, Clone)]
+pub struct Vault {
+    root: PathBuf,
+    digests: Arc<FileDigests>,
+}
+
+/// One file to be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Where it is, absolute.
+    pub path: PathBuf,
+    /// The digest of its bytes, as approved.
+    pub digest: Digest,
+}
+
+/// A copy that was found to be what was approved.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// The folder that stands for the original one.
+    pub folder: PathBuf,
+    base: PathBuf,
+}
+
+/// Why there is no copy.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VaultError {
+    /// The original is not what was approved.
+    #[error("{} is no longer what was approved; look through it and approve it again", path.display())]
+    Changed {
+        /// The file, or the folder where it is a matter of the whole.
+        path: PathBuf,
+    },
+    /// A piece does not lie in the folder whose layout is to be kept.
+    #[error("{} does not lie in {}; move it there or leave it out", path.display(), base.display())]
+    Outside {
+        /// The piece.
+        path: PathBuf,
+        /// The folder.
+        base: PathBuf,
+    },
+    /// The vault's own folder could be changed by others.
+    #[error("approved content is not run from there: {0}")]
+    Unsafe(#[from] Unsafe),
+    /// Something else stands where the vault's folder belongs.
+    #[error("{} must be a folder and is a {kind}; move it away", path.display())]
+    NotFolder {
+        /// The place of the vault.
+        path: PathBuf,
+        /// What is there.
+        kind: &'static str,
+    },
+    /// Owners and modes are not kept by the file system.
+    #[error("{} cannot hold files that belong to you alone; use a file system that keeps owners and modes", path.display())]
+    Unfit {
+        /// The place of the vault.
+        path: PathBuf,
+    },
+    /// A file could not be read or written.
+    #[error("approved content runs only from its copy, which could not be made: {0}")]
+    File(#[from] FileError),
+}
+
+impl Kept {
+    /// Where the copy of a file or folder is; `None` when it is not part of the copy.
+    ///
+    /// Paths are compared as they are written: `original` must begin with the base the copy was made with.
+    pub fn path_of(&self, original: &Path) -> Option<PathBuf> {
+        let place = original.strip_prefix(&self.base).ok()?;
+        let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
+        let path = if place == Path::new("") { self.folder.clone() } else { self.folder.join(place) };
+        (plain && fs::symlink_metadata(&path).is_ok()).then_some(path)
+    }
+}
+
+impl Vault {
+    /// A vault in this folder, which is made when it is first needed.
+    pub fn new(root: PathBuf) -> Self {
+        // A memory that lives at the beginning of time remembers nothing: each copy is read each time.
+        Self { root, digests: Arc::new(FileDigests::new(UNIX_EPOCH)) }
+    }
+
+    /// Checks copies through a memory of digests, so that an unchanged one is not read again.
+    pub fn remembering(self, digests: Arc<FileDigests>) -> Self {
+        Self { digests, ..self }
+    }
+
+    /// A folder that holds exactly these files at their places relative to `base`, with their executable bits.
+    ///
+    /// All of them must lie in `base`, as their paths are written; a symbolic link among them becomes a file.
+    pub fn keep(&self, base: &Path, pieces: &[Piece]) -> Result<Kept, VaultError> {
+        let order = Order::of_pieces(base, pieces)?;
+        self.ensure(base, order.digest, TreeLimits::default(), |_| Ok(order))
+    }
+
+    /// A copy of a whole folder whose [tree digest](crate::digest_tree) is the approved one; links stay links.
+    pub fn keep_tree(&self, root: &Path, digest: &Digest, limits: TreeLimits) -> Result<Kept, VaultError> {
+        self.ensure(root, *digest, limits, |digest| Order::of_tree(root, digest, limits))
+    }
+
+    /// The name of the folder that [`Vault::keep`] would return; [`Vault::sweep`] asks about such names.
+    pub fn name_of(base: &Path, pieces: &[Piece]) -> Result<String, VaultError> {
+        Ok(Self::name_of_tree(&Order::of_pieces(base, pieces)?.digest))
+    }
+
+    /// The name of the folder that [`Vault::keep_tree`] would return.
+    pub fn name_of_tree(digest: &Digest) -> String {
+        format!("{PREFIX}{}", digest.hex())
+    }
+
+    /// Removes the copies whose names `keep` does not want, and what killed writers left.
+    ///
+    /// At its best effort: what cannot be removed stays, and does no harm.
+    pub fn sweep(&self, keep: &dyn Fn(&str) -> bool) {
+        let place = self.root.join(LOCK);
+        if !matches!(self.root_is_safe(), Ok(true)) {
+            return;
+        }
+        if let Ok(_lock) = Lock::acquire(&place) {
+            for folder in self.list(|name| is_copy(name) && !keep(name)) {
+                let _ = self.set_aside(&folder);
+            }
+            self.clear();
+        }
+    }
+
+    fn ensure<'a>(
+        &self,
+        base: &Path,
+        digest: Digest,
+        limits: TreeLimits,
+        order: impl FnOnce(Digest) -> Result<Order<'a>, VaultError>,
+    ) -> Result<Kept, VaultError> {
+        let folder = self.root.join(Self::name_of_tree(&digest));
+        let kept = Kept { folder, base: base.to_owned() };
+        if self.root_is_safe()? && self.inspect(&kept.folder, digest, limits)? == State::Good {
+            return Ok(kept);
+        }
+        self.make_root()?;
+        let place = self.root.join(LOCK);
+        let _lock = Lock::acquire(&place)?;
+        match self.inspect(&kept.folder, digest, limits)? {
+            // Somebody else made it meanwhile.
+            State::Good => return Ok(kept),
+            State::Missing => {}
+            State::Exposed | State::Different => self.set_aside(&kept.folder)?,
+        }
+        self.clear();
+        self.make(&order(digest)?, &kept.folder)?;
+        Ok(kept)
+    }
+
+    /// False when there is no root yet.
+    fn root_is_safe(&self) -> Result<bool, VaultError> {
+        let meta = match fs::symlink_metadata(&self.root) {
+            Ok(meta) => meta,
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(source) => return Err(failed("inspect", &self.root, source).into()),
+        };
+        if !meta.is_dir() {
+            return Err(VaultError::NotFolder { path: self.root.clone(), kind: crate::file::kind_of(&meta) });
+        }
+        let why = match meta.mode() {
+            _ if meta.uid() != current_uid() => Why::Foreign,
+            mode if mode & 0o022 != 0 => Why::Writable,
+            mode if mode & 0o055 != 0 => Why::Open,
+            _ => return Ok(true),
+        };
+        Err(Unsafe::of(&self.root, &meta, why).into())
+    }
+
+    fn make_root(&self) -> Result<(), VaultError> {
+        if self.root_is_safe()? {
+            return Ok(());
+        }
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.root);
+        made.map_err(|source| failed("create the folder", &self.root, source))?;
+        self.root_is_safe()?;
+        Ok(())
+    }
+
+    /// What a copy is worth.
+    fn inspect(&self, folder: &Path, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
+        match fs::symlink_metadata(folder) {
+            Ok(meta) if !meta.is_dir() => return Ok(State::Different),
+            Ok(meta) if !is_closed(&meta, FOLDER) => return Ok(State::Exposed),
+            Ok(_) => {}
+            Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
+            Err(source) => return Err(failed("inspect", folder, source)),
+        }
+        match self.compare(folder, digest, limits) {
+            Err(FileError::Io { source, .. }) if !is_damage(&source) => Err(failed("inspect", folder, source)),
+            Err(_) => Ok(State::Different),
+            Ok(state) => Ok(state),
+        }
+    }
+
+    fn compare(&self, folder: &Path, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
+        let entries = tree::list(folder, limits.entries)?;
+        let closed = |(entry, meta): &(Entry, Metadata)| match entry.kind {
+            Kind::Folder => is_closed(meta, FOLDER),
+            Kind::File { executable } => is_closed(meta, mode_for(executable)),
+            // The mode of a link means nothing.
+            Kind::Link(_) => meta.uid() == current_uid(),
+        };
+        if !entries.iter().all(closed) {
+            return Ok(State::Exposed);
+        }
+        let found = self.digests.measure_tree(folder, &entries, limits)?;
+        Ok(if found == digest { State::Good } else { State::Different })
+    }
+
+    /// Fills a folder under another name and gives it its own when all of it is there.
+    fn make(&self, order: &Order<'_>, folder: &Path) -> Result<(), VaultError> {
+        let new = New::create(self.root.join(format!("{NEW}{}", random_name())))?;
+        order.fill(&new.path)?;
+        match self.inspect(&new.path, order.digest, order.limits)? {
+            State::Good => {}
+            State::Exposed => return Err(VaultError::Unfit { path: self.root.clone() }),
+            State::Missing | State::Different => return Err(VaultError::Changed { path: order.base.to_owned() }),
+        }
+        new.rename(folder)?;
+        Ok(sync_folder(&self.root)?)
+    }
+
+    /// Takes a folder out of use in one step; [`Vault::clear`] removes it.
+    fn set_aside(&self, folder: &Path) -> Result<(), FileError> {
+        let aside = self.root.join(format!("{OLD}{}", random_name()));
+        fs::rename(folder, &aside).map_err(|source| failed("move away", folder, source))
+    }
+
+    /// Removes what was set aside and what killed writers left; under the lock nobody is at work on it.
+    fn clear(&self) {
+        for leftover in self.list(|name| name.starts_with(NEW) || name.starts_with(OLD)) {
+            remove(&leftover);
+        }
+    }
+
+    fn list(&self, wanted: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+        let found = fs::read_dir(&self.root).into_iter().flatten().flatten();
+        let found = found.filter(|entry| entry.file_name().to_str().is_some_and(&wanted));
+        found.map(|entry| entry.path()).collect()
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Missing,
+    Good,
+    /// Not ours, or not with the modes we give.
+    Exposed,
+    /// Not the content that its name says.
+    Different,
+}
+
+/// What a new copy is to hold.
+struct Order<'a> {
+    base: &'a Path,
+    digest: Digest,
+    /// Each folder stands before what it holds.
+    entries: Vec<Entry>,
+    /// The expected content by place, where it is known for each file.
+    content: BTreeMap<PathBuf, Digest>,
+    flags: OFlags,
+    limits: TreeLimits,
+}
+
+impl<'a> Order<'a> {
+    fn of_pieces(base: &'a Path, pieces: &[Piece]) -> Result<Self, VaultError> {
+        let mut content = BTreeMap::new();
+        for piece in pieces {
+            let place = place_in(base, &piece.path)?;
+            if content.insert(place, piece.digest).is_some_and(|other| other != piece.digest) {
+                return Err(VaultError::Changed { path: piece.path.clone() });
+            }
+        }
+        let folders: BTreeSet<_> = content.keys().flat_map(|place| place.ancestors().skip(1)).collect();
+        let folders = folders.into_iter().filter(|folder| *folder != Path::new(""));
+        let mut entries: Vec<_> = folders.map(|folder| Entry { path: folder.to_owned(), kind: Kind::Folder }).collect();
+        for place in content.keys() {
+            let path = base.join(place);
+            let meta = fs::metadata(&path).map_err(|source| failed("inspect", &path, source))?;
+            entries.push(Entry { path: place.clone(), kind: Kind::File { executable: tree::is_executable(&meta) } });
+        }
+        entries.sort_unstable_by(|a, b| tree::order(&a.path, &b.path));
+        let of = |entry: &Entry| content.get(&entry.path).copied().ok_or_else(|| changed(base, entry));
+        let digest = tree::digest_entries(entries.iter(), of)?;
+        Ok(Self { base, digest, entries, content, flags: OFlags::empty(), limits: TreeLimits::default() })
+    }
+
+    fn of_tree(base: &'a Path, digest: Digest, limits: TreeLimits) -> Result<Self, VaultError> {
+        let entries = tree::list(base, limits.entries)?.into_iter().map(|(entry, _)| entry).collect();
+        Ok(Self { base, digest, entries, content: BTreeMap::new(), flags: OFlags::NOFOLLOW, limits })
+    }
+
+    fn fill(&self, folder: &Path) -> Result<(), VaultError> {
+        let mut left = self.limits.bytes;
+        for entry in &self.entries {
+            let to = folder.join(&entry.path);
+            match &entry.kind {
+                Kind::Folder => create_folder(&to)?,
+                Kind::Link(target) => symlink(target, &to).map_err(|source| failed("create", &to, source))?,
+                Kind::File { executable } => left -= self.copy(entry, *executable, &to, left)?,
+            }
+        }
+        self.settle(folder)?;
+        Ok(())
+    }
+
+    /// Copies one file from one descriptor and returns its size.
+    fn copy(&self, entry: &Entry, executable: bool, to: &Path, left: u64) -> Result<u64, VaultError> {
+        let from = self.base.join(&entry.path);
+        let Some((mut source, meta)) = open_regular(&from, self.flags)? else {
+            return Err(changed(self.base, entry));
+        };
+        if meta.len() > left {
+            let error = FileError::TooLarge { path: from, size: meta.len(), max: left };
+            return Err(tree::of_whole(error, self.base, self.limits.bytes).into());
+        }
+        let writing = |source| failed("write", to, source);
+        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(writing)?;
+        let write = |bytes: &[u8]| (&file).write_all(bytes).map_err(writing);
+        let (digest, size) = digest_reader(&from, &mut source, left, write)?;
+        file.set_permissions(Permissions::from_mode(mode_for(executable))).map_err(writing)?;
+        let expected = self.content.get(&entry.path).unwrap_or(&digest);
+        if digest != *expected || tree::is_executable(&meta) != executable || size > left {
+            return Err(changed(self.base, entry));
+        }
+        Ok(size)
+    }
+
+    /// Closes the folders, the innermost first, and brings everything to the disk.
+    fn settle(&self, folder: &Path) -> Result<(), FileError> {
+        let places = |wanted: fn(&Kind) -> bool| {
+            let entries = self.entries.iter().rev().filter(move |entry| wanted(&entry.kind));
+            entries.map(|entry| folder.join(&entry.path))
+        };
+        let folders = || places(|kind| matches!(kind, Kind::Folder)).chain([folder.to_owned()]);
+        let files = || places(|kind| matches!(kind, Kind::File { .. }));
+        folders().try_for_each(|path| close(&path))?;
+        if files().count() > FEW && sync_file_system(folder)? {
+            return Ok(());
+        }
+        files().try_for_each(|path| sync_file(&path))?;
+        folders().try_for_each(|path| sync_folder(&path))
+    }
+}
+
+/// A new folder that disappears unless it is renamed.
+struct New {
+    path: PathBuf,
+    kept: bool,
+}
+
+impl New {
+    fn create(path: PathBuf) -> Result<Self, FileError> {
+        create_folder(&path)?;
+        Ok(Self { path, kept: false })
+    }
+
+    fn rename(mut self, to: &Path) -> Result<(), FileError> {
+        fs::rename(&self.path, to).map_err(|source| failed("create", to, source))?;
+        self.kept = true;
+        Ok(())
+    }
+}
+
+impl Drop for New {
+    fn drop(&mut self) {
+        if !self.kept {
+            remove(&self.path);
+        }
+    }
+}
+
+const FOLDER: u32 = 0o500;
+
+fn mode_for(executable: bool) -> u32 {
+    if executable { 0o500 } else { 0o400 }
+}
+
+fn is_closed(meta: &Metadata, mode: u32) -> bool {
+    meta.uid() == current_uid() && meta.mode() & 0o7777 == mode
+}
+
+/// Errors that say something about the copy rather than about the moment.
+fn is_damage(source: &io::Error) -> bool {
+    let code = Errno::from_io_error(source);
+    matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::ACCESS | Errno::PERM))
+}
+
+fn changed(base: &Path, entry: &Entry) -> VaultError {
+    VaultError::Changed { path: base.join(&entry.path) }
+}
+
+fn place_in(base: &Path, path: &Path) -> Result<PathBuf, VaultError> {
+    let place = path.strip_prefix(base).unwrap_or(Path::new(""));
+    let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
+    if plain && place != Path::new("") {
+        // Spelled anew: a path may say `a//b` or `a/./b`.
+        return Ok(place.components().collect());
+    }
+    Err(VaultError::Outside { path: path.to_owned(), base: base.to_owned() })
+}
+
+fn create_folder(path: &Path) -> Result<(), FileError> {
+    DirBuilder::new().mode(0o700).create(path).map_err(|source| failed("create the folder", path, source))
+}
+
+fn close(folder: &Path) -> Result<(), FileError> {
+    let closed = fs::set_permissions(folder, Permissions::from_mode(FOLDER));
+    closed.map_err(|source| failed("change the mode of", folder, source))
+}
+
+fn sync_file(path: &Path) -> Result<(), FileError> {
+    let synced = fs::File::open(path).and_then(|file| file.sync_all());
+    synced.map_err(|source| failed("write", path, source))
+}
+
+/// Brings all files to the disk in one go, which for many is a hundred times faster than one by one; false where there
+/// is no such thing.
+#[cfg(target_os = "linux")]
+fn sync_file_system(folder: &Path) -> Result<bool, FileError> {
+    let synced = fs::File::open(folder).and_then(|open| Ok(rustix::fs::syncfs(open)?));
+    synced.map(|()| true).map_err(|source| failed("write", folder, source))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn sync_file_system(_: &Path) -> Result<bool, FileError> {
+    Ok(false)
+}
+
+fn is_copy(name: &str) -> bool {
+    let digits = name.strip_prefix(PREFIX).unwrap_or_default();
+    digits.len() == 64 && digits.bytes().all(|digit| digit.is_ascii_hexdigit())
+}
+
+/// Removes whatever is there, as far as it can be removed.
+fn remove(path: &Path) {
+    let is_folder = fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir());
+    if is_folder {
+        open_folders(path);
+        let _ = fs::remove_dir_all(path);
+    } else {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// Nothing can be removed from a folder that cannot be written.
+fn open_folders(folder: &Path) {
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let _ = fs::set_permissions(&folder, Permissions::from_mode(0o700));
+        let listing = fs::read_dir(&folder).into_iter().flatten().flatten();
+        folders.extend(
+            listing.filter(|found| found.file_type().is_ok_and(|kind| kind.is_dir())).map(|found| found.path()),
+        );
+    }
+}
+
+#[cfg(test)]
+mod tests;
