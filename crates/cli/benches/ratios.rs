@@ -218,6 +218,7 @@ impl Lab {
                 approved_at: String::new(),
                 approved_by: "bench".to_owned(),
                 term: ollm_store::Term::Always,
+                copy: None,
             };
             ollm_store::approve(&approvals, approval).unwrap();
         }

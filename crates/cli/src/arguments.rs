@@ -65,19 +65,39 @@ pub(crate) enum HookCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Approve a hook exactly as it is now
-    Trust {
-        /// The hook's id, or its name if no other hook has it
-        id: String,
-        /// Approve without a terminal by naming the digest that `ollm hook show ID --json` prints
-        #[arg(long, value_name = "sha256:…")]
-        digest: Option<String>,
-    },
-    /// Withdraw the approval of a hook
+    /// Approve hooks exactly as they are now
+    Trust(TrustArguments),
+    /// Withdraw the approval of hooks
+    #[command(arg_required_else_help = true)]
     Untrust {
-        /// The hook's id, or its name if no other hook has it
-        id: String,
+        /// The hooks' ids, or their names if no other hook has them
+        ids: Vec<String>,
+        /// Withdraw every approval
+        #[arg(long, conflicts_with = "ids")]
+        all: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+pub(crate) struct TrustArguments {
+    /// The hooks' ids, or their names if no other hook has them
+    pub(crate) ids: Vec<String>,
+    /// Show all hooks that wait for approval, and ask once for all of them
+    #[arg(long, conflicts_with_all = ["ids", "digest"])]
+    pub(crate) all: bool,
+    /// Go through all hooks that wait for approval, one by one
+    #[arg(long, conflicts_with_all = ["ids", "all", "digest"])]
+    pub(crate) review: bool,
+    /// List what is approved
+    #[arg(long, conflicts_with_all = ["ids", "all", "review", "digest"])]
+    pub(crate) list: bool,
+    /// With --list: print a JSON array
+    #[arg(long, requires = "list")]
+    pub(crate) json: bool,
+    /// Approve one hook without a terminal by naming the digest that `ollm hook show ID --json` prints
+    #[arg(long, value_name = "sha256:…", requires = "ids")]
+    pub(crate) digest: Option<String>,
 }
 
 #[derive(Debug, Args)]

@@ -60,12 +60,6 @@ impl World {
         self.notices.iter().for_each(|notice| output.tell(notice));
     }
 
-    /// The time, in ISO 8601.
-    #[expect(clippy::unused_self, reason = "the clock is part of the world")]
-    pub(crate) fn now(&self) -> String {
-        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
-    }
-
     /// Where approvals are kept.
     pub(crate) fn approvals(&self) -> PathBuf {
         self.places.home.join("trusted-hooks.json")

@@ -11,6 +11,9 @@ mod builtin;
 mod command;
 mod shell;
 
+/// Keeps Python from writing its caches into the copy of what was approved, which would no longer be that.
+const NO_BYTECODE: &str = "PYTHONDONTWRITEBYTECODE";
+
 /// What to do for a hook.
 pub(crate) enum Prepared {
     /// Start this.
@@ -38,6 +41,9 @@ fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Job {
     let addressee = ollm_protocol::dialect::Addressee { name: &hook.spec.name, version: &hook.spec.version };
     let mut job = Job::new(trusted.program());
     job.env = environment.for_hook(hook, event);
+    if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
+        job.env.push((NO_BYTECODE.into(), "1".into()));
+    }
     job.cwd = Some(environment.folder(hook, event)).filter(|folder| !folder.as_os_str().is_empty());
     job.stdin = hook.dialect.write_event(event, &addressee);
     job.limits = limits(hook);

@@ -44,4 +44,4 @@ pub use ollm_store::{Standing, Term};
 pub use plan::{Facts, Plan, plan};
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Reason, Report, Skip, Status, Summary, summarise};
-pub use trust::{Cleared, Clock, Identity, Step, Trust, Trusted, Unready, Untrusted, clear, source};
+pub use trust::{Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

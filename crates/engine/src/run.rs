@@ -78,6 +78,7 @@ fn answered(
         ollm_process::End::Signalled(signal) => End::Signalled(*signal),
         ollm_process::End::TimedOut => End::TimedOut(hook.timeout.value),
         ollm_process::End::Overflowed(_) => End::Overflowed(crate::action::limits(hook).output),
+        ollm_process::End::Interrupted => return failed(hook, "was stopped with us".to_owned(), outcome.elapsed),
         ollm_process::End::Lost => return failed(hook, "its end could not be observed".to_owned(), outcome.elapsed),
         ollm_process::End::NotStarted(error) => return failed(hook, error.to_string(), outcome.elapsed),
     };

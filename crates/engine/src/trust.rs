@@ -2,13 +2,15 @@
 //! wrote. This is the one place that makes a [`Trusted`], and the runner takes nothing else.
 
 use std::collections::HashSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use ollm_protocol::{Hook, OnFailure, Source, shell_word};
 use ollm_store::{
-    Approval, Digest, FileDigests, Kept, Owners, Standing, Term, Vault, VaultError, current_gid, current_uid,
+    Approval, Digest, FileDigests, Kept, Owners, Standing, Term, UpdateError, Vault, VaultError, current_gid,
+    current_uid,
 };
 
 use crate::approver::{Approver, Choice, Question};
@@ -99,6 +101,21 @@ pub struct Trust {
     clock: Clock,
     /// What was approved for a session of this process.
     granted: Mutex<HashSet<(String, Digest)>>,
+}
+
+/// What a person is asked to approve.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// What the approval will be bound to.
+    pub identity: Identity,
+    copy: Option<Arc<Kept>>,
+}
+
+impl Proposal {
+    /// The copy of a file of the hook, to look at.
+    pub fn copy_of(&self, path: &Path) -> Option<PathBuf> {
+        self.copy.as_ref()?.path_of(path)
+    }
 }
 
 /// One step of a cleared plan.
@@ -201,6 +218,42 @@ impl Trust {
         }
     }
 
+    /// What a person would approve: the hook's identity, and a copy of its files to look at. What is approved later is
+    /// what stands in the copy, whatever happens to the files meanwhile.
+    pub fn propose(&self, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {
+        let found = identify(hook, program(hook, environment)?, &self.digests, environment)?;
+        self.owned(hook, environment)?;
+        let copy = self.copy(&found)?;
+        Ok(Proposal { identity: found.identity, copy })
+    }
+
+    /// Records a person's approval of a proposal.
+    pub fn approve(
+        &self,
+        hook: &Hook,
+        proposal: &Proposal,
+        term: Term,
+        environment: &Environment,
+    ) -> Result<(), UpdateError> {
+        let mut approval = proposal.identity.approval(hook, term, environment.user(), iso(self.now()));
+        let folder = proposal.copy.as_ref().and_then(|copy| copy.folder.file_name());
+        approval.copy = folder.map(|name| name.to_string_lossy().into_owned());
+        ollm_store::approve(self.ledger.path(), approval)
+    }
+
+    /// Withdraws the approval of a hook; false when there was none.
+    pub fn revoke(&self, hook: &Hook) -> Result<bool, UpdateError> {
+        ollm_store::revoke(self.ledger.path(), &source(hook), hook.id())
+    }
+
+    /// The script as it was when the hook was last approved.
+    pub fn approved_script(&self, hook: &Hook) -> Option<PathBuf> {
+        let name = self.approval(hook)?.copy?;
+        let file = hook.spec.script()?.file_name()?;
+        let folder = self.vault.folder(&name)?;
+        find_file(&folder, file)
+    }
+
     /// Whether files and folders a hook depends on belong to the user, and to nobody else.
     pub fn owned(&self, hook: &Hook, environment: &Environment) -> Result<(), Unready> {
         let top = match hook.spec.source {
@@ -285,9 +338,12 @@ impl Trust {
                 true
             }
             Choice::Always => {
-                let approval = identity.approval(hook, Term::Always, environment.user(), iso(self.now()));
                 // The answer holds for this run even if it cannot be written down; it will be asked again.
-                let _ = ollm_store::approve(self.ledger.path(), approval);
+                if let Ok(proposal) = self.propose(hook, environment)
+                    && proposal.identity == *identity
+                {
+                    let _ = self.approve(hook, &proposal, Term::Always, environment);
+                }
                 true
             }
         }
@@ -313,6 +369,16 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
+}
+
+/// A file by its name, in a folder or below it.
+fn find_file(folder: &Path, name: &OsStr) -> Option<PathBuf> {
+    let direct = folder.join(name);
+    if direct.is_file() {
+        return Some(direct);
+    }
+    let folders = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path());
+    folders.filter(|path| path.is_dir()).find_map(|folder| find_file(&folder, name))
 }
 
 fn iso(time: SystemTime) -> String {

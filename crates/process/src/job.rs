@@ -96,7 +96,12 @@ pub struct Outcome {
 impl Outcome {
     /// The outcome of a job that never ran.
     pub(crate) fn not_started(error: SpawnError, elapsed: Duration) -> Self {
-        Self { end: End::NotStarted(error), stdout: Vec::new(), stderr: Vec::new(), leaky: false, elapsed }
+        Self::without_run(End::NotStarted(error), elapsed)
+    }
+
+    /// The outcome of a job that ended before it began.
+    pub(crate) fn without_run(end: End, elapsed: Duration) -> Self {
+        Self { end, stdout: Vec::new(), stderr: Vec::new(), leaky: false, elapsed }
     }
 }
 
@@ -109,6 +114,8 @@ pub enum End {
     Signalled(i32),
     /// The deadline passed; the group got its signals.
     TimedOut,
+    /// We were asked to end, so the group got its signals, or the program was not even started.
+    Interrupted,
     /// A stream went over its cap; the group was killed.
     Overflowed(Stream),
     /// The program ended, but someone else took its exit status: our process ignores `SIGCHLD`, or waits for any child.

@@ -19,6 +19,8 @@
 //! * **Our own death.** The program itself dies with the thread that runs it (parent-death signal). Its group dies with
 //!   our process: a guard process, started with the first job of a [`Children`], waits for our end on a pipe and kills
 //!   every group that is still registered.
+//! * **Signals.** A program can have the signals that ask it to end held back while it runs jobs
+//!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
 //! * **Daemons.** A descendant that leaves the group lives on. A program whose only duty is to run jobs can call
 //!   [`become_subreaper`] and then end such descendants with [`Children::reap_strays`].
 //!

@@ -15,6 +15,7 @@ use self::linux as platform;
 use self::other as platform;
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,9 +23,9 @@ use std::time::{Duration, Instant};
 use self::child::Child;
 use self::leader::Leader;
 use self::pipes::Pipes;
-use self::platform::{Guard, Launcher, PipeShield};
+use self::platform::{Guard, Held, Launcher, PipeShield};
 use self::supervise::{Run, supervise};
-use crate::{Job, Outcome, SpawnError, Stage};
+use crate::{End, Job, Outcome, SpawnError, Stage};
 
 pub use self::platform::become_subreaper;
 
@@ -54,6 +55,10 @@ pub struct Children {
     guard: Mutex<Option<Arc<Guard>>>,
     /// Killed, but not yet gone when their job had to be answered.
     dying: Mutex<Vec<Leader>>,
+    /// Whether signals are to be held back from the next job on.
+    holding: AtomicBool,
+    /// The last field: letting signals through may end us.
+    held: Mutex<Option<Arc<Held>>>,
 }
 
 impl Children {
@@ -65,8 +70,9 @@ impl Children {
     /// Runs one job to its end, on this thread.
     pub fn run(&self, job: Job) -> Outcome {
         let _shield = PipeShield::raise();
+        let held = self.held();
         let mut runs = [self.start(&Launcher::new(), job)];
-        supervise(&mut runs);
+        supervise(&mut runs, held.as_deref());
         let [run] = runs;
         self.close(run)
     }
@@ -74,9 +80,10 @@ impl Children {
     /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
         let _shield = PipeShield::raise();
+        let held = self.held();
         let launcher = Launcher::new();
         let mut runs: Vec<_> = jobs.into_iter().map(|job| self.start(&launcher, job)).collect();
-        supervise(&mut runs);
+        supervise(&mut runs, held.as_deref());
         runs.into_iter().map(|run| self.close(run)).collect()
     }
 
@@ -91,8 +98,48 @@ impl Children {
         platform::reap_strays(|pid| guard.as_ref().is_some_and(|guard| guard.knows(pid)))
     }
 
+    /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us.
+    ///
+    /// From the next job on they are held back on its thread. One that comes ends all running jobs, with a short grace,
+    /// as [`End::Interrupted`]; one more ends the grace. No job starts after that, and with [`Self::release_signals`] or
+    /// the end of this value the process dies of the first that came. A signal that we ignore, block or handle is left
+    /// alone.
+    ///
+    /// This is for a program whose only thread runs all jobs: other threads would take the signals as ever. Other
+    /// systems than Linux do not hold them back.
+    pub fn hold_signals(&self) {
+        self.holding.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a signal that is held back has come.
+    pub fn interrupted(&self) -> bool {
+        lock(&self.held).as_ref().is_some_and(|held| held.came())
+    }
+
+    /// Lets signals through again, on the thread that ran the jobs; does not return if one has come.
+    pub fn release_signals(&self) {
+        self.holding.store(false, Ordering::Relaxed);
+        let held = lock(&self.held).take();
+        drop(held);
+    }
+
+    fn held(&self) -> Option<Arc<Held>> {
+        if !self.holding.load(Ordering::Relaxed) {
+            return None;
+        }
+        let mut held = lock(&self.held);
+        if held.is_none() {
+            // Where this fails, signals end us at once, as without being asked.
+            *held = Held::hold().ok().map(Arc::new);
+        }
+        held.clone()
+    }
+
     fn start(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {
         let started = Instant::now();
+        if self.interrupted() {
+            return Run::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
+        }
         match self.try_start(launcher, &mut job, started) {
             Ok(child) => Run::Live(child),
             Err((stage, error)) => {

@@ -42,6 +42,17 @@ impl Children {
         })
     }
 
+    /// Not supported on this system; does nothing.
+    pub fn hold_signals(&self) {}
+
+    /// Never on this system.
+    pub fn interrupted(&self) -> bool {
+        false
+    }
+
+    /// Not supported on this system; does nothing.
+    pub fn release_signals(&self) {}
+
     /// Nobody is adopted on this system; does nothing.
     pub fn reap_strays(&self) -> usize {
         0

@@ -37,6 +37,8 @@ pub struct Approval {
     pub digest: Digest,
     /// For how long.
     pub term: Term,
+    /// The name of the copy of what was approved, if there is one.
+    pub copy: Option<String>,
 }
 
 /// For how long something is approved.
@@ -210,6 +212,7 @@ fn read_entry(entry: &Value) -> Option<Approval> {
         approved_by: text("approvedBy").unwrap_or_default().to_owned(),
         digest: text("digest")?.parse().ok()?,
         term: read_term(entry.get("term"))?,
+        copy: text("copy").map(str::to_owned),
     })
 }
 
@@ -242,6 +245,9 @@ fn write_entry(approval: Approval) -> Value {
     entry.insert("approvedAt".to_owned(), approval.approved_at.into());
     entry.insert("approvedBy".to_owned(), approval.approved_by.into());
     entry.insert("digest".to_owned(), approval.digest.to_string().into());
+    if let Some(copy) = approval.copy {
+        entry.insert("copy".to_owned(), copy.into());
+    }
     if approval.term != Term::Always {
         entry.insert("term".to_owned(), term_text(&approval.term).into());
     }

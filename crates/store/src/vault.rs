@@ -162,6 +162,11 @@ impl Vault {
         format!("{PREFIX}{}", digest.hex())
     }
 
+    /// The copy with this name, if there is one; not checked, for looking at.
+    pub fn folder(&self, name: &str) -> Option<PathBuf> {
+        Some(self.root.join(name)).filter(|folder| is_copy(name) && folder.is_dir())
+    }
+
     /// Removes the copies whose names `keep` does not want, and what killed writers left.
     ///
     /// At its best effort: what cannot be removed stays, and does no harm.

@@ -45,20 +45,35 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
             app.hooks().len()
         ))?;
     }
-    for (title, event) in events() {
-        let outcome = app.engine.dispatch(&event);
-        if as_json {
-            output.json(&super::hook::to_json(&outcome))?;
-        } else {
-            output.text(&timeline(title, &outcome))?;
-        }
-    }
-    app.engine.children().reap_strays();
+    let children = app.engine.children();
+    children.hold_signals();
+    let shown = show(&app, as_json, output);
+    children.reap_strays();
+    // Whoever asked us to end meanwhile has waited for the hooks, and waits for this.
+    drop(home);
+    children.release_signals();
+    shown?;
     if !as_json {
         output.text(&format!(
             "\n{DIM}Your own hooks go into ~/.ollm/hooks/; `ollm hook list` shows them, and an agent asks them with\n\
              echo '{{\"event\": \"before_tool\", \"data\": {{…}}}}' | ollm hook run{PLAIN}\n"
         ))?;
+    }
+    Ok(OK)
+}
+
+/// Passes the events through the hooks, until somebody asks us to end.
+fn show(app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    for (title, event) in events() {
+        let outcome = app.engine.dispatch(&event);
+        if app.engine.children().interrupted() {
+            break;
+        }
+        if as_json {
+            output.json(&super::hook::to_json(&outcome))?;
+        } else {
+            output.text(&timeline(title, &outcome))?;
+        }
     }
     Ok(OK)
 }

@@ -20,7 +20,7 @@ pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Outp
         HookCommand::List { json } => list::run(world, json, output),
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),
-        HookCommand::Trust { id, digest } => trust::approve(&id, digest.as_deref(), world, output),
-        HookCommand::Untrust { id } => trust::withdraw(&id, world, output),
+        HookCommand::Trust(arguments) => trust::approve(&arguments, world, output),
+        HookCommand::Untrust { ids, all } => trust::withdraw(&ids, all, world, output),
     }
 }

@@ -1,12 +1,13 @@
 //! Hooks that hang, flood, fork and die: each is stopped within its deadline, reported, and leaves nothing behind.
 
-use std::io::Write;
-use std::process::Command;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::lab::{FOREVER, Lab, Ran, finish, lines, outcome, shell_event, start};
+use crate::lab::{FOREVER, Lab, OLLM, Ran, finish, lines, outcome, shell_event, start};
 
 /// Far more than any run takes that honours its deadline, far less than a hook that is waited for.
 const SOON: Duration = Duration::from_mins(2);
@@ -203,14 +204,14 @@ fn limits_hold_a_hook_back_and_nobody_else() {
     assert_eq!((status(&ran), &ran.answer()["data"]["held"]), (("ok".into(), 0), &json!(true)));
 }
 
-/// A hook that has a grandchild and says when both run.
-fn busy(lab: &Lab, grandchild: &str) -> std::path::PathBuf {
+/// A hook that has a grandchild and says when both run; `start` stands before the grandchild's command.
+fn busy(lab: &Lab, start: &str) -> std::path::PathBuf {
     let fifo = lab.fifo("ready");
     let path = fifo.display();
     lab.user_hook(
         "before_tool",
         "busy",
-        &format!("{grandchild} sh -c 'echo grandchild > {path}; sleep 1000' &\necho hook > {path}; sleep 1000"),
+        &format!("{start} sh -c 'echo grandchild > {path}; sleep 1000' &\necho hook > {path}; sleep 1000"),
         "",
     );
     fifo
@@ -220,33 +221,117 @@ fn kill(signal: &str, pid: u32) {
     assert!(Command::new("kill").args([signal, &pid.to_string()]).status().unwrap().success());
 }
 
-/// Ends `ollm` while a hook and its grandchild run.
-fn die_midway(signal: &str, grandchild: &str) -> Lab {
-    let lab = Lab::new();
-    let fifo = busy(&lab, grandchild);
+const POLITE: [(&str, i32); 3] = [("-TERM", 15), ("-INT", 2), ("-HUP", 1)];
+
+/// What the host sees: the signal by which `ollm` died, and nothing that could pass for an answer.
+fn assert_died(child: Child, signal: i32) {
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.signal(), output.stdout, output.stderr), (Some(signal), Vec::new(), Vec::new()));
+}
+
+/// Starts `ollm` and waits until a hook and its grandchild run.
+fn start_busy(lab: &Lab, start_of_grandchild: &str) -> Child {
+    let fifo = busy(lab, start_of_grandchild);
     let mut child = start(lab.ollm(&["hook", "run"]));
     child.stdin.take().unwrap().write_all(shell_event("ls").as_bytes()).unwrap();
     let mut ready = two(&fifo);
     ready.sort();
     assert_eq!(ready, ["grandchild", "hook"]);
-    kill(signal, child.id());
-    child.wait().unwrap();
+    child
+}
+
+/// Ends `ollm` while a hook and its grandchild run.
+fn die_midway((name, signal): (&str, i32), start_of_grandchild: &str) -> Lab {
+    let lab = Lab::new();
+    let child = start_busy(&lab, start_of_grandchild);
+    kill(name, child.id());
+    assert_died(child, signal);
     lab
 }
 
 #[test]
 fn our_own_death_leaves_no_hook_and_no_grandchild() {
-    for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {
+    for signal in [("-KILL", 9)].into_iter().chain(POLITE) {
         die_midway(signal, "").assert_nobody_is_left();
     }
 }
 
 #[test]
-#[ignore = "what left its group outlives us unless we end by ourselves"]
 fn a_polite_end_leaves_nothing_that_left_its_group_either() {
-    for signal in ["-TERM", "-INT", "-HUP"] {
+    for signal in POLITE {
         die_midway(signal, "setsid").assert_nobody_is_left();
+        die_midway(signal, "trap '' TERM INT HUP; setsid").assert_nobody_is_left();
+        die_midway(signal, "exec >/dev/null 2>&1 </dev/null; setsid setsid").assert_nobody_is_left();
     }
+}
+
+#[test]
+fn of_several_polite_signals_the_first_is_what_we_die_of() {
+    let lab = Lab::new();
+    let child = start_busy(&lab, "trap 'touch $OLLM_PROJECT_DIR/asked; exec sleep 1000' TERM; setsid");
+    kill("-TERM", child.id());
+    while !lab.project.join("asked").exists() && !lab.processes().is_empty() {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    kill("-HUP", child.id());
+    kill("-INT", child.id());
+    assert_died(child, 15);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn no_hook_starts_once_we_were_asked_to_end() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "next", "touch \"$OLLM_PROJECT_DIR/ran\"", r#", "priority": "low""#);
+    let child = start_busy(&lab, "setsid");
+    kill("-TERM", child.id());
+    assert_died(child, 15);
+    lab.assert_nobody_is_left();
+    assert!(!lab.project.join("ran").exists());
+}
+
+#[test]
+fn a_signal_that_we_were_started_to_ignore_is_ignored() {
+    let lab = Lab::new();
+    let (ready, go) = (lab.fifo("ready"), lab.fifo("go"));
+    let script = format!("echo hook > {}; cat {}", ready.display(), go.display());
+    lab.user_hook("before_tool", "hook", &script, "");
+    let mut command = lab.program("/bin/sh");
+    command.args(["-c", "trap '' HUP; exec \"$0\" hook run", OLLM]);
+    let mut child = start(command);
+    child.stdin.take().unwrap().write_all(shell_event("ls").as_bytes()).unwrap();
+    assert_eq!(lines(&ready, 1), ["hook"]);
+    kill("-HUP", child.id());
+    std::fs::write(go, r#"{"continue": true}"#).unwrap();
+    assert_eq!(status(&outcome(child)), ("ok".into(), 0));
+}
+
+#[test]
+fn a_signal_while_we_wait_for_the_event_ends_us_at_once() {
+    for (name, signal) in POLITE {
+        let lab = Lab::new();
+        let mut child = start(lab.ollm(&["hook", "run"]));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(br#"{"event": "#).unwrap();
+        kill(name, child.id());
+        assert_died(child, signal);
+    }
+}
+
+#[test]
+fn a_polite_end_of_the_demo_leaves_neither_hooks_nor_home() {
+    let lab = Lab::new();
+    let temporary = lab.root.join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let lab = lab.set("TMPDIR", temporary.to_str().unwrap());
+    let mut child = start(lab.ollm(&["demo", "--json"]));
+    // The hook that runs into its deadline is among the later ones, so there is time after the first answer.
+    let mut stdout = BufReader::new(child.stdout.take().unwrap());
+    stdout.read_line(&mut String::new()).unwrap();
+    kill("-INT", child.id());
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    lab.assert_nobody_is_left();
+    assert_eq!(std::fs::read_dir(temporary).unwrap().count(), 0);
 }
 
 /// Both lines, whether they come through one opening of the pipe or two.

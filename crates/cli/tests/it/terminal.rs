@@ -9,7 +9,8 @@ const ID: &str = "workspace:guest.json:before_tool:guest";
 
 /// Runs a command on a terminal of its own, answers its question, and prints what was on the screen.
 const DRIVER: &str = r#"
-import os, pty, sys
+import os, pty, signal, sys
+signal.alarm(120)
 answer, program = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
@@ -23,7 +24,7 @@ while True:
     if not chunk:
         break
     screen += chunk
-    if not answered and b"[y/N] " in screen:
+    if not answered and (b"[N]o: " in screen or b"[y/N] " in screen):
         os.write(terminal, answer)
         answered = True
 sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
@@ -92,7 +93,7 @@ fn what_a_script_holds_cannot_repaint_the_screen() {
 
 #[test]
 fn a_script_too_long_to_show_is_not_passed_over_in_silence() {
-    let lab = lab(&format!("touch canary\n{}", "# padding\n".repeat(10_000)));
+    let lab = lab(&format!("touch canary\n{}", "# padding\n".repeat(30_000)));
     let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", ID]);
     assert!(ran.stdout.contains("too long to show here"), "{}", ran.stdout);
 }
@@ -109,5 +110,54 @@ fn colours_are_for_terminals_and_can_be_refused() {
 fn an_agent_is_refused_on_a_terminal_too() {
     let lab = lab("touch canary\n").set("OLLM_AGENT", "1");
     assert_eq!(on_a_terminal(&lab, "y\\n", &["hook", "trust", ID]).code, 4);
+    assert!(!runs(&lab));
+}
+
+/// Whether the hook runs in a session.
+fn runs_in(lab: &Lab, session: &str) -> bool {
+    let data = serde_json::json!({"tool_name": "shell", "session_id": session});
+    lab.event(serde_json::json!({"event": "before_tool", "data": data}).to_string());
+    fs::remove_file(lab.project.join("canary")).is_ok()
+}
+
+#[test]
+fn an_approval_for_once_is_used_up_by_one_run() {
+    let lab = lab("touch canary\n");
+    assert_eq!(on_a_terminal(&lab, "o\\n", &["hook", "trust", ID]).code, 0);
+    assert_eq!([runs(&lab), runs(&lab)], [true, false]);
+}
+
+#[test]
+fn an_approval_for_a_session_belongs_to_the_session_that_meets_it_first() {
+    let lab = lab("touch canary\n");
+    assert_eq!(on_a_terminal(&lab, "s\\n", &["hook", "trust", ID]).code, 0);
+    assert_eq!(["one", "two", "one"].map(|session| runs_in(&lab, session)), [true, false, true]);
+    lab.workspace("guest.sh", "touch canary # changed\n");
+    assert!(!runs_in(&lab, "one"));
+}
+
+#[test]
+fn what_changed_since_the_last_approval_is_shown_as_a_difference() {
+    let lab = lab("touch canary\necho one >&2\n");
+    assert_eq!(on_a_terminal(&lab, "a\\n", &["hook", "trust", ID]).code, 0);
+    lab.workspace("guest.sh", "touch canary\necho two >&2\n");
+    let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", ID]);
+    assert!(ran.stdout.contains("-echo one >&2\n+echo two >&2\n"), "{}", ran.stdout);
+    assert!(!runs(&lab));
+}
+
+#[test]
+fn all_that_wait_are_approved_by_one_answer() {
+    let lab = lab("touch canary\n");
+    lab.workspace_hook("before_tool", "other", "touch other\n", "");
+    let ran = on_a_terminal(&lab, "y\\n", &["hook", "trust", "--all"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(runs(&lab) && lab.project.join("other").exists());
+    let listed: serde_json::Value =
+        serde_json::from_str(&lab.run(&["hook", "trust", "--list", "--json"]).stdout).unwrap();
+    assert_eq!(listed.as_array().unwrap().iter().filter(|one| one["state"] == "current").count(), 2);
+    lab.workspace("other.sh", "touch other # changed\n");
+    assert!(lab.run(&["hook", "trust", "--list"]).stdout.contains("modified"));
+    assert_eq!(lab.run(&["hook", "untrust", "--all"]).code, 0);
     assert!(!runs(&lab));
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_process::find_program;
 use ollm_protocol::{Action, Hook};
-use ollm_store::{Approval, Digest, FileDigests, FileError, Hasher, Piece, Term, Unsafe, digest_bytes};
+use ollm_store::{Approval, Digest, FileDigests, FileError, Hasher, Piece, Term, Unsafe, VaultError, digest_bytes};
 
 use crate::environment::Environment;
 use crate::report::Reason;
@@ -27,7 +27,7 @@ pub struct Identity {
 
 impl Identity {
     /// The approval of a hook with this identity.
-    pub fn approval(&self, hook: &Hook, term: Term, by: String, at: String) -> Approval {
+    pub(super) fn approval(&self, hook: &Hook, term: Term, by: String, at: String) -> Approval {
         Approval {
             source: self.source.clone(),
             id: hook.id().to_owned(),
@@ -36,6 +36,7 @@ impl Identity {
             approved_at: at,
             approved_by: by,
             term,
+            copy: None,
         }
     }
 }
@@ -55,13 +56,16 @@ pub enum Unready {
     /// Somebody else could change what runs.
     #[error(transparent)]
     Unsafe(Unsafe),
+    /// No copy of what is approved can be kept.
+    #[error(transparent)]
+    NoCopy(#[from] VaultError),
 }
 
 impl Unready {
     pub(super) fn reason(&self) -> Reason {
         match self {
             Unready::NoProgram(_) | Unready::NoFile(_) => Reason::Missing,
-            Unready::Unreadable(_) | Unready::Unsafe(_) => Reason::Unsafe,
+            Unready::Unreadable(_) | Unready::Unsafe(_) | Unready::NoCopy(_) => Reason::Unsafe,
         }
     }
 }

@@ -92,6 +92,7 @@ impl World {
                 approved_at: "2026-01-15T10:30:00Z".to_owned(),
                 approved_by: "user".to_owned(),
                 term: ollm_store::Term::Always,
+                copy: None,
                 digest: identity.digest,
             }
         };

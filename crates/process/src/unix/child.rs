@@ -12,6 +12,8 @@ use super::leader::Leader;
 use super::pipes::Pipes;
 use crate::{End, Job, Limits, Outcome, Stream};
 
+/// How long an interrupted job may take to end by itself, where its own grace is not shorter.
+const PARTING: Duration = Duration::from_millis(200);
 /// How long a killed group may take to go before its job is answered without it.
 const SETTLE: Duration = Duration::from_millis(100);
 /// Room made for one read; a quiet job needs one page pair, a loud one grows its buffer by doubling.
@@ -36,8 +38,8 @@ pub(super) struct Child {
 enum State {
     /// The program runs within its time.
     Running { deadline: Instant },
-    /// Its time is over; the group was asked to end.
-    Terminating { kill_at: Instant },
+    /// Its time is over, or ours; the group was asked to end.
+    Terminating { end: End, kill_at: Instant },
     /// The group was killed, and the program is not gone yet.
     Killed { end: End, until: Instant },
     /// The program has exited; its streams may not be closed yet. An `end` overrules its exit status.
@@ -90,7 +92,7 @@ impl Child {
     pub(super) fn timer(&self) -> Option<Instant> {
         match self.state {
             State::Running { deadline } => Some(deadline),
-            State::Terminating { kill_at } => Some(kill_at),
+            State::Terminating { kill_at, .. } => Some(kill_at),
             State::Killed { until, .. } | State::Draining { until, .. } => Some(until),
             State::Over { .. } => None,
         }
@@ -125,6 +127,17 @@ impl Child {
             self.finish(now);
         } else if self.timer().is_some_and(|timer| timer <= now) {
             self.expire(now);
+        }
+    }
+
+    /// Ends the job before its time: first politely, and at once if that has been done before.
+    pub(super) fn interrupt(&mut self) {
+        let now = Instant::now();
+        match self.state {
+            State::Running { .. } => self.terminate(End::Interrupted, after(now, PARTING.min(self.limits.grace))),
+            State::Terminating { .. } => self.kill(now),
+            State::Draining { .. } => self.finish(now),
+            State::Killed { .. } | State::Over { .. } => {}
         }
     }
 
@@ -163,7 +176,7 @@ impl Child {
         let drained = after(now, self.limits.drain);
         let (end, until) = match mem::replace(&mut self.state, State::Running { deadline: now }) {
             State::Running { deadline } => (None, drained.min(after(deadline, self.limits.grace))),
-            State::Terminating { kill_at } => (Some(End::TimedOut), drained.min(kill_at)),
+            State::Terminating { end, kill_at } => (Some(end), drained.min(kill_at)),
             State::Killed { end, until } => (Some(end), until),
             other => {
                 self.state = other;
@@ -182,7 +195,7 @@ impl Child {
         let until = after(now, SETTLE);
         self.state = match mem::replace(&mut self.state, State::Running { deadline: now }) {
             State::Running { .. } => State::Killed { end: End::Overflowed(stream), until },
-            State::Terminating { .. } => State::Killed { end: End::TimedOut, until },
+            State::Terminating { end, .. } => State::Killed { end, until },
             State::Draining { end, until } => {
                 State::Draining { end: Some(end.unwrap_or(End::Overflowed(stream))), until }
             }
@@ -193,19 +206,28 @@ impl Child {
     /// The timer of the state has run out.
     fn expire(&mut self, now: Instant) {
         match self.state {
-            State::Running { deadline } => {
-                // A stopped process takes no signal but this pair.
-                self.leader.signal_group(Signal::TERM);
-                self.leader.signal_group(Signal::CONT);
-                self.state = State::Terminating { kill_at: after(deadline, self.limits.grace) };
-            }
-            State::Terminating { .. } => {
-                self.leader.signal_group(Signal::KILL);
-                self.state = State::Killed { end: End::TimedOut, until: after(now, SETTLE) };
-            }
+            State::Running { deadline } => self.terminate(End::TimedOut, after(deadline, self.limits.grace)),
+            State::Terminating { .. } => self.kill(now),
             State::Killed { .. } | State::Draining { .. } => self.finish(now),
             State::Over { .. } => {}
         }
+    }
+
+    /// Asks the group to end.
+    fn terminate(&mut self, end: End, kill_at: Instant) {
+        // A stopped process takes no signal but this pair.
+        self.leader.signal_group(Signal::TERM);
+        self.leader.signal_group(Signal::CONT);
+        self.state = State::Terminating { end, kill_at };
+    }
+
+    /// Ends a group that was asked to.
+    fn kill(&mut self, now: Instant) {
+        self.leader.signal_group(Signal::KILL);
+        self.state = match mem::replace(&mut self.state, State::Running { deadline: now }) {
+            State::Terminating { end, .. } => State::Killed { end, until: after(now, SETTLE) },
+            other => other,
+        };
     }
 
     /// Takes what is still in the pipes, kills what is left of the group, and reaps.
@@ -334,10 +356,33 @@ mod tests {
         let mut child = start(&children, "echo out; exec >&- 2>&-; sleep 0.1; exit 3");
         child.leader.pidfd = None;
         let mut runs = [Run::Live(child)];
-        supervise(&mut runs);
+        supervise(&mut runs, None);
         let outcome = children.close(runs.into_iter().next().unwrap());
         assert!(matches!(outcome.end, End::Exited(3)), "{outcome:?}");
         assert_eq!(outcome.stdout, b"out\n");
+    }
+
+    #[test]
+    fn an_interrupted_child_is_asked_to_end_and_then_made_to() {
+        let mut child = start(&Children::new(), "trap '' TERM; while :; do sleep 300; done");
+        child.interrupt();
+        assert!(matches!(child.state, State::Terminating { end: End::Interrupted, .. }), "{child:?}");
+        child.interrupt();
+        assert!(matches!(child.state, State::Killed { end: End::Interrupted, .. }), "{child:?}");
+        child.interrupt();
+        assert!(matches!(child.state, State::Killed { end: End::Interrupted, .. }), "{child:?}");
+    }
+
+    #[test]
+    fn an_interruption_waits_for_no_stream_of_a_program_that_has_exited() {
+        let mut child = start(&Children::new(), "sleep 300 & exit 3");
+        child.limits.drain = NEVER;
+        while !child.leader.exited() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        child.check_exit();
+        child.interrupt();
+        assert!(matches!(child.state, State::Over { end: End::Exited(3), leaky: true, .. }), "{child:?}");
     }
 
     #[test]

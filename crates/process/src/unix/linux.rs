@@ -4,6 +4,7 @@
 //! * `guard` makes a process that outlives us and kills what we left behind.
 //! * `memory` maps their stacks and the table they share with us.
 //! * `signals` keeps signals away from both, and `SIGPIPE` away from us.
+//! * `held` keeps signals that ask us to end until our children have ended.
 //! * `strays` finds and ends adopted descendants; it is safe code.
 //!
 //! The rule for both kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
@@ -12,6 +13,7 @@
 #![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
 
 mod guard;
+mod held;
 mod memory;
 mod signals;
 mod spawn;
@@ -22,6 +24,7 @@ use std::io;
 use rustix::process::{getpid, set_child_subreaper};
 
 pub(super) use self::guard::{Guard, Slot};
+pub(super) use self::held::Held;
 pub(super) use self::signals::PipeShield;
 pub(super) use self::spawn::Launcher;
 pub(super) use self::strays::reap_strays;

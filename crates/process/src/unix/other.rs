@@ -1,12 +1,13 @@
 //! What Unix systems other than Linux have to offer: the standard library's spawn, in a group of its own.
 //!
-//! Untested. Not provided: guard, parent-death signal, resource limits, adoption of descendants, and a signal set-up
-//! reset beyond what the standard library does. Files are only kept from the program by their own close-on-exec flag.
+//! Untested. Not provided: guard, parent-death signal, resource limits, adoption of descendants, signals held back, and a
+//! signal set-up reset beyond what the standard library does. Files are only kept from the program by their own
+//! close-on-exec flag.
 
 #![expect(clippy::unnecessary_wraps, clippy::unused_self, reason = "signatures are those of the Linux twin")]
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -42,6 +43,28 @@ pub(super) struct PipeShield;
 impl PipeShield {
     pub(super) fn raise() -> Self {
         Self
+    }
+}
+
+/// No signal is held back.
+#[derive(Debug)]
+pub(super) enum Held {}
+
+impl Held {
+    pub(super) fn hold() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(super) fn file(&self) -> BorrowedFd<'_> {
+        match *self {}
+    }
+
+    pub(super) fn came(&self) -> bool {
+        match *self {}
+    }
+
+    pub(super) fn take(&self) {
+        match *self {}
     }
 }
 

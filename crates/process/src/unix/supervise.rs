@@ -7,6 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::child::{Child, Source};
+use super::platform::Held;
 use crate::Outcome;
 
 /// How often a child whose exit no file tells is asked for it.
@@ -20,19 +21,30 @@ pub(super) enum Run {
     Done(Outcome),
 }
 
-/// Returns when no child has anything left to wait for.
-pub(super) fn supervise(runs: &mut [Run]) {
+/// Something that is ready.
+#[derive(Clone, Copy, Debug)]
+enum Ready {
+    File(usize, Source),
+    Signal,
+}
+
+/// Returns when no child has anything left to wait for. A held signal that comes meanwhile interrupts them all.
+pub(super) fn supervise(runs: &mut [Run], held: Option<&Held>) {
     while let Some(pause) = pause(runs) {
-        for (index, source) in wait(runs, pause) {
-            if let Some(Run::Live(child)) = runs.get_mut(index) {
-                child.ready(source);
+        for ready in wait(runs, held, pause) {
+            match ready {
+                Ready::File(index, source) => {
+                    if let Some(Run::Live(child)) = runs.get_mut(index) {
+                        child.ready(source);
+                    }
+                }
+                Ready::Signal => {
+                    held.inspect(|held| held.take());
+                    each_live(runs, Child::interrupt);
+                }
             }
         }
-        for run in runs.iter_mut() {
-            if let Run::Live(child) = run {
-                child.tick();
-            }
-        }
+        each_live(runs, Child::tick);
     }
 }
 
@@ -44,12 +56,12 @@ fn pause(runs: &[Run]) -> Option<Duration> {
     Some(if asking { pause.min(ASKING) } else { pause })
 }
 
-/// The files that are ready, of the children they belong to.
-fn wait(runs: &[Run], pause: Duration) -> Vec<(usize, Source)> {
-    let watched: Vec<_> =
-        live(runs).flat_map(|(index, child)| child.sources().map(move |(source, fd)| (index, source, fd))).collect();
-    let mut fds: Vec<_> =
-        watched.iter().map(|(_, source, fd)| PollFd::from_borrowed_fd(*fd, interest(*source))).collect();
+/// Waits for files of the children and for signals.
+fn wait(runs: &[Run], held: Option<&Held>, pause: Duration) -> Vec<Ready> {
+    let files =
+        live(runs).flat_map(|(index, child)| child.sources().map(move |(source, fd)| (Ready::File(index, source), fd)));
+    let watched: Vec<_> = files.chain(held.map(|held| (Ready::Signal, held.file()))).collect();
+    let mut fds: Vec<_> = watched.iter().map(|(ready, fd)| PollFd::from_borrowed_fd(*fd, interest(*ready))).collect();
     match poll(&mut fds, Timespec::try_from(pause).ok().as_ref()) {
         Ok(_) => {}
         Err(Errno::INTR) => return Vec::new(),
@@ -59,18 +71,21 @@ fn wait(runs: &[Run], pause: Duration) -> Vec<(usize, Source)> {
             return Vec::new();
         }
     }
-    watched
-        .iter()
-        .zip(&fds)
-        .filter(|(_, fd)| !fd.revents().is_empty())
-        .map(|((index, source, _), _)| (*index, *source))
-        .collect()
+    watched.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|((ready, _), _)| *ready).collect()
 }
 
-fn interest(source: Source) -> PollFlags {
-    match source {
-        Source::Stdin => PollFlags::OUT,
-        Source::Output(_) | Source::Exit => PollFlags::IN,
+fn interest(ready: Ready) -> PollFlags {
+    match ready {
+        Ready::File(_, Source::Stdin) => PollFlags::OUT,
+        Ready::File(_, Source::Output(_) | Source::Exit) | Ready::Signal => PollFlags::IN,
+    }
+}
+
+fn each_live(runs: &mut [Run], act: impl Fn(&mut Child)) {
+    for run in runs {
+        if let Run::Live(child) = run {
+            act(child);
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! they end badly or change the whole process.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
@@ -77,6 +78,95 @@ fn subreaper() {
     assert_exited(&children.run(sh("exit 6")), 6);
     drop(children);
     assert!(children_of("self").is_empty());
+}
+
+const POLITE: [libc::c_int; 3] = [libc::SIGTERM, libc::SIGINT, libc::SIGHUP];
+
+#[test]
+fn a_held_signal_ends_the_jobs_and_then_us() {
+    for signal in POLITE {
+        let folder = tempfile::tempdir().unwrap();
+        let mut role = role("death::asked");
+        let output = role.current_dir(folder.path()).env("SIGNAL", signal.to_string()).output().unwrap();
+        assert_eq!(output.status.signal(), Some(signal), "{output:?}");
+        let read = |name| fs::read_to_string(folder.path().join(name)).unwrap();
+        assert!(!runs(read("ready2").trim()), "the daemon is gone as well");
+        assert_eq!(read("told"), "Interrupted Interrupted Interrupted true", "{output:?}");
+        assert!(folder.path().join("polite").exists() && !folder.path().join("late").exists());
+    }
+}
+
+#[test]
+#[ignore = "a role that `a_held_signal_ends_the_jobs_and_then_us` starts"]
+fn asked() {
+    if !plays("death::asked") {
+        return;
+    }
+    let signal = std::env::var("SIGNAL").unwrap().parse().unwrap();
+    become_subreaper().unwrap();
+    let children = Children::new();
+    children.hold_signals();
+    send_when_both_run(signal);
+    let outcomes = children.run_all(vec![
+        sh(&format!("trap 'touch polite; exit 4' TERM; touch ready1; while :; do sleep 0.01; done; {ENDLESS}")),
+        sh(&format!("trap '' TERM; (setsid sh -c 'echo $$ >ready2; {ENDLESS}; :' >/dev/null 2>&1 &); {ENDLESS}; :")),
+    ]);
+    let late = children.run(sh("touch late"));
+    let ends: Vec<_> = outcomes.iter().chain([&late]).map(|outcome| format!("{:?}", outcome.end)).collect();
+    children.reap_strays();
+    fs::write("told", format!("{} {}", ends.join(" "), children.interrupted())).unwrap();
+    children.release_signals();
+    fs::write("told", "we live").unwrap();
+}
+
+/// Sends a signal to this thread, which is not the only one of a test program, once both jobs run.
+#[expect(unsafe_code, reason = "the standard library sends no signals")]
+fn send_when_both_run(signal: libc::c_int) {
+    // SAFETY: asks for our own name, and later uses it while we wait for jobs.
+    let thread = unsafe { libc::pthread_self() };
+    std::thread::spawn(move || {
+        let ready = |index| PathBuf::from(format!("ready{index}")).exists();
+        eventually("both jobs run", || (1..=2).all(ready));
+        // SAFETY: as above.
+        unsafe { libc::pthread_kill(thread, signal) };
+    });
+}
+
+#[test]
+fn signals_that_did_not_come_are_let_through_again() {
+    play("death::unasked");
+}
+
+#[test]
+#[ignore = "a role that `signals_that_did_not_come_are_let_through_again` starts"]
+fn unasked() {
+    if !plays("death::unasked") {
+        return;
+    }
+    set_signal(libc::SIGHUP, libc::SIG_IGN);
+    let children = Children::new();
+    children.hold_signals();
+    assert_eq!(blocked(), Vec::<libc::c_int>::new(), "nothing is held back before there is a job");
+    assert_exited(&children.run(sh("exit 3")), 3);
+    assert_eq!(blocked(), [libc::SIGTERM, libc::SIGINT], "what is ignored stays ignored");
+    assert_exited(&children.run(sh("grep -qx 'SigBlk:\t0*' /proc/self/status")), 0);
+    assert!(!children.interrupted());
+    children.release_signals();
+    assert_eq!(blocked(), Vec::<libc::c_int>::new());
+    assert_exited(&children.run(sh("exit 3")), 3);
+    assert_eq!(blocked(), Vec::<libc::c_int>::new());
+    children.hold_signals();
+    assert_exited(&children.run(sh("exit 3")), 3);
+    drop(children);
+    assert_eq!(blocked(), Vec::<libc::c_int>::new());
+}
+
+/// The polite signals that are blocked on this thread.
+fn blocked() -> Vec<libc::c_int> {
+    let status = fs::read_to_string("/proc/thread-self/status").unwrap();
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+    let mask = u64::from_str_radix(mask.trim(), 16).unwrap();
+    POLITE.into_iter().filter(|signal| mask >> (signal - 1) & 1 == 1).collect()
 }
 
 #[test]

@@ -17,6 +17,7 @@ fn approval(source: &str) -> Approval {
         approved_by: "user".to_owned(),
         digest: digest_bytes(b"everything"),
         term: Term::Always,
+        copy: None,
     }
 }
 

@@ -281,7 +281,8 @@ fn a_tampered_copy_is_never_used() {
         tamper(&kept.folder);
         assert_eq!(world.keep().unwrap(), kept, "{name}");
         assert_eq!(content_of(&kept.folder), expected(), "{name}");
-        assert!(fs::symlink_metadata(&kept.folder).unwrap().is_dir(), "{name}");
+        let folder = fs::symlink_metadata(&kept.folder).unwrap();
+        assert!(folder.is_dir() && folder.mode() & 0o7777 == 0o500, "{name}");
         assert!(
             !world.names().iter().any(|name| name.starts_with(".new-") || name.starts_with(".old-")),
             "{name}: {:?}",

@@ -70,12 +70,16 @@ pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> 
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
     app.tell_problems(output);
+    // Whoever asks us to end from now on waits until the hooks and what they left have ended.
+    let children = app.engine.children();
+    children.hold_signals();
     let outcome = if arguments.explain {
         app.engine.dispatch_explained(&request.event)
     } else {
         app.engine.dispatch(&request.event)
     };
-    app.engine.children().reap_strays();
+    children.reap_strays();
+    children.release_signals();
     tell(&outcome, output);
     let code = answer(&outcome, host, &request, output);
     // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.

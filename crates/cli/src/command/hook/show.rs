@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use ollm_catalog::Positions;
-use ollm_engine::{Identity, Standing};
+use ollm_engine::Standing;
 use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
 use serde_json::{Value, json};
 
@@ -18,7 +18,6 @@ use crate::world::World;
 pub(super) struct State {
     pub(super) trust: &'static str,
     pub(super) digest: Option<String>,
-    pub(super) identity: Option<Identity>,
     /// Why it cannot be started at all.
     pub(super) unready: Option<String>,
 }
@@ -33,7 +32,7 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
         Standing::Modified => "modified",
         Standing::Unknown => "untrusted",
     };
-    State { trust, digest: identity.as_ref().map(|identity| identity.digest.to_string()), identity, unready }
+    State { trust, digest: identity.as_ref().map(|identity| identity.digest.to_string()), unready }
 }
 
 pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {

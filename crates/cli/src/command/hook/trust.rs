@@ -1,110 +1,155 @@
 //! `ollm hook trust` and `untrust`: a person says that exactly this content may run.
 
-use std::path::Path;
+use std::sync::Arc;
 
 use ollm_catalog::Positions;
-use ollm_engine::Identity;
-use ollm_protocol::{Hook, shell_word};
-use ollm_store::{Approval, FileError, UpdateError, escape_for_people, read_bounded};
+use ollm_engine::{Proposal, Standing, Term};
+use ollm_protocol::{Hook, Source, shell_word};
+use ollm_store::UpdateError;
 
-use super::show::{self, State};
+use super::show;
 use crate::agent::refuse_agents;
 use crate::app::App;
+use crate::arguments::TrustArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 use crate::world::World;
 
-const LARGEST_SHOWN: u64 = 64 << 10;
+mod list;
+mod review;
 
-pub(super) fn approve(id: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    if arguments.list {
+        return list::run(world, arguments.json, output);
+    }
     refuse_agents(world, "approve hooks")?;
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
-    let hook = app.hook(id)?;
-    let state = show::state(&hook, &app);
-    if state.trust == "trusted" {
-        output.tell(&format!("hook `{}` is trusted already", hook.id()));
+    let hooks = chosen(arguments, &app)?;
+    if hooks.is_empty() {
+        output.tell("no hook waits for approval");
         return Ok(OK);
     }
-    let Some(identity) = &state.identity else {
-        let why = state.unready.unwrap_or_default();
-        return Err(Failure::new(Kind::Environment, format!("hook `{}` cannot be approved: {why}", hook.id())));
-    };
-    match digest {
-        Some(named) => check_digest(&hook, identity, named)?,
-        None => ask_person(&hook, &state, output)?,
+    if arguments.all {
+        return approve_together(&hooks, &app, output);
     }
-    record(&hook, identity, world)?;
-    output.tell(&format!("hook `{}` is approved as {}", hook.id(), identity.digest));
-    Ok(OK)
+    let mut refused = None;
+    for hook in &hooks {
+        match approve_one(hook, arguments.digest.as_deref(), &app, output) {
+            Ok(()) => {}
+            Err(failure) if hooks.len() == 1 || failure.kind != Kind::Untrusted => return Err(failure),
+            Err(failure) => refused = Some(failure),
+        }
+    }
+    refused.map_or(Ok(OK), Err)
 }
 
-pub(super) fn withdraw(id: &str, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "change approvals")?;
+    if all {
+        let removed = ollm_store::revoke_all(&world.approvals()).map_err(unwritten)?;
+        output.tell(&format!("{removed} approvals are withdrawn"));
+        return Ok(OK);
+    }
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
-    let hook = app.hook(id)?;
-    let source = ollm_engine::source(&hook);
-    let removed = ollm_store::revoke(&world.approvals(), &source, hook.id()).map_err(unwritten)?;
-    let said = if removed { "is no longer approved" } else { "was not approved" };
-    output.tell(&format!("hook `{}` {said}", hook.id()));
+    for id in ids {
+        let hook = app.hook(id)?;
+        let removed = app.engine.trust.revoke(&hook).map_err(unwritten)?;
+        let said = if removed { "is no longer approved" } else { "was not approved" };
+        output.tell(&format!("hook `{}` {said}", hook.id()));
+    }
     Ok(OK)
 }
 
-fn check_digest(hook: &Hook, identity: &Identity, named: &str) -> Result<(), Failure> {
-    if identity.digest.to_string() == named {
+/// The hooks that were named, or all that wait for approval.
+fn chosen(arguments: &TrustArguments, app: &App) -> Result<Vec<Arc<Hook>>, Failure> {
+    if !arguments.all && !arguments.review {
+        return arguments.ids.iter().map(|id| app.hook(id)).collect();
+    }
+    let waiting = app.hooks().into_iter().filter(|hook| hook.spec.source != Source::User);
+    Ok(waiting.filter(|hook| standing(hook, app) != Standing::Approved).collect())
+}
+
+fn standing(hook: &Hook, app: &App) -> Standing {
+    let identity = app.engine.trust.identity(hook, app.engine.environment()).ok();
+    app.engine.trust.standing(hook, identity.as_ref())
+}
+
+fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output) -> Result<(), Failure> {
+    if standing(hook, app) == Standing::Approved {
+        output.tell(&format!("hook `{}` is trusted already", hook.id()));
         return Ok(());
+    }
+    let proposal = propose(hook, app)?;
+    let term = match digest {
+        Some(named) => check_digest(hook, &proposal, named)?,
+        None => ask_person(hook, &proposal, app, output)?,
+    };
+    record(hook, &proposal, term, app, output)
+}
+
+/// Shows all of them, and asks once.
+fn approve_together(hooks: &[Arc<Hook>], app: &App, output: &mut Output) -> Result<u8, Failure> {
+    let proposals: Vec<Proposal> = hooks.iter().map(|hook| propose(hook, app)).collect::<Result<_, _>>()?;
+    let texts: Vec<String> = hooks.iter().zip(&proposals).map(|(hook, one)| review::text(hook, one, app)).collect();
+    review::show(&texts.join("\n\n"), output);
+    let question =
+        format!("\nLet these {} hooks run from now on, as long as nothing of them changes? [y/N] ", hooks.len());
+    match ask(&question).as_deref() {
+        Some("y" | "Y" | "yes" | "a") => {}
+        Some(_) => return Err(Failure::new(Kind::Untrusted, "nothing was approved")),
+        None => return Err(nobody("the hooks were not approved", "ID")),
+    }
+    for (hook, proposal) in hooks.iter().zip(&proposals) {
+        record(hook, proposal, Term::Always, app, output)?;
+    }
+    Ok(OK)
+}
+
+fn propose(hook: &Hook, app: &App) -> Result<Proposal, Failure> {
+    app.engine
+        .trust
+        .propose(hook, app.engine.environment())
+        .map_err(|why| Failure::new(Kind::Environment, format!("hook `{}` cannot be approved: {why}", hook.id())))
+}
+
+fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, Failure> {
+    if proposal.identity.digest.to_string() == named {
+        return Ok(Term::Always);
     }
     Err(Failure::new(Kind::Untrusted, format!("hook `{}` is not what {named} names; nothing was approved", hook.id()))
         .hint(format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()))))
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
-fn ask_person(hook: &Hook, state: &State, output: &mut Output) -> Result<(), Failure> {
-    let refused = |message: String| Failure::new(Kind::Untrusted, message);
-    output.explain(&escape_for_people(&show::text(hook, state)));
-    for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
-        output.explain(&escape_for_people(&format!("\n--- {}\n{}\n---\n", file.display(), content(file))));
-    }
-    match ask("\nLet this hook run from now on, as long as nothing of it changes? [y/N] ").as_deref() {
-        Some("y" | "Y" | "yes") => Ok(()),
-        Some(_) => Err(refused(format!("hook `{}` was not approved", hook.id()))),
-        None => Err(refused(format!("hook `{}` was not approved: there is no terminal to ask on", hook.id()))
-            .hint(format!(
-                "a script may approve it by naming its digest: `ollm hook trust {} --digest sha256:…`",
-                shell_word(hook.id())
-            ))
-            .hint(format!(
-                "`ollm hook show {} --json` prints the digest, after you reviewed the hook",
-                shell_word(hook.id())
-            ))),
+fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
+    review::show(&review::text(hook, proposal, app), output);
+    let question = "\nMay this hook run, as long as nothing of it changes? [a]lways, one [s]ession, [o]nce, [N]o: ";
+    match ask(question).map(|answer| answer.to_lowercase()).as_deref() {
+        Some("a" | "always" | "y" | "yes") => Ok(Term::Always),
+        Some("s" | "session") => Ok(Term::Session(None)),
+        Some("o" | "once") => Ok(Term::Once),
+        Some(_) => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
+        None => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
     }
 }
 
-/// What a file holds, or why it is not shown: a person must know what they have not seen.
-fn content(file: &Path) -> String {
-    match read_bounded(file, LARGEST_SHOWN) {
-        Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
-        Ok(None) => "(it does not exist)".to_owned(),
-        Err(FileError::TooLarge { size, .. }) => {
-            format!("(its {size} bytes are too long to show here; read it before you approve it)")
-        }
-        Err(error) => format!("({error})"),
-    }
+fn nobody(what: &str, id: &str) -> Failure {
+    Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
+        .hint(format!("a script may approve by naming the digest: `ollm hook trust {id} --digest sha256:…`"))
+        .hint(format!("`ollm hook show {id} --json` prints the digest, after you reviewed the hook"))
 }
 
-fn record(hook: &Hook, identity: &Identity, world: &World) -> Result<(), Failure> {
-    let by = ["USER", "LOGNAME", "USERNAME"].iter().find_map(|name| world.variable(name));
-    let approval = Approval {
-        id: hook.id().to_owned(),
-        source: identity.source.clone(),
-        hash: identity.hash,
-        digest: identity.digest,
-        approved_at: world.now(),
-        approved_by: by.unwrap_or_else(|| "user".to_owned()),
-        term: ollm_store::Term::Always,
+fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut Output) -> Result<(), Failure> {
+    let until = match term {
+        Term::Always => "",
+        Term::Once => " for its next run",
+        Term::Session(_) => " for the next session that meets it",
     };
-    ollm_store::approve(&world.approvals(), approval).map_err(unwritten)
+    app.engine.trust.approve(hook, proposal, term, app.engine.environment()).map_err(unwritten)?;
+    output.tell(&format!("hook `{}` is approved{until} as {}", hook.id(), proposal.identity.digest));
+    Ok(())
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]

@@ -3,7 +3,7 @@
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use libc::{SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIGCHLD, SIGPIPE, c_int, c_void, sigset_t, timespec};
+use libc::{SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIG_UNBLOCK, SIGCHLD, SIGPIPE, c_int, c_void, sigset_t, timespec};
 
 /// The highest number of a signal.
 const LAST_SIGNAL: c_int = 64;
@@ -38,16 +38,14 @@ impl PipeShield {
 
 impl Drop for PipeShield {
     fn drop(&mut self) {
-        // SAFETY: the set was filled by the system.
-        let was_blocked = unsafe { libc::sigismember(&raw const self.0, SIGPIPE) } == 1;
-        if was_blocked {
+        if contains(&self.0, SIGPIPE) {
             return;
         }
         let pipe = only(SIGPIPE);
         let no_wait = timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: set and time are valid; no information about the signal is asked for.
         unsafe { libc::sigtimedwait(&raw const pipe, ptr::null_mut(), &raw const no_wait) };
-        mask(SIG_SETMASK, &self.0);
+        mask(SIG_UNBLOCK, &pipe);
     }
 }
 
@@ -66,14 +64,9 @@ pub(super) fn reset() {
 
 /// Ends an inherited wish to ignore `SIGCHLD`, under which the kernel throws exit statuses away.
 pub(super) fn keep_exit_statuses() {
-    let mut current = MaybeUninit::<libc::sigaction>::uninit();
-    // SAFETY: only reads the action into the room given for it.
-    let read = unsafe { libc::sigaction(SIGCHLD, ptr::null(), current.as_mut_ptr()) };
-    if read == -1 {
+    let Some(mut action) = action(SIGCHLD) else {
         return;
-    }
-    // SAFETY: the call above succeeded and has filled it.
-    let mut action = unsafe { current.assume_init() };
+    };
     if action.sa_sigaction == libc::SIG_IGN || action.sa_flags & libc::SA_NOCLDWAIT != 0 {
         if action.sa_sigaction == libc::SIG_IGN {
             action.sa_sigaction = SIG_DFL;
@@ -84,8 +77,27 @@ pub(super) fn keep_exit_statuses() {
     }
 }
 
+/// Whether a signal does to us what it does to a process that never thought of it.
+pub(super) fn has_default_effect(signal: c_int) -> bool {
+    action(signal).is_some_and(|action| action.sa_sigaction == SIG_DFL)
+}
+
+/// What is blocked on this thread.
+pub(super) fn current_mask() -> sigset_t {
+    mask(SIG_BLOCK, &empty())
+}
+
+/// What a signal does to us.
+fn action(signal: c_int) -> Option<libc::sigaction> {
+    let mut current = MaybeUninit::<libc::sigaction>::uninit();
+    // SAFETY: only reads the action into the room given for it.
+    let read = unsafe { libc::sigaction(signal, ptr::null(), current.as_mut_ptr()) };
+    // SAFETY: a call that succeeded has filled it.
+    (read == 0).then(|| unsafe { current.assume_init() })
+}
+
 /// Changes the mask of this thread; returns the one from before.
-fn mask(how: c_int, set: &sigset_t) -> sigset_t {
+pub(super) fn mask(how: c_int, set: &sigset_t) -> sigset_t {
     let mut before = empty();
     // SAFETY: both sets are valid for the call, and `how` is one of the three known ways.
     unsafe { libc::pthread_sigmask(how, set, &raw mut before) };
@@ -108,9 +120,20 @@ fn full() -> sigset_t {
     set
 }
 
-fn only(signal: c_int) -> sigset_t {
+pub(super) fn only(signal: c_int) -> sigset_t {
+    set_of([signal])
+}
+
+pub(super) fn set_of(signals: impl IntoIterator<Item = c_int>) -> sigset_t {
     let mut set = empty();
-    // SAFETY: the set is valid.
-    unsafe { libc::sigaddset(&raw mut set, signal) };
+    for signal in signals {
+        // SAFETY: the set is valid.
+        unsafe { libc::sigaddset(&raw mut set, signal) };
+    }
     set
+}
+
+pub(super) fn contains(set: &sigset_t, signal: c_int) -> bool {
+    // SAFETY: the set is valid.
+    unsafe { libc::sigismember(set, signal) == 1 }
 }

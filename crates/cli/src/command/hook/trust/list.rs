@@ -1,0 +1,74 @@
+//! `ollm hook trust --list`: what is approved, and whether it still is what was approved.
+
+use ollm_catalog::Positions;
+use ollm_engine::{Standing, Term};
+use ollm_store::{Approval, Approvals};
+use serde_json::{Value, json};
+
+use super::super::list::columns;
+use super::standing;
+use crate::app::App;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::world::World;
+
+pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::OnDemand)?;
+    world.tell_notices(output);
+    let (approvals, trouble) = Approvals::load(&world.approvals());
+    if let Some(trouble) = trouble {
+        output.tell(&trouble.to_string());
+    }
+    let rows: Vec<(&Approval, &str)> = approvals.list().into_iter().map(|one| (one, state(one, &app))).collect();
+    if as_json {
+        return output.pretty_json(&rows.iter().map(|(approval, state)| entry(approval, state)).collect());
+    }
+    if rows.is_empty() {
+        return output.line("Nothing is approved.");
+    }
+    let head = ["ID", "STATE", "FOR", "APPROVED", "BY", "SOURCE"].map(str::to_owned);
+    let body = rows.iter().map(|(approval, state)| {
+        [
+            approval.id.clone(),
+            (*state).to_owned(),
+            term(&approval.term),
+            approval.approved_at.clone(),
+            approval.approved_by.clone(),
+            approval.source.clone(),
+        ]
+    });
+    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))
+}
+
+/// Whether the approved hook is here, and still what was approved.
+fn state(approval: &Approval, app: &App) -> &'static str {
+    let here =
+        app.hooks().into_iter().find(|hook| hook.id() == approval.id && ollm_engine::source(hook) == approval.source);
+    match here.map(|hook| standing(&hook, app)) {
+        None => "elsewhere",
+        Some(Standing::Approved | Standing::Limited) => "current",
+        Some(Standing::Modified | Standing::Unknown) => "modified",
+    }
+}
+
+fn entry(approval: &Approval, state: &str) -> Value {
+    json!({
+        "id": approval.id,
+        "source": approval.source,
+        "state": state,
+        "term": term(&approval.term),
+        "approvedAt": approval.approved_at,
+        "approvedBy": approval.approved_by,
+        "hash": approval.hash.to_string(),
+        "digest": approval.digest.to_string(),
+    })
+}
+
+fn term(term: &Term) -> String {
+    match term {
+        Term::Always => "always".to_owned(),
+        Term::Once => "once".to_owned(),
+        Term::Session(None) => "one session".to_owned(),
+        Term::Session(Some(session)) => format!("session {session}"),
+    }
+}
