@@ -80,6 +80,7 @@ pub(crate) enum HookCommand {
 
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TrustArguments {
     /// The hooks' ids, or their names if no other hook has them
     pub(crate) ids: Vec<String>,

@@ -218,6 +218,24 @@ impl Trust {
         }
     }
 
+    /// Why a hook would not run as things are, without asking anybody and without using up an approval.
+    pub fn forecast(&self, hook: &Arc<Hook>, environment: &Environment) -> Option<Skip> {
+        let unready = |why: Unready| Skip::new(hook, why.reason(), why.to_string());
+        let program = program(hook, environment);
+        if self.needs_no_approval(hook) {
+            let ready = self.owned(hook, environment).and_then(|()| program).and_then(|_| present(hook));
+            return ready.map_err(unready).err();
+        }
+        match program.and_then(|program| identify(hook, program, &self.digests, environment)) {
+            Ok(found) => match self.standing(hook, Some(&found.identity)) {
+                Standing::Approved | Standing::Limited => self.owned(hook, environment).map_err(unready).err(),
+                standing => Some(self.refusal(hook, standing)),
+            },
+            Err(why) if self.approval(hook).is_some() => Some(unready(why)),
+            Err(why) => Some(Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}"))),
+        }
+    }
+
     /// What a person would approve: the hook's identity, and a copy of its files to look at. What is approved later is
     /// what stands in the copy, whatever happens to the files meanwhile.
     pub fn propose(&self, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {

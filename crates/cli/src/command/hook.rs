@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod event;
 mod list;
 mod outcome;
 mod plan;

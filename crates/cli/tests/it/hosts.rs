@@ -154,15 +154,33 @@ fn hosts_hear_what_hooks_add() {
 }
 
 #[test]
-fn an_event_a_host_garbled_exits_with_3_and_says_nothing_on_standard_output() {
+fn an_event_that_cannot_be_read_is_refused_in_the_words_of_its_host() {
     let lab = Lab::new();
+    let deep = format!("{{\"event\": {}", "[".repeat(10_000));
     for host in HOSTS {
-        for garbled in ["", "{", "[]", r#"{"event": 5, "context": {}, "hook_event_name": 5, "method": "execute"}"#] {
+        for garbled in
+            ["", "{", "[]", r#"{"event": 5, "context": {}, "hook_event_name": 5, "method": "execute"}"#, &deep]
+        {
             let ran = lab.event_from(host.name, garbled);
-            assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{}: {garbled}", host.name);
-            assert!(ran.stderr.starts_with("ollm: "), "{}: {}", host.name, ran.stderr);
+            let said = format!("{}{}", ran.stdout, ran.stderr);
+            assert!(said.contains("ollm cannot judge this event"), "{}: {garbled:.20}: {said}", host.name);
+            let refused = match host.name {
+                "ollm" => ran.answer()["continue"] == false,
+                "gate" => ran.answer()["allow"] == false,
+                "rpc" => ran.answer()["result"]["continue"] == false,
+                _ => ran.code == 2 && ran.stdout.is_empty(),
+            };
+            assert!(refused, "{}: {garbled:.20}: {said}", host.name);
         }
     }
+}
+
+#[test]
+fn an_event_of_a_newer_host_passes_through() {
+    let lab = Lab::with_hook("before_tool", "guard", "touch ran; printf '{\"continue\": false}'");
+    let ran = lab.event_from("agent", r#"{"hook_event_name": "PreDream", "session_id": "s"}"#);
+    assert_eq!((ran.code, ran.stdout.as_str(), ran.stderr.as_str()), (0, "", ""));
+    assert!(!lab.project.join("ran").exists());
 }
 
 #[test]

@@ -267,12 +267,13 @@ fn a_security_setting_that_makes_no_sense_stops_everything_with_exit_3() {
     for setting in ["trustWorkspace: maybe", "untrusted: ignore", "whitelist: 5", "whitelist: [\"rm -rf\"]"] {
         let lab = Lab::with_hook("before_tool", "guard", "touch ran");
         lab.write("home/.ollm/config.yaml", format!("hooks:\n  {setting}\n"));
-        for ran in [
-            lab.event(shell_event("ls")),
-            lab.event_from("agent", r#"{"hook_event_name": "PreToolUse"}"#),
-            lab.run(&["hook", "list"]),
-        ] {
-            assert_eq!((ran.code, ran.stdout.as_str()), (3, ""), "{setting}");
+        let runs = [
+            (3, lab.event(shell_event("ls"))),
+            (2, lab.event_from("agent", r#"{"hook_event_name": "PreToolUse"}"#)),
+            (3, lab.run(&["hook", "list"])),
+        ];
+        for (code, ran) in runs {
+            assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{setting}");
             assert!(ran.stderr.contains("config.yaml:2:"), "{setting}: {}", ran.stderr);
         }
         assert!(!lab.project.join("ran").exists());

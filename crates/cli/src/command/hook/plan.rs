@@ -4,13 +4,14 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_catalog::Positions;
-use ollm_engine::{Plan, Reason, Skip, Step, clear};
+use ollm_engine::{Plan, Reason, Skip};
 use ollm_protocol::Hook;
 use ollm_protocol::dialect::OLLM;
 use serde_json::{Value, json};
 
+use super::event;
 use crate::app::App;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::{Output, one_line};
 use crate::world::World;
 
@@ -21,26 +22,34 @@ pub(super) fn run(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let unreadable = |why: String| Failure::new(Kind::Configuration, why);
-    let data: Value = serde_json::from_str(data.unwrap_or("{}"))
-        .map_err(|error| unreadable(format!("--data is not valid JSON: {error}")))?;
-    let bytes = json!({"event": event, "data": data}).to_string();
-    let event = OLLM.read_event(bytes.as_bytes()).map_err(|error| unreadable(error.to_string()))?.event;
+    let event = event::request(Some(event), data, OLLM)?.event;
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let plan: Plan = app.engine.plan(&event);
-    let name = plan.event.name();
-    let cleared = clear(plan, &app.engine.trust, app.engine.environment(), event.session_id());
-    let stages: Vec<Vec<&Arc<Hook>>> =
-        cleared.stages.iter().map(|steps| steps.iter().map(Step::hook).collect()).collect();
+    let Plan { event, stages, mut skipped } = app.engine.plan(&event);
+    let name = event.name();
+    let stages = runnable(stages, &app, &mut skipped);
     if as_json {
-        return output.pretty_json(&to_json(name, &stages, &cleared.skipped));
+        return output.pretty_json(&to_json(name, &stages, &skipped));
     }
-    output.text(&text(name, &stages, &cleared.skipped))
+    output.text(&text(name, &stages, &skipped))
 }
 
-fn to_json(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> Value {
+/// The hooks that would run; the others are skipped with the reason.
+fn runnable(stages: Vec<Vec<Arc<Hook>>>, app: &App, skipped: &mut Vec<Skip>) -> Vec<Vec<Arc<Hook>>> {
+    let mut kept = Vec::new();
+    for stage in stages {
+        let (stage, others): (Vec<_>, Vec<_>) = stage
+            .into_iter()
+            .map(|hook| (app.engine.trust.forecast(&hook, app.engine.environment()), hook))
+            .partition(|(skip, _)| skip.is_none());
+        skipped.extend(others.into_iter().filter_map(|(skip, _)| skip));
+        kept.extend((!stage.is_empty()).then(|| stage.into_iter().map(|(_, hook)| hook).collect()));
+    }
+    kept
+}
+
+fn to_json(event: &str, stages: &[Vec<Arc<Hook>>], skipped: &[Skip]) -> Value {
     let stages =
         stages.iter().map(|stage| stage.iter().map(|hook| brief(hook)).collect::<Vec<_>>()).collect::<Vec<_>>();
     let skipped = skipped.iter().map(|skip| {
@@ -68,7 +77,7 @@ fn brief(hook: &Hook) -> Value {
     })
 }
 
-fn text(event: &str, stages: &[Vec<&Arc<Hook>>], skipped: &[Skip]) -> String {
+fn text(event: &str, stages: &[Vec<Arc<Hook>>], skipped: &[Skip]) -> String {
     let mut text = format!("{event}\n");
     if stages.is_empty() {
         text.push_str("  no hook runs\n");

@@ -1,27 +1,18 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
 use std::ffi::OsString;
-use std::io::{IsTerminal, Read};
-use std::time::Duration;
 
 use ollm_catalog::Positions;
 use ollm_engine::{Outcome, Reason};
 use ollm_protocol::dialect::{self, OLLM};
-use ollm_protocol::{Dialect, ObjectEnd, Request};
-use serde_json::{Value, json};
+use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
+use serde_json::Value;
 
+use super::event::{self, Unread};
 use crate::app::App;
-use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 use crate::world::World;
-
-/// A larger event is refused.
-const LARGEST_EVENT: usize = 64 << 20;
-
-/// How long to wait for an event to begin: what makes it may take its time.
-const PATIENCE: Duration = Duration::from_mins(1);
-/// How long to wait for the next piece of an event; hosts wait for us no longer than 30 seconds themselves.
-const PAUSE: Duration = Duration::from_secs(10);
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -59,11 +50,38 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let host = arguments.from.as_deref().map(host).transpose()?;
-    if host.is_some() {
-        output.silence();
-    }
-    let request = request(arguments, host.unwrap_or(OLLM))?;
+    let Some(host) = arguments.from.as_deref().map(host).transpose()? else {
+        let request = event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM)?;
+        let outcome = dispatch(&request.event, arguments.explain, world, output)?;
+        output.json(&super::to_json(&outcome))?;
+        return Ok(if outcome.continues() { OK } else { BLOCKED });
+    };
+    output.silence();
+    let (request, verdict) = match event::request(None, None, host) {
+        Ok(request) => {
+            let outcome = dispatch(&request.event, arguments.explain, world, output);
+            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message), |outcome| outcome.verdict);
+            (request, verdict)
+        }
+        Err(Unread::Usage(failure)) => return Err(failure),
+        // A newer host may know events that we do not: no hook can be for them.
+        Err(Unread::UnknownEvent(_)) => (nameless(), Verdict::default()),
+        Err(Unread::Broken(why)) => (nameless(), unjudged(&why)),
+    };
+    let reply = host.write_verdict(&request, &verdict);
+    output.bytes(&reply.stdout, &reply.stderr, reply.exit)
+}
+
+/// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
+fn unjudged(why: &str) -> Verdict {
+    Verdict::block(format!("ollm cannot judge this event: {why}"))
+}
+
+fn nameless() -> Request {
+    Request { event: Event::new(EventKind::Custom, []), id: Value::Null }
+}
+
+fn dispatch(event: &Event, explain: bool, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
     // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
     // as leaky at least.
     let _ = ollm_process::become_subreaper();
@@ -73,32 +91,14 @@ pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> 
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     children.hold_signals();
-    let outcome = if arguments.explain {
-        app.engine.dispatch_explained(&request.event)
-    } else {
-        app.engine.dispatch(&request.event)
-    };
+    let outcome = if explain { app.engine.dispatch_explained(event) } else { app.engine.dispatch(event) };
     children.reap_strays();
     children.release_signals();
+    app.engine.trust.remember();
     tell(&outcome, output);
-    let code = answer(&outcome, host, &request, output);
     // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
     std::mem::forget(app);
-    code
-}
-
-fn answer(
-    outcome: &Outcome,
-    host: Option<&dyn Dialect>,
-    request: &Request,
-    output: &mut Output,
-) -> Result<u8, Failure> {
-    if let Some(host) = host {
-        let reply = host.write_verdict(request, &outcome.verdict);
-        return output.bytes(&reply.stdout, &reply.stderr, reply.exit);
-    }
-    output.json(&super::to_json(outcome))?;
-    Ok(if outcome.continues() { OK } else { BLOCKED })
+    Ok(outcome)
 }
 
 fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {
@@ -107,79 +107,6 @@ fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {
         Failure::usage(format!("--from {name}: there is no such dialect"))
             .hint(format!("known are {}", known.join(", ")))
     })
-}
-
-fn request(arguments: &Arguments, host: &dyn Dialect) -> Result<Request, Failure> {
-    let unreadable = |why: String| {
-        let failure = Failure::new(Kind::Configuration, why);
-        if arguments.from.is_some() {
-            return failure.hint(format!("it must have the form that `{}` hooks are sent", host.name()));
-        }
-        failure
-            .hint("an event is {\"event\": NAME, \"data\": {…}}, for instance {\"event\": \"before_tool\", \"data\": {\"tool_name\": \"shell\"}}")
-    };
-    if arguments.event.is_none() && std::io::stdin().is_terminal() {
-        return Err(Failure::usage("there is no event: pipe one in, or name it as in `ollm hook run session_start`"));
-    }
-    let bytes = match &arguments.event {
-        Some(event) => given(event, arguments.data.as_deref()).map_err(unreadable)?,
-        None => received().map_err(unreadable)?,
-    };
-    host.read_event(&bytes).map_err(|error| unreadable(error.to_string()))
-}
-
-fn given(event: &str, data: Option<&str>) -> Result<Vec<u8>, String> {
-    let data: Value =
-        serde_json::from_str(data.unwrap_or("{}")).map_err(|error| format!("--data is not valid JSON: {error}"))?;
-    Ok(json!({"event": event, "data": data}).to_string().into_bytes())
-}
-
-/// Reads until the event's JSON ends, not until the stream does: some hosts keep it open.
-fn received() -> Result<Vec<u8>, String> {
-    let mut stdin = std::io::stdin().lock();
-    let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
-    let mut chunk = [0; 16 << 10];
-    let mut end = ObjectEnd::default();
-    loop {
-        await_more(&stdin, if bytes.is_empty() { PATIENCE } else { PAUSE })?;
-        let count = match stdin.read(&mut chunk) {
-            Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(format!("standard input cannot be read: {error}")),
-        };
-        let read = chunk.get(..count).unwrap_or_default();
-        let before = bytes.len();
-        bytes.extend_from_slice(read);
-        if let Some(at) = end.push(read).map_err(|error| format!("the event is not valid JSON: {error}"))? {
-            bytes.truncate(before + at);
-            return Ok(bytes);
-        }
-        if count == 0 {
-            let empty = bytes.iter().all(u8::is_ascii_whitespace);
-            return if empty { Err("standard input holds no event".to_owned()) } else { Ok(bytes) };
-        }
-        if bytes.len() > LARGEST_EVENT {
-            return Err(format!("the event is larger than {LARGEST_EVENT} bytes"));
-        }
-    }
-}
-
-/// A host that sends half an event and stalls must not keep us for ever.
-#[cfg(unix)]
-fn await_more(stdin: &std::io::StdinLock<'_>, patience: Duration) -> Result<(), String> {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let limit = Timespec::try_from(patience).ok();
-    match poll(&mut [PollFd::new(stdin, PollFlags::IN)], limit.as_ref()) {
-        Ok(0) => Err(format!("the rest of the event did not arrive within {patience:?}")),
-        // Whatever is wrong with the stream, reading it tells.
-        Ok(_) | Err(_) => Ok(()),
-    }
-}
-
-#[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "the twin can fail")]
-fn await_more(_stdin: &std::io::StdinLock<'_>, _patience: Duration) -> Result<(), String> {
-    Ok(())
 }
 
 /// What a person should know about the run, one line each.
