@@ -55,7 +55,12 @@ pub struct HookSettings {
     pub untrusted_blocks: bool,
     /// The programs a hook may name without a path.
     pub whitelist: Vec<String>,
+    /// The built-in guards that are on, out of [`GUARDS`].
+    pub guards: Vec<String>,
 }
+
+/// The names of the built-in guards.
+pub const GUARDS: &[&str] = &["destructive-commands", "self-protection"];
 
 impl Default for HookSettings {
     fn default() -> HookSettings {
@@ -67,6 +72,7 @@ impl Default for HookSettings {
             trust_workspace: false,
             untrusted_blocks: false,
             whitelist: Rules::default().whitelist,
+            guards: GUARDS.iter().map(|&name| name.to_owned()).collect(),
         }
     }
 }
@@ -148,6 +154,9 @@ fn apply(settings: &mut HookSettings, written: Written, places: &Places, said_by
     if let Some(whitelist) = written.whitelist {
         settings.whitelist = whitelist.value;
     }
+    if let Some(guards) = written.guards {
+        settings.guards = guards.value;
+    }
 }
 
 /// Whether the project is one of the paths or below one of them, with links resolved.
@@ -190,6 +199,14 @@ fn tighten(settings: &mut HookSettings, written: Written, findings: &mut Vec<Fin
     }
     if let Some(whitelist) = written.whitelist {
         findings.push(ignored(whitelist, "only the user decides which programs need no path"));
+    }
+    if let Some(guards) = written.guards {
+        let missing = settings.guards.iter().any(|name| !guards.value.contains(name));
+        if missing {
+            findings.push(ignored(guards, "a project cannot switch guards off"));
+        } else {
+            settings.guards = guards.value;
+        }
     }
 }
 

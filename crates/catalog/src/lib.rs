@@ -23,7 +23,7 @@ mod place;
 mod problem;
 mod value;
 
-pub use config::{HookSettings, Overrides};
+pub use config::{GUARDS, HookSettings, Overrides};
 pub use load::{Catalog, Positions, load};
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

@@ -74,6 +74,16 @@ pub struct Defaults {
     pub timeout_unit: Duration,
 }
 
+impl Defaults {
+    /// What most dialects agree on.
+    const USUAL: Defaults = Defaults {
+        timeout: Duration::from_secs(30),
+        on_failure: OnFailure::Allow,
+        runs_on_after_refusal: false,
+        timeout_unit: Duration::from_millis(1),
+    };
+}
+
 /// The hook an event is written for.
 #[derive(Clone, Copy, Debug)]
 pub struct Addressee<'a> {

@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::MILLISECOND;
+use super::{GUARDS, MILLISECOND};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 use crate::value::{self, Reading, nearest};
 
 const TOP: &[&str] = &["hooks", "extensions", "mcp", "model"];
-const HOOKS: &[&str] = &["enabled", "timeout", "trustWorkspace", "untrusted", "whitelist"];
+const HOOKS: &[&str] = &["enabled", "timeout", "trustWorkspace", "untrusted", "whitelist", "guards"];
 
 /// What one file says.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(super) struct Written {
     /// Whether an unapproved hook blocks.
     pub(super) blocks: Option<Said<bool>>,
     pub(super) whitelist: Option<Said<Vec<String>>>,
+    /// Which built-in guards are on.
+    pub(super) guards: Option<Said<Vec<String>>>,
 }
 
 /// A value and where it is written.
@@ -96,6 +98,10 @@ impl Reader {
                     let expected = "a list of program names without a path";
                     written.whitelist = self.settle(&at, whitelist(at.node), expected, self.guarded);
                 }
+                "guards" => {
+                    let expected = format!("true, false or a list out of {}", GUARDS.join(", "));
+                    written.guards = self.settle(&at, guards(at.node), &expected, self.guarded);
+                }
                 "rateLimit" => {
                     let message = "`rateLimit` is not supported by this version and has no effect".to_owned();
                     self.find(Severity::Warning, &at, Part::Key, message, None);
@@ -160,6 +166,18 @@ fn blocks(node: &Node) -> Reading<bool> {
         Node::Text(word) if word == "block" => Reading::Exact(true),
         Node::Text(word) if word == "skip" => Reading::Exact(false),
         _ => Reading::Wrong,
+    }
+}
+
+/// All, none, or those in the list.
+fn guards(node: &Node) -> Reading<Vec<String>> {
+    let all = || GUARDS.iter().map(|&name| name.to_owned()).collect();
+    match node {
+        Node::List(_) => match value::texts(node) {
+            Reading::Exact(names) if names.iter().all(|name| GUARDS.contains(&name.as_str())) => Reading::Exact(names),
+            _ => Reading::Wrong,
+        },
+        _ => value::flag(node).map(|on| if on { all() } else { Vec::new() }),
     }
 }
 

@@ -268,3 +268,23 @@ fn a_configuration_that_is_too_large_or_no_text_is_not_read() {
     let (problem, _) = world.problem();
     assert_eq!((problem.line, problem.column, problem.value.as_deref()), (2, 12, Some("0xff")));
 }
+
+#[test]
+fn guards_are_on_until_the_user_says_otherwise() {
+    for (user, project, expected) in [
+        ("", "", vec!["destructive-commands", "self-protection"]),
+        ("hooks:\n  guards: false\n", "", vec![]),
+        ("hooks:\n  guards: [self-protection]\n", "", vec!["self-protection"]),
+        ("hooks:\n  guards: false\n", "hooks:\n  guards: [destructive-commands]\n", vec!["destructive-commands"]),
+    ] {
+        let world = World::new();
+        world.write("home/.ollm/config.yaml", user);
+        world.write("project/.ollm/config.yaml", project);
+        assert_eq!(world.load().0.settings.guards, expected, "{user}{project}");
+    }
+    let world = World::new();
+    world.write("project/.ollm/config.yaml", "hooks:\n  guards: false\n");
+    let (catalog, problems) = world.load();
+    assert_eq!(catalog.settings.guards.len(), 2);
+    assert!(problems[0].message.contains("cannot switch guards off"), "{problems:?}");
+}

@@ -13,7 +13,6 @@ use super::{
     rename, request_object, take_text,
 };
 use crate::event::{Event, EventKind};
-use crate::hook::OnFailure;
 use crate::json::scan;
 use crate::verdict::{Flow, Verdict, joined};
 
@@ -54,12 +53,7 @@ impl Dialect for Agent {
     }
 
     fn defaults(&self) -> Defaults {
-        Defaults {
-            timeout: Duration::from_secs(30),
-            on_failure: OnFailure::Allow,
-            runs_on_after_refusal: true,
-            timeout_unit: Duration::from_secs(1),
-        }
+        Defaults { runs_on_after_refusal: true, timeout_unit: Duration::from_secs(1), ..Defaults::USUAL }
     }
 
     fn names(&self) -> &'static [(EventKind, &'static str)] {

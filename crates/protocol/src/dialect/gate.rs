@@ -30,12 +30,7 @@ impl Dialect for Gate {
     }
 
     fn defaults(&self) -> Defaults {
-        Defaults {
-            timeout: Duration::from_secs(5),
-            on_failure: OnFailure::Block,
-            runs_on_after_refusal: false,
-            timeout_unit: Duration::from_millis(1),
-        }
+        Defaults { timeout: Duration::from_secs(5), on_failure: OnFailure::Block, ..Defaults::USUAL }
     }
 
     fn names(&self) -> &'static [(EventKind, &'static str)] {

@@ -3,8 +3,6 @@
 //! A failure never stops the operation, and what can be read of a half-wrong answer counts. Written verdicts keep
 //! whether to continue, the texts for the conversation, and the data; the rest has no place in this dialect.
 
-use std::time::Duration;
-
 use serde_json::Value;
 
 use super::{
@@ -12,7 +10,6 @@ use super::{
     request_object, take_text,
 };
 use crate::event::{Event, EventKind};
-use crate::hook::OnFailure;
 use crate::json::scan;
 use crate::verdict::{Verdict, joined};
 
@@ -27,12 +24,7 @@ impl Dialect for Ollm {
     }
 
     fn defaults(&self) -> Defaults {
-        Defaults {
-            timeout: Duration::from_secs(30),
-            on_failure: OnFailure::Allow,
-            runs_on_after_refusal: false,
-            timeout_unit: Duration::from_millis(1),
-        }
+        Defaults::USUAL
     }
 
     fn names(&self) -> &'static [(EventKind, &'static str)] {

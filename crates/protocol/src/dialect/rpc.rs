@@ -3,8 +3,6 @@
 //! An error answer is a failed hook and never stops the operation. Written verdicts keep the prompts (joined), the
 //! data, the metadata, and a refusal with its reason as fields of the result. Timestamps are Unix milliseconds.
 
-use std::time::Duration;
-
 use jiff::Timestamp;
 use serde_json::{Map, Value};
 
@@ -13,7 +11,6 @@ use super::{
     request_object, take_object, take_text,
 };
 use crate::event::{Event, EventKind};
-use crate::hook::OnFailure;
 use crate::json::{Object, scan};
 use crate::verdict::{Verdict, joined};
 
@@ -29,12 +26,7 @@ impl Dialect for Rpc {
     }
 
     fn defaults(&self) -> Defaults {
-        Defaults {
-            timeout: Duration::from_secs(30),
-            on_failure: OnFailure::Allow,
-            runs_on_after_refusal: false,
-            timeout_unit: Duration::from_millis(1),
-        }
+        Defaults::USUAL
     }
 
     fn names(&self) -> &'static [(EventKind, &'static str)] {
