@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_protocol::Rules;
+use ollm_store::{check_owner, current_uid};
 
 use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::load::Positions;
@@ -94,7 +95,8 @@ pub(crate) fn load(
 ) -> HookSettings {
     let mut settings = HookSettings::default();
     let user = places.home.join("config.yaml");
-    read(&user, problems, |document, root| {
+    let top = places.user_home.as_deref().filter(|home| places.home.starts_with(home)).unwrap_or(&places.home);
+    read(&user, top, problems, |document, root| {
         let (written, findings) = Written::read(root, Severity::Fatal);
         apply(&mut settings, written, places, |enabled| said_by(document, enabled, places, positions));
         findings
@@ -102,7 +104,7 @@ pub(crate) fn load(
     if let Some(project) = &places.project {
         let path = project.join(".ollm/config.yaml");
         if !same_place(&path, &user) {
-            read(&path, problems, |_, root| {
+            read(&path, project, problems, |_, root| {
                 let (written, mut findings) = Written::read(root, Severity::Warning);
                 tighten(&mut settings, written, &mut findings);
                 findings
@@ -119,7 +121,19 @@ pub(crate) fn load(
     settings
 }
 
-fn read(path: &Path, problems: &mut Vec<Problem>, take: impl FnOnce(&Document<'_>, &Cursor<'_>) -> Vec<Finding>) {
+/// Reads a file that nobody else could have written, up to the folder `top`.
+fn read(
+    path: &Path,
+    top: &Path,
+    problems: &mut Vec<Problem>,
+    take: impl FnOnce(&Document<'_>, &Cursor<'_>) -> Vec<Finding>,
+) {
+    if path.exists()
+        && let Err(why) = check_owner(path, top, current_uid())
+    {
+        let message = format!("nothing of it applies: {why}");
+        return problems.push(file::whole_file(Severity::Error, path, message));
+    }
     match file::read(path, Syntax::Yaml, LARGEST_FILE) {
         Ok(None) => {}
         Ok(Some((document, node))) => {

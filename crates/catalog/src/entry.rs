@@ -110,7 +110,11 @@ impl Draft {
     ) -> Option<ActionSpec> {
         let command = self.command.clone().unwrap_or_default();
         let refused = match path::command(context.folder, &command, self.args.clone(), &context.rules.whitelist) {
-            Ok(action) => return Some(action),
+            Ok((action, files)) => {
+                self.inputs.extend(files);
+                self.inputs.dedup();
+                return Some(action);
+            }
             Err(refused) => refused,
         };
         let mut report = |cursor: Option<Cursor<'_>>, message: String, help: &str| {

@@ -27,14 +27,16 @@ pub(crate) enum Refused {
     Arguments,
 }
 
-/// The action of a command line whose relative files are in `folder`.
+/// The action of a command line whose relative files are in `folder`, and the files it names beside the script: what an
+/// interpreter loads before it decides as much as the script does.
 pub(crate) fn command(
     folder: &Path,
     command: &str,
     args: Vec<String>,
     whitelist: &[String],
-) -> Result<ActionSpec, Refused> {
+) -> Result<(ActionSpec, Vec<PathBuf>), Refused> {
     let (program, mut script) = program(folder, command, whitelist)?;
+    let mut others = Vec::new();
     let mut args = args;
     let own = if is_runner(command) { Own::None } else { own_argument(command, &args) };
     if own != Own::None {
@@ -49,10 +51,15 @@ pub(crate) fn command(
                 _ => inside(folder, arg).map_err(|outside| Refused::Argument(index, outside))?,
             };
             *arg = path.to_string_lossy().into_owned();
-            script = script.or(Some(path));
+            if is_script {
+                others.extend(script.replace(path));
+            } else {
+                others.push(path);
+            }
         }
     }
-    Ok(ActionSpec::Command { command: program, args, script })
+    let script = script.or_else(|| (!others.is_empty()).then(|| others.remove(0)));
+    Ok((ActionSpec::Command { command: program, args, script }, others))
 }
 
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.

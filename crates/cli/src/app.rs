@@ -8,6 +8,7 @@ use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin};
 
 use crate::error::{Failure, Kind};
+use crate::guards::guards;
 use crate::output::Output;
 use crate::world::World;
 
@@ -39,6 +40,10 @@ impl App {
         let mut engine = Engine::new(trust, environment);
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
+        for guard in guards(&settings.guards, world).into_iter().flatten() {
+            // The ids of the guards are our own: no other hook can have them yet.
+            let _ = engine.registry.register(guard);
+        }
         for hook in catalog.hooks {
             let origin = hook.spec.origin.clone();
             if let Err(duplicate) = engine.registry.register(hook) {

@@ -7,6 +7,7 @@ mod app;
 mod arguments;
 mod command;
 mod error;
+mod guards;
 mod open;
 mod output;
 mod problem;

@@ -1,6 +1,8 @@
 //! Runs trusted hooks: the event goes in, the process runs within its limits, the answer comes out as a report.
 
+use std::ffi::OsStr;
 use std::fmt::Write;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -119,13 +121,15 @@ fn with_hint(mut report: Report, trusted: &Trusted, stderr: &[u8]) -> Report {
 
 /// A file beside the script that was not declared and that the hook's last words name.
 fn undeclared(hook: &Hook, words: &str) -> Option<String> {
-    let folder = hook.spec.script()?.parent()?;
-    let files = std::fs::read_dir(folder).ok()?.filter_map(Result::ok).take(1000);
-    let mut names =
-        files.filter(|file| Some(&file.path()) != hook.spec.script() && !hook.spec.inputs.contains(&file.path()));
-    names.find_map(|file| {
-        let name = file.file_name().to_str()?.to_owned();
-        let stem = name.split('.').next().filter(|stem| stem.len() > 2)?;
-        words.contains(stem).then_some(name)
-    })
+    let script = hook.spec.script()?;
+    let files = std::fs::read_dir(script.parent()?).ok()?.filter_map(Result::ok).take(1000).map(|file| file.path());
+    let known = |path: &PathBuf| path == script || *path == hook.spec.origin.file || hook.spec.inputs.contains(path);
+    let others: Vec<PathBuf> = files.filter(|path| !known(path) && path.file_stem() != script.file_stem()).collect();
+    let named = |part: fn(&Path) -> Option<&OsStr>| {
+        let mut others = others.iter();
+        others
+            .find(|path| part(path).and_then(OsStr::to_str).is_some_and(|text| text.len() > 2 && words.contains(text)))
+    };
+    let file = named(Path::file_name).or_else(|| named(Path::file_stem))?;
+    Some(file.file_name()?.to_str()?.to_owned())
 }

@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ollm_protocol::{Hook, OnFailure, Source, shell_word};
@@ -97,10 +97,16 @@ pub struct Trust {
     ledger: Ledger,
     digests: Arc<FileDigests>,
     vault: Vault,
-    owners: Owners,
     clock: Clock,
-    /// What was approved for a session of this process.
-    granted: Mutex<HashSet<(String, Digest)>>,
+    granted: Mutex<HashSet<Grant>>,
+}
+
+/// What was approved for a session of this process.
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Grant {
+    session: String,
+    id: String,
+    digest: Digest,
 }
 
 /// What a person is asked to approve.
@@ -158,7 +164,6 @@ impl Trust {
             ledger: Ledger::new(approvals),
             vault: Vault::new(home.join("store")).remembering(Arc::clone(&digests)),
             digests,
-            owners: Owners::new(current_uid(), current_gid()),
             clock,
             granted: Mutex::default(),
         }
@@ -223,7 +228,7 @@ impl Trust {
         let unready = |why: Unready| Skip::new(hook, why.reason(), why.to_string());
         let program = program(hook, environment);
         if self.needs_no_approval(hook) {
-            let ready = self.owned(hook, environment).and_then(|()| program).and_then(|_| present(hook));
+            let ready = self.owned(hook, environment).and(program).and_then(|_| present(hook));
             return ready.map_err(unready).err();
         }
         match program.and_then(|program| identify(hook, program, &self.digests, environment)) {
@@ -261,6 +266,7 @@ impl Trust {
 
     /// Withdraws the approval of a hook; false when there was none.
     pub fn revoke(&self, hook: &Hook) -> Result<bool, UpdateError> {
+        self.grants().retain(|grant| grant.id != hook.id());
         ollm_store::revoke(self.ledger.path(), &source(hook), hook.id())
     }
 
@@ -280,9 +286,11 @@ impl Trust {
             Source::Workspace | Source::Extension | Source::Downloaded => environment.project.as_deref(),
         };
         let Some(top) = top else { return Ok(()) };
+        // What was found safe stays so for the life of this value; we may live longer than that is true.
+        let owners = Owners::new(current_uid(), current_gid());
         let files = std::iter::once(&hook.spec.origin.file).chain(hook.spec.script()).chain(&hook.spec.inputs);
         for file in files.filter(|file| file.exists()) {
-            self.owners.check(file, top).map_err(Unready::Unsafe)?;
+            owners.check(file, top).map_err(Unready::Unsafe)?;
         }
         Ok(())
     }
@@ -302,7 +310,7 @@ impl Trust {
             Standing::Modified | Standing::Unknown => false,
         };
         let owned = self.owned(hook, environment);
-        if !may_run && !self.granted(&found.identity, session) {
+        if !may_run && !self.granted(hook, &found.identity, session) {
             owned.as_ref().map_err(|why| Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}")))?;
             if !self.ask(hook, &found.identity, standing, environment, session) {
                 return Err(self.refusal(hook, standing));
@@ -324,14 +332,17 @@ impl Trust {
     }
 
     fn claim(&self, hook: &Hook, identity: &Identity, session: Option<&str>) -> bool {
-        let Some(approval) = self.approval(hook) else { return false };
-        debug_assert_eq!(approval.digest, identity.digest, "a limited standing is of this very content");
-        ollm_store::claim(self.ledger.path(), &approval, session).unwrap_or(false)
+        // Other content may have been approved meanwhile: that approval is not ours to use.
+        let approval = self.approval(hook).filter(|approval| approval.digest == identity.digest);
+        approval.is_some_and(|approval| ollm_store::claim(self.ledger.path(), &approval, session).unwrap_or(false))
     }
 
-    fn granted(&self, identity: &Identity, session: Option<&str>) -> bool {
-        let granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        session.is_some_and(|session| granted.contains(&(session.to_owned(), identity.digest)))
+    fn granted(&self, hook: &Hook, identity: &Identity, session: Option<&str>) -> bool {
+        session.is_some_and(|session| self.grants().contains(&grant(hook, identity, session)))
+    }
+
+    fn grants(&self) -> MutexGuard<'_, HashSet<Grant>> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Asks the person, where there is one to ask, and remembers the answer for as long as it was given.
@@ -351,8 +362,7 @@ impl Trust {
             Choice::No => false,
             Choice::Once => true,
             Choice::Session => {
-                let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-                granted.extend(session.map(|session| (session.to_owned(), identity.digest)));
+                self.grants().extend(session.map(|session| grant(hook, identity, session)));
                 true
             }
             Choice::Always => {
@@ -387,6 +397,10 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
+}
+
+fn grant(hook: &Hook, identity: &Identity, session: &str) -> Grant {
+    Grant { session: session.to_owned(), id: hook.id().to_owned(), digest: identity.digest }
 }
 
 /// A file by its name, in a folder or below it.

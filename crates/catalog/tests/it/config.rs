@@ -288,3 +288,15 @@ fn guards_are_on_until_the_user_says_otherwise() {
     assert_eq!(catalog.settings.guards.len(), 2);
     assert!(problems[0].message.contains("cannot switch guards off"), "{problems:?}");
 }
+
+#[test]
+fn a_configuration_that_others_could_write_does_not_apply() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let file = world.write("home/.ollm/config.yaml", "hooks:\n  trustWorkspace: true\n");
+    assert!(world.load().0.settings.trust_workspace);
+    std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let (catalog, problems) = world.load();
+    assert!(!catalog.settings.trust_workspace);
+    assert!(problems[0].message.contains("writable by others"), "{problems:?}");
+}

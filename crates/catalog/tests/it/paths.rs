@@ -133,3 +133,20 @@ fn a_command_line_with_a_slash_in_it_is_no_relative_path() {
         assert!(problem.message.contains(says), "{}", problem.message);
     }
 }
+
+#[test]
+fn what_is_loaded_before_the_script_is_an_input_and_the_script_stays_the_script() {
+    let world = World::new();
+    for file in ["pre.js", "main.js"] {
+        world.write(&format!("home/.ollm/hooks/{file}"), "");
+    }
+    world.entry(r#"{"command": "node", "args": ["-r", "pre.js", "main.js"]}"#);
+    let (catalog, problems) = world.load();
+    assert_eq!(problems, []);
+    let spec = &catalog.hooks[0].spec;
+    let names = |paths: Vec<&std::path::PathBuf>| -> Vec<String> {
+        paths.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+    };
+    assert_eq!(names(spec.script().into_iter().collect()), ["main.js"]);
+    assert_eq!(names(spec.inputs.iter().collect()), ["pre.js"]);
+}

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ollm_catalog::Positions;
 use ollm_engine::{Outcome, Report, Status};
-use ollm_protocol::{Event, EventKind, Flow, joined};
+use ollm_protocol::{Event, EventKind, Flow, Source, joined};
 use serde_json::{Value, json};
 
 use crate::app::App;
@@ -42,7 +42,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     if !as_json {
         output.text(&format!(
             "{BOLD}{} hooks{PLAIN} in a throwaway home; seven events pass through them.\n",
-            app.hooks().len()
+            app.hooks().iter().filter(|hook| hook.spec.source != Source::Builtin).count()
         ))?;
     }
     let children = app.engine.children();
@@ -121,9 +121,10 @@ fn events() -> Vec<(&'static str, Event)> {
 /// One event: what was decided, then its hooks on a common time scale.
 fn timeline(title: &str, outcome: &Outcome) -> String {
     let mut text = format!("\n{BOLD}{:<14}{PLAIN}{title}\n", outcome.event.name());
-    let longest = outcome.reports.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
+    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| super::hook::is_shown(report)).collect();
+    let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
     let mut started = Duration::ZERO;
-    for report in &outcome.reports {
+    for report in shown {
         let _ = writeln!(text, "{}", line(report, started, longest));
         started += report.duration;
     }

@@ -84,6 +84,14 @@ impl Lab {
         Lab { root, home, project, variables: Vec::new(), _folder: folder }
     }
 
+    /// The hooks that `hook plan` would run for an event, without the built-in ones.
+    pub(crate) fn planned(&self, event: &str) -> Vec<Value> {
+        let plan = self.run(&["hook", "plan", event, "--json"]).answer();
+        let stages = plan["stages"].as_array().unwrap();
+        let hooks = stages.iter().flat_map(|stage| stage.as_array().unwrap());
+        hooks.filter(|hook| hook["source"] != "builtin").cloned().collect()
+    }
+
     /// A lab whose user has one hook for `event`, a shell script named after the hook.
     pub(crate) fn with_hook(event: &str, name: &str, script: &str) -> Lab {
         let lab = Lab::new();

@@ -8,6 +8,7 @@
 )]
 
 mod answers;
+mod attacks;
 mod bad_events;
 mod bad_files;
 mod contract;

@@ -82,11 +82,7 @@ fn hook_show_of_a_guest() {
 #[test]
 fn hook_show_of_a_shell_hook_as_json() {
     let lab = furnished();
-    let id = lab.run(&["hook", "plan", "PreToolUse", "--json"]).answer();
-    let stages = id["stages"].as_array().unwrap().clone();
-    let id = stages.iter().flat_map(|stage| stage.as_array().unwrap()).find(|hook| hook["dialect"] == "agent").unwrap()
-        ["id"]
-        .clone();
+    let id = lab.planned("PreToolUse").into_iter().find(|hook| hook["dialect"] == "agent").unwrap()["id"].clone();
     seen!(lab, "hook", "show", id.as_str().unwrap(), "--json");
 }
 

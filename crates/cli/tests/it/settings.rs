@@ -99,7 +99,8 @@ fn the_audit_example_logs_and_values_never_become_shell() {
     let command = "echo '[$(date)] BASH: {{tool_args.command}}' >> ~/.cli-agent-audit.log";
     lab.write(USER_CLI, settings("PreToolUse", "bash_execute", &[command]));
     for hostile in ["ls", "'; touch pwned; '", "$(touch pwned)", "\"; touch pwned #", "`touch pwned`"] {
-        assert_eq!(lab.event(bash_event(hostile)).code, 0);
+        // What the built-in guard cannot parse it asks about; the hook runs all the same.
+        assert!([0, 2].contains(&lab.event(bash_event(hostile)).code));
     }
     let log = fs::read_to_string(lab.home.join(".cli-agent-audit.log")).unwrap();
     let expected = "[$(date)] BASH: ls\n[$(date)] BASH: '; touch pwned; '\n[$(date)] BASH: $(touch pwned)\n\
@@ -122,11 +123,11 @@ fn the_security_check_example_blocks_with_its_reason_and_metadata() {
         settings("PreToolUse", "bash_execute", &[&format!("{} '{{{{tool_args.command}}}}'", check.display())]),
     );
     let refused = lab.event(bash_event("sudo rm -rf /"));
-    assert_eq!(
-        (refused.code, refused.answer()["reason"].as_str()),
-        (2, Some("Command contains potentially dangerous operations"))
-    );
-    assert_eq!(refused.answer()["hooks"][0]["metadata"]["risk_level"], "high");
+    let answer = refused.answer();
+    assert_eq!(refused.code, 2);
+    assert!(answer["reason"].as_str().unwrap().ends_with("Command contains potentially dangerous operations"));
+    let own = answer["hooks"].as_array().unwrap().iter().find(|hook| hook["source"] == "user").unwrap().clone();
+    assert_eq!(own["metadata"]["risk_level"], "high");
     assert_eq!(lab.event(bash_event("ls")).code, 0);
 }
 
@@ -173,8 +174,7 @@ fn a_bare_timeout_counts_seconds_here_and_milliseconds_in_hook_files() {
         USER,
         r#"{"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": "true", "timeout": 7}]}]}}"#,
     );
-    let plan = lab.run(&["hook", "plan", "before_tool", "--json"]).answer();
-    let times: Vec<_> = plan["stages"].as_array().unwrap().iter().map(|stage| stage[0]["timeoutMs"].clone()).collect();
+    let times: Vec<_> = lab.planned("before_tool").iter().map(|hook| hook["timeoutMs"].clone()).collect();
     assert_eq!(json!(times), json!([7.0, 7000.0]));
 }
 
@@ -184,14 +184,8 @@ fn the_timeout_comes_from_the_hook_then_the_configuration_then_the_dialect() {
     lab.user_hook("pre-tool-call", "b-gate", "", "");
     lab.user_hook("before_tool", "c-own", "", r#", "timeout": "250ms""#);
     let times = |lab: &Lab| {
-        let plan = lab.run(&["hook", "plan", "before_tool", "--json"]).answer();
-        let stages = plan["stages"].as_array().unwrap().clone();
-        json!(
-            stages
-                .iter()
-                .map(|stage| (stage[0]["timeoutMs"].clone(), stage[0]["timeoutFrom"].clone()))
-                .collect::<Vec<_>>()
-        )
+        let planned = lab.planned("before_tool");
+        json!(planned.iter().map(|hook| (hook["timeoutMs"].clone(), hook["timeoutFrom"].clone())).collect::<Vec<_>>())
     };
     assert_eq!(times(&lab), json!([[30000.0, "dialect"], [5000.0, "dialect"], [250.0, "hook"]]));
     lab.write("home/.ollm/config.yaml", "hooks:\n  timeout: 8000\n");
@@ -208,11 +202,8 @@ fn a_project_may_shorten_the_time_of_its_own_hooks_only() {
     lab.workspace_hook("before_tool", "theirs", "", "");
     lab.approve("theirs");
     lab.write("project/.ollm/config.yaml", "hooks: {timeout: 10}\n");
-    let plan = lab.run(&["hook", "plan", "before_tool", "--json"]).answer();
-    assert_eq!(
-        (plan["stages"][0][0]["timeoutMs"].clone(), plan["stages"][1][0]["timeoutMs"].clone()),
-        (json!(30000.0), json!(10.0))
-    );
+    let times: Vec<_> = lab.planned("before_tool").iter().map(|hook| hook["timeoutMs"].clone()).collect();
+    assert_eq!(json!(times), json!([30000.0, 10.0]));
     lab.write("project/.ollm/config.yaml", "hooks: {timeout: 99999}\n");
     let ran = lab.run(&["hook", "plan", "before_tool", "--json"]);
     assert_eq!(ran.answer()["stages"][1][0]["timeoutMs"], 30000.0);

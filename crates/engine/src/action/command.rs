@@ -16,7 +16,9 @@ pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope:
     for arg in args {
         match arg.render_argument(&scope) {
             Ok(rendered) => {
-                let copy = trusted.approved(Path::new(&rendered.text));
+                // A value of the event stays what it is, also where it happens to name one of the hook's files.
+                let is_own = arg.paths().next().is_none();
+                let copy = trusted.approved(Path::new(&rendered.text)).filter(|_| is_own);
                 job.args.push(copy.map_or_else(|| rendered.text.into(), PathBuf::into_os_string));
                 warnings.extend(rendered.warnings);
             }

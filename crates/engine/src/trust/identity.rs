@@ -108,11 +108,18 @@ pub(super) fn identify(
     let script = hook.spec.script().map(|path| piece(path)).transpose()?;
     if let Some(digest) = &script {
         hasher = hasher.digest("script", digest);
-        if hook.spec.script() == Some(&program)
-            && let Some(interpreter) = found_by_env(&program, environment)?
-        {
-            hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
-        }
+    }
+    let is_script = hook.spec.script() == Some(&program);
+    let comes_along = !is_script && environment.project.as_deref().is_some_and(|project| program.starts_with(project));
+    if comes_along {
+        // One that was found on PATH has its place among others it needs, and is not torn away from them.
+        let digest = if named_by_path(hook) { piece(&program)? } else { digests.digest(&program, LARGEST_SCRIPT)? };
+        hasher = hasher.digest("program content", &digest);
+    }
+    if (is_script || comes_along)
+        && let Some(interpreter) = found_by_env(&program, environment)?
+    {
+        hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
     }
     for input in &hook.spec.inputs {
         hasher = hasher.digest("input", &piece(input)?);
@@ -138,6 +145,10 @@ pub(super) fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf,
         Action::Command { program, .. } if Path::new(program).is_absolute() => existing(Path::new(program)),
         Action::Command { program, .. } => on_path(program, environment),
     }
+}
+
+fn named_by_path(hook: &Hook) -> bool {
+    matches!(&hook.action, Action::Command { program, .. } if Path::new(program).is_absolute())
 }
 
 /// Whether the files of a hook that needs no approval are there.

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests as well")]
 
+mod approver;
+mod attacks;
 mod defects;
 mod environment;
 mod faults;
@@ -16,3 +18,4 @@ mod stress;
 mod support;
 mod template;
 mod trust;
+mod trust_machine;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ollm_catalog::Positions;
-use ollm_protocol::{Action, Hook};
+use ollm_protocol::{Action, Hook, Source};
 use serde_json::{Value, json};
 
 use super::show::{self, State};
@@ -60,11 +60,6 @@ pub(super) fn action(hook: &Hook) -> &'static str {
 }
 
 fn table(rows: &[(Arc<Hook>, State)]) -> String {
-    if rows.is_empty() {
-        return "There are no hooks. Put one into ~/.ollm/hooks/, for instance:\n  \
-                {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n"
-            .to_owned();
-    }
     let head = ["ID", "EVENTS", "MATCHER", "SOURCE", "DIALECT", "STATE"].map(str::to_owned);
     let body = rows.iter().map(|(hook, state)| {
         let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
@@ -77,7 +72,14 @@ fn table(rows: &[(Arc<Hook>, State)]) -> String {
             standing(hook, state),
         ]
     });
-    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+    let mut text = columns(&std::iter::once(head).chain(body).collect::<Vec<_>>());
+    if rows.iter().all(|(hook, _)| hook.spec.source == Source::Builtin) {
+        text.push_str(
+            "You have no hooks of your own. Put one into ~/.ollm/hooks/, for instance:\n  \
+             {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n",
+        );
+    }
+    text
 }
 
 fn standing(hook: &Hook, state: &State) -> String {

@@ -26,7 +26,7 @@ pub(crate) fn to_json(outcome: &Outcome) -> Value {
 }
 
 /// A built-in is shown only when it stands in the way.
-fn is_shown(report: &Report) -> bool {
+pub(crate) fn is_shown(report: &Report) -> bool {
     report.hook.spec.source != Source::Builtin || !report.verdict.flow.continues()
 }
 

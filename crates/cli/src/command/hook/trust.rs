@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_catalog::Positions;
 use ollm_engine::{Proposal, Standing, Term};
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
 use ollm_store::UpdateError;
 
 use super::show;
@@ -86,6 +86,11 @@ fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output
         Some(named) => check_digest(hook, &proposal, named)?,
         None => ask_person(hook, &proposal, app, output)?,
     };
+    if term == Term::Always
+        && let Some(package) = unpinned(hook)
+    {
+        return Err(not_for_ever(hook, package));
+    }
     record(hook, &proposal, term, app, output)
 }
 
@@ -102,9 +107,35 @@ fn approve_together(hooks: &[Arc<Hook>], app: &App, output: &mut Output) -> Resu
         None => return Err(nobody("the hooks were not approved", "ID")),
     }
     for (hook, proposal) in hooks.iter().zip(&proposals) {
+        if let Some(package) = unpinned(hook) {
+            output.tell(&not_for_ever(hook, package).message);
+            continue;
+        }
         record(hook, proposal, Term::Always, app, output)?;
     }
     Ok(OK)
+}
+
+/// A package without a version may be another one tomorrow.
+fn unpinned(hook: &Hook) -> Option<&str> {
+    let ActionSpec::Command { command, args, .. } = &hook.spec.action else { return None };
+    let runner = command.rsplit('/').next().unwrap_or_default();
+    let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;
+    let version = package.rsplit_once("==").or_else(|| package.rsplit_once('@'));
+    let pinned = version.is_some_and(|(name, version)| {
+        !name.is_empty()
+            && version.starts_with(|first: char| first.is_ascii_digit())
+            && !version.contains(['x', '*', ' '])
+    });
+    (matches!(runner, "npx" | "uvx") && !pinned).then_some(package)
+}
+
+fn not_for_ever(hook: &Hook, package: &str) -> Failure {
+    let message =
+        format!("hook `{}` was not approved: `{package}` names no version and may change any time", hook.id());
+    Failure::new(Kind::Untrusted, message)
+        .hint("name an exact version, as in `package@1.2.3`")
+        .hint("on a terminal it can be approved once, or for one session")
 }
 
 fn propose(hook: &Hook, app: &App) -> Result<Proposal, Failure> {

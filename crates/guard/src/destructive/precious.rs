@@ -1,0 +1,267 @@
+//! What a path is worth: whether losing it is a disaster, doubtful, or everyday work.
+
+use std::path::{Path, PathBuf};
+
+use crate::{
+    field::{Field, Place},
+    path,
+};
+
+/// Folders of the system: losing one is a disaster.
+const SYSTEM: &[&str] = &[
+    "/bin",
+    "/boot",
+    "/dev",
+    "/etc",
+    "/home",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/libx32",
+    "/media",
+    "/mnt",
+    "/nix",
+    "/nix/store",
+    "/opt",
+    "/proc",
+    "/root",
+    "/run",
+    "/sbin",
+    "/snap",
+    "/srv",
+    "/sys",
+    "/tmp",
+    "/usr",
+    "/usr/bin",
+    "/usr/include",
+    "/usr/lib",
+    "/usr/lib32",
+    "/usr/lib64",
+    "/usr/local",
+    "/usr/local/bin",
+    "/usr/local/lib",
+    "/usr/sbin",
+    "/usr/share",
+    "/var",
+    "/var/lib",
+    "/var/log",
+    "/var/mail",
+    "/var/spool",
+    "/var/www",
+    "/Users",
+    "/System",
+    "/Library",
+    "/Applications",
+    "/Volumes",
+    "/private",
+    "/private/etc",
+    "/private/var",
+    "/cores",
+    "/c",
+    "/mnt/c",
+];
+
+/// Folders whose contents belong to the system too: what lies below them is doubtful.
+const BELOW: &[&str] = &[
+    "/bin", "/boot", "/dev", "/etc", "/lib", "/lib64", "/proc", "/sbin", "/sys", "/usr", "/System", "/Library", "/nix",
+];
+
+/// Folders whose contents come and go.
+const PASSING: &[&str] = &["/tmp", "/run", "/media", "/mnt", "/srv", "/opt", "/usr/local", "/var/www", "/dev"];
+
+/// Files that decide who may log in and what runs for everybody.
+const KEYS: &[&str] =
+    &["/etc/passwd", "/etc/shadow", "/etc/group", "/etc/gshadow", "/etc/sudoers", "/etc/ld.so.preload"];
+
+/// How bad it is to lose something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Worth {
+    /// A disaster.
+    Vital(&'static str),
+    /// A person should look.
+    Doubtful(&'static str),
+    /// Everyday work.
+    Common,
+}
+
+/// What is precious here.
+pub(super) struct Precious {
+    cwd: PathBuf,
+    home: Option<PathBuf>,
+}
+
+impl Precious {
+    pub(super) fn new(cwd: &Path, home: Option<&Path>) -> Precious {
+        Precious { cwd: path::tidy(cwd), home: home.map(path::tidy) }
+    }
+
+    /// The worth of what a field names, wherever it may be.
+    pub(super) fn worth(&self, target: &Field, place: &Place) -> Worth {
+        if target.open() {
+            return self.worth_of_unknown(target, place);
+        }
+        if place.lost && !target.text.starts_with('/') && is_vague(&target.text) {
+            return Worth::Doubtful("removes from a folder that is not known");
+        }
+        let mut worst = Worth::Common;
+        for path in paths(target, place) {
+            worst = worse(worst, self.path(&path, target.glob));
+        }
+        worst
+    }
+
+    /// Whether it is the folder of the project itself, or only something in it.
+    pub(super) fn is_project(&self, target: &Field, place: &Place) -> bool {
+        paths(target, place).iter().all(|path| {
+            let path = without_wildcard(path);
+            path.starts_with(&self.cwd) && self.home.as_ref() != Some(&path) && path != Path::new("/")
+        })
+    }
+
+    /// Whether it lies in a folder of the system.
+    pub(super) fn is_system(target: &Field, place: &Place) -> bool {
+        paths(target, place).iter().any(|path| BELOW.iter().any(|folder| path.starts_with(folder)))
+    }
+
+    /// Whether it is one of the files that decide who may log in.
+    pub(super) fn is_key(target: &Field, place: &Place) -> bool {
+        if target.open() {
+            return false;
+        }
+        paths(target, place).iter().any(|path| {
+            let ssh =
+                path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("authorized_keys"))
+                    && path.parent().is_some_and(|parent| parent.ends_with(".ssh"));
+            ssh || path.starts_with("/etc/sudoers.d") || KEYS.iter().any(|key| path.as_path() == Path::new(key))
+        })
+    }
+
+    /// A path of which only the beginning is known: what if nothing follows?
+    fn worth_of_unknown(&self, target: &Field, place: &Place) -> Worth {
+        const UNKNOWN: Worth = Worth::Doubtful("removes something that is not written out");
+        let Some((folder, _)) = target.text.rsplit_once('/') else { return UNKNOWN };
+        let folder = if folder.is_empty() { "/" } else { folder };
+        let known = Field { text: folder.to_owned(), tail: None, glob: target.glob };
+        match self.worth(&known, place) {
+            Worth::Common => Worth::Common,
+            Worth::Vital(_) if PASSING.contains(&folder) => Worth::Common,
+            // Something in the project, unless nothing follows: then the project itself.
+            _ if !known.glob
+                && paths(&known, place).iter().all(|path| *path == self.cwd)
+                && target.text.ends_with("./") =>
+            {
+                Worth::Common
+            }
+            _ => UNKNOWN,
+        }
+    }
+
+    fn path(&self, path: &Path, glob: bool) -> Worth {
+        let plain = without_wildcard(path);
+        let contents = glob && plain != path;
+        let mut worst = self.plain(&plain, contents);
+        if glob {
+            let candidates =
+                SYSTEM.iter().map(Path::new).chain(self.home.as_deref()).chain(self.cwd.ancestors().skip(1));
+            for candidate in candidates.filter(|candidate| *candidate != Path::new("/")) {
+                if matches_path(path, candidate) {
+                    worst = worse(worst, self.plain(candidate, false));
+                }
+            }
+        }
+        worst
+    }
+
+    /// A path without wildcards; with `contents`, everything in it but not the folder itself.
+    fn plain(&self, path: &Path, contents: bool) -> Worth {
+        if path == Path::new("/") {
+            return Worth::Vital("removes or changes the root of the file system");
+        }
+        if self.home.as_deref() == Some(path) {
+            return Worth::Vital("removes or changes the home folder");
+        }
+        if contents && (path == self.cwd || PASSING.iter().any(|folder| path == Path::new(folder))) {
+            return Worth::Common;
+        }
+        if SYSTEM.iter().any(|folder| path == Path::new(folder)) {
+            return Worth::Vital("removes or changes a folder of the system");
+        }
+        if path.parent().is_some_and(|parent| parent == Path::new("/home") || parent == Path::new("/Users")) {
+            return Worth::Vital("removes or changes a home folder");
+        }
+        if path == self.cwd {
+            return Worth::Doubtful("removes or changes the whole project");
+        }
+        if self.cwd.starts_with(path) && !contents {
+            return Worth::Vital("removes or changes a folder that holds the project");
+        }
+        if self.cwd.starts_with(path) {
+            return Worth::Vital("removes or changes everything beside the project");
+        }
+        if self.is_repository(path) {
+            return Worth::Vital("removes or changes the history of the project");
+        }
+        if BELOW.iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm") {
+            return Worth::Doubtful("removes or changes files of the system");
+        }
+        Worth::Common
+    }
+
+    /// Whether it is the project's `.git`, or a part of it without which it is lost.
+    fn is_repository(&self, path: &Path) -> bool {
+        let git = match path.file_name().and_then(|name| name.to_str()) {
+            Some(".git") => Some(path),
+            Some("objects" | "refs") => path.parent().filter(|parent| parent.ends_with(".git")),
+            _ => None,
+        };
+        git.and_then(Path::parent).is_some_and(|root| self.cwd.starts_with(root))
+    }
+}
+
+/// Everything the field may name.
+fn paths(target: &Field, place: &Place) -> Vec<PathBuf> {
+    if target.text.is_empty() {
+        return Vec::new();
+    }
+    let mut paths: Vec<PathBuf> = place.folders.iter().map(|folder| path::join(folder, &target.text)).collect();
+    paths.dedup();
+    paths
+}
+
+/// Whether a relative path could be anything, depending on where one is.
+fn is_vague(text: &str) -> bool {
+    text.split('/').all(|part| matches!(part, "" | "." | ".." | "*" | ".*" | ".git"))
+}
+
+/// The folder whose contents a trailing wildcard means.
+fn without_wildcard(path: &Path) -> PathBuf {
+    let mut plain = path.to_owned();
+    while let Some(name) = plain.file_name().and_then(|name| name.to_str()) {
+        let all = !name.is_empty()
+            && name.chars().all(|next| matches!(next, '*' | '.' | '?' | '[' | ']' | '!'))
+            && name.contains('*');
+        if !all {
+            break;
+        }
+        plain.pop();
+    }
+    plain
+}
+
+/// Whether a pattern fits a whole path, part by part.
+fn matches_path(pattern: &Path, path: &Path) -> bool {
+    let mut parts = path.components();
+    let fits = pattern.components().all(|wanted| {
+        parts
+            .next()
+            .is_some_and(|part| path::fits(&wanted.as_os_str().to_string_lossy(), &part.as_os_str().to_string_lossy()))
+    });
+    fits && parts.next().is_none()
+}
+
+fn worse(one: Worth, other: Worth) -> Worth {
+    match (one, other) {
+        (Worth::Vital(_), _) | (Worth::Doubtful(_), Worth::Common | Worth::Doubtful(_)) => one,
+        _ => other,
+    }
+}

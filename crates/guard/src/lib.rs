@@ -1,0 +1,24 @@
+//! The built-in guards of ollm: two looks at a tool call before it happens.
+//!
+//! [`destructive`] refuses shell commands that destroy a system, a home or the project. [`tampering`] refuses writes
+//! to the files that decide which guards run. Both read shell text as a shell would, command by command, so that
+//! `echo 'rm -rf /'` is data and `true && \rm -rf ~` is not. What cannot be known beforehand is left to a person.
+//!
+//! Values come in: nothing is read from the environment. [`tampering`] looks at the file system, to follow links;
+//! nothing is ever written or run.
+
+#![forbid(unsafe_code)]
+
+mod call;
+mod destructive;
+mod field;
+mod parse;
+mod path;
+mod syntax;
+mod tampering;
+mod text;
+mod walk;
+mod writes;
+
+pub use destructive::destructive;
+pub use tampering::{Shelter, tampering, usual};

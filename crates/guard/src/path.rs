@@ -1,0 +1,173 @@
+//! Paths as text: joined, tidied, and folded so that look-alikes are alike.
+
+use std::path::{Component, Path, PathBuf};
+
+use crate::text::is_hidden;
+
+/// The last part of a command word, in lower case.
+pub(crate) fn base_name(word: &str) -> String {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
+    name.strip_suffix(".exe").map_or_else(|| name.clone(), str::to_owned)
+}
+
+/// A path as seen from a folder, without `.`, `..` and doubled slashes.
+pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
+    tidy(&folder.join(path))
+}
+
+/// A path without `.`, `..` and doubled slashes, by its text alone.
+pub(crate) fn tidy(path: &Path) -> PathBuf {
+    let mut tidied = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                tidied.pop();
+            }
+            other => tidied.push(other),
+        }
+    }
+    tidied
+}
+
+/// A path with the links in it resolved, as far as it exists.
+///
+/// Like the system, a `..` is followed after the link before it, not by its text.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
+    let mut resolved = PathBuf::new();
+    let mut missing = false;
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                resolved.pop();
+            }
+            other => {
+                resolved.push(other);
+                if !missing && matches!(other, Component::Normal(_)) {
+                    match std::fs::symlink_metadata(&resolved) {
+                        Ok(found) if found.file_type().is_symlink() => resolved = follow(&resolved),
+                        Ok(_) => {}
+                        Err(_) => missing = true,
+                    }
+                }
+            }
+        }
+    }
+    resolved
+}
+
+/// Where a link leads; a link to nothing still says where a write would go.
+fn follow(link: &Path) -> PathBuf {
+    if let Ok(real) = std::fs::canonicalize(link) {
+        return real;
+    }
+    let mut place = link.to_owned();
+    for _ in 0..40 {
+        let Ok(target) = std::fs::read_link(&place) else { break };
+        place = tidy(&place.parent().unwrap_or(Path::new("/")).join(target));
+    }
+    place
+}
+
+/// The parts of a path, folded: two paths that a person or a file system may take for the same have the same parts.
+pub(crate) fn folded(path: &Path) -> Vec<String> {
+    path.components()
+        .filter_map(|part| match part {
+            Component::Normal(name) => Some(fold(&name.to_string_lossy())),
+            _ => None,
+        })
+        .filter(|part| !part.is_empty())
+        .collect()
+}
+
+/// One name, folded.
+pub(crate) fn fold(name: &str) -> String {
+    let mut folded = String::with_capacity(name.len());
+    for next in name.chars().filter(|&next| !is_hidden(next) && !is_mark(next)) {
+        let wide = match next {
+            '\u{ff01}'..='\u{ff5e}' => char::from_u32(u32::from(next) - 0xfee0).unwrap_or(next),
+            other => base_letter(other),
+        };
+        folded.extend(wide.to_lowercase().map(base_letter));
+    }
+    let stream = folded.find("::$").unwrap_or(folded.len());
+    folded.truncate(stream);
+    let kept = folded.trim_end_matches(['.', ' ']).len();
+    folded.truncate(kept);
+    folded
+}
+
+fn is_mark(next: char) -> bool {
+    matches!(next, '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}' | '\u{20d0}'..='\u{20ff}'
+        | '\u{fe20}'..='\u{fe2f}')
+}
+
+/// The letters of U+00C0 to U+017F without their marks; a dot where there is no plain letter.
+const LETTERS: &str = "AAAAAA.CEEEEIIII.NOOOOO.OUUUUY..aaaaaa.ceeeeiiii.nooooo.ouuuuy.yAaAaAaCcCcCcCcDdDdEeEeEeEeEeGgGgGgGgHhHhIiIiIiIiIi..JjKk.LlLlLlLlLlNnNnNnn..OoOoOo..RrRrRrSsSsSsSsTtTtTtUuUuUuUuUuUuWwYyYZzZzZzs";
+
+fn base_letter(next: char) -> char {
+    let code = u32::from(next);
+    if !(0xc0..0x180).contains(&code) {
+        return match next {
+            'ı' => 'i',
+            '\u{212a}' => 'k',
+            other => other,
+        };
+    }
+    let letter = usize::try_from(code - 0xc0).ok().and_then(|at| LETTERS.as_bytes().get(at).copied());
+    letter.filter(|&letter| letter != b'.').map_or(next, char::from)
+}
+
+/// Whether a name fits a pattern with `*`, `?` and `[…]`; a set fits any character.
+pub(crate) fn fits(pattern: &str, name: &str) -> bool {
+    // As in a shell, wildcards do not reach hidden names.
+    if name.starts_with('.') && pattern.starts_with(['*', '?', '[']) {
+        return false;
+    }
+    let pattern: Vec<char> = simple_sets(pattern);
+    let name: Vec<char> = name.chars().collect();
+    let (mut at, mut from) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while from < name.len() {
+        match pattern.get(at) {
+            Some('*') => {
+                star = Some((at, from));
+                at += 1;
+            }
+            Some(&wanted) if wanted == '?' || name.get(from) == Some(&wanted) => {
+                at += 1;
+                from += 1;
+            }
+            _ => match star {
+                Some((place, taken)) => {
+                    at = place + 1;
+                    from = taken + 1;
+                    star = Some((place, taken + 1));
+                }
+                None => return false,
+            },
+        }
+    }
+    pattern.iter().skip(at).all(|&rest| rest == '*')
+}
+
+fn simple_sets(pattern: &str) -> Vec<char> {
+    let mut simple = Vec::new();
+    let mut rest = pattern.chars();
+    while let Some(next) = rest.next() {
+        if next == '[' && rest.as_str().contains(']') {
+            simple.push('?');
+            let mut first = true;
+            for inside in rest.by_ref() {
+                if inside == ']' && !first {
+                    break;
+                }
+                first = false;
+            }
+        } else {
+            simple.push(next);
+        }
+    }
+    simple
+}
