@@ -16,6 +16,7 @@ use std::hint::black_box;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Facts, Registry, Trust, plan};
@@ -45,7 +46,7 @@ fn main() {
     let lab = Lab::new();
     let mut cases = lab.cases();
     println!("{ROUNDS} rounds of {SAMPLES} samples; ratio = median over rounds of p50(case) / p50(floor)\n");
-    println!("{:<52} {:>7} {:>7}   spread over rounds", "case", "ratio", "target");
+    println!("{:<56} {:>7} {:>7}   spread over rounds", "case", "ratio", "target");
     let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
     for _ in 0..ROUNDS {
         for (case, ratios) in cases.iter_mut().zip(&mut ratios) {
@@ -57,7 +58,7 @@ fn main() {
         let median = ratios[ratios.len() / 2];
         let mark = if median <= case.target { " " } else { "!" };
         let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
-        println!("{:<52} {median:>7.2} {:>7.2} {mark} {low:.2} to {high:.2}", case.name, case.target);
+        println!("{:<56} {median:>7.2} {:>7.2} {mark} {low:.2} to {high:.2}", case.name, case.target);
     }
     planning();
 }
@@ -88,7 +89,7 @@ fn planning() {
     let mut registry = Registry::new();
     for index in 0..10_000 {
         let matcher = if index % 100 == 0 { "shell".to_owned() } else { format!("tool_{index}") };
-        let action = ActionSpec::Command { command: "sh".into(), args: vec![], script: None };
+        let action = ActionSpec::Command { command: "npx".into(), args: vec![], script: None };
         let spec = HookSpec { matcher: Some(matcher), ..HookSpec::new(format!("hook-{index}"), "before_tool", action) };
         registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
     }
@@ -129,6 +130,10 @@ impl Lab {
     fn cases(&self) -> Vec<Case> {
         let ollm = PathBuf::from(env!("CARGO_BIN_EXE_ollm"));
         let (one, eight, at_once) = (self.engine(1, false), self.engine(8, false), self.engine(8, true));
+        let checked = self.engine(1, false);
+        // The copies that the engines have just made are quiet from now on.
+        std::thread::sleep(Duration::from_millis(2_500));
+        let hook = Arc::clone(checked.registry.get("no-op-0").unwrap());
         let event = event();
         let events = [event.clone(), event.clone(), event];
         let [first, second, third] = events;
@@ -146,6 +151,12 @@ impl Lab {
                 target: 1.15,
                 floor: spawn(&no_op, &input),
                 run: Box::new(move || assert!(one.dispatch(&first).continues())),
+            },
+            Case {
+                name: "trust check of an unchanged approved hook / bare spawn",
+                target: 0.10,
+                floor: spawn(&no_op, &input),
+                run: Box::new(move || assert!(checked.trusted(&hook).is_ok())),
             },
             Case {
                 name: "8 hooks in order, library / 8 bare spawns in order",

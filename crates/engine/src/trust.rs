@@ -214,6 +214,8 @@ impl Trust {
             let program = program.and_then(|program| present(hook).map(|()| program)).map_err(unready)?;
             return Ok(Trusted { hook: Arc::clone(hook), program, digest: None, copy: None });
         }
+        // Without it a process that lives on would never learn that a file has been quiet for a while.
+        self.digests.advance(self.now());
         let identified = program.and_then(|program| identify(hook, program, &self.digests, environment));
         match identified {
             Ok(found) => self.approved(hook, found, environment, session),
