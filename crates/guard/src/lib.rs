@@ -4,8 +4,8 @@
 //! to the files that decide which guards run. Both read shell text as a shell would, command by command, so that
 //! `echo 'rm -rf /'` is data and `true && \rm -rf ~` is not. What cannot be known beforehand is left to a person.
 //!
-//! Values come in: nothing is read from the environment. [`tampering`] looks at the file system, to follow links;
-//! nothing is ever written or run.
+//! Values come in: nothing is read from the environment. Links are followed in the file system; nothing is ever written
+//! or run. A tool call that is neither a shell command nor a write costs a look at its name.
 
 #![forbid(unsafe_code)]
 

@@ -1,6 +1,9 @@
 //! Paths as text: joined, tidied, and folded so that look-alikes are alike.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::HashMap,
+    path::{Component, Path, PathBuf},
+};
 
 use crate::text::is_hidden;
 
@@ -55,6 +58,36 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
         }
     }
     resolved
+}
+
+/// Resolves many paths that share their folders, asking the system about each folder once.
+#[derive(Default)]
+pub(crate) struct Resolver {
+    /// What a path resolves to, and whether it exists.
+    seen: HashMap<PathBuf, (PathBuf, bool)>,
+}
+
+impl Resolver {
+    /// A tidy path with the links in it resolved, as far as it exists.
+    pub(crate) fn resolve(&mut self, path: &Path) -> PathBuf {
+        self.look(path).0
+    }
+
+    fn look(&mut self, path: &Path) -> (PathBuf, bool) {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
+        if let Some(known) = self.seen.get(path) {
+            return known.clone();
+        }
+        let (folder, exists) = self.look(parent);
+        let here = folder.join(name);
+        let found = match exists.then(|| std::fs::symlink_metadata(&here)) {
+            Some(Ok(found)) if found.file_type().is_symlink() => (follow(&here), true),
+            Some(Ok(_)) => (here, true),
+            Some(Err(_)) | None => (here, false),
+        };
+        self.seen.insert(path.to_owned(), found.clone());
+        found
+    }
 }
 
 /// Where a link leads; a link to nothing still says where a write would go.

@@ -3,7 +3,11 @@
 mod tool;
 mod watch;
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::LazyCell,
+    ops::Deref,
+    path::{Path, PathBuf},
+};
 
 use ollm_protocol::{Event, EventKind, Verdict};
 
@@ -23,7 +27,7 @@ use watch::{Hit, Reach, Watch};
 /// use ollm_guard::{Shelter, tampering, usual};
 /// use ollm_protocol::{Event, EventKind, Flow};
 /// use serde_json::json;
-/// use std::path::{Path, PathBuf};
+/// use std::path::Path;
 ///
 /// let home = Path::new("/home/ada");
 /// let shelter = Shelter {
@@ -75,17 +79,15 @@ pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
     let home = shelter.home.as_deref();
     let files = tool::written(event, &shelter.cwd, home);
     let deeds = call::shell_deeds(event, &shelter.cwd, home).unwrap_or_default();
-    if files.is_empty() && deeds.is_empty() {
-        return Verdict::default();
-    }
-    let watch = Watch::new(&shelter.protected);
+    // The list of what is protected is only made ready once something is written at all.
+    let watch = LazyCell::new(|| Watch::new(&shelter.protected));
     let by_tool = files.iter().filter_map(|file| found(&watch, &file.field, &file.place, file.reach));
     let by_shell = deeds.iter().flat_map(|deed| judge(deed, &watch));
     strongest(by_tool.chain(by_shell).chain(unclear(event, &deeds, &watch)))
 }
 
 /// A command that cannot be followed and names something of ours.
-fn unclear(event: &Event, deeds: &[Deed], watch: &Watch) -> Option<Finding> {
+fn unclear(event: &Event, deeds: &[Deed], watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     let reason = deeds.iter().find_map(|deed| match deed {
         Deed::Unclear(reason) => Some(reason),
         _ => None,
@@ -95,7 +97,7 @@ fn unclear(event: &Event, deeds: &[Deed], watch: &Watch) -> Option<Finding> {
     named.then(|| Finding::ask(format!("the command names what is protected, and {reason}")))
 }
 
-fn judge(deed: &Deed, watch: &Watch) -> Vec<Finding> {
+fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
     match deed {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
         Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),

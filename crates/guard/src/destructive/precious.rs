@@ -1,6 +1,9 @@
 //! What a path is worth: whether losing it is a disaster, doubtful, or everyday work.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::OnceCell,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     field::{Field, Place},
@@ -88,11 +91,29 @@ pub(super) enum Worth {
 pub(super) struct Precious {
     cwd: PathBuf,
     home: Option<PathBuf>,
+    /// The same two once links are followed; looked up when first needed.
+    real: OnceCell<(PathBuf, Option<PathBuf>)>,
 }
 
 impl Precious {
     pub(super) fn new(cwd: &Path, home: Option<&Path>) -> Precious {
-        Precious { cwd: path::tidy(cwd), home: home.map(path::tidy) }
+        Precious { cwd: path::tidy(cwd), home: home.map(path::tidy), real: OnceCell::new() }
+    }
+
+    fn real(&self) -> &(PathBuf, Option<PathBuf>) {
+        self.real.get_or_init(|| (path::resolve(&self.cwd), self.home.as_deref().map(path::resolve)))
+    }
+
+    fn is_home(&self, path: &Path) -> bool {
+        self.home.as_deref() == Some(path) || self.real().1.as_deref() == Some(path)
+    }
+
+    fn is_cwd(&self, path: &Path) -> bool {
+        self.cwd == path || self.real().0 == path
+    }
+
+    fn holds_cwd(&self, path: &Path) -> bool {
+        self.cwd.starts_with(path) || self.real().0.starts_with(path)
     }
 
     /// The worth of what a field names, wherever it may be.
@@ -106,6 +127,10 @@ impl Precious {
         let mut worst = Worth::Common;
         for path in paths(target, place) {
             worst = worse(worst, self.path(&path, target.glob));
+            let real = real_place(&path);
+            if real != path {
+                worst = worse(worst, self.path(&real, target.glob));
+            }
         }
         worst
     }
@@ -114,7 +139,7 @@ impl Precious {
     pub(super) fn is_project(&self, target: &Field, place: &Place) -> bool {
         paths(target, place).iter().all(|path| {
             let path = without_wildcard(path);
-            path.starts_with(&self.cwd) && self.home.as_ref() != Some(&path) && path != Path::new("/")
+            path.starts_with(&self.cwd) && !self.is_home(&path) && path != Path::new("/")
         })
     }
 
@@ -177,10 +202,10 @@ impl Precious {
         if path == Path::new("/") {
             return Worth::Vital("removes or changes the root of the file system");
         }
-        if self.home.as_deref() == Some(path) {
+        if self.is_home(path) {
             return Worth::Vital("removes or changes the home folder");
         }
-        if contents && (path == self.cwd || PASSING.iter().any(|folder| path == Path::new(folder))) {
+        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| path == Path::new(folder))) {
             return Worth::Common;
         }
         if SYSTEM.iter().any(|folder| path == Path::new(folder)) {
@@ -189,13 +214,13 @@ impl Precious {
         if path.parent().is_some_and(|parent| parent == Path::new("/home") || parent == Path::new("/Users")) {
             return Worth::Vital("removes or changes a home folder");
         }
-        if path == self.cwd {
+        if self.is_cwd(path) {
             return Worth::Doubtful("removes or changes the whole project");
         }
-        if self.cwd.starts_with(path) && !contents {
+        if self.holds_cwd(path) && !contents {
             return Worth::Vital("removes or changes a folder that holds the project");
         }
-        if self.cwd.starts_with(path) {
+        if self.holds_cwd(path) {
             return Worth::Vital("removes or changes everything beside the project");
         }
         if self.is_repository(path) {
@@ -214,7 +239,7 @@ impl Precious {
             Some("objects" | "refs") => path.parent().filter(|parent| parent.ends_with(".git")),
             _ => None,
         };
-        git.and_then(Path::parent).is_some_and(|root| self.cwd.starts_with(root))
+        git.and_then(Path::parent).is_some_and(|root| self.holds_cwd(root))
     }
 }
 
@@ -226,6 +251,14 @@ fn paths(target: &Field, place: &Place) -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = place.folders.iter().map(|folder| path::join(folder, &target.text)).collect();
     paths.dedup();
     paths
+}
+
+/// Where a path really is: links on the way are followed, one at its end is not, for it is what is removed.
+fn real_place(path: &Path) -> PathBuf {
+    match (path.parent(), path.file_name()) {
+        (Some(parent), Some(name)) => path::resolve(parent).join(name),
+        _ => path.to_owned(),
+    }
 }
 
 /// Whether a relative path could be anything, depending on where one is.

@@ -1,6 +1,6 @@
 //! Every value a script gives to its variables, wherever it does so.
 
-use std::collections::HashMap;
+use std::{cell::Cell, collections::HashMap};
 
 use crate::syntax::{Body, Command, List, Piece, Redirect, Word, bare};
 
@@ -18,7 +18,15 @@ pub(crate) struct Variables<'a> {
     values: HashMap<&'a str, Option<Vec<Value<'a>>>>,
     /// Whether the script changes how unquoted values are split.
     pub(super) separators_change: bool,
+    /// How many values were looked at so far: they may refer to one another again and again.
+    looks: Cell<usize>,
 }
+
+/// How many values of one variable are followed.
+const MOST_VALUES: usize = 64;
+
+/// How many values are looked at in one script.
+const MOST_LOOKS: usize = 50_000;
 
 /// Builtins whose arguments are assignments.
 const DECLARERS: &[&str] = &["export", "declare", "local", "readonly", "typeset"];
@@ -34,12 +42,12 @@ impl<'a> Variables<'a> {
         variables
     }
 
-    /// The values assigned to a name; nothing if some of them cannot be known.
+    /// The values assigned to a name; nothing if some of them cannot be known, or if it takes too long to look.
     pub(super) fn of(&self, name: &str) -> Option<&[Value<'a>]> {
-        match self.values.get(name) {
-            None => Some(&[]),
-            Some(values) => values.as_deref(),
-        }
+        let Some(values) = self.values.get(name) else { return Some(&[]) };
+        let values = values.as_deref().filter(|values| values.len() <= MOST_VALUES)?;
+        self.looks.set(self.looks.get() + values.len());
+        (self.looks.get() <= MOST_LOOKS).then_some(values)
     }
 
     fn add(&mut self, name: &'a str, value: Option<Value<'a>>) {

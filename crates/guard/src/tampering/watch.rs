@@ -40,8 +40,10 @@ struct Guarded {
 
 impl Watch {
     pub(super) fn new(protected: &[PathBuf]) -> Watch {
+        let mut resolver = path::Resolver::default();
         let guarded = protected.iter().map(|path| {
-            let mut keys = vec![path::folded(&path::tidy(path)), path::folded(&path::resolve(path))];
+            let tidied = path::tidy(path);
+            let mut keys = vec![path::folded(&tidied), path::folded(&resolver.resolve(&tidied))];
             keys.dedup();
             keys.retain(|key| !key.is_empty());
             Guarded { path: path.clone(), keys }

@@ -499,6 +499,28 @@ fn c04_links_lead_to_the_same_file() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn c04_a_home_behind_a_link_is_still_the_home() {
+    use std::{fs, os::unix::fs::symlink};
+
+    let folder = tempfile::tempdir().unwrap();
+    let root = folder.path().canonicalize().unwrap();
+    fs::create_dir_all(root.join("data/ada/project")).unwrap();
+    symlink(root.join("data/ada"), root.join("home")).unwrap();
+    symlink(root.join("data/ada"), root.join("data/ada/project/up")).unwrap();
+    let home = root.join("home");
+    let project = home.join("project");
+    let judge = |command: &str| {
+        let command = command.replace("ROOT", root.to_str().unwrap());
+        let cwd = project.to_str().unwrap().into();
+        let data = [("tool_name", "shell".into()), ("args", json!({ "command": command })), ("cwd", cwd)];
+        destructive(&ollm_protocol::Event::new(EventKind::BeforeTool, data), &project, Some(&home))
+    };
+    check(judge, Flow::Block, &["rm -rf ROOT/data/ada", "rm -rf up/*", "rm -rf ROOT/data", "rm -rf up/project/.git"]);
+    check(judge, Flow::NoOpinion, &["rm -rf up", "rm -rf ROOT/data/other"]);
+}
+
 #[test]
 fn c05_config_trust_store_and_hook_files_cannot_be_written_even_before_they_exist() {
     let files = [

@@ -259,12 +259,15 @@ fn monsters() -> Vec<String> {
         ("$'", "'"),
     ];
     let mut monsters = Vec::new();
+    let chain: String =
+        ('a'..='y').map(|name| format!("{name}=${}; ", char::from(name as u8 + 1)).repeat(60)).collect();
+    monsters.push(format!("z=1; {chain} echo $a $a$a $b"));
     for (open, close) in pairs {
-        for count in [50, 99, 200, MANY] {
+        for count in [99, 200, MANY] {
             monsters.push(format!("{}x{}", open.repeat(count), close.repeat(count)));
             monsters.push(format!("{}x", open.repeat(count)));
-            monsters.push(format!("echo {}", open.repeat(count)));
         }
+        monsters.push(format!("echo {}", open.repeat(1000)));
     }
     monsters
 }
