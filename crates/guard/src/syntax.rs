@@ -69,12 +69,19 @@ pub(crate) struct Assign {
 pub(crate) enum Redirect {
     /// `>`, `>>`, `>|`, `<>`, `&>`, `>&`: the file named is opened for writing.
     Write(Word),
-    /// `<`, `<&`: the file named is read.
+    /// `<`: the standard input comes from the file named.
     Read(Word),
     /// A here-string: text fed to the command.
     Text(Word),
     /// A here-document: its text stands below the line that names it, so it is filled in later.
-    Document(Rc<OnceCell<Word>>),
+    Document {
+        /// The text.
+        body: Rc<OnceCell<Word>>,
+        /// Whether it is the standard input, and not some other descriptor.
+        input: bool,
+    },
+    /// Another descriptor is read or copied.
+    Other(Word),
 }
 
 /// One word before expansion.

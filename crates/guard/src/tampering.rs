@@ -108,7 +108,7 @@ fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
     }
 }
 
-fn by_touch(touch: Touch, run: &Run, watch: &Watch) -> Option<Finding> {
+fn by_touch(touch: Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     match touch {
         Touch::Content(field) => found(watch, &field, &run.place, Reach::File),
         Touch::Whole(field) => found(watch, &field, &run.place, Reach::Tree),
@@ -124,7 +124,10 @@ fn softened(finding: Finding) -> Finding {
     Finding::ask(finding.reason)
 }
 
-fn found(watch: &Watch, field: &Field, place: &Place, reach: Reach) -> Option<Finding> {
+fn found(watch: &impl Deref<Target = Watch>, field: &Field, place: &Place, reach: Reach) -> Option<Finding> {
+    if matches!(field.known(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")) {
+        return None;
+    }
     let written = text::excerpt(&field.shown());
     match watch.check(field, place, reach)? {
         Hit::Sure(path) => Some(Finding::block(format!("{written} is or holds the protected {}", shown(&path)))),

@@ -91,6 +91,8 @@ struct Walker {
     deeds: Vec<Deed>,
     place: Place,
     scripts: usize,
+    /// What the command being taken apart finds on its standard input; a script inside it finds the same.
+    input: Feed,
     /// How much text may still be read.
     budget: usize,
     /// How many commands and arguments may still be looked at.
@@ -99,7 +101,7 @@ struct Walker {
 
 impl Walker {
     fn new(place: Place) -> Walker {
-        Walker { deeds: Vec::new(), place, scripts: 0, budget: MOST_TEXT, work: MOST_WORK }
+        Walker { deeds: Vec::new(), place, scripts: 0, input: Feed::Nothing, budget: MOST_TEXT, work: MOST_WORK }
     }
 
     fn unclear(&mut self, reason: impl Into<String>) {
@@ -133,7 +135,8 @@ impl Walker {
         match parse_at(script, depth) {
             Ok(list) => {
                 let variables = Variables::of_list(&list);
-                Scene { walker: self, variables: &variables }.list(&list, &Feed::Nothing, depth);
+                let feed = self.input.clone();
+                Scene { walker: self, variables: &variables }.list(&list, &feed, depth);
             }
             Err(Unreadable::TooDeep) => self.unclear("the command nests too deep to be looked through"),
             Err(Unreadable::Syntax) => {
@@ -230,7 +233,8 @@ impl<'a> Scene<'_, 'a> {
                 if multiplies(name, body) {
                     self.walker.push(Deed::Bomb { name: name.clone() });
                 }
-                self.command(body, &Feed::Nothing, depth + 1);
+                // Whoever calls it may pipe something into it.
+                self.command(body, &Feed::Pipe, depth + 1);
             }
         }
     }
@@ -252,20 +256,25 @@ impl<'a> Scene<'_, 'a> {
             }
             Redirect::Read(word) => {
                 self.substitutions([word], depth);
-                *feed = match word.as_slice() {
-                    [Piece::Process(_)] => Feed::Pipe,
-                    _ => Feed::Nothing,
-                };
+                match bare(word) {
+                    // The same input by another name.
+                    Some(file) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
+                    Some(_) => *feed = Feed::Nothing,
+                    None => *feed = Feed::Pipe,
+                }
             }
             Redirect::Text(word) => {
                 self.substitutions([word], depth);
                 *feed = Feed::Text(literal(word));
             }
-            Redirect::Document(body) => {
+            Redirect::Document { body, input } => {
                 let Some(word) = body.get() else { return };
                 self.substitutions([word], depth);
-                *feed = Feed::Text(literal(word));
+                if *input {
+                    *feed = Feed::Text(literal(word));
+                }
             }
+            Redirect::Other(word) => self.substitutions([word], depth),
         }
     }
 

@@ -67,8 +67,10 @@ impl<'a> Variables<'a> {
     fn command(&mut self, command: &'a Command) {
         for redirect in &command.redirects {
             match redirect {
-                Redirect::Write(word) | Redirect::Read(word) | Redirect::Text(word) => self.word(word),
-                Redirect::Document(body) => {
+                Redirect::Write(word) | Redirect::Read(word) | Redirect::Text(word) | Redirect::Other(word) => {
+                    self.word(word);
+                }
+                Redirect::Document { body, .. } => {
                     if let Some(word) = body.get() {
                         self.word(word);
                     }

@@ -3,7 +3,7 @@
 use std::{cell::OnceCell, collections::VecDeque, rc::Rc};
 
 use super::{DEEPEST, Parsed, Unreadable};
-use crate::syntax::{Piece, Redirect, Word};
+use crate::syntax::{Piece, Redirect, Word, bare};
 
 /// The text and where we are in it.
 pub(super) struct Lexer {
@@ -244,23 +244,34 @@ impl Lexer {
         while self.at(digits).is_ascii_digit() {
             digits += 1;
         }
+        let input = digits == 0 || (digits == 1 && self.at(0) == '0');
         if matches!(self.at(digits), '<' | '>') && !(self.at(digits + 1) == '(' && digits == 0) {
             self.skip(digits);
         } else if !(self.at(0) == '&' && self.at(1) == '>') {
             return Ok(None);
         }
         if self.eat("<<<") {
-            return Ok(Some(Redirect::Text(self.target()?)));
+            let text = self.target()?;
+            return Ok(Some(if input { Redirect::Text(text) } else { Redirect::Other(text) }));
         }
         if self.ahead("<<") {
-            return self.here_document().map(Some);
+            return self.here_document(input).map(Some);
         }
-        let writes = ["&>>", "&>", "<>", ">>", ">|", ">&", ">"].into_iter().any(|operator| self.eat(operator));
-        if writes {
+        if self.eat("<&") {
+            return Ok(Some(Redirect::Other(self.target()?)));
+        }
+        if self.eat(">&") {
+            let target = self.target()?;
+            let copies =
+                bare(&target).is_some_and(|text| text.chars().all(|next| next.is_ascii_digit() || next == '-'));
+            return Ok(Some(if copies { Redirect::Other(target) } else { Redirect::Write(target) }));
+        }
+        if ["&>>", "&>", "<>", ">>", ">|", ">"].into_iter().any(|operator| self.eat(operator)) {
             return Ok(Some(Redirect::Write(self.target()?)));
         }
-        if self.eat("<&") || self.eat("<") {
-            return Ok(Some(Redirect::Read(self.target()?)));
+        if self.eat("<") {
+            let file = self.target()?;
+            return Ok(Some(if input { Redirect::Read(file) } else { Redirect::Other(file) }));
         }
         Err(Unreadable::Syntax)
     }
@@ -269,7 +280,7 @@ impl Lexer {
         self.word()?.ok_or(Unreadable::Syntax)
     }
 
-    fn here_document(&mut self) -> Parsed<Redirect> {
+    fn here_document(&mut self, input: bool) -> Parsed<Redirect> {
         self.skip(2);
         let strip_tabs = self.eat("-");
         let word = self.target()?;
@@ -287,7 +298,7 @@ impl Lexer {
         }
         let body = Rc::new(OnceCell::new());
         self.pending.push_back(Pending { delimiter, strip_tabs, expand, body: Rc::clone(&body) });
-        Ok(Redirect::Document(body))
+        Ok(Redirect::Document { body, input })
     }
 
     /// Reads the here-documents of the line that just ended.

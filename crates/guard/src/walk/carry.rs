@@ -137,6 +137,7 @@ const MOST_LEVELS: usize = 200;
 impl Walker {
     /// One expanded command, down to the program that does the work.
     pub(super) fn run(&mut self, mut fields: Fields, feed: &Feed, depth: usize) {
+        self.input = feed.clone();
         if depth > MOST_LEVELS {
             return self.unclear("too many commands within commands");
         }
@@ -282,10 +283,16 @@ impl Walker {
             }
         }
         match feed {
-            Feed::Text(Some(text)) => self.script(text, depth + 1),
+            Feed::Text(Some(text)) => self.fed(text, depth),
             Feed::Nothing if !streamed => {}
             _ => self.unclear(format!("a shell runs whatever it is fed: {}", show(fields))),
         }
+    }
+
+    /// A script that is itself the standard input.
+    fn fed(&mut self, text: &str, depth: usize) {
+        self.input = Feed::Nothing;
+        self.script(text, depth + 1);
     }
 
     /// The text behind `-c`; more options may stand between the two.
@@ -313,7 +320,7 @@ impl Walker {
         }
         match feed {
             Feed::Nothing => {}
-            Feed::Text(Some(text)) => self.script(text, depth + 1),
+            Feed::Text(Some(text)) => self.fed(text, depth),
             _ => self.unclear(format!("a shell runs whatever it is fed: {}", show(fields))),
         }
         if let Some(at) = fields.iter().position(|field| field.text == "--") {
@@ -393,7 +400,7 @@ impl Walker {
         if !command.is_empty() {
             self.text(&command, "ssh", depth);
         } else if let Feed::Text(Some(text)) = feed {
-            self.script(text, depth + 1);
+            self.fed(text, depth);
         }
         self.place = place;
     }
