@@ -58,7 +58,7 @@ fn plain_text_is_an_answer_in_agent_only() {
 }
 
 #[test]
-fn exit_status_2_refuses_in_agent_whatever_the_words() {
+fn b07_exit_status_2_refuses_in_agent_whatever_the_words() {
     assert_eq!(outcome("agent", "exit 2"), (false, "blocked".into()));
     assert_eq!(outcome("agent", r#"printf '{"decision": "allow"}'; exit 2"#), (false, "blocked".into()));
     assert_eq!(ask("agent", "echo because >&2; exit 2").answer()["reason"], "because");
@@ -94,13 +94,13 @@ fn a_refusal_with_a_bad_exit_status_is_a_refusal() {
 }
 
 #[test]
-fn log_lines_before_the_answer_are_tolerated_except_in_gate() {
+fn b06_log_lines_before_the_answer_are_tolerated_except_in_gate() {
     let script = r#"echo starting; printf '{"continue": true, "allow": true, "result": {}}'"#;
     assert_eq!(outcomes(script), each([(true, "ok"), (false, "failed"), (true, "ok"), (true, "ok")]));
 }
 
 #[test]
-fn two_answers_are_a_failure() {
+fn b06_two_answers_are_a_failure() {
     let script =
         r#"printf '{"continue": true, "allow": true, "result": {}}\n{"continue": true, "allow": true, "result": {}}'"#;
     assert_eq!(outcomes(script), each([(true, "failed"), (false, "failed"), (true, "failed"), (true, "failed")]));
@@ -126,7 +126,7 @@ fn a_hook_that_reports_an_error_has_failed_and_its_other_fields_count() {
 }
 
 #[test]
-fn an_unknown_decision_never_allows() {
+fn b08_an_unknown_decision_never_allows() {
     for decision in ["Allow", "maybe", "DENY"] {
         let ran = ask("agent", &format!(r#"printf '{{"decision": "{decision}"}}'"#));
         assert_ne!(ran.answer()["flow"], "allow", "{decision}");

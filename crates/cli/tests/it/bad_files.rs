@@ -105,7 +105,7 @@ fn a_file_that_is_not_text_is_refused_with_its_place() {
 }
 
 #[test]
-fn a_huge_file_is_not_read() {
+fn a15_a_huge_file_is_not_read() {
     let lab = lab_with("huge", "");
     File::options().write(true).open(lab.home.join(".ollm/hooks/huge.json")).unwrap().set_len(200 << 20).unwrap();
     let said = listed(&lab, "huge");
@@ -113,7 +113,7 @@ fn a_huge_file_is_not_read() {
 }
 
 #[test]
-fn a_file_nested_ten_thousand_deep_is_refused() {
+fn a15_a_file_nested_ten_thousand_deep_is_refused() {
     for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
         let deep = format!("{{\"hooks\": {}1{}}}", open.repeat(10_000), close.repeat(10_000));
         let said = listed(&lab_with("deep", deep), "deep");

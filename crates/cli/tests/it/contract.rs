@@ -285,7 +285,7 @@ fn context_stands_for_data() {
 }
 
 #[test]
-fn reading_stops_at_the_end_of_the_value_though_the_stream_stays_open() {
+fn b13_reading_stops_at_the_end_of_the_value_though_the_stream_stays_open() {
     let lab = Lab::with_hook("before_tool", "guard", "cat >/dev/null; printf '{\"continue\": true}'");
     let mut child = start(lab.ollm(&["hook", "run"]));
     let mut stdin = child.stdin.take().unwrap();

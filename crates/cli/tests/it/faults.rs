@@ -36,7 +36,7 @@ fn error(ran: &Ran) -> String {
 }
 
 #[test]
-fn a_hook_that_hangs_is_stopped_at_its_deadline() {
+fn b01_a_hook_that_hangs_is_stopped_at_its_deadline() {
     let ran = run("before_tool", FOREVER, r#", "timeout": "200ms""#);
     assert_eq!(
         (status(&ran), error(&ran).as_str()),
@@ -50,7 +50,7 @@ fn a_hook_that_hangs_is_stopped_at_its_deadline() {
 }
 
 #[test]
-fn a_hook_that_ignores_the_polite_signal_is_killed() {
+fn b02_a_hook_that_ignores_the_polite_signal_is_killed() {
     let ran = run("pre-tool-call", "trap '' TERM INT HUP; while :; do sleep 1000; done", r#", "timeout": "200ms""#);
     assert_eq!(status(&ran), ("timeout".into(), 2));
 }
@@ -65,7 +65,7 @@ fn the_rest_runs_after_a_hook_was_stopped() {
 }
 
 #[test]
-fn a_descendant_that_keeps_the_output_open_cannot_hold_us() {
+fn b03_a_descendant_that_keeps_the_output_open_cannot_hold_us() {
     for fork in ["(sleep 1000 &)", "(setsid sleep 1000 &)", "(setsid sh -c '(sleep 1000 &) ; sleep 1000' &)"] {
         let ran = run("before_tool", &format!("cat >/dev/null; {fork}; printf '{{\"continue\": true}}'"), "");
         assert_eq!(status(&ran), ("ok".into(), 0), "{fork}");
@@ -81,7 +81,7 @@ fn a_descendant_in_the_background_is_ended_with_its_hook() {
 }
 
 #[test]
-fn a_flood_on_either_stream_is_stopped_at_the_limit_within_bounded_memory() {
+fn b05_a_flood_on_either_stream_is_stopped_at_the_limit_within_bounded_memory() {
     for flood in ["yes", "yes >&2", "head -c 1000000000 /dev/zero", "head -c 1000000000 /dev/zero >&2"] {
         let ran = run("before_tool", flood, "");
         assert_eq!(status(&ran), ("failed".into(), 0), "{flood}");
@@ -105,7 +105,7 @@ fn large_event() -> Vec<u8> {
 }
 
 #[test]
-fn a_hook_that_never_reads_its_input_is_no_trouble() {
+fn b04_a_hook_that_never_reads_its_input_is_no_trouble() {
     let event = large_event();
     let answers = run_with("before_tool", "printf '{\"continue\": true}'", "", &event);
     assert_eq!(status(&answers), ("ok".into(), 0));
@@ -127,7 +127,7 @@ fn a_large_event_reaches_the_hook_whole() {
 }
 
 #[test]
-fn a_hook_that_dies_by_a_signal_is_a_failure_that_names_it() {
+fn b10_a_hook_that_dies_by_a_signal_is_a_failure_that_names_it() {
     for (signal, number) in [("KILL", 9), ("SEGV", 11), ("TERM", 15)] {
         let ran = run("before_tool", &format!("kill -{signal} $$"), "");
         assert_eq!((status(&ran), error(&ran)), (("failed".into(), 0), format!("was killed by signal {number}")));
@@ -152,7 +152,7 @@ fn a_refusal_nested_too_deeply_elsewhere_still_counts() {
 }
 
 #[test]
-fn a_program_that_cannot_be_started_is_a_failure_and_never_a_refusal() {
+fn b09_a_program_that_cannot_be_started_is_a_failure_and_never_a_refusal() {
     let lab = Lab::new();
     lab.write("home/.ollm/hooks/not-executable", "#!/bin/sh\n");
     lab.write_executable("home/.ollm/hooks/bad-shebang", "#!/no/such/interpreter\n");
@@ -177,7 +177,7 @@ fn a_program_that_cannot_be_started_is_a_failure_and_never_a_refusal() {
 }
 
 #[test]
-fn a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
+fn b09_a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
     let lab = Lab::new();
     lab.user("a.json", crate::lab::hook_file("before_tool", "no-script", ""));
     lab.user("b.json", r#"{"hooks": {"before_tool": [{"name": "no-program", "command": "uvx", "args": ["x"]}]}}"#);
@@ -194,7 +194,7 @@ fn a_missing_script_or_interpreter_is_a_skip_and_in_gate_a_failure() {
 }
 
 #[test]
-fn limits_hold_a_hook_back_and_nobody_else() {
+fn b11_limits_hold_a_hook_back_and_nobody_else() {
     let script = "import json, sys\ntry:\n    x = bytearray(1 << 30)\nexcept MemoryError:\n    x = None\n\
                   json.dump({'continue': True, 'data': {'held': x is None}}, sys.stdout)\n";
     let lab = Lab::new();
@@ -202,6 +202,19 @@ fn limits_hold_a_hook_back_and_nobody_else() {
     lab.user("greedy.json", r#"{"hooks": {"before_tool": [{"name": "hook", "command": "python3", "args": ["greedy.py"], "limits": {"memory": "256MiB"}}]}}"#);
     let ran = lab.event(shell_event("ls"));
     assert_eq!((status(&ran), &ran.answer()["data"]["held"]), (("ok".into(), 0), &json!(true)));
+}
+
+#[test]
+fn b11_a_hook_that_opens_a_million_files_is_held_back() {
+    let script = "import json, os, sys\nopened = 0\ntry:\n    while opened < 1000000:\n        \
+                  os.open('/dev/null', os.O_RDONLY)\n        opened += 1\nexcept OSError:\n    pass\n\
+                  json.dump({'continue': True, 'data': {'opened': opened}}, sys.stdout)\n";
+    let lab = Lab::new();
+    lab.user("greedy.py", script);
+    lab.user("greedy.json", r#"{"hooks": {"before_tool": [{"name": "hook", "command": "python3", "args": ["greedy.py"], "limits": {"files": 64}}]}}"#);
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(status(&ran), ("ok".into(), 0));
+    assert!(ran.answer()["data"]["opened"].as_u64().unwrap() <= 64, "{ran:?}");
 }
 
 /// A hook that has a grandchild and says when both run; `start` stands before the grandchild's command.
@@ -250,7 +263,7 @@ fn die_midway((name, signal): (&str, i32), start_of_grandchild: &str) -> Lab {
 }
 
 #[test]
-fn our_own_death_leaves_no_hook_and_no_grandchild() {
+fn b12_our_own_death_leaves_no_hook_and_no_grandchild() {
     for signal in [("-KILL", 9)].into_iter().chain(POLITE) {
         die_midway(signal, "").assert_nobody_is_left();
     }
@@ -344,7 +357,7 @@ fn two(fifo: &std::path::Path) -> Vec<String> {
 }
 
 #[test]
-fn an_event_that_stops_halfway_is_given_up() {
+fn b13_an_event_that_stops_halfway_is_given_up() {
     let lab = Lab::with_hook("before_tool", "hook", "touch ran");
     let begin = Instant::now();
     let stalled: Vec<_> = [(3, &[][..]), (2, &["--from", "agent"])]
@@ -366,13 +379,13 @@ fn an_event_that_stops_halfway_is_given_up() {
 }
 
 #[test]
-fn events_at_the_same_time_do_not_disturb_one_another() {
+fn b14_events_at_the_same_time_do_not_disturb_one_another() {
     let lab = Lab::with_hook("before_tool", "echo", "printf '{\"continue\": true, \"data\": %s}' \"$(cat)\"");
     std::thread::scope(|scope| {
-        for worker in 0..8 {
+        for worker in 0..16 {
             let lab = &lab;
             scope.spawn(move || {
-                for turn in 0..5 {
+                for turn in 0..10 {
                     let text = format!("{worker}-{turn}");
                     let answer = lab.event(shell_event(&text)).answer();
                     assert_eq!(answer["data"]["data"]["args"]["command"], text);

@@ -4,14 +4,14 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Status, Term, Trust};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, OnFailure, Origin, Source};
 
-use crate::support::{World, command, event, file, ran, skipped};
+use crate::support::{World, command, event, file, ran, sh, skipped, within};
 
 /// Attempts of all races together.
 const ATTEMPTS: usize = 10_000;
@@ -390,4 +390,27 @@ fn an_approval_for_a_session_serves_one_of_many_at_once() {
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
     });
     assert_eq!((served, world.log().len()), (1, 1));
+}
+
+/// A clock that is a day ahead at every other look.
+fn jumping() -> SystemTime {
+    static LOOKS: AtomicUsize = AtomicUsize::new(0);
+    let day = Duration::from_hours(24);
+    let ahead = LOOKS.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+    if ahead { SystemTime::now() + day } else { SystemTime::now() }
+}
+
+#[test]
+fn b19_a_clock_that_jumps_changes_no_deadline() {
+    let world = World::new();
+    let trust = Trust::new(world.path("approvals.json"), jumping);
+    let mut engine = Engine::new(trust, world.engine.environment().clone());
+    for spec in [sh("quick", "exit 0"), within(Duration::from_millis(200), sh("slow", "sleep 1000"))] {
+        engine.registry.register(Hook::new(spec, &world.rules).unwrap()).unwrap();
+    }
+    for _ in 0..4 {
+        let reports = engine.dispatch(&event()).reports;
+        let ends: Vec<Status> = reports.iter().map(|report| report.status).collect();
+        assert_eq!(ends, [Status::Ok, Status::Timeout]);
+    }
 }

@@ -100,7 +100,7 @@ fn modify(id: &str, args: &Value) -> HookSpec {
 }
 
 #[test]
-fn modified_arguments_are_folded_in_order_and_complete() {
+fn b17_modified_arguments_are_folded_in_order_and_complete() {
     let mut world = World::new();
     world.add(modify("one", &json!({"command": "ls -l", "timeout": 5})));
     world.add(modify("two", &json!({"timeout": 9, "shell": "sh"})));
@@ -114,7 +114,7 @@ fn modified_arguments_are_folded_in_order_and_complete() {
 }
 
 #[test]
-fn a_later_guard_judges_the_arguments_as_they_were_rewritten() {
+fn b18_a_later_guard_judges_the_arguments_as_they_were_rewritten() {
     for (rewritten, continues) in [("rm -rf /", false), ("ls", true)] {
         let mut world = World::new();
         world.add(modify("rewrite", &json!({"command": rewritten})));

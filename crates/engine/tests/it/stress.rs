@@ -52,7 +52,7 @@ fn echo(world: &World) -> PathBuf {
 }
 
 #[test]
-fn ten_thousand_refusals_at_once_arrive_each_at_its_own_event() {
+fn b14_ten_thousand_refusals_at_once_arrive_each_at_its_own_event() {
     let mut world = World::new();
     let program = echo(&world);
     world.add(command("echo", program, &[]));

@@ -31,7 +31,7 @@ fn shell(line: &str) -> HookSpec {
 }
 
 #[test]
-fn a_value_arrives_as_it_is_in_its_one_argument() {
+fn b15_a_value_arrives_as_it_is_in_its_one_argument() {
     let world = World::new();
     for value in HOSTILE {
         let script = r#"printf '%s' "$#:$1" >got"#;
@@ -43,7 +43,7 @@ fn a_value_arrives_as_it_is_in_its_one_argument() {
 }
 
 #[test]
-fn a_value_never_becomes_shell_text() {
+fn b15_a_value_never_becomes_shell_text() {
     let world = World::new();
     for value in HOSTILE {
         for line in [r#"printf '%s' "{{tool_args.path}}" >got"#, "printf '%s' '{{tool_args.path}}' >got"] {

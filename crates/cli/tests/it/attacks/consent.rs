@@ -1,0 +1,176 @@
+//! What is shown is what runs, and only a person consents.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{ID, guests, lab, standing};
+use crate::lab::{Lab, OLLM, Ran, shell_event};
+
+/// Words that are trouble for a shell, a terminal or a hurried reader.
+const WORDS: &[&str] = &[
+    "plain",
+    "two words",
+    "",
+    "it's",
+    "\"quoted\"",
+    "$(id)",
+    "`id`",
+    "a;b",
+    "a|b>c",
+    "*",
+    "~",
+    "--",
+    "-n",
+    "back\\slash",
+    "new\nline",
+    "tab\there",
+    "ümlaut 🦀",
+    "#x",
+    "!x",
+    "a=b",
+];
+
+#[test]
+fn a18_what_is_shown_is_what_runs_word_by_word() {
+    let lab = Lab::new();
+    let dump = "for word in \"$@\"; do printf '%s\\0' \"$word\"; done > words";
+    lab.user("dump.sh", dump);
+    lab.workspace("dump.sh", dump);
+    for (source, id) in
+        [("user", "user:dump.json:before_tool:dump"), ("workspace", "workspace:dump.json:before_tool:dump")]
+    {
+        let args: Vec<&str> = std::iter::once("dump.sh").chain(WORDS.iter().copied()).collect();
+        let file = json!({"hooks": {"before_tool": [{"name": "dump", "command": "sh", "args": args}]}}).to_string();
+        if source == "user" {
+            lab.user("dump.json", file)
+        } else {
+            lab.workspace("dump.json", file)
+        };
+        if source == "workspace" {
+            fs::remove_file(lab.home.join(".ollm/hooks/dump.json")).unwrap();
+            lab.approve(id);
+        }
+        lab.event(shell_event("ls"));
+        let ran = fs::read(lab.project.join("words")).unwrap();
+        fs::remove_file(lab.project.join("words")).unwrap();
+        let shown = lab.run(&["hook", "show", id, "--json"]).answer()["command"].as_str().unwrap().to_owned();
+        let parsed = Command::new("sh").args(["-c", &format!("printf '%s\\0' {shown}")]).output().unwrap().stdout;
+        let words = |bytes: &[u8]| {
+            String::from_utf8(bytes.to_vec()).unwrap().split('\0').map(str::to_owned).collect::<Vec<_>>()
+        };
+        let (ran, parsed) = (words(&ran), words(&parsed));
+        assert_eq!(parsed[0], "sh", "{source}");
+        assert!(parsed[1].ends_with("/.ollm/hooks/dump.sh"), "{source}: {}", parsed[1]);
+        assert_eq!(parsed[2..], ran[..], "{source}");
+    }
+}
+
+#[test]
+fn a18_the_hooks_that_are_listed_are_the_hooks_that_run() {
+    let lab = Lab::new();
+    let flat = json!({"name": "flat", "command": "sh", "args": ["x.sh"], "surprise": {"command": "evil"}});
+    let lone = json!({"hooks": {"before_tool": flat}});
+    let nested = json!({"hooks": {"PreToolUse": [{"matcher": "*", "hooks": [
+        {"type": "command", "command": "echo one >> ran"}, {"type": "command", "command": "echo two >> ran", "x": 1}]}]}});
+    lab.workspace("x.sh", "echo flat >> ran");
+    lab.workspace("flat.json", json!({"hooks": {"before_tool": [flat], "hooks": {"before_tool": [flat]}}}).to_string());
+    lab.workspace("lone.json", lone.to_string());
+    lab.workspace("nested.json", nested.to_string());
+    lab.write("project/.config/agent/settings.json", nested.to_string());
+    lab.write("project/.config/agent/settings.local.json", json!({"hooks": nested}).to_string());
+    let listed = guests(&lab);
+    assert!(listed.len() >= 3, "{listed:?}");
+    for id in &listed {
+        lab.approve(id);
+    }
+    let ran = lab.event(shell_event("ls"));
+    let answer = ran.answer();
+    let ids: BTreeSet<String> =
+        answer["hooks"].as_array().unwrap().iter().map(|hook| hook["id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!((ids, &answer["skipped"]), (listed.clone(), &json!([])));
+    let marks = fs::read_to_string(lab.project.join("ran")).unwrap();
+    assert_eq!(marks.lines().count(), listed.len(), "{marks}");
+}
+
+#[test]
+fn c06_an_agent_cannot_approve_or_withdraw_in_any_way() {
+    for sign in ["OLLM_AGENT", "CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT", "CURSOR_AGENT", "QWEN_CODE"] {
+        let lab = lab();
+        let digest = lab.digest(ID);
+        let lab = lab.set(sign, "1");
+        for arguments in [
+            &["hook", "trust", ID, "--digest", &digest][..],
+            &["hook", "trust", "--all"],
+            &["hook", "trust", "--review"],
+            &["hook", "untrust", "--all"],
+        ] {
+            assert_eq!(lab.run(arguments).code, 4, "{sign}: {arguments:?}");
+        }
+        assert_eq!(lab.run(&["hook", "trust", "--list"]).code, 0, "looking is free");
+        assert_eq!(standing(&lab), "untrusted");
+    }
+}
+
+#[test]
+fn c06_a_hook_that_hides_where_it_runs_cannot_approve_either() {
+    let lab = lab();
+    let digest = lab.digest(ID);
+    let clean = format!("env -i HOME=\"$HOME\" PATH=\"$PATH\" {OLLM}");
+    let script = format!("{clean} hook trust '{ID}' --digest {digest} 2>said; echo $? >> said");
+    lab.user_hook("session_start", "helper", &script, "");
+    lab.run(&["hook", "run", "session_start"]);
+    let said = fs::read_to_string(lab.project.join("said")).unwrap();
+    assert!(said.contains("an agent may not approve hooks") && said.ends_with("4\n"), "{said}");
+    assert_eq!(standing(&lab), "untrusted");
+}
+
+#[test]
+fn c07_nothing_a_project_writes_reaches_the_terminal_unescaped() {
+    let lab = Lab::new();
+    let tricks = "\u{1b}[2J\u{1b}]0;x\u{7}\u{202e}\u{2066}\u{200b}\u{8}\r\u{9b}31m";
+    let name = format!("evil{tricks}");
+    let script = format!("{name}.sh");
+    lab.workspace(&script.replace('/', ""), format!("echo '{tricks}' >&2; exit 1\n"));
+    let entry = json!({"name": name, "id": "evil", "description": tricks, "matcher": "*", "command": "sh", "args": [script],
+        "env": {"A": tricks}});
+    lab.workspace(
+        &format!("{name}.json"),
+        json!({"hooks": {"before_tool": [entry], tricks: []}, tricks: 1}).to_string(),
+    );
+    let shell =
+        json!({"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": format!("true {tricks}")}]}]}});
+    lab.write("project/.config/agent/settings.json", shell.to_string());
+    let check = |what: &str, ran: &Ran| {
+        for text in [&ran.stderr, &ran.stdout] {
+            let raw: Vec<char> = text
+                .chars()
+                .filter(|letter| {
+                    (letter.is_control() && *letter != '\n') || "\u{202e}\u{2066}\u{200b}".contains(*letter)
+                })
+                .collect();
+            assert_eq!(raw, [], "{what}: {text:?}");
+        }
+    };
+    for arguments in [
+        &["hook", "list"][..],
+        &["hook", "show", "evil"],
+        &["hook", "show", &name],
+        &["hook", "show", tricks],
+        &["hook", "plan", "before_tool"],
+        &["hook", "plan", tricks],
+        &["hook", "run", tricks],
+        &["hook", "trust", "evil"],
+        &["hook", "trust", tricks],
+    ] {
+        check(&format!("{arguments:?}"), &lab.run(arguments));
+    }
+    let told = |ran: Ran| Ran { stdout: String::new(), ..ran };
+    check("untrusted", &told(lab.event(shell_event(tricks))));
+    lab.approve("evil");
+    check("failed", &told(lab.event(shell_event(tricks))));
+    check("trust --list", &lab.run(&["hook", "trust", "--list"]));
+    check("untrust", &lab.run(&["hook", "untrust", "evil"]));
+}

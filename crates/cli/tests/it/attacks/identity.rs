@@ -1,0 +1,109 @@
+//! What a project is, however its path is written and whatever it claims.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use super::{CANARY, ID, judged, lab, standing};
+use crate::lab::{Lab, finish, hook_file, shell_event};
+
+#[test]
+fn a12_a_forged_pointer_to_a_trusted_repository_changes_nothing() {
+    let lab = lab();
+    for (path, content) in [
+        ("trusted/.git/config", ""),
+        ("trusted/.git/worktrees/x/commondir", "../..\n"),
+        ("trusted/.ollm/hooks/guest.sh", CANARY),
+        ("trusted/.ollm/hooks/guest.json", &hook_file("before_tool", "guest", "")),
+    ] {
+        lab.write(path, content);
+    }
+    let trusted = lab.root.join("trusted");
+    lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: [\"{}\"]\n", trusted.display()));
+    let there = |lab: &Lab, arguments: &[&str]| {
+        let mut command = lab.ollm(arguments);
+        command.current_dir(&trusted);
+        finish(command, b"")
+    };
+    assert_eq!(there(&lab, &["hook", "run", "before_tool"]).hook("guest")["status"], "ok");
+    let gitdir = format!("gitdir: {}\n", trusted.join(".git/worktrees/x").display());
+    let common = trusted.join(".git").display().to_string();
+    fs::remove_dir(lab.project.join(".git")).unwrap();
+    lab.write("project/.git", &gitdir);
+    assert_eq!(standing(&lab), "untrusted", "a worktree that says so itself");
+    fs::remove_file(lab.project.join(".git")).unwrap();
+    lab.write("project/.git/commondir", &common);
+    lab.write("project/.git/gitdir", &common);
+    lab.write("project/.git/config", format!("[core]\n\tworktree = {}\n", trusted.display()));
+    assert_eq!(standing(&lab), "untrusted", "a folder that says so itself");
+    fs::remove_dir_all(lab.project.join(".git")).unwrap();
+    symlink(trusted.join(".git"), lab.project.join(".git")).unwrap();
+    assert_eq!(standing(&lab), "untrusted", "a link");
+}
+
+#[test]
+fn a12_an_approval_is_for_one_place() {
+    let lab = lab();
+    lab.approve(ID);
+    let copy = lab.root.join("clone");
+    let copied = Command::new("cp").arg("-r").args([&lab.project, &copy]).status().unwrap();
+    assert!(copied.success());
+    let mut command = lab.ollm(&["hook", "run"]);
+    command.current_dir(&copy);
+    assert_eq!(finish(command, shell_event("ls").as_bytes()).skip("guest")["reason"], "untrusted");
+}
+
+#[test]
+fn a13_files_of_a_project_set_no_variables() {
+    let lab = lab();
+    lab.user_hook("before_tool", "own", "printf '{\"continue\": false}'", "");
+    lab.write("project/fake/config.yaml", "hooks: {trustWorkspace: true}\n");
+    let lines = "OLLM_HOME=fake\nHOME=fake\nOLLM_HOOKS_ENABLED=false\nHOOKS_ENABLED=false\n";
+    for file in [".env", ".env.local", ".envrc", ".ollm/.env", ".config/agent/.env"] {
+        lab.write(&format!("project/{file}"), lines);
+    }
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!((judged(&lab, &ran).as_str(), ran.code), ("untrusted", 2));
+}
+
+#[test]
+fn a14_one_project_has_one_identity_however_its_path_is_written() {
+    let lab = lab();
+    lab.approve(ID);
+    lab.write("project/sub/deep/x", "");
+    symlink("project", lab.root.join("link")).unwrap();
+    symlink(lab.project.join("sub"), lab.root.join("other")).unwrap();
+    for place in [
+        "project/.",
+        "project/../project",
+        "project/sub/deep/../..",
+        "project/sub/deep",
+        "link",
+        "link/sub",
+        "other/deep",
+    ] {
+        let mut command = lab.ollm(&["hook", "run"]);
+        command.current_dir(lab.root.join(place)).env("PWD", lab.root.join(place));
+        let ran = finish(command, shell_event("ls").as_bytes());
+        assert_eq!(ran.hook("guest")["status"], "ok", "{place}");
+    }
+}
+
+#[test]
+fn a14_a_link_to_approved_hooks_of_another_project_is_not_approved() {
+    let lab = lab();
+    lab.approve(ID);
+    for (project, link, target) in
+        [("one", ".ollm", "../project/.ollm"), ("two", ".ollm/hooks", "../../project/.ollm/hooks")]
+    {
+        let folder = lab.root.join(project);
+        fs::create_dir_all(folder.join(".git")).unwrap();
+        fs::create_dir_all(folder.join(link).parent().unwrap()).unwrap();
+        symlink(target, folder.join(link)).unwrap();
+        let mut command = lab.ollm(&["hook", "run"]);
+        command.current_dir(&folder);
+        let ran = finish(command, shell_event("ls").as_bytes());
+        assert!(ran.answer()["hooks"].as_array().unwrap().is_empty(), "{project}: {ran:?}");
+        assert!(!folder.join("canary").exists(), "{project}");
+    }
+}
