@@ -180,3 +180,40 @@ fn unsafe_code_lives_in_one_module_tree() {
     let audited = |name: &str| name.starts_with("crates/process/src/unix");
     assert_eq!(offenders(&all, &["unsafe {", "unsafe fn", "unsafe extern"], audited), Vec::<String>::new());
 }
+
+/// The number of an abuse case, in two digits: `A1` and `a01_nothing_…` are both `a01`.
+fn case(letter: char, digits: &str) -> Option<String> {
+    let number: u8 = digits.parse().ok()?;
+    "abcd".contains(letter.to_ascii_lowercase()).then(|| format!("{}{number:02}", letter.to_ascii_lowercase()))
+}
+
+/// The abuse cases that some test carries in its name.
+fn tested() -> BTreeSet<String> {
+    let crates = fs::read_dir(root().join("crates")).unwrap().flatten();
+    let folders = crates.map(|entry| entry.path().join("tests")).filter(|folder| folder.is_dir());
+    let tests = folders.flat_map(|folder| sources(folder.strip_prefix(root()).unwrap().to_str().unwrap()));
+    let of_line = |line: &str| {
+        let name = line.trim().strip_prefix("fn ")?.split_once('_')?.0.to_owned();
+        case(name.chars().next()?, name.get(1..)?)
+    };
+    tests.flat_map(|(_, text)| text.lines().filter_map(of_line).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn every_abuse_case_has_its_test_or_its_reason_in_the_guide() {
+    let guide = fs::read_to_string(root().join("docs/security.md")).unwrap();
+    let rows: BTreeMap<String, bool> = guide
+        .lines()
+        .filter_map(|line| line.strip_prefix("| ")?.split_once(" |"))
+        .filter_map(|(name, rest)| Some((case(name.chars().next()?, name.get(1..)?)?, rest)))
+        .map(|(case, rest)| (case, !rest.contains("| does not apply")))
+        .collect();
+    let expected =
+        |letter: char, numbers: &[u8]| numbers.iter().map(move |n| format!("{letter}{n:02}")).collect::<Vec<_>>();
+    let all: Vec<u8> = (1..=20).collect();
+    let known = [expected('a', &all[..18]), expected('b', &all), expected('c', &[1, 2, 3, 4, 5, 6, 7, 10])];
+    let missing: Vec<String> = known.concat().into_iter().filter(|case| !rows.contains_key(case)).collect();
+    assert_eq!(missing, Vec::<String>::new(), "not in the guide");
+    let claimed: BTreeSet<String> = rows.into_iter().filter(|(_, tested)| *tested).map(|(case, _)| case).collect();
+    assert_eq!(claimed, tested());
+}

@@ -396,7 +396,7 @@ fn an_approval_for_a_session_serves_one_of_many_at_once() {
 fn jumping() -> SystemTime {
     static LOOKS: AtomicUsize = AtomicUsize::new(0);
     let day = Duration::from_hours(24);
-    let ahead = LOOKS.fetch_add(1, Ordering::Relaxed) % 2 == 0;
+    let ahead = LOOKS.fetch_add(1, Ordering::Relaxed).is_multiple_of(2);
     if ahead { SystemTime::now() + day } else { SystemTime::now() }
 }
 

@@ -1,8 +1,10 @@
 //! The guards as their callers see them: a tool call in, a verdict out.
 
-mod abuse;
 mod commands;
+mod deceit;
+mod deeds;
 mod properties;
+mod targets;
 
 use std::path::{Path, PathBuf};
 
