@@ -5,6 +5,8 @@
 
 use serde_json::{Map, Value};
 
+mod sample;
+
 /// A moment in an agent's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the table below describes every one of them")]
