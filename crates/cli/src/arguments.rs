@@ -1,6 +1,7 @@
 //! The command line, for everything but the hot path.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
@@ -25,12 +26,38 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: HookCommand,
     },
+    /// Send an event of your own, or any other, through its hooks
+    Emit(EmitArguments),
     /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
     Demo {
         /// Print one JSON object per event instead of a timeline
         #[arg(long)]
         json: bool,
     },
+    /// Print the script that makes a shell complete our commands
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the manual page, or write the pages of all commands
+    Man {
+        /// Write one page for each command into this folder
+        #[arg(long, value_name = "FOLDER")]
+        out: Option<PathBuf>,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 continue, 2 do not continue, 3 the data could not be read, 64 wrong usage.")]
+pub(crate) struct EmitArguments {
+    /// The name of your event, or an event in any dialect's spelling
+    pub(crate) name: String,
+    /// The event's data as JSON
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) data: String,
+    /// Print the answer as JSON, as `ollm hook run` does
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Subcommand)]

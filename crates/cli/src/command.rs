@@ -5,12 +5,18 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod completions;
 mod demo;
+mod emit;
 pub(crate) mod hook;
+mod man;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
         Command::Hook { command } => hook::run_command(command, world, output),
+        Command::Emit(arguments) => emit::run(&arguments, world, output),
+        Command::Completions { shell } => completions::run(shell, output),
+        Command::Man { out } => man::run(out.as_deref(), output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

@@ -2,19 +2,17 @@
 //!
 //! Everything is real: the files are written, loaded, planned, cleared and run as a user's would be.
 
-use std::fmt::Write;
 use std::fs;
 use std::path::Path;
-use std::time::Duration;
 
 use ollm_catalog::Positions;
-use ollm_engine::{Outcome, Report, Status};
-use ollm_protocol::{Event, EventKind, Flow, Source, joined};
+use ollm_protocol::{Event, EventKind, Source};
 use serde_json::{Value, json};
 
 use crate::app::App;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
+use crate::timeline::{BOLD, DIM, PLAIN, timeline};
 use crate::world::World;
 
 const USER_FILES: &[(&str, &str)] = &[
@@ -28,10 +26,6 @@ const USER_FILES: &[(&str, &str)] = &[
 ];
 const PROJECT_FILES: &[(&str, &str)] =
     &[("demo.json", include_str!("demo/workspace.json")), ("surprise.sh", "touch surprise\n")];
-
-const BOLD: &str = "\x1b[1m";
-const DIM: &str = "\x1b[2m";
-const PLAIN: &str = "\x1b[0m";
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let home = tempfile::tempdir().map_err(|error| unwritable(&error))?;
@@ -116,64 +110,4 @@ fn events() -> Vec<(&'static str, Event)> {
         ("read_file: secrets/key", tool(before, "read_file", json!({"path": "secrets/key"}))),
         ("shell is done", tool(EventKind::AfterTool, "shell", json!({"command": "ls"}))),
     ]
-}
-
-/// One event: what was decided, then its hooks on a common time scale.
-fn timeline(title: &str, outcome: &Outcome) -> String {
-    let mut text = format!("\n{BOLD}{:<14}{PLAIN}{title}\n", outcome.event.name());
-    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| super::hook::is_shown(report)).collect();
-    let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
-    let mut started = Duration::ZERO;
-    for report in shown {
-        let _ = writeln!(text, "{}", line(report, started, longest));
-        started += report.duration;
-    }
-    for skip in &outcome.skipped {
-        let _ = writeln!(text, "  {DIM}{:<26}{:<12}{}{PLAIN}", skip.hook.spec.name, skip.reason.name(), skip.detail);
-    }
-    let _ = writeln!(text, "  => {}", decision(outcome));
-    text
-}
-
-#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of thirty cells")]
-fn line(report: &Report, started: Duration, whole: Duration) -> String {
-    const WIDTH: f64 = 30.0;
-    let scale = WIDTH / whole.as_secs_f64();
-    let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
-    let bar = cells(report.duration).replace(' ', "▇");
-    let bar = if bar.is_empty() { "▏" } else { &bar };
-    let colour = match report.status {
-        Status::Ok => "\x1b[32m",
-        Status::Blocked => "\x1b[31m",
-        Status::Failed | Status::Timeout => "\x1b[33m",
-    };
-    let millis = report.duration.as_secs_f64() * 1e3;
-    let name = &report.hook.spec.name;
-    format!(
-        "  {name:<26}{colour}{:<9}{PLAIN}{millis:>7.1} ms  {}{colour}{bar}{PLAIN}",
-        report.status.name(),
-        cells(started)
-    )
-}
-
-fn decision(outcome: &Outcome) -> String {
-    let verdict = &outcome.verdict;
-    if !outcome.continues() {
-        let reason = verdict.reason().unwrap_or_default();
-        let word = if verdict.flow == Flow::Ask { "ask" } else { "blocked" };
-        return format!("\x1b[31m{word}{PLAIN}: {reason}");
-    }
-    let mut notes = Vec::new();
-    if let Some(args) = &outcome.modified_args {
-        notes.push(format!("arguments are now {}", Value::from(args.clone())));
-    }
-    notes.extend(joined(&verdict.system_messages).map(|text| format!("adds to the conversation: {text}")));
-    notes.extend(
-        outcome
-            .reports
-            .iter()
-            .filter_map(|report| Some(format!("{} {}", report.hook.spec.name, report.error.as_ref()?))),
-    );
-    let verb = if outcome.modified_args.is_some() { "\x1b[36mmodified" } else { "\x1b[32mcontinues" };
-    if notes.is_empty() { format!("{verb}{PLAIN}") } else { format!("{verb}{PLAIN}: {}", notes.join("; ")) }
 }

@@ -57,6 +57,11 @@ impl Ran {
         found.unwrap_or_else(|| panic!("hook `{name}` did not run: {answer:#}"))
     }
 
+    /// How many hooks ran.
+    pub(crate) fn hook_count(&self) -> usize {
+        self.answer()["hooks"].as_array().unwrap().len()
+    }
+
     /// Why a hook did not run.
     pub(crate) fn skip(&self, name: &str) -> Value {
         let answer = self.answer();

@@ -183,3 +183,42 @@ fn a_name_cannot_forge_a_line_of_the_list() {
         assert!(!ran.stdout.lines().any(|line| line.starts_with("user:")), "{}", ran.stdout);
     }
 }
+
+#[test]
+fn emit_of_an_event_of_ones_own() {
+    let lab =
+        Lab::with_hook("custom:deploy", "gatekeeper", r#"printf '{"continue": false, "systemMessage": "not today"}'"#);
+    seen!(lab, "emit", "deploy", "--data", r#"{"target": "production"}"#);
+}
+
+#[test]
+fn emit_of_an_event_of_ones_own_as_json() {
+    let lab = Lab::with_hook("custom:deploy", "echo", r#"printf '{"continue": true, "data": %s}' "$(cat)""#);
+    let ran = lab.run(&["emit", "deploy", "--data", r#"{"target": "staging"}"#, "--json"]);
+    let heard = &ran.answer()["data"]["data"];
+    assert_eq!((&heard["eventName"], &heard["data"]), (&"deploy".into(), &serde_json::json!({"target": "staging"})));
+    assert_eq!((ran.code, lab.run(&["emit", "release", "--json"]).hook_count()), (0, 0));
+}
+
+#[test]
+fn emit_with_data_that_is_no_json() {
+    seen!(Lab::new(), "emit", "deploy", "--data", "{");
+}
+
+#[test]
+fn completions_name_our_commands_in_every_shell() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        let ran = Lab::new().run(&["completions", shell]);
+        assert!(ran.code == 0 && ran.stdout.contains("untrust"), "{shell}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_every_command() {
+    let lab = Lab::new();
+    let folder = lab.project.to_str().unwrap();
+    assert_eq!(lab.run(&["man", "--out", folder]).code, 0);
+    assert!(lab.project.join("ollm-hook-trust.1").exists());
+    assert!(lab.run(&["man"]).stdout.contains(".TH ollm 1"));
+    assert_eq!(lab.run(&["man", "--out", "/nonexistent"]).code, 5);
+}

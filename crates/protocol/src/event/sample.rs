@@ -74,7 +74,9 @@ fn own(kind: EventKind) -> Value {
         EventKind::GitCommit => json!({"files": ["src/main.rs"], "message": "Tidy up", "branch": "main"}),
         EventKind::UserTriggered => json!({"eventName": "tidy", "data": {}, "source": "user"}),
         EventKind::SubagentStart | EventKind::SubagentStop => json!({"agent_id": "agent-1", "agent_type": "reviewer"}),
-        EventKind::Custom => json!({"eventName": "deploy", "data": {"target": "staging"}, "source": "sample-extension"}),
+        EventKind::Custom => {
+            json!({"eventName": "deploy", "data": {"target": "staging"}, "source": "sample-extension"})
+        }
     }
 }
 

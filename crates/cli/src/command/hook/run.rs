@@ -81,7 +81,8 @@ fn nameless() -> Request {
     Request { event: Event::new(EventKind::Custom, []), id: Value::Null }
 }
 
-fn dispatch(event: &Event, explain: bool, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
+/// Passes an event through the hooks of this user and project, and tells the person what they should know.
+pub(crate) fn dispatch(event: &Event, explain: bool, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
     // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
     // as leaky at least.
     let _ = ollm_process::become_subreaper();

@@ -1,0 +1,32 @@
+//! `ollm emit`: an event of one's own, or any other, for people and scripts.
+
+use ollm_protocol::dialect::{self, OLLM};
+use serde_json::{Value, json};
+
+use super::hook::{dispatch, to_json};
+use crate::arguments::EmitArguments;
+use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::output::Output;
+use crate::timeline::timeline;
+use crate::world::World;
+
+pub(super) fn run(arguments: &EmitArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let data: Value = serde_json::from_str(&arguments.data).map_err(|error| {
+        Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}"))
+            .hint("--data takes one JSON value, for instance --data '{\"target\": \"staging\"}'")
+    })?;
+    let request = match dialect::event_named(&arguments.name) {
+        Ok(_) => json!({"event": arguments.name, "data": data}),
+        // Every other name is somebody's own event.
+        Err(_) => json!({"event": "custom", "data": {"eventName": arguments.name, "data": data}}),
+    };
+    let request = OLLM.read_event(request.to_string().as_bytes());
+    let request = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?;
+    let outcome = dispatch(&request.event, false, world, output)?;
+    if arguments.json {
+        output.json(&to_json(&outcome))?;
+    } else {
+        output.text(timeline(&arguments.name, &outcome).trim_start())?;
+    }
+    Ok(if outcome.continues() { OK } else { BLOCKED })
+}

@@ -1,0 +1,25 @@
+//! `ollm man`: the manual, one page or all of them.
+
+use std::path::Path;
+
+use clap::CommandFactory;
+use clap_mangen::Man;
+
+use crate::arguments::Cli;
+use crate::error::{Failure, Kind, OK};
+use crate::output::Output;
+
+pub(super) fn run(folder: Option<&Path>, output: &mut Output) -> Result<u8, Failure> {
+    let failed = |error: std::io::Error| {
+        Failure::new(Kind::Environment, format!("the manual cannot be written: {error}"))
+            .hint("--out names a folder that exists and can be written to")
+    };
+    let Some(folder) = folder else {
+        let mut page = Vec::new();
+        Man::new(Cli::command()).render(&mut page).map_err(failed)?;
+        return output.bytes(&page, &[], OK);
+    };
+    clap_mangen::generate_to(Cli::command(), folder).map_err(failed)?;
+    output.tell(&format!("the pages are in {}; read one with `man {0}/ollm.1`", folder.display()));
+    Ok(OK)
+}

@@ -1,0 +1,75 @@
+//! What came of an event, for people: its hooks on a common time scale, then the decision.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use ollm_engine::{Outcome, Report, Status};
+use ollm_protocol::{Flow, joined};
+use serde_json::Value;
+
+use crate::output::one_line;
+
+pub(crate) const BOLD: &str = "\x1b[1m";
+pub(crate) const DIM: &str = "\x1b[2m";
+pub(crate) const PLAIN: &str = "\x1b[0m";
+
+/// One event: what was decided, then its hooks on a common time scale.
+pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
+    let mut text = format!("\n{BOLD}{:<14}{PLAIN}{}\n", outcome.event.name(), one_line(title));
+    let shown: Vec<&Report> = outcome.reports.iter().filter(|report| crate::command::hook::is_shown(report)).collect();
+    let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
+    let mut started = Duration::ZERO;
+    for report in shown {
+        let _ = writeln!(text, "{}", line(report, started, longest));
+        started += report.duration;
+    }
+    for skip in &outcome.skipped {
+        let (name, detail) = (one_line(&skip.hook.spec.name), one_line(&skip.detail));
+        let _ = writeln!(text, "  {DIM}{name:<26}{:<12}{detail}{PLAIN}", skip.reason.name());
+    }
+    let _ = writeln!(text, "  => {}", decision(outcome));
+    text
+}
+
+#[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "a share of thirty cells")]
+fn line(report: &Report, started: Duration, whole: Duration) -> String {
+    const WIDTH: f64 = 30.0;
+    let scale = WIDTH / whole.as_secs_f64();
+    let cells = |duration: Duration| " ".repeat((duration.as_secs_f64() * scale) as usize);
+    let bar = cells(report.duration).replace(' ', "▇");
+    let bar = if bar.is_empty() { "▏" } else { &bar };
+    let colour = match report.status {
+        Status::Ok => "\x1b[32m",
+        Status::Blocked => "\x1b[31m",
+        Status::Failed | Status::Timeout => "\x1b[33m",
+    };
+    let millis = report.duration.as_secs_f64() * 1e3;
+    let name = one_line(&report.hook.spec.name);
+    format!(
+        "  {name:<26}{colour}{:<9}{PLAIN}{millis:>7.1} ms  {}{colour}{bar}{PLAIN}",
+        report.status.name(),
+        cells(started)
+    )
+}
+
+fn decision(outcome: &Outcome) -> String {
+    let verdict = &outcome.verdict;
+    if !outcome.continues() {
+        let reason = verdict.reason().unwrap_or_default();
+        let word = if verdict.flow == Flow::Ask { "ask" } else { "blocked" };
+        return format!("\x1b[31m{word}{PLAIN}: {}", one_line(&reason.replace('\n', "; ")));
+    }
+    let mut notes = Vec::new();
+    if let Some(args) = &outcome.modified_args {
+        notes.push(format!("arguments are now {}", Value::from(args.clone())));
+    }
+    notes.extend(joined(&verdict.system_messages).map(|text| format!("adds to the conversation: {text}")));
+    notes.extend(
+        outcome
+            .reports
+            .iter()
+            .filter_map(|report| Some(format!("{} {}", report.hook.spec.name, report.error.as_ref()?))),
+    );
+    let verb = if outcome.modified_args.is_some() { "\x1b[36mmodified" } else { "\x1b[32mcontinues" };
+    if notes.is_empty() { format!("{verb}{PLAIN}") } else { format!("{verb}{PLAIN}: {}", one_line(&notes.join("; "))) }
+}
