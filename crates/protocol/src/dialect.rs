@@ -19,6 +19,7 @@ mod answer;
 mod gate;
 mod ollm;
 mod rpc;
+mod schema;
 
 /// The dialect of plain `continue` answers.
 pub static OLLM: &dyn Dialect = &ollm::Ollm;
@@ -55,10 +56,18 @@ pub trait Dialect: Sync + fmt::Debug {
     /// Us to host: the verdict as that host expects it.
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply;
 
+    /// The JSON Schema of what a hook answers to an event.
+    fn answer_schema(&self, kind: EventKind) -> Value;
+
     /// How this dialect spells an event.
     fn spell(&self, kind: EventKind) -> &'static str {
         self.names().iter().find(|(named, _)| *named == kind).map_or_else(|| kind.name(), |(_, name)| name)
     }
+}
+
+/// The JSON Schema of what a hook of a dialect reads for an event.
+pub fn event_schema(dialect: &dyn Dialect, kind: EventKind) -> Value {
+    schema::event(dialect, kind)
 }
 
 /// What a dialect decides where a hook is silent.

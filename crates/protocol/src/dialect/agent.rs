@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Addressee, Answer, Defaults, Dialect, DialectError, End, Output, Reply, Request, answer, kind_of, line, object,
-    rename, request_object, take_text,
+    rename, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::json::scan;
@@ -173,6 +173,10 @@ impl Dialect for Agent {
         }
         wire.insert("continue".to_owned(), true.into());
         Reply { stdout: line(wire), ..Reply::default() }
+    }
+
+    fn answer_schema(&self, kind: EventKind) -> Value {
+        schema::answer(self, kind, schema::fields(NATIVE, &[]))
     }
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{
     Addressee, Answer, CHANGES, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object,
-    rename, request_object, take_object, take_text,
+    rename, request_object, schema, take_object, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::hook::OnFailure;
@@ -123,6 +123,10 @@ impl Dialect for Gate {
             wire.insert("metadata".to_owned(), verdict.metadata.clone().into());
         }
         Reply { stdout: line(wire), ..Reply::default() }
+    }
+
+    fn answer_schema(&self, kind: EventKind) -> Value {
+        schema::answer(self, kind, schema::fields(NATIVE, &["allow"]))
     }
 }
 

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object,
-    request_object, take_text,
+    request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::json::scan;
@@ -86,6 +86,10 @@ impl Dialect for Ollm {
             wire.insert("data".to_owned(), Value::Object(data));
         }
         Reply { stdout: line(wire), ..Reply::default() }
+    }
+
+    fn answer_schema(&self, kind: EventKind) -> Value {
+        schema::answer(self, kind, schema::fields(NATIVE, &["continue"]))
     }
 }
 

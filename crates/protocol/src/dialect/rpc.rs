@@ -4,11 +4,11 @@
 //! data, the metadata, and a refusal with its reason as fields of the result. Timestamps are Unix milliseconds.
 
 use jiff::Timestamp;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object, rename,
-    request_object, take_object, take_text,
+    request_object, schema, take_object, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::json::{Object, scan};
@@ -121,6 +121,26 @@ impl Dialect for Rpc {
         }
         let wire = object([("jsonrpc", "2.0".into()), ("result", result.into()), ("id", request.id.clone())]);
         Reply { stdout: line(wire), ..Reply::default() }
+    }
+
+    fn answer_schema(&self, kind: EventKind) -> Value {
+        let mut result = schema::fields(&["action", "prompt", "metadata", "data", "continue", "reason"], &[]);
+        if let Some(result) = result.as_object_mut() {
+            // A prompt belongs to the action that asks the agent.
+            result.insert("dependentRequired".to_owned(), json!({"action": ["prompt"]}));
+        }
+        let error = json!({
+            "type": "object",
+            "properties": {"code": {"type": "integer"}, "message": {"type": "string"}, "data": {}},
+            "required": ["code", "message"],
+        });
+        let body = json!({
+            "type": "object",
+            "properties": {"jsonrpc": {"const": "2.0"}, "id": {}, "result": result, "error": error},
+            "required": ["jsonrpc", "id"],
+            "oneOf": [{"required": ["result"]}, {"required": ["error"]}],
+        });
+        schema::answer(self, kind, body)
     }
 }
 

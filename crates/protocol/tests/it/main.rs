@@ -15,6 +15,7 @@ mod names;
 mod properties;
 mod robust;
 mod round_trip;
+mod schemas;
 mod scope;
 
 use ollm_protocol::dialect::Addressee;

@@ -1,0 +1,105 @@
+//! JSON Schemas of what goes over the wire.
+//!
+//! An event's schema is not written down anywhere: an event whose fields are all blank is written in the dialect, and
+//! what comes out shows where each field went. What is not blank then was put there by the dialect itself.
+
+use serde_json::{Map, Value, json};
+
+use super::{Addressee, Dialect};
+use crate::event::{Event, EventKind, Shape};
+
+const SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
+/// Any moment; it is told from the blanks by being none.
+const MOMENT: &str = "2001-02-03T04:05:06Z";
+
+/// What a hook of this dialect reads for an event.
+pub(super) fn event(dialect: &dyn Dialect, kind: EventKind) -> Value {
+    let fields = kind.fields().map(|(name, shape)| (name, blank(name, shape)));
+    let full = written(dialect, &Event::new(kind, fields));
+    let empty = written(dialect, &Event::new(kind, []));
+    let title = format!("{} as a {} hook reads it", dialect.spell(kind), dialect.name());
+    titled(title, described(&full, &empty))
+}
+
+/// An answer of this dialect, with these fields of its own.
+pub(super) fn answer(dialect: &dyn Dialect, kind: EventKind, body: Value) -> Value {
+    titled(format!("What a {} hook answers to {}", dialect.name(), dialect.spell(kind)), body)
+}
+
+/// The schema of an object whose properties are these fields of an answer.
+pub(super) fn fields(names: &[&str], required: &[&str]) -> Value {
+    let properties: Map<String, Value> = names.iter().map(|name| ((*name).to_owned(), field(name))).collect();
+    json!({"type": "object", "properties": properties, "required": required})
+}
+
+/// What one field of an answer looks like; the same name means the same in every dialect.
+fn field(name: &str) -> Value {
+    match name {
+        "continue" | "allow" => json!({"type": "boolean"}),
+        "decision" => json!({"enum": ["approve", "allow", "block", "deny", "ask", "modify"]}),
+        "action" => json!({"const": "askAgent"}),
+        "data" | "metadata" | "modified_args" => json!({"type": ["object", "null"]}),
+        "hookSpecificOutput" => json!({
+            "type": "object",
+            "properties": {
+                "hookEventName": {"type": "string"},
+                "permissionDecision": field("decision"),
+                "permissionDecisionReason": {"type": "string"},
+                "additionalContext": {"type": "string"},
+                "updatedInput": {"type": "object"},
+                "updatedToolOutput": {},
+            },
+        }),
+        _ => json!({"type": ["string", "null"]}),
+    }
+}
+
+fn titled(title: String, body: Value) -> Value {
+    let mut schema = Map::from_iter([("$schema".to_owned(), SCHEMA.into()), ("title".to_owned(), title.into())]);
+    if let Value::Object(body) = body {
+        schema.extend(body);
+    }
+    schema.into()
+}
+
+fn blank(name: &str, shape: Shape) -> Value {
+    match shape {
+        Shape::Text if name == "timestamp" => MOMENT.into(),
+        Shape::Text => "".into(),
+        Shape::Number => 0.into(),
+        Shape::Object => json!({}),
+        Shape::List => json!([]),
+        Shape::Any => Value::Null,
+    }
+}
+
+fn written(dialect: &dyn Dialect, event: &Event) -> Value {
+    let bytes = dialect.write_event(event, &Addressee { name: "", version: "" });
+    // A dialect writes one JSON object; were it not so, every test of the dialects would fail.
+    serde_json::from_slice(&bytes).unwrap_or_default()
+}
+
+/// The schema of a value, of which `always` is there whatever the event knows.
+fn described(value: &Value, always: &Value) -> Value {
+    match value {
+        Value::Null => json!({}),
+        Value::Bool(_) => json!({"type": "boolean"}),
+        Value::Number(number) if number.as_u64() == Some(1) => json!({"const": 1}),
+        Value::Number(_) => json!({"type": "number"}),
+        Value::String(text) if text == MOMENT => json!({"type": "string", "format": "date-time"}),
+        Value::String(text) if text.is_empty() => json!({"type": "string"}),
+        Value::String(text) => json!({"const": text}),
+        Value::Array(_) => json!({"type": "array"}),
+        Value::Object(map) => {
+            let inner = |name: &str| always.get(name).unwrap_or(&Value::Null);
+            let properties = map.iter().map(|(name, value)| (name.clone(), described(value, inner(name))));
+            let properties: Map<String, Value> = properties.collect();
+            let required: Vec<&String> = map.keys().filter(|name| always.get(name.as_str()).is_some()).collect();
+            match (properties.is_empty(), required.is_empty()) {
+                (true, _) => json!({"type": "object"}),
+                (false, true) => json!({"type": "object", "properties": properties}),
+                (false, false) => json!({"type": "object", "properties": properties, "required": required}),
+            }
+        }
+    }
+}
