@@ -7,6 +7,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
+use crate::scaffold::{Language, Purpose};
 
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
@@ -92,6 +93,8 @@ pub(crate) enum HookCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a hook that works, with golden cases beside it, to begin from
+    New(NewArguments),
     /// Approve hooks exactly as they are now
     Trust(TrustArguments),
     /// Withdraw the approval of hooks
@@ -103,6 +106,24 @@ pub(crate) enum HookCommand {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewArguments {
+    /// The hook's name
+    pub(crate) name: String,
+    /// What it is for
+    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
+    pub(crate) purpose: Purpose,
+    /// What it is written in
+    #[arg(long = "in", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    pub(crate) language: Language,
+    /// The event, in any dialect's spelling, where it is not the usual one for its purpose
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// Put it into the project instead of your own folder
+    #[arg(long)]
+    pub(crate) project: bool,
 }
 
 #[derive(Debug, Args)]

@@ -7,6 +7,7 @@ use crate::world::World;
 
 mod event;
 mod list;
+mod new;
 mod outcome;
 mod plan;
 pub(crate) mod run;
@@ -22,6 +23,7 @@ pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Outp
         HookCommand::List { json } => list::run(world, json, output),
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),
+        HookCommand::New(arguments) => new::run(&arguments, world, output),
         HookCommand::Trust(arguments) => trust::approve(&arguments, world, output),
         HookCommand::Untrust { ids, all } => trust::withdraw(&ids, all, world, output),
     }

@@ -1,0 +1,86 @@
+//! `ollm hook new`: a hook that works, to be changed into the one that is wanted.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write;
+use std::path::Path;
+
+use ollm_protocol::dialect::{OLLM, by_spelling, event_named};
+use serde_json::{Map, Value, json};
+
+use crate::arguments::NewArguments;
+use crate::error::{Failure, Kind, OK};
+use crate::output::Output;
+use crate::scaffold::{self, NewFile};
+use crate::world::World;
+
+pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let NewArguments { name, purpose, language, event, project } = arguments;
+    if !scaffold::is_plain(name) {
+        return Err(Failure::usage(format!("`{name}` cannot be the name of a hook"))
+            .hint("a name has letters, digits, `-` and `_`, and begins with a letter or digit"));
+    }
+    let folder = folder(*project, world)?;
+    let event = event.as_deref().unwrap_or_else(|| purpose.event());
+    event_named(event).map_err(|unknown| Failure::new(Kind::Usage, unknown.to_string()))?;
+    let mut entry = scaffold::entry(name, *purpose, *language, "");
+    if by_spelling(event).name() != OLLM.name() {
+        // The spelling of an event chooses the dialect; the scripts speak this one.
+        entry["dialect"] = OLLM.name().into();
+    }
+    let declared = Map::from_iter([(event.to_owned(), json!([entry]))]);
+    let declaration = NewFile { path: format!("{name}.json"), content: format!("{:#}\n", json!({"hooks": declared})) };
+    // The declaration comes last: what it names is there by then.
+    let mut files = scaffold::files(name, *purpose, *language);
+    for case in files.iter_mut().filter(|file| file.path.starts_with("cases/")) {
+        case.content = with_event(&case.content, event);
+    }
+    files.push(declaration);
+    write(&folder, &files)?;
+    for file in &files {
+        output.line(&folder.join(&file.path).display().to_string())?;
+    }
+    let shown = ollm_protocol::shell_word(&folder.display().to_string()).into_owned();
+    let trust = project.then(|| format!("ollm hook trust {name}"));
+    let next = [language.build(&shown, name), trust, Some(format!("ollm hook test {name}"))];
+    let next: Vec<String> = next.into_iter().flatten().collect();
+    output.tell(&format!("try it: {}", next.join(" && ")));
+    Ok(OK)
+}
+
+fn folder(project: bool, world: &World) -> Result<std::path::PathBuf, Failure> {
+    match (project, &world.places.project) {
+        (false, _) => Ok(world.places.home.join("hooks")),
+        (true, Some(project)) => Ok(project.join(".ollm/hooks")),
+        (true, None) => Err(Failure::usage("--project: this folder is in no project")
+            .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")),
+    }
+}
+
+/// A case of the purpose, for another event than its usual one.
+fn with_event(case: &str, event: &str) -> String {
+    let mut case: Value = serde_json::from_str(case).unwrap_or_default();
+    if let Some(map) = case.as_object_mut() {
+        map.insert("event".to_owned(), event.into());
+    }
+    format!("{case:#}\n")
+}
+
+/// Writes files that are not there yet; nothing is written when one of them is.
+fn write(folder: &Path, files: &[NewFile]) -> Result<(), Failure> {
+    if let Some(taken) = files.iter().map(|file| folder.join(&file.path)).find(|path| path.symlink_metadata().is_ok()) {
+        return Err(Failure::new(Kind::Usage, format!("{} is there already", taken.display()))
+            .hint("choose another name, or move the file away"));
+    }
+    for file in files {
+        let path = folder.join(&file.path);
+        let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| create(&path, &file.content));
+        written.map_err(|error| {
+            Failure::new(Kind::Environment, format!("{} cannot be written: {error}", path.display()))
+        })?;
+    }
+    Ok(())
+}
+
+fn create(path: &Path, content: &str) -> std::io::Result<()> {
+    OpenOptions::new().write(true).create_new(true).open(path)?.write_all(content.as_bytes())
+}
