@@ -19,6 +19,7 @@ mod digest;
 mod file;
 mod owner;
 mod redact;
+mod switches;
 mod vault;
 pub mod versioned;
 mod visible;
@@ -28,6 +29,7 @@ pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, 
 pub use file::{FileError, read_bounded, update, write_atomic};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};
+pub use switches::{Switch, Switches, set_switches};
 pub use vault::{Kept, Piece, Vault, VaultError};
 pub use versioned::{Loaded, Trouble, UpdateError};
 pub use visible::{cut, escape_for_people};
