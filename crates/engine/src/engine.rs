@@ -1,14 +1,15 @@
 //! One event in, one outcome out.
 
 use std::sync::Arc;
-use std::time::UNIX_EPOCH;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Verdict};
 use uuid::Uuid;
 
+use crate::bus::{Bus, Wire};
 use crate::environment::Environment;
-use crate::merge::Progress;
+use crate::merge::{Begun, Progress};
 use crate::plan::{Facts, Plan, plan};
 use crate::present::leaving;
 use crate::registry::Registry;
@@ -25,6 +26,8 @@ pub struct Engine {
     pub trust: Trust,
     /// Why no hook at all may run, if that is so.
     pub switched_off: Option<String>,
+    /// Where listeners are told of events and hooks.
+    pub bus: Bus,
     environment: Environment,
     children: Children,
 }
@@ -32,7 +35,14 @@ pub struct Engine {
 impl Engine {
     /// An engine without hooks.
     pub fn new(trust: Trust, environment: Environment) -> Engine {
-        Engine { registry: Registry::new(), trust, switched_off: None, environment, children: Children::new() }
+        Engine {
+            registry: Registry::new(),
+            trust,
+            switched_off: None,
+            bus: Bus::new(),
+            environment,
+            children: Children::new(),
+        }
     }
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
@@ -63,7 +73,8 @@ impl Engine {
     /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
     pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
         let stages = hooks.iter().map(|hook| vec![Step::Run(hook.clone())]).collect();
-        self.walk(stages, Progress::new(event.clone(), Vec::new())).reports
+        let trace_id = trace_id(self.trust.now());
+        self.walk(stages, Progress::new(event.clone(), Vec::new()), &self.wire(&trace_id)).reports
     }
 
     /// The surroundings hooks run in.
@@ -77,17 +88,23 @@ impl Engine {
     }
 
     fn dispatch_with(&self, event: &Event, facts: &Facts) -> Outcome {
+        let begun = Begun { started: Instant::now(), time: self.trust.now() };
+        let trace_id = trace_id(begun.time);
+        let wire = self.wire(&trace_id);
+        wire.event(event);
         let planned = plan(&self.registry, event, facts);
         let cleared = clear(planned, &self.trust, &self.environment, event.session_id());
+        let stages = cleared.stages.iter().map(|steps| steps.iter().map(|step| Arc::clone(step.hook())).collect());
+        let stages = stages.collect();
         let mut progress = Progress::new(event.clone(), cleared.skipped);
         if self.trust.untrusted == Untrusted::Block {
             progress.verdict = unapproved(&progress.skipped);
         }
-        let outcome = self.walk(cleared.stages, progress).finish(event, self.trace_id());
+        let outcome = self.walk(cleared.stages, progress, &wire).finish(event, stages, begun, &trace_id);
         leaving(outcome, &self.environment)
     }
 
-    fn walk(&self, stages: Vec<Vec<Step>>, mut progress: Progress) -> Progress {
+    fn walk(&self, stages: Vec<Vec<Step>>, mut progress: Progress, wire: &Wire<'_>) -> Progress {
         for steps in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 let detail = format!("hook `{refuser}` refused before its turn");
@@ -95,17 +112,22 @@ impl Engine {
                 progress.skipped.extend(hooks.map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone())));
                 continue;
             }
-            let reports = run::stage(&steps, &progress.event(), &self.children, &self.environment);
+            let reports = run::stage(&steps, &progress.event(), &self.children, &self.environment, wire);
             progress.take(reports);
         }
         progress
     }
 
-    fn trace_id(&self) -> String {
-        let now = self.trust.now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, now.as_secs(), now.subsec_nanos());
-        Uuid::new_v7(timestamp).to_string()
+    fn wire<'a>(&'a self, trace_id: &'a str) -> Wire<'a> {
+        Wire { bus: &self.bus, clock: &self.trust, trace_id }
     }
+}
+
+/// A name that is unique and ordered by time.
+fn trace_id(now: SystemTime) -> String {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
+    Uuid::new_v7(timestamp).to_string()
 }
 
 /// The refusal that stands for hooks nobody approved.

@@ -2,7 +2,8 @@
 //!
 //! An event is planned ([`plan`]), cleared by trust ([`clear`]), run stage by stage, and its answers are folded into
 //! one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing, and never fails:
-//! another program's failure is a value in the outcome.
+//! another program's failure is a value in the outcome. Whoever wants to know what happens meanwhile listens to the
+//! [`Bus`]; what happened is written down by [`trace::record`].
 //!
 //! ```
 //! use std::time::SystemTime;
@@ -27,6 +28,7 @@
 
 mod action;
 mod approver;
+pub mod bus;
 mod engine;
 mod environment;
 mod merge;
@@ -35,13 +37,15 @@ mod present;
 mod registry;
 mod report;
 mod run;
+pub mod trace;
 mod trust;
 
 pub use approver::{Approver, Choice, Question};
+pub use bus::Bus;
 pub use engine::Engine;
 pub use environment::Environment;
 pub use ollm_store::{Standing, Term};
 pub use plan::{Facts, Plan, plan};
 pub use registry::{DuplicateId, Registry};
-pub use report::{Outcome, Reason, Report, Skip, Status, Summary, summarise};
+pub use report::{Outcome, Process, Reason, Report, Said, Skip, Status, Summary, summarise};
 pub use trust::{Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

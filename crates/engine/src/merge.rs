@@ -1,6 +1,9 @@
 //! From reports to one verdict: the failure policy of each hook, and what passes from one hook to the next.
 
-use ollm_protocol::{Event, OnFailure, Verdict};
+use std::sync::Arc;
+use std::time::{Instant, SystemTime};
+
+use ollm_protocol::{Event, Hook, OnFailure, Verdict};
 use serde_json::{Map, Value};
 
 use crate::report::{Outcome, Report, Skip};
@@ -24,6 +27,13 @@ pub(crate) fn apply_policy(mut report: Report) -> Report {
     };
     report.verdict = report.verdict.then(policy);
     report
+}
+
+/// When a dispatch began, on both clocks.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Begun {
+    pub(crate) started: Instant,
+    pub(crate) time: SystemTime,
 }
 
 /// An event on its way through the stages, with everything decided so far.
@@ -65,7 +75,13 @@ impl Progress {
         }
     }
 
-    pub(crate) fn finish(mut self, original: &Event, trace_id: String) -> Outcome {
+    pub(crate) fn finish(
+        mut self,
+        original: &Event,
+        plan: Vec<Vec<Arc<Hook>>>,
+        begun: Begun,
+        trace_id: &str,
+    ) -> Outcome {
         // A filter only takes away: what was not on offer is not kept either.
         if let Some(kept) = self.verdict.tools.as_mut().filter(|_| original.data.contains_key("available_tools")) {
             let offered = original.offered_tools();
@@ -77,7 +93,11 @@ impl Progress {
             verdict: self.verdict,
             reports: self.reports,
             skipped: self.skipped,
-            trace_id,
+            trace_id: trace_id.to_owned(),
+            plan,
+            time: begun.time,
+            started: begun.started,
+            duration: begun.started.elapsed(),
         }
     }
 }

@@ -21,11 +21,13 @@ pub(crate) fn presentable(mut report: Report, environment: &Environment) -> Repo
         &mut verdict.prompts,
         &mut report.warnings,
     ];
-    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).collect();
+    let said = report.process.as_mut().and_then(|process| process.said.as_mut());
+    let said = said.into_iter().flat_map(|said| [&mut said.stdout, &mut said.stderr]);
+    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).chain(said).collect();
     if texts.is_empty() && verdict.metadata.is_empty() {
         return report;
     }
-    let redactor = Redactor::new(secrets(&report.hook, environment));
+    let redactor = redactor(std::iter::once(report.hook.as_ref()), environment);
     for text in &mut texts {
         let short = cut(&redactor.redact_str(text), LONGEST_TEXT).into_owned();
         **text = short;
@@ -37,8 +39,8 @@ pub(crate) fn presentable(mut report: Report, environment: &Environment) -> Repo
 /// Hides secrets in the data that leaves the engine; the hooks among themselves have passed it on as it was.
 pub(crate) fn leaving(mut outcome: Outcome, environment: &Environment) -> Outcome {
     if !outcome.verdict.data.is_empty() {
-        let all = outcome.reports.iter().flat_map(|report| secrets(&report.hook, environment));
-        hide(&mut outcome.verdict.data, &Redactor::new(all.collect::<Vec<_>>()));
+        let redactor = redactor(outcome.reports.iter().map(|report| report.hook.as_ref()), environment);
+        hide(&mut outcome.verdict.data, &redactor);
     }
     outcome
 }
@@ -56,9 +58,14 @@ fn hide_in(value: &mut Value, redactor: &Redactor) {
     }
 }
 
-fn secrets(hook: &Hook, environment: &Environment) -> Vec<(String, String)> {
+/// Knows the secrets of the environment and of these hooks.
+pub(crate) fn redactor<'a>(hooks: impl Iterator<Item = &'a Hook>, environment: &Environment) -> Redactor {
+    Redactor::new(environment.secrets().chain(hooks.flat_map(|hook| declared(hook, environment))).collect::<Vec<_>>())
+}
+
+fn declared(hook: &Hook, environment: &Environment) -> impl Iterator<Item = (String, String)> {
     let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned();
     let passed =
         hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
-    environment.secrets().chain(own).chain(passed).collect()
+    own.chain(passed)
 }

@@ -1,7 +1,7 @@
 //! What happened to each hook of an event: the ones that ran, and the ones that did not and why.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime};
 
 use ollm_protocol::{EventKind, Hook, Verdict};
 use serde_json::{Map, Value};
@@ -40,8 +40,12 @@ pub struct Report {
     pub status: Status,
     /// What it decided, its failure policy included.
     pub verdict: Verdict,
+    /// When it began.
+    pub started: Instant,
     /// How long it took.
     pub duration: Duration,
+    /// What its process left behind, if it has started one.
+    pub process: Option<Process>,
     /// What went wrong.
     pub error: Option<String>,
     /// What was odd but accepted.
@@ -50,6 +54,32 @@ pub struct Report {
     pub leaky: bool,
     /// Whether it refused in so many words, as opposed to failing.
     pub refused: bool,
+}
+
+/// What a hook's process left behind.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Process {
+    /// Its exit status, if it ended by itself.
+    pub exit: Option<i32>,
+    /// The signal of somebody else that ended it.
+    pub signal: Option<i32>,
+    /// How many bytes it was given on standard input.
+    pub bytes_in: usize,
+    /// How many bytes it wrote on standard output, as far as they were read.
+    pub bytes_out: usize,
+    /// How many bytes it wrote on standard error, as far as they were read.
+    pub bytes_err: usize,
+    /// What it wrote, without secrets and not too long; kept only while somebody listens to the bus.
+    pub said: Option<Said>,
+}
+
+/// What a hook's process wrote.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// On standard output.
+    pub stdout: String,
+    /// On standard error.
+    pub stderr: String,
 }
 
 /// Why a hook did not run.
@@ -117,6 +147,14 @@ pub struct Outcome {
     pub skipped: Vec<Skip>,
     /// A name for this dispatch, unique and ordered by time.
     pub trace_id: String,
+    /// What was to run: stages one after the other, the hooks of a stage at once.
+    pub plan: Vec<Vec<Arc<Hook>>>,
+    /// When the dispatch began, by the engine's clock.
+    pub time: SystemTime,
+    /// The same on the clock that nobody sets.
+    pub started: Instant,
+    /// How long all of it took.
+    pub duration: Duration,
 }
 
 impl Outcome {

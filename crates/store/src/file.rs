@@ -75,6 +75,14 @@ pub enum FileError {
         /// The file.
         path: PathBuf,
     },
+    /// Something stands where only what is ours alone may be.
+    #[error("{} {why}; move it away", path.display())]
+    Refused {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: &'static str,
+    },
     /// Another process kept the lock too long.
     #[error("{} stays locked by another process; end that process and try again", path.display())]
     Locked {

@@ -10,7 +10,8 @@
 //! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
 //! - [`Approvals`]: which exact content a person has approved.
 //! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
-//! - [`escape_for_people`], [`cut`]: other programs' text made safe to look at.
+//! - [`Trail`]: bounded, owner-only files of lines that many processes append to at once.
+//! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
 
 #![forbid(unsafe_code)]
 
@@ -20,6 +21,7 @@ mod file;
 mod owner;
 mod redact;
 mod switches;
+mod trail;
 mod vault;
 pub mod versioned;
 mod visible;
@@ -30,6 +32,7 @@ pub use file::{FileError, read_bounded, update, write_atomic};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};
 pub use switches::{Switch, Switches, set_switches};
+pub use trail::{Bounds, Lines, Trail};
 pub use vault::{Kept, Piece, Vault, VaultError};
 pub use versioned::{Loaded, Trouble, UpdateError};
-pub use visible::{cut, escape_for_people};
+pub use visible::{cut, escape_for_json, escape_for_people};

@@ -9,6 +9,24 @@ use std::fmt::Write;
 /// assert_eq!(ollm_store::escape_for_people("ok\u{1b}[2J\u{202e}txt"), "ok\\u{1b}[2J\\u{202e}txt");
 /// ```
 pub fn escape_for_people(text: &str) -> Cow<'_, str> {
+    escape(text, |hidden, shown| shown.extend(hidden.escape_unicode()))
+}
+
+/// Does the same for JSON text, which stays the same JSON: characters that hide or reorder become `\uXXXX`.
+///
+/// ```
+/// assert_eq!(ollm_store::escape_for_json("[\"a\u{202e}b\"]"), "[\"a\\u202eb\"]");
+/// ```
+pub fn escape_for_json(text: &str) -> Cow<'_, str> {
+    escape(text, |hidden, shown| {
+        for unit in hidden.encode_utf16(&mut [0; 2]) {
+            // Writing to a String cannot fail.
+            let _ = write!(shown, "\\u{unit:04x}");
+        }
+    })
+}
+
+fn escape(text: &str, show: impl Fn(char, &mut String)) -> Cow<'_, str> {
     let Some(first) = next_hidden(text) else {
         return Cow::Borrowed(text);
     };
@@ -18,8 +36,7 @@ pub fn escape_for_people(text: &str) -> Cow<'_, str> {
         shown.push_str(clean);
         let mut chars = rest.chars();
         if let Some(hidden) = chars.next() {
-            // Writing to a String cannot fail.
-            let _ = write!(shown, "{}", hidden.escape_unicode());
+            show(hidden, &mut shown);
         }
         rest = chars.as_str();
         let Some(next) = next_hidden(rest) else {
@@ -132,6 +149,14 @@ mod tests {
             let once = escape_for_people(&text).into_owned();
             prop_assert!(next_hidden(&once).is_none());
             prop_assert_eq!(escape_for_people(&once), once.as_str());
+        }
+
+        #[test]
+        fn escaped_json_is_the_same_json_without_anything_hidden(text in any::<String>()) {
+            let json = serde_json::Value::String(text).to_string();
+            let shown = escape_for_json(&json);
+            prop_assert!(next_hidden(&shown).is_none());
+            prop_assert_eq!(serde_json::from_str::<serde_json::Value>(&shown).unwrap().to_string(), json);
         }
 
         #[test]

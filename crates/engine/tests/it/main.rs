@@ -5,6 +5,7 @@
 
 mod approver;
 mod attacks;
+mod bus;
 mod defects;
 mod environment;
 mod faults;
@@ -17,5 +18,6 @@ mod registry;
 mod stress;
 mod support;
 mod template;
+mod trace;
 mod trust;
 mod trust_machine;

@@ -1,0 +1,332 @@
+//! Who listens, and how they are told.
+//!
+//! The engine tells the bus of every event it dispatches and of every hook it runs; an embedding program may tell it of
+//! more. Three ways to listen:
+//!
+//! - a **subscriber** ([`Bus::subscribe`]) is called at once, on the thread of the event, in order of priority. It must be
+//!   quick: the event waits for it.
+//! - an **observer** ([`Bus::observe`]) is called on a thread of its own, behind a queue of its own. However slow it is,
+//!   no event waits: what its queue cannot hold is dropped, the oldest first, and counted.
+//! - a **watch** ([`Bus::watch`], [`Bus::wait_for`]) has the queue but no thread: its holder fetches the messages.
+//!
+//! A listener that panics loses that one message and is called again for the next. While nobody listens and no history is
+//! kept, nothing is built, allocated or started.
+//!
+//! ```
+//! use std::sync::mpsc;
+//! use std::time::{Duration, SystemTime};
+//! use ollm_engine::bus::Filter;
+//! use ollm_engine::{Engine, Environment, Trust};
+//! use ollm_protocol::{Event, EventKind};
+//!
+//! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());
+//! let (seen, events) = mpsc::channel();
+//! let tools = Filter::named(["before_tool", "PostToolUse"])?;
+//! let observer = engine.bus.observe(tools, 100, move |message| drop(seen.send(message.event_type().to_owned())))?;
+//!
+//! engine.dispatch(&Event::new(EventKind::SessionStart, []));
+//! engine.dispatch(&Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]));
+//! assert_eq!(events.recv_timeout(Duration::from_secs(10))?, "before_tool");
+//! assert!(engine.bus.unsubscribe(observer));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+mod filter;
+mod message;
+mod queue;
+mod wire;
+
+pub use filter::Filter;
+pub use message::{Matter, Message};
+use queue::Queue;
+pub(crate) use wire::Wire;
+
+/// Where listeners are told what happens.
+#[derive(Default)]
+pub struct Bus {
+    /// Whether anybody wants to know: asked before a message is built.
+    listened: AtomicBool,
+    state: Mutex<State>,
+}
+
+/// A listener, as the bus knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Subscription(u64);
+
+/// What went by a listener.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Messages that its queue could not hold.
+    pub dropped: u64,
+    /// Messages in whose midst it panicked.
+    pub panicked: u64,
+}
+
+#[derive(Default)]
+struct State {
+    last_id: u64,
+    last_sequence: u64,
+    /// By priority, the highest first, then by the order in which they came.
+    listeners: Vec<Arc<Listener>>,
+    history: VecDeque<Arc<Message>>,
+    kept: usize,
+}
+
+struct Listener {
+    id: Subscription,
+    filter: Filter,
+    priority: i32,
+    panicked: Arc<AtomicU64>,
+    told: Told,
+}
+
+enum Told {
+    AtOnce(Box<dyn Fn(&Message) + Send + Sync>),
+    ByQueue(Arc<Queue>),
+}
+
+impl Bus {
+    /// A bus without listeners.
+    pub fn new() -> Bus {
+        Bus::default()
+    }
+
+    /// Tells everybody who wants to know, and gives the message its number.
+    ///
+    /// A subscriber that emits is called for its own message within its own call.
+    pub fn emit(&self, message: Message) {
+        if self.is_listened() {
+            self.tell(message);
+        }
+    }
+
+    /// Whether anybody would get a message, if only the history.
+    pub fn is_listened(&self) -> bool {
+        self.listened.load(Ordering::Acquire)
+    }
+
+    /// Calls a closure for every fitting message, on the thread it comes from: the highest priority first, among equals
+    /// the one that came first.
+    pub fn subscribe(
+        &self,
+        filter: Filter,
+        priority: i32,
+        closure: impl Fn(&Message) + Send + Sync + 'static,
+    ) -> Subscription {
+        self.add(filter, priority, Arc::default(), Told::AtOnce(Box::new(closure)))
+    }
+
+    /// Calls a closure for every fitting message on a thread of its own; at most `capacity` messages wait for it.
+    ///
+    /// The thread ends when the observer is unsubscribed (what waits is dropped) or the bus is gone (what waits is still
+    /// told). Fails only when no thread can be started.
+    pub fn observe(
+        &self,
+        filter: Filter,
+        capacity: usize,
+        mut closure: impl FnMut(&Message) + Send + 'static,
+    ) -> io::Result<Subscription> {
+        let queue = Arc::new(Queue::new(capacity));
+        let panicked = Arc::<AtomicU64>::default();
+        let (own, counter) = (Arc::clone(&queue), Arc::clone(&panicked));
+        thread::Builder::new().name("ollm-observer".to_owned()).spawn(move || {
+            while let Some(message) = own.pop(None) {
+                guarded(&counter, || closure(&message));
+            }
+        })?;
+        Ok(self.add(filter, 0, panicked, Told::ByQueue(queue)))
+    }
+
+    /// Collects fitting messages from now on, at most `capacity` at a time, for whoever holds the watch.
+    pub fn watch(&self, filter: Filter, capacity: usize) -> Watch<'_> {
+        let queue = Arc::new(Queue::new(capacity));
+        let subscription = self.add(filter, 0, Arc::default(), Told::ByQueue(Arc::clone(&queue)));
+        Watch { bus: self, subscription, queue }
+    }
+
+    /// Waits for the next fitting message of which a predicate holds, no longer than `patience`.
+    ///
+    /// Only what comes after the call counts; to begin earlier, hold a [`Watch`].
+    pub fn wait_for(
+        &self,
+        filter: Filter,
+        patience: Duration,
+        predicate: impl FnMut(&Message) -> bool,
+    ) -> Option<Arc<Message>> {
+        const WAITING: usize = 1024;
+        self.watch(filter, WAITING).wait_for(patience, predicate)
+    }
+
+    /// Removes a listener; `false` if it was gone already. It may still be in the midst of a message.
+    pub fn unsubscribe(&self, subscription: Subscription) -> bool {
+        let mut state = self.state();
+        let Some(at) = state.listeners.iter().position(|listener| listener.id == subscription) else { return false };
+        let listener = state.listeners.remove(at);
+        self.refresh(&state);
+        drop(state);
+        if let Told::ByQueue(queue) = &listener.told {
+            queue.clear();
+            queue.close();
+        }
+        true
+    }
+
+    /// What went by a listener; none if there is no such listener.
+    pub fn counts(&self, subscription: Subscription) -> Option<Counts> {
+        let state = self.state();
+        let listener = state.listeners.iter().find(|listener| listener.id == subscription)?;
+        let dropped = match &listener.told {
+            Told::AtOnce(_) => 0,
+            Told::ByQueue(queue) => queue.dropped(),
+        };
+        Some(Counts { dropped, panicked: listener.panicked.load(Ordering::Relaxed) })
+    }
+
+    /// Keeps the last so many messages from now on; none in the beginning.
+    pub fn keep(&self, messages: usize) {
+        let mut state = self.state();
+        state.kept = messages;
+        state.trim();
+        self.refresh(&state);
+    }
+
+    /// The last messages, as many as are kept, oldest first.
+    pub fn history(&self) -> Vec<Arc<Message>> {
+        self.state().history.iter().cloned().collect()
+    }
+
+    /// Forgets the messages kept so far.
+    pub fn forget(&self) {
+        self.state().history.clear();
+    }
+
+    fn tell(&self, mut message: Message) {
+        let mut state = self.state();
+        state.last_sequence += 1;
+        message.sequence = state.last_sequence;
+        let message = Arc::new(message);
+        state.history.push_back(Arc::clone(&message));
+        state.trim();
+        let fitting = state.listeners.iter().filter(|listener| listener.filter.fits(&message));
+        let mut at_once: Vec<Arc<Listener>> = Vec::new();
+        for listener in fitting {
+            match &listener.told {
+                // Queues are filled under the lock, so that every observer sees the one order of the history.
+                Told::ByQueue(queue) => queue.push(Arc::clone(&message)),
+                Told::AtOnce(_) => at_once.push(Arc::clone(listener)),
+            }
+        }
+        drop(state);
+        // Not under the lock: a subscriber may use the bus.
+        for listener in at_once {
+            if let Told::AtOnce(closure) = &listener.told {
+                guarded(&listener.panicked, || closure(&message));
+            }
+        }
+    }
+
+    fn add(&self, filter: Filter, priority: i32, panicked: Arc<AtomicU64>, told: Told) -> Subscription {
+        let mut state = self.state();
+        state.last_id += 1;
+        let id = Subscription(state.last_id);
+        let at = state.listeners.partition_point(|listener| listener.priority >= priority);
+        state.listeners.insert(at, Arc::new(Listener { id, filter, priority, panicked, told }));
+        self.refresh(&state);
+        id
+    }
+
+    fn refresh(&self, state: &State) {
+        self.listened.store(state.kept > 0 || !state.listeners.is_empty(), Ordering::Release);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Nothing that can panic runs under the lock, so a poisoned state is whole all the same.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn trim(&mut self) {
+        while self.history.len() > self.kept {
+            self.history.pop_front();
+        }
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        for listener in &self.state().listeners {
+            if let Told::ByQueue(queue) = &listener.told {
+                queue.close();
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Bus {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = self.state();
+        let (listeners, history) = (state.listeners.len(), state.history.len());
+        formatter.debug_struct("Bus").field("listeners", &listeners).field("history", &history).finish_non_exhaustive()
+    }
+}
+
+/// Messages collected for whoever holds this; dropping it unsubscribes.
+#[derive(Debug)]
+pub struct Watch<'a> {
+    bus: &'a Bus,
+    subscription: Subscription,
+    queue: Arc<Queue>,
+}
+
+impl Watch<'_> {
+    /// The next message, if one comes in time.
+    pub fn next(&self, patience: Duration) -> Option<Arc<Message>> {
+        self.queue.pop(deadline(patience))
+    }
+
+    /// The next message of which a predicate holds, if one comes in time.
+    pub fn wait_for(&self, patience: Duration, mut predicate: impl FnMut(&Message) -> bool) -> Option<Arc<Message>> {
+        let deadline = deadline(patience);
+        loop {
+            let message = self.queue.pop(deadline)?;
+            if predicate(&message) {
+                return Some(message);
+            }
+        }
+    }
+
+    /// How many messages the queue could not hold.
+    pub fn dropped(&self) -> u64 {
+        self.queue.dropped()
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.bus.unsubscribe(self.subscription);
+    }
+}
+
+/// When patience ends; a patience beyond the clock's range lasts a year.
+fn deadline(patience: Duration) -> Option<Instant> {
+    const LONG: Duration = Duration::from_hours(24 * 365);
+    let now = Instant::now();
+    now.checked_add(patience).or_else(|| now.checked_add(LONG))
+}
+
+/// A listener's own state may be half changed after a panic; that is its owner's to guard.
+fn guarded(panicked: &AtomicU64, call: impl FnOnce()) {
+    if catch_unwind(AssertUnwindSafe(call)).is_err() {
+        panicked.fetch_add(1, Ordering::Relaxed);
+    }
+}

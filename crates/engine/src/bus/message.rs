@@ -1,0 +1,163 @@
+//! What listeners are told.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ollm_protocol::{ActionSpec, Event, Hook, joined};
+use serde_json::{Map, Value, json};
+
+use crate::report::Report;
+
+pub(super) const START: &str = "hook_execution_start";
+pub(super) const COMPLETE: &str = "hook_execution_complete";
+pub(super) const ERROR: &str = "hook_execution_error";
+
+/// Something that happened.
+#[derive(Clone, Debug)]
+pub struct Message {
+    /// Its number on the bus, counted from one; the bus sets it.
+    pub sequence: u64,
+    /// When it happened.
+    pub timestamp: SystemTime,
+    /// The session it happened in, if that is known.
+    pub session_id: Option<String>,
+    /// The dispatch it belongs to, if it belongs to one.
+    pub trace_id: Option<String>,
+    /// What happened.
+    pub matter: Matter,
+}
+
+/// What happened.
+#[derive(Clone, Debug)]
+pub enum Matter {
+    /// An event.
+    Event(Event),
+    /// `hook_execution_start`: a hook's turn has come.
+    HookStart {
+        /// The hook.
+        hook: Arc<Hook>,
+        /// The event in the spelling of the hook's dialect.
+        hook_type: &'static str,
+        /// What it runs, as declared.
+        hook_command: String,
+        /// The event as the hook gets it.
+        context: Event,
+    },
+    /// `hook_execution_complete`: a hook has answered, be it with a refusal.
+    HookComplete {
+        /// The hook.
+        hook: Arc<Hook>,
+        /// The event in the spelling of the hook's dialect.
+        hook_type: &'static str,
+        /// What it runs, as declared.
+        hook_command: String,
+        /// How it went.
+        result: Box<Report>,
+    },
+    /// `hook_execution_error`: a hook has failed, or not answered in time.
+    HookError {
+        /// The hook.
+        hook: Arc<Hook>,
+        /// The event in the spelling of the hook's dialect.
+        hook_type: &'static str,
+        /// What it runs, as declared.
+        hook_command: String,
+        /// What went wrong.
+        error: String,
+        /// How it went.
+        result: Box<Report>,
+    },
+}
+
+impl Message {
+    /// A message about an event.
+    pub fn event(event: Event, timestamp: SystemTime) -> Message {
+        let session_id = event.session_id().map(str::to_owned);
+        Message { sequence: 0, timestamp, session_id, trace_id: None, matter: Matter::Event(event) }
+    }
+
+    /// The name of what happened: an event's canonical name, or one of the three of a hook.
+    pub fn event_type(&self) -> &'static str {
+        match &self.matter {
+            Matter::Event(event) => event.kind.name(),
+            Matter::HookStart { .. } => START,
+            Matter::HookComplete { .. } => COMPLETE,
+            Matter::HookError { .. } => ERROR,
+        }
+    }
+
+    /// The message as a flat JSON object, in the field names of the hook events.
+    pub fn to_json(&self) -> Value {
+        let mut fields = Map::new();
+        fields.insert("event_type".to_owned(), self.event_type().into());
+        fields.insert("timestamp".to_owned(), crate::trace::iso(self.timestamp).into());
+        fields.insert("session_id".to_owned(), self.session_id.clone().into());
+        fields.insert("sequence".to_owned(), self.sequence.into());
+        fields.insert("trace_id".to_owned(), self.trace_id.clone().into());
+        fields.extend(self.matter.fields());
+        fields.into()
+    }
+}
+
+impl Matter {
+    fn fields(&self) -> Vec<(String, Value)> {
+        let about = |kind: &str, command: &str, name: &str, value: Value| {
+            vec![
+                ("hook_type".to_owned(), kind.into()),
+                ("hook_command".to_owned(), command.into()),
+                (name.to_owned(), value),
+            ]
+        };
+        match self {
+            Matter::Event(event) => vec![("data".to_owned(), event.data.clone().into())],
+            Matter::HookStart { hook_type, hook_command, context, .. } => {
+                about(hook_type, hook_command, "context", context.data.clone().into())
+            }
+            Matter::HookComplete { hook_type, hook_command, result, .. } => {
+                about(hook_type, hook_command, "result", result_of(result))
+            }
+            Matter::HookError { hook_type, hook_command, error, .. } => {
+                about(hook_type, hook_command, "error", error.as_str().into())
+            }
+        }
+    }
+}
+
+/// A report in the fields of a hook's result.
+fn result_of(report: &Report) -> Value {
+    let process = report.process.as_ref();
+    let said = process.and_then(|process| process.said.as_ref());
+    let stdout = said.map_or("", |said| said.stdout.as_str());
+    let flow = report.verdict.flow;
+    json!({
+        "success": report.error.is_none(),
+        "exit_code": process.and_then(|process| process.exit),
+        "stdout": stdout,
+        "stderr": said.map_or("", |said| said.stderr.as_str()),
+        "execution_time": report.duration.as_secs_f64(),
+        "json_output": serde_json::from_str::<Map<String, Value>>(stdout).ok(),
+        "should_continue": flow.continues(),
+        "decision": decision(report),
+        "reason": joined(&report.verdict.reasons),
+    })
+}
+
+fn decision(report: &Report) -> &'static str {
+    match report.verdict.flow {
+        flow if flow.refuses() => "block",
+        flow if !flow.continues() => "ask",
+        _ if report.verdict.patch.is_empty() => "approve",
+        _ => "modify",
+    }
+}
+
+/// What a hook runs, as declared.
+pub(super) fn command_of(hook: &Hook) -> String {
+    match &hook.spec.action {
+        ActionSpec::Command { command, args, .. } => {
+            std::iter::once(command).chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
+        }
+        ActionSpec::Shell { script } => script.clone(),
+        ActionSpec::Builtin(_) => "builtin".to_owned(),
+    }
+}

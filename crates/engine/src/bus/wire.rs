@@ -1,0 +1,72 @@
+//! How one dispatch reaches the bus: messages are built only when somebody listens.
+
+use std::sync::Arc;
+
+use ollm_protocol::{Event, Hook};
+
+use super::message::command_of;
+use super::{Bus, Matter, Message};
+use crate::report::{Report, Status};
+use crate::trust::Trust;
+
+/// One dispatch's way to the bus.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Wire<'a> {
+    pub(crate) bus: &'a Bus,
+    /// Who knows the time.
+    pub(crate) clock: &'a Trust,
+    pub(crate) trace_id: &'a str,
+}
+
+impl Wire<'_> {
+    pub(crate) fn listened(&self) -> bool {
+        self.bus.is_listened()
+    }
+
+    pub(crate) fn event(&self, event: &Event) {
+        if self.listened() {
+            self.tell(event, Matter::Event(event.clone()));
+        }
+    }
+
+    pub(crate) fn starts(&self, hook: &Arc<Hook>, event: &Event) {
+        if self.listened() {
+            let matter = Matter::HookStart {
+                hook: Arc::clone(hook),
+                hook_type: hook.dialect.spell(event.kind),
+                hook_command: command_of(hook),
+                context: event.clone(),
+            };
+            self.tell(event, matter);
+        }
+    }
+
+    pub(crate) fn ends(&self, report: &Report, event: &Event) {
+        if self.listened() {
+            self.tell(event, ended(report, event));
+        }
+    }
+
+    fn tell(&self, event: &Event, matter: Matter) {
+        self.bus.emit(Message {
+            sequence: 0,
+            timestamp: self.clock.now(),
+            session_id: event.session_id().map(str::to_owned),
+            trace_id: Some(self.trace_id.to_owned()),
+            matter,
+        });
+    }
+}
+
+fn ended(report: &Report, event: &Event) -> Matter {
+    let hook = Arc::clone(&report.hook);
+    let (hook_type, hook_command) = (hook.dialect.spell(event.kind), command_of(&hook));
+    let result = Box::new(report.clone());
+    match report.status {
+        Status::Ok | Status::Blocked => Matter::HookComplete { hook, hook_type, hook_command, result },
+        Status::Failed | Status::Timeout => {
+            let error = report.error.clone().unwrap_or_else(|| report.status.name().to_owned());
+            Matter::HookError { hook, hook_type, hook_command, error, result }
+        }
+    }
+}

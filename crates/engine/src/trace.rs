@@ -1,0 +1,131 @@
+//! What one dispatch leaves behind: one line of JSON, bounded and without secrets. Pure: writing it is somebody else's.
+//!
+//! ```
+//! use std::time::SystemTime;
+//! use ollm_engine::{Engine, Environment, Trust, trace};
+//! use ollm_protocol::{Event, EventKind};
+//!
+//! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());
+//! let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+//! let outcome = engine.dispatch(&event);
+//! let line = trace::record(&event, &outcome, engine.environment(), "1.0.0");
+//! let record: serde_json::Value = serde_json::from_str(&line)?;
+//! assert_eq!(record["traceId"], outcome.trace_id);
+//! assert_eq!(record["subject"], "shell");
+//! assert_eq!(record["verdict"]["flow"], "no_opinion");
+//! # Ok::<(), serde_json::Error>(())
+//! ```
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ollm_protocol::{Event, Hook, joined};
+
+use crate::environment::Environment;
+use crate::present::redactor;
+use crate::report::{Outcome, Report, Skip};
+
+mod line;
+
+use line::Line;
+
+/// The version of a record's form.
+pub const VERSION: u64 = 1;
+/// No record is longer, in bytes.
+pub const LONGEST: usize = 64 << 10;
+
+/// The bounds of a record's parts, in bytes of JSON; together they stay well below [`LONGEST`].
+const PLAN: usize = 8 << 10;
+const SKIPPED: usize = 12 << 10;
+const HOOKS: usize = 20 << 10;
+const DATA: usize = 8 << 10;
+/// The bounds of single texts.
+const NAME: usize = 256;
+const TEXT: usize = 1 << 10;
+/// More warnings of one hook are not written down.
+const WARNINGS: usize = 4;
+
+/// The record of a dispatch, as one line of JSON without a line end.
+///
+/// The secrets that are hidden are those of the environment, and what the hooks at hand declare in `env` and `passEnv`;
+/// texts are cut, and lists end, where the record would grow too long, each time with a note. `binary` is the version of
+/// the program that writes it.
+pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binary: &str) -> String {
+    let planned = outcome.plan.iter().flatten();
+    let concerned = planned.chain(outcome.skipped.iter().map(|skip| &skip.hook));
+    let redactor = redactor(concerned.map(Arc::as_ref), environment);
+    let mut line = Line::new(&redactor);
+    line.object(|line| {
+        head(line, event, outcome, environment, binary);
+        line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
+        line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
+        line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));
+        verdict(line.key("verdict"), outcome);
+        line.key("durationMs").plain(millis(outcome.duration));
+        line.key("data").data(&event.data, DATA);
+    });
+    line.finish()
+}
+
+/// A time as ISO 8601, to the millisecond; the epoch for times beyond the calendar.
+pub(crate) fn iso(time: SystemTime) -> String {
+    format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
+}
+
+fn head(line: &mut Line<'_>, event: &Event, outcome: &Outcome, environment: &Environment, binary: &str) {
+    line.key("version").plain(VERSION);
+    line.key("traceId").text(&outcome.trace_id, NAME);
+    line.key("time").text(&iso(outcome.time), NAME);
+    line.key("binary").text(binary, NAME);
+    line.key("event").text(event.kind.name(), NAME);
+    line.key("session").optional(event.session_id(), NAME);
+    line.key("subject").optional(event.subject(), NAME);
+    let cwd = event.text("cwd").map_or_else(|| environment.cwd.to_string_lossy(), Into::into);
+    line.key("cwd").text(&cwd, TEXT);
+}
+
+fn skip(line: &mut Line<'_>, skip: &Skip) {
+    line.object(|line| {
+        line.key("id").text(skip.hook.id(), NAME);
+        line.key("reason").text(skip.reason.name(), NAME);
+        line.key("detail").text(&skip.detail, TEXT);
+    });
+}
+
+fn hook(line: &mut Line<'_>, report: &Report, outcome: &Outcome) {
+    let Hook { spec, dialect, .. } = report.hook.as_ref();
+    let process = report.process.as_ref();
+    line.object(|line| {
+        line.key("id").text(&spec.id, NAME);
+        line.key("name").text(&spec.name, NAME);
+        line.key("source").text(spec.source.name(), NAME);
+        line.key("dialect").text(dialect.name(), NAME);
+        line.key("startMs").plain(millis(report.started.saturating_duration_since(outcome.started)));
+        line.key("durationMs").plain(millis(report.duration));
+        line.key("status").text(report.status.name(), NAME);
+        line.key("flow").text(report.verdict.flow.name(), NAME);
+        line.key("exit").maybe(process.and_then(|process| process.exit));
+        line.key("signal").maybe(process.and_then(|process| process.signal));
+        line.key("bytesIn").maybe(process.map(|process| process.bytes_in));
+        line.key("bytesOut").maybe(process.map(|process| process.bytes_out));
+        line.key("bytesErr").maybe(process.map(|process| process.bytes_err));
+        line.key("leaky").maybe(Some(report.leaky));
+        line.key("error").optional(report.error.as_deref(), TEXT);
+        let most = report.warnings.get(..WARNINGS).unwrap_or(&report.warnings);
+        line.key("warnings").list(TEXT, most, |line, warning| line.text(warning, NAME));
+    });
+}
+
+fn verdict(line: &mut Line<'_>, outcome: &Outcome) {
+    line.object(|line| {
+        line.key("flow").text(outcome.verdict.flow.name(), NAME);
+        line.key("continue").maybe(Some(outcome.continues()));
+        line.key("reason").optional(joined(&outcome.verdict.reasons).as_deref(), 2 * TEXT);
+        line.key("modifiedArgs").maybe(Some(outcome.modified_args.is_some()));
+    });
+}
+
+/// Milliseconds to the microsecond.
+fn millis(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 1e6).round() / 1e3
+}

@@ -1,0 +1,206 @@
+//! JSON written straight into one line: every text without secrets, every length bounded.
+
+use std::borrow::Cow;
+use std::fmt::{Display, Write};
+use std::sync::Arc;
+
+use ollm_protocol::Hook;
+use ollm_store::{Redactor, escape_for_json, looks_secret};
+use serde_json::{Map, Value};
+
+use super::NAME;
+
+/// Texts of this many bytes are searched for secrets as a whole; of longer ones no more than is shown.
+const SHORT: usize = 4 << 10;
+/// The longest text of an event's data that is shown, in bytes of JSON.
+const VALUE: usize = 1 << 10;
+/// Data that is nested deeper is not written down.
+const DEEPEST: usize = 12;
+
+pub(super) struct Line<'a> {
+    json: String,
+    redactor: &'a Redactor,
+}
+
+impl<'a> Line<'a> {
+    pub(super) fn new(redactor: &'a Redactor) -> Line<'a> {
+        Line { json: String::with_capacity(2 << 10), redactor }
+    }
+
+    pub(super) fn finish(self) -> String {
+        self.json
+    }
+
+    pub(super) fn object(&mut self, fields: impl FnOnce(&mut Line<'a>)) {
+        self.begin();
+        self.json.push('{');
+        fields(self);
+        self.json.push('}');
+    }
+
+    /// The name of the next value, one of ours.
+    pub(super) fn key(&mut self, name: &'static str) -> &mut Line<'a> {
+        self.begin();
+        self.json.extend(["\"", name, "\":"]);
+        self
+    }
+
+    /// A list that ends, with a note, where it would grow too long.
+    pub(super) fn list<T>(&mut self, most: usize, items: &[T], mut write: impl FnMut(&mut Line<'a>, &T)) {
+        self.begin();
+        self.json.push('[');
+        let start = self.json.len();
+        for (at, item) in items.iter().enumerate() {
+            let before = self.json.len();
+            write(self, item);
+            if self.json.len() - start > most {
+                self.json.truncate(before);
+                self.note(format_args!("{} more", items.len() - at));
+                break;
+            }
+        }
+        self.json.push(']');
+    }
+
+    pub(super) fn ids(&mut self, hooks: &[Arc<Hook>]) {
+        self.list(super::PLAN / 2, hooks, |line, hook| line.text(hook.id(), NAME));
+    }
+
+    pub(super) fn optional(&mut self, text: Option<&str>, most: usize) {
+        match text {
+            Some(text) => self.text(text, most),
+            None => self.plain("null"),
+        }
+    }
+
+    pub(super) fn maybe(&mut self, value: Option<impl Display>) {
+        match value {
+            Some(value) => self.plain(value),
+            None => self.plain("null"),
+        }
+    }
+
+    /// What is its own JSON: a number, a truth value, nothing.
+    pub(super) fn plain(&mut self, value: impl Display) {
+        self.begin();
+        // Writing to a String cannot fail.
+        let _ = write!(self.json, "{value}");
+    }
+
+    /// A text of at most so many bytes of JSON, and a note if that is not all of it.
+    pub(super) fn text(&mut self, text: &str, most: usize) {
+        self.begin();
+        self.json.push('"');
+        let start = self.json.len();
+        for char in clean(text, most, self.redactor).chars() {
+            let before = self.json.len();
+            push_escaped(char, &mut self.json);
+            if self.json.len() - start > most {
+                self.json.truncate(before);
+                // Writing to a String cannot fail.
+                let _ = write!(self.json, "… [cut, {} bytes in all]", text.len());
+                break;
+            }
+        }
+        self.json.push('"');
+    }
+
+    /// An event's data, as far as so many bytes go.
+    pub(super) fn data(&mut self, data: &Map<String, Value>, most: usize) {
+        let end = self.json.len() + most;
+        self.map(data, end, DEEPEST);
+    }
+
+    fn map(&mut self, map: &Map<String, Value>, end: usize, depth: usize) {
+        self.begin();
+        self.json.push('{');
+        for (at, (key, value)) in map.iter().enumerate() {
+            if self.json.len() >= end {
+                self.key("…").note(format_args!("{} more", map.len() - at));
+                break;
+            }
+            self.text(key, NAME);
+            self.json.push(':');
+            match value {
+                Value::String(_) if looks_secret(key) => self.text("[redacted]", NAME),
+                _ => self.value(value, end, depth),
+            }
+        }
+        self.json.push('}');
+    }
+
+    fn value(&mut self, value: &Value, end: usize, depth: usize) {
+        match value {
+            Value::Array(_) | Value::Object(_) if depth == 0 => self.note(format_args!("nested too deep")),
+            Value::Object(map) => self.map(map, end, depth - 1),
+            Value::Array(items) => self.items(items, end, depth - 1),
+            Value::String(text) => self.text(text, VALUE.min(end.saturating_sub(self.json.len()))),
+            Value::Number(number) => self.digits(&number.to_string()),
+            Value::Bool(_) | Value::Null => self.plain(value),
+        }
+    }
+
+    fn items(&mut self, items: &[Value], end: usize, depth: usize) {
+        self.begin();
+        self.json.push('[');
+        for (at, item) in items.iter().enumerate() {
+            if self.json.len() >= end {
+                self.note(format_args!("{} more", items.len() - at));
+                break;
+            }
+            self.value(item, end, depth);
+        }
+        self.json.push(']');
+    }
+
+    /// A number may be a secret as well; then it becomes the text that stands for it.
+    fn digits(&mut self, digits: &str) {
+        match self.redactor.redact_str(digits) {
+            Cow::Borrowed(number) => self.plain(number),
+            Cow::Owned(hidden) => self.text(&hidden, NAME),
+        }
+    }
+
+    fn note(&mut self, note: std::fmt::Arguments<'_>) {
+        self.plain(format_args!("\"… [cut: {note}]\""));
+    }
+
+    /// A comma, where a value has come before.
+    fn begin(&mut self) {
+        if !matches!(self.json.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
+            self.json.push(',');
+        }
+    }
+}
+
+/// A text without secrets; of a long one only as much as can be shown.
+fn clean<'t>(text: &'t str, most: usize, redactor: &Redactor) -> Cow<'t, str> {
+    if text.len() <= most.max(SHORT) {
+        return redactor.redact_str(text);
+    }
+    // What has left the stream is certain, also about secrets that reach beyond it.
+    let (mut stream, mut out) = (redactor.stream(), Vec::new());
+    let mut chunks = text.as_bytes().chunks(SHORT);
+    // One byte more than can be shown makes sure that the cut is noted.
+    while out.len() <= most {
+        let Some(chunk) = chunks.next() else {
+            stream.finish(&mut out);
+            break;
+        };
+        stream.push(chunk, &mut out);
+    }
+    Cow::Owned(String::from_utf8_lossy(&out).into_owned())
+}
+
+/// One character inside a JSON text; what hides or reorders is shown by its number.
+fn push_escaped(char: char, json: &mut String) {
+    match char {
+        '"' => json.push_str("\\\""),
+        '\\' => json.push_str("\\\\"),
+        '\n' => json.push_str("\\n"),
+        '\r' => json.push_str("\\r"),
+        '\t' => json.push_str("\\t"),
+        ' '..='~' => json.push(char),
+        _ => json.push_str(&escape_for_json(char.encode_utf8(&mut [0; 4]))),
+    }
+}

@@ -1,0 +1,237 @@
+//! Append-only files of lines: what many processes leave behind at once, owner-only, whole and bounded.
+//!
+//! Every line is one `write` on a descriptor opened for appending, so lines of different processes never mix. There is
+//! no `fsync`: a crash of the machine may take the last lines with it, which is the price of costing next to nothing. A
+//! file that has reached its bound becomes `NAME.1`, the earlier one `NAME.2` and so on; the oldest goes.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat,
+};
+use rustix::io::Errno;
+use rustix::process::{Resource, getrlimit};
+
+use crate::file::{FileError, failed};
+use crate::owner::current_uid;
+
+mod lines;
+
+pub use lines::Lines;
+
+/// How much a trail may hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Bounds {
+    /// Bytes of one file; the line that would go over it begins a new one.
+    pub file: u64,
+    /// How many files there are at most, the present one included.
+    pub files: usize,
+}
+
+/// A file of lines and its predecessors.
+///
+/// ```
+/// use ollm_store::{Bounds, Trail};
+/// # let home = tempfile::tempdir().unwrap();
+/// let trail = Trail::new(home.path().join("trace"), "trace.jsonl", Bounds { file: 1 << 20, files: 2 });
+/// trail.append(r#"{"n":1}"#)?;
+/// trail.append(r#"{"n":2}"#)?;
+/// let lines: Result<Vec<_>, _> = trail.lines()?.collect();
+/// assert_eq!(lines?, [br#"{"n":2}"#, br#"{"n":1}"#], "the newest comes first");
+/// # Ok::<(), ollm_store::FileError>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Trail {
+    folder: PathBuf,
+    name: String,
+    bounds: Bounds,
+}
+
+impl Trail {
+    /// A trail in a folder of its own; nothing is touched yet.
+    pub fn new(folder: PathBuf, name: impl Into<String>, bounds: Bounds) -> Trail {
+        Trail { folder, name: name.into(), bounds }
+    }
+
+    /// Where the newest lines are.
+    pub fn path(&self) -> PathBuf {
+        self.folder.join(&self.name)
+    }
+
+    /// Adds one line.
+    ///
+    /// The folder (0700) and the one it lies in are created when missing, no others. Neither the folder nor the file may
+    /// be a symbolic link or belong to somebody else: the line is refused then, as it is when the disk is full.
+    pub fn append(&self, line: &str) -> Result<(), FileError> {
+        let bytes = terminated(line);
+        let folder = self.enter()?;
+        let (mut file, mut stat) = self.open(&folder)?;
+        let goes_over = |stat: &Stat, most: u64| stat.st_size > 0 && size(stat) + bytes.len() as u64 > most;
+        if goes_over(&stat, self.bounds.file) {
+            self.rotate(&folder, stat.st_ino)?;
+            (file, stat) = self.open(&folder)?;
+        }
+        if goes_over(&stat, self.bounds.file.saturating_mul(2)) {
+            return Err(FileError::TooLarge { path: self.path(), size: size(&stat), max: self.bounds.file });
+        }
+        self.write(&file, size(&stat), bytes)
+    }
+
+    /// The lines, newest first, of this file and its predecessors.
+    pub fn lines(&self) -> Result<Lines, FileError> {
+        Lines::open(&self.folder, (0..self.bounds.files).map(|age| self.aged(age)), self.bounds.file.saturating_mul(2))
+    }
+
+    /// The folder, made sure to be ours alone.
+    fn enter(&self) -> Result<OwnedFd, FileError> {
+        let open = || rustix::fs::open(&self.folder, folder_flags(), Mode::empty());
+        let folder = match open() {
+            Err(Errno::NOENT) => {
+                self.make_folder()?;
+                open()
+            }
+            opened => opened,
+        };
+        let folder = folder.map_err(|errno| not_opened(&self.folder, errno))?;
+        let stat = fstat(&folder).map_err(|errno| failed("inspect", &self.folder, errno.into()))?;
+        check_owned(&stat, &self.folder)?;
+        if stat.st_mode & 0o077 != 0 {
+            let tightened = fchmod(&folder, Mode::from_raw_mode(0o700));
+            tightened.map_err(|errno| failed("change the mode of", &self.folder, errno.into()))?;
+        }
+        Ok(folder)
+    }
+
+    fn make_folder(&self) -> Result<(), FileError> {
+        // Not the folders further up: a home that does not exist is not ours to make.
+        for folder in [self.folder.parent(), Some(self.folder.as_path())].into_iter().flatten() {
+            match mkdirat(CWD, folder, Mode::from_raw_mode(0o700)) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(errno) => return Err(failed("create the folder", folder, errno.into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// The present file and what is known of it.
+    fn open(&self, folder: &OwnedFd) -> Result<(File, Stat), FileError> {
+        let path = || self.path();
+        let file = openat(folder, self.name.as_str(), file_flags(), Mode::from_raw_mode(0o600));
+        let file = file.map_err(|errno| not_opened(&path(), errno))?;
+        let stat = fstat(&file).map_err(|errno| failed("inspect", &path(), errno.into()))?;
+        let file = File::from(file);
+        if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+            let kind = file.metadata().map_or("special file", |meta| crate::file::kind_of(&meta));
+            return Err(FileError::NotRegular { path: path(), kind });
+        }
+        check_owned(&stat, &path())?;
+        if stat.st_nlink > 1 {
+            return Err(FileError::Refused { path: path(), why: "has a second name elsewhere" });
+        }
+        Ok((file, stat))
+    }
+
+    /// One write, so that the line is whole among those of others.
+    fn write(&self, file: &File, size: u64, mut bytes: Vec<u8>) -> Result<(), FileError> {
+        let fail = |error: io::Error| failed("write to", &self.path(), error);
+        if is_torn(file, size) {
+            // Somebody's disk was full in the middle of a line; ours must not become part of it.
+            bytes.insert(0, b'\n');
+        }
+        let limit = getrlimit(Resource::Fsize).current;
+        if limit.is_some_and(|limit| size.saturating_add(bytes.len() as u64) > limit) {
+            // Trying it would be answered by a signal that ends us.
+            return Err(fail(Errno::FBIG.into()));
+        }
+        match rustix::io::retry_on_intr(|| rustix::io::write(file, &bytes)) {
+            Ok(written) if written == bytes.len() => Ok(()),
+            Ok(_) => Err(fail(io::ErrorKind::StorageFull.into())),
+            Err(errno) => Err(fail(errno.into())),
+        }
+    }
+
+    /// Makes room for a new file, unless somebody else is at it: then the present one grows a little longer.
+    fn rotate(&self, folder: &OwnedFd, full: u64) -> Result<(), FileError> {
+        let name = format!("{}.lock", self.name);
+        let flags = OFlags::RDWR | OFlags::CREATE | guarded();
+        let lock = openat(folder, name.as_str(), flags, Mode::from_raw_mode(0o600));
+        let lock = File::from(lock.map_err(|errno| not_opened(&self.folder.join(&name), errno))?);
+        if lock.try_lock().is_err() {
+            return Ok(());
+        }
+        let present = statat(folder, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
+        if present.is_ok_and(|stat| stat.st_ino != full) {
+            // Whoever had the lock before us has done it.
+            return Ok(());
+        }
+        for age in (0..self.bounds.files.max(1)).rev() {
+            let (from, to) = (self.aged(age), self.aged(age + 1));
+            let moved = if age + 1 >= self.bounds.files {
+                unlinkat(folder, from.as_str(), AtFlags::empty())
+            } else {
+                renameat(folder, from.as_str(), folder, to.as_str())
+            };
+            match moved {
+                Ok(()) | Err(Errno::NOENT) => {}
+                Err(errno) => return Err(failed("rotate", &self.folder.join(from), errno.into())),
+            }
+        }
+        Ok(())
+    }
+
+    /// The name of the file so many rotations ago.
+    fn aged(&self, age: usize) -> String {
+        if age == 0 { self.name.clone() } else { format!("{}.{age}", self.name) }
+    }
+}
+
+/// The bytes of one line, whatever is in the text.
+fn terminated(line: &str) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(line.len() + 2);
+    bytes.extend(line.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
+    bytes.push(b'\n');
+    bytes
+}
+
+fn size(stat: &Stat) -> u64 {
+    u64::try_from(stat.st_size).unwrap_or(0)
+}
+
+fn is_torn(file: &File, size: u64) -> bool {
+    let mut last = [b'\n'];
+    size > 0 && file.read_at(&mut last, size - 1).is_ok() && last != [b'\n']
+}
+
+fn folder_flags() -> OFlags {
+    OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+}
+
+/// Opening never follows a link, never waits for a pipe.
+fn guarded() -> OFlags {
+    OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
+}
+
+fn file_flags() -> OFlags {
+    OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | guarded()
+}
+
+fn check_owned(stat: &Stat, path: &Path) -> Result<(), FileError> {
+    if stat.st_uid == current_uid() {
+        return Ok(());
+    }
+    Err(FileError::Refused { path: path.to_owned(), why: "belongs to somebody else" })
+}
+
+fn not_opened(path: &Path, errno: Errno) -> FileError {
+    match fs::symlink_metadata(path) {
+        Ok(meta) if meta.is_symlink() => FileError::Refused { path: path.to_owned(), why: "is a symbolic link" },
+        _ => failed("open", path, errno.into()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

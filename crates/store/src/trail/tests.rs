@@ -1,0 +1,231 @@
+use std::collections::BTreeSet;
+use std::fs::{self, OpenOptions, Permissions};
+use std::io::Write as _;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::thread;
+
+use proptest::prelude::*;
+use tempfile::TempDir;
+
+use super::*;
+
+fn trail(home: &TempDir, bounds: Bounds) -> Trail {
+    Trail::new(home.path().join("trace"), "t.jsonl", bounds)
+}
+
+const ROOMY: Bounds = Bounds { file: 1 << 20, files: 3 };
+
+fn lines(trail: &Trail) -> Vec<String> {
+    let lines = trail.lines().unwrap().map(|line| String::from_utf8(line.unwrap()).unwrap());
+    lines.collect()
+}
+
+fn home() -> TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+#[test]
+fn the_folder_and_the_file_are_the_owners_alone() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    trail.append("one").unwrap();
+    let mode = |path: &Path| fs::metadata(path).unwrap().mode() & 0o777;
+    assert_eq!((mode(&home.path().join("trace")), mode(&trail.path())), (0o700, 0o600));
+}
+
+#[test]
+fn a_folder_that_was_open_to_others_is_closed() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    fs::create_dir(home.path().join("trace")).unwrap();
+    fs::set_permissions(home.path().join("trace"), Permissions::from_mode(0o777)).unwrap();
+    trail.append("one").unwrap();
+    assert_eq!(fs::metadata(home.path().join("trace")).unwrap().mode() & 0o777, 0o700);
+}
+
+#[test]
+fn a_home_that_does_not_exist_is_not_made() {
+    let home = home();
+    let missing = home.path().join("nobody");
+    let error = Trail::new(missing.join(".ollm/trace"), "t.jsonl", ROOMY).append("one").unwrap_err();
+    assert!(error.to_string().contains("cannot create the folder"), "{error}");
+    assert!(!missing.exists());
+}
+
+#[test]
+fn nothing_is_read_where_nothing_was_written() {
+    assert_eq!(lines(&trail(&home(), ROOMY)), Vec::<String>::new());
+}
+
+#[test]
+fn a_line_break_inside_a_line_does_not_make_two() {
+    let trail_home = home();
+    let trail = trail(&trail_home, ROOMY);
+    trail.append("a\nb").unwrap();
+    assert_eq!(lines(&trail), ["a b"]);
+}
+
+#[test]
+fn d15_a_link_in_place_of_the_file_is_refused_and_its_target_untouched() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    let victim = home.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    fs::create_dir(home.path().join("trace")).unwrap();
+    symlink(&victim, trail.path()).unwrap();
+    let error = trail.append("one").unwrap_err();
+    assert!(matches!(error, FileError::Refused { why: "is a symbolic link", .. }), "{error}");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
+
+#[test]
+fn d15_a_link_in_place_of_the_folder_is_refused() {
+    let home = home();
+    let elsewhere = home.path().join("elsewhere");
+    fs::create_dir(&elsewhere).unwrap();
+    symlink(&elsewhere, home.path().join("trace")).unwrap();
+    let error = trail(&home, ROOMY).append("one").unwrap_err();
+    assert!(matches!(error, FileError::Refused { why: "is a symbolic link", .. }), "{error}");
+    assert_eq!(fs::read_dir(&elsewhere).unwrap().count(), 0);
+}
+
+#[test]
+fn d15_a_second_name_of_another_file_is_refused() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    let victim = home.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    fs::create_dir(home.path().join("trace")).unwrap();
+    fs::hard_link(&victim, trail.path()).unwrap();
+    assert!(matches!(trail.append("one"), Err(FileError::Refused { .. })));
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+}
+
+#[test]
+fn a_pipe_or_a_folder_in_place_of_the_file_never_hangs() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    fs::create_dir(home.path().join("trace")).unwrap();
+    rustix::fs::mkfifoat(CWD, trail.path(), Mode::from_raw_mode(0o600)).unwrap();
+    assert!(matches!(trail.append("one"), Err(FileError::NotRegular { kind: "named pipe", .. })));
+    fs::remove_file(trail.path()).unwrap();
+    fs::create_dir(trail.path()).unwrap();
+    assert!(trail.append("one").is_err());
+}
+
+#[test]
+fn a_line_torn_by_a_full_disk_does_not_spoil_the_next() {
+    let home = home();
+    let trail = trail(&home, ROOMY);
+    trail.append("one").unwrap();
+    OpenOptions::new().append(true).open(trail.path()).unwrap().write_all(b"{\"half").unwrap();
+    trail.append("two").unwrap();
+    assert_eq!(lines(&trail), ["two", "{\"half", "one"]);
+}
+
+#[test]
+fn the_oldest_lines_go_and_the_rest_stay_in_order() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 100, files: 3 });
+    for number in 0..100 {
+        trail.append(&format!("line {number:03}")).unwrap();
+    }
+    let kept = lines(&trail);
+    let expected: Vec<String> = (0..100).rev().map(|number| format!("line {number:03}")).take(kept.len()).collect();
+    assert_eq!(kept, expected);
+    assert!(kept.len() >= 20, "{}", kept.len());
+    let mut names: Vec<_> = fs::read_dir(home.path().join("trace")).unwrap().map(|e| e.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["t.jsonl", "t.jsonl.1", "t.jsonl.2", "t.jsonl.lock"]);
+}
+
+#[test]
+fn a_line_larger_than_a_file_still_goes_somewhere() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 10, files: 2 });
+    let long = "x".repeat(100);
+    trail.append(&long).unwrap();
+    trail.append("short").unwrap();
+    assert_eq!(lines(&trail)[0], "short");
+}
+
+#[test]
+fn a_file_that_cannot_be_rotated_does_not_grow_for_ever() {
+    let home = home();
+    let trail = trail(&home, Bounds { file: 100, files: 2 });
+    trail.append("one").unwrap();
+    // Somebody holds the lock and does nothing.
+    let lock = File::create(home.path().join("trace/t.jsonl.lock")).unwrap();
+    lock.lock().unwrap();
+    let refused = (0..100).filter(|_| trail.append("0123456789").is_err()).count();
+    assert!(refused > 80, "{refused}");
+    assert!(fs::metadata(trail.path()).unwrap().len() <= 200);
+}
+
+#[test]
+fn lines_of_many_writers_stay_whole_and_none_is_lost() {
+    let home = home();
+    let roomy = trail(&home, ROOMY);
+    thread::scope(|scope| {
+        for writer in 0..64 {
+            let trail = roomy.clone();
+            scope.spawn(move || {
+                for number in 0..20 {
+                    let fill = "x".repeat((writer * 31 + number * 7) % 500);
+                    trail.append(&format!("{writer}-{number}-{fill}-end")).unwrap();
+                }
+            });
+        }
+    });
+    let kept = lines(&roomy);
+    assert!(kept.iter().all(|line| line.ends_with("-end")));
+    assert_eq!(kept.iter().collect::<BTreeSet<_>>().len(), 64 * 20);
+}
+
+#[test]
+fn rotation_among_many_writers_tears_no_line_and_doubles_none() {
+    let home = home();
+    let tight = trail(&home, Bounds { file: 2000, files: 4 });
+    thread::scope(|scope| {
+        for writer in 0..32 {
+            let trail = tight.clone();
+            scope.spawn(move || {
+                for number in 0..40 {
+                    trail.append(&format!("{writer}-{number}-end")).unwrap();
+                }
+            });
+        }
+        for _ in 0..50 {
+            assert!(tight.lines().unwrap().all(|line| line.unwrap().ends_with(b"-end")));
+        }
+    });
+    let kept = lines(&tight);
+    assert!(kept.iter().all(|line| line.ends_with("-end")));
+    assert_eq!(kept.iter().collect::<BTreeSet<_>>().len(), kept.len());
+    let files = fs::read_dir(home.path().join("trace")).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    let sizes: Vec<u64> = files.collect();
+    assert!(sizes.len() <= 5 && sizes.iter().all(|size| *size <= 4000), "{sizes:?}");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn what_is_kept_is_the_end_of_what_was_written_and_never_too_much(
+        written in prop::collection::vec("[a-z]{1,40}", 0..80),
+        file in 20u64..400,
+        files in 1usize..4,
+    ) {
+        let home = home();
+        let trail = trail(&home, Bounds { file, files });
+        for line in &written {
+            trail.append(line).unwrap();
+        }
+        let kept = lines(&trail);
+        let newest: Vec<String> = written.iter().rev().take(kept.len()).cloned().collect();
+        prop_assert_eq!(&kept, &newest);
+        prop_assert_eq!(kept.is_empty(), written.is_empty());
+        let size: usize = kept.iter().map(|line| line.len() + 1).sum();
+        prop_assert!(size as u64 <= 2 * file * files as u64 + 41);
+    }
+}
