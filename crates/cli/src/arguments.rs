@@ -95,6 +95,8 @@ pub(crate) enum HookCommand {
     },
     /// Write a hook that works, with golden cases beside it, to begin from
     New(NewArguments),
+    /// Try a hook on an event and show all that passed between them, or run golden cases
+    Test(TestArguments),
     /// Approve hooks exactly as they are now
     Trust(TrustArguments),
     /// Withdraw the approval of hooks
@@ -124,6 +126,32 @@ pub(crate) struct NewArguments {
     /// Put it into the project instead of your own folder
     #[arg(long)]
     pub(crate) project: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(arg_required_else_help = true)]
+#[command(after_help = "Golden cases are files cases/NAME/*.json beside the file that declares the hook NAME:\n\
+    {\"event\": …, \"data\": {…}, \"expect\": {\"flow\": \"block\", \"reason\": \"part of the text\"}}\n\
+    Exit codes: 0 fine, 1 the hook failed or a case differs, 4 not approved.")]
+pub(crate) struct TestArguments {
+    /// The hook's id, or its name if no other hook has it
+    #[arg(required_unless_present = "all")]
+    pub(crate) id: Option<String>,
+    /// Run golden cases: those of the hook, or of all hooks
+    #[arg(long, conflicts_with_all = ["event", "data"])]
+    pub(crate) all: bool,
+    /// The event to try it on, in any dialect's spelling; without it, a sample of the hook's first event
+    #[arg(long, value_name = "EVENT")]
+    pub(crate) event: Option<String>,
+    /// Data of the event as JSON, in place of what the sample has
+    #[arg(long, value_name = "JSON")]
+    pub(crate) data: Option<String>,
+    /// Try again whenever the hook, its script or a case changes
+    #[arg(long)]
+    pub(crate) watch: bool,
+    /// Print a JSON object, or an array of golden cases
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

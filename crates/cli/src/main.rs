@@ -5,6 +5,7 @@
 mod agent;
 mod app;
 mod arguments;
+mod cases;
 mod command;
 mod error;
 mod guards;

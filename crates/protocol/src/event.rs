@@ -211,6 +211,16 @@ impl EventKind {
         matches!(self, EventKind::FileCreated | EventKind::FileEdited | EventKind::FileDeleted)
     }
 
+    /// The data field that a matcher looks at.
+    pub fn subject_field(self) -> Option<&'static str> {
+        match self {
+            EventKind::BeforeTool | EventKind::AfterTool => Some("tool_name"),
+            EventKind::Notification => Some("event_type"),
+            EventKind::Custom => Some("eventName"),
+            _ => None,
+        }
+    }
+
     /// All data fields of the event, the common ones first.
     pub fn fields(self) -> impl Iterator<Item = (&'static str, Shape)> {
         COMMON.iter().chain(self.row().fields).copied()
@@ -272,12 +282,7 @@ impl Event {
 
     /// What a matcher looks at: the tool name, a notification's type, a custom event's name.
     pub fn subject(&self) -> Option<&str> {
-        match self.kind {
-            EventKind::BeforeTool | EventKind::AfterTool => self.text("tool_name"),
-            EventKind::Notification => self.text("event_type"),
-            EventKind::Custom => self.text("eventName"),
-            _ => None,
-        }
+        self.kind.subject_field().and_then(|field| self.text(field))
     }
 
     /// A data field that is text.

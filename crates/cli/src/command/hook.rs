@@ -12,6 +12,7 @@ mod outcome;
 mod plan;
 pub(crate) mod run;
 mod show;
+mod test;
 mod trust;
 
 pub(crate) use outcome::{is_shown, to_json};
@@ -24,6 +25,7 @@ pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Outp
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),
         HookCommand::New(arguments) => new::run(&arguments, world, output),
+        HookCommand::Test(arguments) => test::run(&arguments, world, output),
         HookCommand::Trust(arguments) => trust::approve(&arguments, world, output),
         HookCommand::Untrust { ids, all } => trust::withdraw(&ids, all, world, output),
     }

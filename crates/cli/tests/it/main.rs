@@ -22,3 +22,4 @@ mod seen;
 mod settings;
 mod terminal;
 mod trust;
+mod trying;

@@ -23,9 +23,9 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     let event = event.as_deref().unwrap_or_else(|| purpose.event());
     event_named(event).map_err(|unknown| Failure::new(Kind::Usage, unknown.to_string()))?;
     let mut entry = scaffold::entry(name, *purpose, *language, "");
-    if by_spelling(event).name() != OLLM.name() {
-        // The spelling of an event chooses the dialect; the scripts speak this one.
-        entry["dialect"] = OLLM.name().into();
+    // The spelling of an event chooses the dialect; the scripts speak this one.
+    if let Some(map) = entry.as_object_mut().filter(|_| by_spelling(event).name() != OLLM.name()) {
+        map.insert("dialect".to_owned(), OLLM.name().into());
     }
     let declared = Map::from_iter([(event.to_owned(), json!([entry]))]);
     let declaration = NewFile { path: format!("{name}.json"), content: format!("{:#}\n", json!({"hooks": declared})) };

@@ -88,7 +88,6 @@ pub(super) fn command(hook: &Hook) -> String {
     }
 }
 
-/// A word as a shell takes it for one.
 /// A value as it may be shown: the user's own secrets are hidden, while what came from elsewhere must be seen.
 fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
     let secret = hook.spec.source == Source::User && ollm_store::looks_secret(name);

@@ -1,0 +1,127 @@
+//! `ollm hook test`: one hook and one event, with everything that passed between them; or golden cases.
+
+use std::sync::Arc;
+
+use ollm_catalog::Positions;
+use ollm_engine::bus::Filter;
+use ollm_engine::{Outcome, Status};
+use ollm_protocol::dialect::OLLM;
+use ollm_protocol::matcher::Pattern;
+use ollm_protocol::{Event, EventKind, Hook, HookSpec, Matcher};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::arguments::TestArguments;
+use crate::error::{FINDING, Failure, Kind, OK};
+use crate::output::Output;
+use crate::world::World;
+
+mod exchange;
+mod golden;
+mod watch;
+
+pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    // What double-forks away from a hook comes back to us, and is ended with it.
+    let _ = ollm_process::become_subreaper();
+    if arguments.watch { watch::run(arguments, world, output) } else { once(arguments, world, output) }
+}
+
+fn once(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let mut stage = Stage::new(world)?;
+    world.tell_notices(output);
+    let hooks = chosen(&stage.app, arguments)?;
+    match hooks.as_slice() {
+        [hook] if !arguments.all => {
+            let event = event(hook, arguments)?;
+            let outcome = stage.rehearse(hook, &event)?;
+            exchange::show(hook, &event, &outcome, arguments.json, output)?;
+            let failed = outcome.reports.iter().any(|report| matches!(report.status, Status::Failed | Status::Timeout));
+            Ok(if failed { FINDING } else { OK })
+        }
+        hooks => golden::run(&mut stage, hooks, arguments.json, output),
+    }
+}
+
+/// The hooks that were asked for.
+fn chosen(app: &App, arguments: &TestArguments) -> Result<Vec<Arc<Hook>>, Failure> {
+    match &arguments.id {
+        Some(id) => Ok(vec![app.hook(id)?]),
+        None => Ok(app.hooks()),
+    }
+}
+
+/// The engine, with one hook at a time.
+struct Stage {
+    app: App,
+}
+
+impl Stage {
+    fn new(world: &World) -> Result<Stage, Failure> {
+        let app = App::load(world, Positions::OnDemand)?;
+        // What hooks say is kept only while somebody listens.
+        app.engine.bus.subscribe(Filter::all(), 0, |_| ());
+        Ok(Stage { app })
+    }
+
+    /// Passes an event through one hook alone, by all the rules that hold for it; also a hook that is switched off.
+    fn rehearse(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, Failure> {
+        let engine = &mut self.app.engine;
+        engine.registry.clear();
+        engine.switched_off = None;
+        let spec = HookSpec { enabled: true, ..hook.spec.clone() };
+        // The registry is empty, so the id is free.
+        let _ = engine.registry.register(Hook { spec, ..hook.clone() });
+        engine.children().hold_signals();
+        let outcome = engine.dispatch_explained(event);
+        engine.children().reap_strays();
+        engine.children().release_signals();
+        engine.trust.remember();
+        match outcome.skipped.first().filter(|skip| skip.reason.needs_approval()) {
+            Some(skip) => {
+                let message = format!("hook `{}` did not run: {}", skip.hook.spec.name, skip.detail);
+                Err(Failure::new(Kind::Untrusted, message))
+            }
+            None => Ok(outcome),
+        }
+    }
+}
+
+/// The event to try a hook on: one it is for, with what the person wants different.
+fn event(hook: &Hook, arguments: &TestArguments) -> Result<Event, Failure> {
+    let data: Value = serde_json::from_str(arguments.data.as_deref().unwrap_or("{}"))
+        .map_err(|error| Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}")))?;
+    let mut event = match &arguments.event {
+        Some(name) => named(name)?,
+        None => sample(hook),
+    };
+    event.data.extend(Event::from_loose(event.kind, data).data);
+    Ok(event)
+}
+
+/// A sample of an event by its name; that of a custom event carries its own.
+fn named(name: &str) -> Result<Event, Failure> {
+    let request = OLLM.read_event(json!({"event": name, "data": {}}).to_string().as_bytes());
+    let named = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?.event;
+    let mut event = Event::sample(named.kind);
+    event.data.extend(named.data);
+    Ok(event)
+}
+
+/// A sample of the hook's first event, about something its matcher fits.
+fn sample(hook: &Hook) -> Event {
+    let kind = hook.events.first().copied().unwrap_or(EventKind::Custom);
+    let mut event = Event::sample(kind);
+    if let (Some(field), Some(subject)) = (kind.subject_field(), fitting(&hook.matcher)) {
+        event.data.insert(field.to_owned(), subject.into());
+    }
+    event
+}
+
+fn fitting(matcher: &Matcher) -> Option<String> {
+    let Matcher::List(patterns) = matcher else { return None };
+    patterns.iter().find_map(|pattern| match pattern {
+        Pattern::Exact(name) => Some(name.clone()),
+        Pattern::Prefix(start) => Some(format!("{start}sample")),
+        Pattern::Builtin => None,
+    })
+}

@@ -1,0 +1,58 @@
+//! Trying a hook again whenever one of its files changes.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use ollm_catalog::Positions;
+
+use super::{chosen, once};
+use crate::app::App;
+use crate::arguments::TestArguments;
+use crate::error::Failure;
+use crate::output::Output;
+use crate::world::World;
+
+/// How often to look. A handful of files is looked at faster than watches on them are set up and torn down.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Never ends by itself.
+pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    loop {
+        let files = files(arguments, world);
+        let before = stamps(&files);
+        if let Err(failure) = once(arguments, world, output) {
+            // What is wrong now may be right after the next change.
+            output.failure(&failure);
+        }
+        output.tell("waiting for a change; Ctrl-C ends");
+        while stamps(&files) == before {
+            std::thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// The files that decide what a test shows; new ones show up in their folders.
+fn files(arguments: &TestArguments, world: &World) -> Vec<PathBuf> {
+    let mut files = vec![world.places.home.join("hooks")];
+    files.extend(world.places.project.as_ref().map(|project| project.join(".ollm/hooks")));
+    let hooks = App::load(world, Positions::OnDemand).and_then(|app| chosen(&app, arguments)).unwrap_or_default();
+    for hook in hooks {
+        let spec = &hook.spec;
+        let cases = spec.origin.file.parent().map(|folder| folder.join("cases").join(&spec.name));
+        files.extend(cases.iter().flat_map(|folder| listed(folder)));
+        files.extend(cases);
+        files.extend(spec.script().cloned());
+        files.extend(spec.inputs.iter().cloned());
+        files.push(spec.origin.file.clone());
+    }
+    files
+}
+
+fn listed(folder: &Path) -> Vec<PathBuf> {
+    std::fs::read_dir(folder).map(|entries| entries.flatten().map(|entry| entry.path()).collect()).unwrap_or_default()
+}
+
+fn stamps(files: &[PathBuf]) -> Vec<Option<(SystemTime, u64)>> {
+    let stamp = |path: &PathBuf| path.metadata().ok().and_then(|meta| Some((meta.modified().ok()?, meta.len())));
+    files.iter().map(stamp).collect()
+}

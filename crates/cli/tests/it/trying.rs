@@ -1,0 +1,151 @@
+//! Hooks tried out: scaffolds that work as they are, events and answers laid open, golden cases.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, start};
+
+const PURPOSES: [&str; 3] = ["validation", "logging", "context"];
+
+/// Scaffolds one hook of each purpose in a language, and runs the golden cases that came with them.
+fn scaffold(language: &str, build: impl Fn(&Lab, &str)) {
+    let lab = Lab::new();
+    for purpose in PURPOSES {
+        let ran = lab.run(&["hook", "new", purpose, "--for", purpose, "--in", language]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        build(&lab, purpose);
+        let tried = lab.run(&["hook", "test", purpose, "--json"]);
+        assert_eq!((tried.code, &tried.answer()["verdict"]["status"]), (0, &json!("ok")), "{tried:?}");
+    }
+    let ran = lab.run(&["hook", "test", "--all", "--json"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let passed = ran.answer().as_array().unwrap().iter().filter(|case| case["passed"] == true).count();
+    assert_eq!(passed, 4, "{ran:?}");
+}
+
+#[test]
+fn scaffolds_in_sh_work_as_they_are() {
+    scaffold("sh", |_, _| ());
+}
+
+#[test]
+fn scaffolds_in_python_work_as_they_are() {
+    scaffold("python", |_, _| ());
+}
+
+#[test]
+fn scaffolds_in_node_work_as_they_are() {
+    scaffold("node", |_, _| ());
+}
+
+#[test]
+fn scaffolds_in_rust_work_once_they_are_built() {
+    let shared = tempfile::tempdir().unwrap();
+    scaffold("rust", |lab, name| {
+        let folder = lab.home.join(".ollm/hooks").join(name);
+        let manifest = folder.join("Cargo.toml");
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["build", "--release", "--offline", "--quiet", "--manifest-path"]).arg(manifest);
+        // Their dependencies are built once.
+        cargo.arg("--target-dir").arg(shared.path());
+        assert!(cargo.status().unwrap().success());
+        let target = folder.join("target/release");
+        fs::create_dir_all(&target).unwrap();
+        fs::copy(shared.path().join("release").join(name), target.join(name)).unwrap();
+    });
+}
+
+#[test]
+fn a_scaffold_in_a_project_waits_for_approval() {
+    let lab = Lab::new();
+    let made = lab.run(&["hook", "new", "guard", "--project"]);
+    assert!(made.stderr.contains("ollm hook trust guard && ollm hook test guard"), "{made:?}");
+    let ran = lab.run(&["hook", "test", "guard"]);
+    assert_eq!(ran.code, 4, "{ran:?}");
+    lab.approve("guard");
+    assert_eq!(lab.run(&["hook", "test", "guard"]).code, 0);
+}
+
+#[test]
+fn a_scaffold_overwrites_nothing() {
+    let lab = Lab::new();
+    lab.user("guard.py", "mine");
+    let ran = lab.run(&["hook", "new", "guard"]);
+    assert_eq!((ran.code, ran.stderr.contains("guard.py is there already")), (64, true), "{ran:?}");
+    assert_eq!(fs::read_to_string(lab.home.join(".ollm/hooks/guard.py")).unwrap(), "mine");
+    assert!(!lab.home.join(".ollm/hooks/guard.json").exists());
+    for name in ["../guard", "", "-guard", "a b"] {
+        assert_eq!(lab.run(&["hook", "new", "--", name]).code, 64, "{name}");
+    }
+}
+
+fn chatty() -> Lab {
+    let lab = Lab::new();
+    let script = "read event; echo looking >&2; printf '{\"continue\": false, \"systemMessage\": \"not this\"}'";
+    lab.user_hook("before_tool", "chatty", script, r#", "matcher": "write_*""#);
+    lab
+}
+
+#[test]
+fn what_passed_between_us_and_a_hook_is_shown() {
+    let lab = chatty();
+    let shown = lab.screen(&lab.run(&["hook", "test", "chatty", "--data", r#"{"args": {"path": "x"}}"#]));
+    insta::assert_snapshot!(regex_lite::Regex::new(r"after [0-9.]+ ms").unwrap().replace(&shown, "after … ms"));
+}
+
+#[test]
+fn what_passed_between_us_and_a_hook_is_told_as_json() {
+    let ran = chatty().run(&["hook", "test", "chatty", "--json"]);
+    let answer = ran.answer();
+    let stdin: Value = serde_json::from_str(answer["stdin"].as_str().unwrap()).unwrap();
+    assert_eq!((&stdin["event"], &stdin["data"]["tool_name"]), (&json!("before_tool"), &json!("write_sample")));
+    assert_eq!((&answer["stderr"], &answer["exit"]), (&json!("looking\n"), &json!(0)));
+    assert_eq!((&answer["verdict"]["flow"], ran.code), (&json!("block"), 0));
+}
+
+#[test]
+fn a_hook_that_does_not_fit_the_event_says_why_it_did_not_run() {
+    let ran = chatty().run(&["hook", "test", "chatty", "--data", r#"{"tool_name": "shell"}"#]);
+    assert!(ran.stdout.contains("did not run  matcher: `write_*` does not match `shell`"), "{ran:?}");
+}
+
+#[test]
+fn a_failed_hook_is_a_finding() {
+    let lab = Lab::with_hook("before_tool", "broken", "echo no >&2; exit 3");
+    let ran = lab.run(&["hook", "test", "broken"]);
+    assert_eq!((ran.code, ran.stdout.contains("exited with status 3: no")), (1, true), "{ran:?}");
+}
+
+#[test]
+fn a_case_that_differs_or_makes_no_sense_is_a_finding_that_says_what() {
+    let lab = chatty();
+    let case = |expect: Value| json!({"event": "before_tool", "data": {"tool_name": "write_file"}, "expect": expect});
+    for (name, content) in [
+        ("a-right", case(json!({"flow": "block", "reason": "not"})).to_string()),
+        ("b-wrong", case(json!({"flow": "no_opinion"})).to_string()),
+        ("c-broken", "{".to_owned()),
+        ("d-unknown", case(json!({"flwo": "block"})).to_string()),
+        ("e-nothing", r#"{"event": "before_tool"}"#.to_owned()),
+        ("f-event", r#"{"event": "before_tol", "expect": {}}"#.to_owned()),
+        ("g-skipped", json!({"event": "after_tool", "expect": {"status": null}}).to_string()),
+    ] {
+        lab.user(&format!("cases/chatty/{name}.json"), content);
+    }
+    insta::assert_snapshot!(lab.screen(&lab.run(&["hook", "test", "chatty", "--all"])));
+}
+
+#[test]
+fn a_hook_is_tried_again_when_its_script_changes() {
+    let lab = Lab::with_hook("before_tool", "changing", "printf '{\"continue\": true}'");
+    let mut child = start(lab.ollm(&["hook", "test", "changing", "--watch", "--json"]));
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let flow = |line: &String| line.contains("\"flow\"");
+    assert!(lines.find(flow).unwrap().contains("no_opinion"));
+    lab.user("changing.sh", "printf '{\"continue\": false}'; : longer than before");
+    assert!(lines.find(flow).unwrap().contains("block"));
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
