@@ -140,8 +140,65 @@ pub enum ActionSpec {
         /// The line.
         script: String,
     },
+    /// Gives the agent a prompt, which may hold templates.
+    AskAgent {
+        /// The prompt.
+        prompt: String,
+    },
+    /// Runs a program whose answer is its exit status, from one line that is split without a shell.
+    RunCommand {
+        /// The line.
+        line: String,
+    },
+    /// Posts the event to an address.
+    Http {
+        /// The address.
+        url: String,
+        /// Headers beside our own.
+        headers: Vec<(String, String)>,
+    },
+    /// Calls a tool of an MCP server.
+    Mcp {
+        /// The server.
+        server: String,
+        /// The tool, by the server's own name for it.
+        tool: String,
+        /// Its arguments; texts in it may hold templates.
+        args: serde_json::Map<String, serde_json::Value>,
+    },
     /// Calls a closure of the embedding program.
     Builtin(Builtin),
+}
+
+/// How often a hook may run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimit {
+    /// At most so often in any sixty seconds.
+    pub per_minute: Option<u32>,
+    /// At least so long between the starts of two runs.
+    pub cooldown: Option<Duration>,
+}
+
+/// What must be there for a hook to run.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requires {
+    /// Programs on the search path.
+    pub commands: Vec<String>,
+    /// Files, relative to the project root or absolute.
+    pub files: Vec<String>,
+    /// Services that answer, as `host:port`.
+    pub services: Vec<String>,
+}
+
+/// For which agents of a session a hook runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Reach {
+    /// The agent the person speaks to.
+    Main,
+    /// The agents it started.
+    Subagents,
+    /// All of them.
+    All,
 }
 
 /// A closure of the embedding program.
@@ -189,6 +246,15 @@ pub struct HookSpec {
     pub on_failure: Option<OnFailure>,
     pub priority: Priority,
     pub parallel: bool,
+    /// `async`: nobody waits for it, and it decides nothing.
+    pub detached: Option<bool>,
+    pub file_patterns: Vec<String>,
+    /// `if`, in CEL.
+    pub condition: Option<String>,
+    pub rate_limit: RateLimit,
+    pub requires: Requires,
+    /// `scope`.
+    pub reach: Option<Reach>,
     pub env: Vec<(String, String)>,
     pub pass_env: Vec<String>,
     pub cwd: Option<PathBuf>,
@@ -219,6 +285,12 @@ impl HookSpec {
             on_failure: None,
             priority: Priority::default(),
             parallel: false,
+            detached: None,
+            file_patterns: Vec::new(),
+            condition: None,
+            rate_limit: RateLimit::default(),
+            requires: Requires::default(),
+            reach: None,
             env: Vec::new(),
             pass_env: Vec::new(),
             cwd: None,
@@ -236,7 +308,7 @@ impl HookSpec {
     pub fn script(&self) -> Option<&PathBuf> {
         match &self.action {
             ActionSpec::Command { script, .. } => script.as_ref(),
-            ActionSpec::Shell { .. } | ActionSpec::Builtin(_) => None,
+            _ => None,
         }
     }
 }
@@ -262,6 +334,10 @@ impl Default for Rules {
 pub enum Action {
     Command { program: String, args: Vec<Template> },
     Shell(ShellTemplate),
+    AskAgent(Template),
+    RunCommand(String),
+    Http { url: String, headers: Vec<(String, String)> },
+    Mcp { server: String, tool: String, args: serde_json::Map<String, serde_json::Value> },
     Builtin(Builtin),
 }
 
@@ -431,6 +507,12 @@ fn action(action: &ActionSpec, rules: &Rules) -> Result<Action, HookError> {
         }
         ActionSpec::Shell { script } if script.trim().is_empty() => Err(HookError::NoCommand),
         ActionSpec::Shell { script } => Ok(Action::Shell(ShellTemplate::parse(script)?)),
+        ActionSpec::AskAgent { prompt } => Ok(Action::AskAgent(Template::parse(prompt))),
+        ActionSpec::RunCommand { line } => Ok(Action::RunCommand(line.clone())),
+        ActionSpec::Http { url, headers } => Ok(Action::Http { url: url.clone(), headers: headers.clone() }),
+        ActionSpec::Mcp { server, tool, args } => {
+            Ok(Action::Mcp { server: server.clone(), tool: tool.clone(), args: args.clone() })
+        }
         ActionSpec::Builtin(builtin) => Ok(Action::Builtin(builtin.clone())),
     }
 }
@@ -517,4 +599,5 @@ macro_rules! named {
 named!(Source { Builtin = "builtin", User = "user", Workspace = "workspace", Extension = "extension", Downloaded = "downloaded" });
 named!(Priority { Critical = "critical", High = "high", Normal = "normal", Low = "low" });
 named!(OnFailure { Allow = "allow", Block = "block", Ask = "ask" });
+named!(Reach { Main = "main", Subagents = "subagents", All = "all" });
 named!(Basis { Hook = "hook", Config = "config", Dialect = "dialect" });
