@@ -140,7 +140,8 @@ pub fn source(hook: &Hook) -> String {
 /// The program that runs a hook, by absolute path.
 pub(super) fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf, Unready> {
     match &hook.action {
-        Action::Builtin(_) => Ok(PathBuf::new()),
+        Action::Builtin(_) | Action::AskAgent(_) | Action::Http { .. } | Action::Mcp { .. } => Ok(PathBuf::new()),
+        Action::RunCommand(_) => Ok(PathBuf::new()),
         Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
         Action::Command { program, .. } if Path::new(program).is_absolute() => existing(Path::new(program)),
         Action::Command { program, .. } => on_path(program, environment),

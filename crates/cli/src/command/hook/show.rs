@@ -84,11 +84,16 @@ pub(super) fn command(hook: &Hook) -> String {
             std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
         }
         ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
+        ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
+        ActionSpec::RunCommand { line } => line.clone(),
+        ActionSpec::Http { url, .. } => format!("POST {url}"),
+        ActionSpec::Mcp { server, tool, args } => {
+            format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))
+        }
         ActionSpec::Builtin(_) => "built in".to_owned(),
     }
 }
 
-/// A word as a shell takes it for one.
 /// A value as it may be shown: the user's own secrets are hidden, while what came from elsewhere must be seen.
 fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
     let secret = hook.spec.source == Source::User && ollm_store::looks_secret(name);
