@@ -168,13 +168,19 @@ fn readable(action: &ActionSpec) -> String {
             let file = script.as_deref().and_then(|script| script.file_name()).map(|name| name.to_string_lossy());
             file.map_or_else(|| command.rsplit('/').next().unwrap_or_default().to_owned(), std::borrow::Cow::into_owned)
         }
-        ActionSpec::Shell { script } => {
-            let words = script.split_whitespace().collect::<Vec<_>>().join(" ");
-            let short: String = words.chars().take(40).collect();
-            if short.len() < words.len() { format!("{short}…") } else { short }
-        }
+        ActionSpec::Shell { script } => short(script),
+        ActionSpec::AskAgent { prompt } => short(prompt),
+        ActionSpec::RunCommand { line } => short(line),
+        ActionSpec::Http { url, .. } => short(url),
+        ActionSpec::Mcp { server, tool, .. } => format!("{server}/{tool}"),
         ActionSpec::Builtin(_) => "builtin".to_owned(),
     }
+}
+
+fn short(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let short: String = words.chars().take(40).collect();
+    if short.len() < words.len() { format!("{short}…") } else { short }
 }
 
 struct Reader<'a> {

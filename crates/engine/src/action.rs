@@ -7,6 +7,7 @@ use ollm_protocol::{Action, Event, Hook, Verdict, scope};
 use crate::environment::Environment;
 use crate::trust::Trusted;
 
+mod ask_agent;
 mod builtin;
 mod command;
 mod shell;
@@ -33,6 +34,10 @@ pub(crate) fn prepare(trusted: &Trusted, event: &Event, environment: &Environmen
             command::prepare(job, args, trusted, || scope(event))
         }
         Action::Shell(template) => shell::prepare(job(trusted, event, environment), template, || scope(event)),
+        Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
+        Action::RunCommand { .. } => Prepared::Impossible("runCommand is not supported by this version".to_owned()),
+        Action::Http { .. } => Prepared::Impossible("http is not supported by this version".to_owned()),
+        Action::Mcp { .. } => Prepared::Impossible("mcp is not supported by this version".to_owned()),
     }
 }
 

@@ -9,13 +9,15 @@ use uuid::Uuid;
 
 use crate::bus::{Bus, Wire};
 use crate::environment::Environment;
+use crate::facts::{Facts, Sources};
 use crate::merge::{Begun, Progress};
-use crate::plan::{Facts, Plan, plan};
+use crate::plan::{Plan, Planned, duplicate, plan};
 use crate::present::leaving;
+use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run;
-use crate::trust::{Step, Trust, Trusted, Untrusted, clear};
+use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 
 /// The hook engine. Everything it knows of the world came in as a value.
 #[derive(Debug)]
@@ -28,6 +30,8 @@ pub struct Engine {
     pub switched_off: Option<String>,
     /// Where listeners are told of events and hooks.
     pub bus: Bus,
+    /// How often hooks may run.
+    pub rates: Rates,
     environment: Environment,
     children: Children,
 }
@@ -35,11 +39,13 @@ pub struct Engine {
 impl Engine {
     /// An engine without hooks.
     pub fn new(trust: Trust, environment: Environment) -> Engine {
+        let rates = Rates::new(trust.state().join("rates"), trust.clock());
         Engine {
             registry: Registry::new(),
             trust,
             switched_off: None,
             bus: Bus::new(),
+            rates,
             environment,
             children: Children::new(),
         }
@@ -47,17 +53,34 @@ impl Engine {
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: false })
+        self.dispatch_with(event, Facts::default())
     }
 
     /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
     pub fn dispatch_explained(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: true })
+        self.dispatch_with(event, Facts { list_unfitting: true, ..Facts::default() })
     }
 
     /// What would happen for an event.
     pub fn plan(&self, event: &Event) -> Plan {
-        plan(&self.registry, event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: true })
+        plan(&self.registry, event, &self.facts(event, Facts { list_unfitting: true, ..Facts::default() }))
+    }
+
+    /// Which hook would run in this place as things are, and why others would not; nobody is asked, nothing is used up.
+    pub fn forecast(&self, planned: &Planned) -> (Option<Arc<Hook>>, Vec<Skip>) {
+        let mut skipped = Vec::new();
+        let mut candidates = planned.candidates();
+        let runs = candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment) {
+            None => true,
+            Some(skip) => {
+                skipped.push(skip);
+                false
+            }
+        });
+        if let Some(runs) = runs {
+            skipped.extend(candidates.map(|twin| duplicate::skip(twin, runs)));
+        }
+        (runs.cloned(), skipped)
     }
 
     /// Makes sure that a hook may run.
@@ -72,9 +95,10 @@ impl Engine {
 
     /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
     pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
-        let stages = hooks.iter().map(|hook| vec![Step::Run(hook.clone())]).collect();
+        let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
-        self.walk(stages, Progress::new(event.clone(), Vec::new()), &self.wire(&trace_id)).reports
+        let progress = Progress::new(event.clone(), Vec::new());
+        self.walk(stages, progress, Facts::default(), &self.wire(&trace_id)).reports
     }
 
     /// The surroundings hooks run in.
@@ -87,35 +111,94 @@ impl Engine {
         &self.children
     }
 
-    fn dispatch_with(&self, event: &Event, facts: &Facts) -> Outcome {
+    fn dispatch_with(&self, event: &Event, asked: Facts) -> Outcome {
         let begun = Begun { started: Instant::now(), time: self.trust.now() };
         let trace_id = trace_id(begun.time);
         let wire = self.wire(&trace_id);
         wire.event(event);
-        let planned = plan(&self.registry, event, facts);
-        let cleared = clear(planned, &self.trust, &self.environment, event.session_id());
-        let stages = cleared.stages.iter().map(|steps| steps.iter().map(|step| Arc::clone(step.hook())).collect());
-        let stages = stages.collect();
-        let mut progress = Progress::new(event.clone(), cleared.skipped);
-        if self.trust.untrusted == Untrusted::Block {
-            progress.verdict = unapproved(&progress.skipped);
-        }
-        let outcome = self.walk(cleared.stages, progress, &wire).finish(event, stages, begun, &trace_id);
+        let facts = self.facts(event, asked);
+        let planned = plan(&self.registry, event, &facts);
+        let order = planned.stages.iter().map(|stage| stage.iter().map(|planned| Arc::clone(planned)).collect());
+        let order = order.collect();
+        let mut progress = Progress::new(event.clone(), planned.skipped);
+        let stages = match self.trust.untrusted {
+            Untrusted::Skip => planned.stages.into_iter().map(Stage::Planned).collect(),
+            // Who is not approved refuses the event before anybody runs, so all are looked at first.
+            Untrusted::Block => {
+                let cleared = planned.stages.into_iter().map(|stage| self.clear(stage, &mut progress));
+                let cleared = cleared.map(Stage::Cleared).collect();
+                progress.verdict = unapproved(&progress.skipped);
+                cleared
+            }
+        };
+        let outcome = self.walk(stages, progress, facts, &wire).finish(event, order, begun, &trace_id);
         leaving(outcome, &self.environment)
     }
 
-    fn walk(&self, stages: Vec<Vec<Step>>, mut progress: Progress, wire: &Wire<'_>) -> Progress {
-        for steps in stages {
+    fn facts(&self, event: &Event, mut facts: Facts) -> Facts {
+        facts.switched_off.clone_from(&self.switched_off);
+        let sources = Sources { environment: &self.environment, rates: &self.rates };
+        facts.gather(&self.registry, event, &sources, |hook| self.trust.forecast(hook, &self.environment).is_none());
+        facts
+    }
+
+    /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
+    /// nobody is asked about it.
+    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, wire: &Wire<'_>) -> Progress {
+        for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 let detail = format!("hook `{refuser}` refused before its turn");
-                let hooks = steps.iter().map(Step::hook);
-                progress.skipped.extend(hooks.map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone())));
+                let left = stage.hooks().into_iter().map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone()));
+                progress.skipped.extend(left);
                 continue;
             }
-            let reports = run::stage(&steps, &progress.event(), &self.children, &self.environment, wire);
+            let steps = match stage {
+                Stage::Cleared(steps) => steps,
+                Stage::Planned(planned) => self.clear(planned, &mut progress),
+            };
+            let (steps, notes) = self.admit(steps, &mut progress, &mut facts);
+            let mut reports = run::stage(&steps, &progress.event(), &self.children, &self.environment, wire);
+            for (report, note) in reports.iter_mut().zip(notes) {
+                report.warnings.extend(note);
+            }
             progress.take(reports);
         }
         progress
+    }
+
+    fn clear(&self, stage: Vec<Planned>, progress: &mut Progress) -> Vec<Step> {
+        let session = progress.session();
+        let Cleared { steps, skipped } = clear(stage, &self.trust, &self.environment, session.as_deref());
+        progress.skipped.extend(skipped);
+        steps
+    }
+
+    /// The steps that really run, and what is odd about each. Only here is a run taken from a limit.
+    fn admit(&self, steps: Vec<Step>, progress: &mut Progress, facts: &mut Facts) -> (Vec<Step>, Vec<Option<String>>) {
+        let mut notes = Vec::with_capacity(steps.len());
+        let mut admitted = Vec::with_capacity(steps.len());
+        for step in steps {
+            let note = match &step {
+                Step::Fail(..) => Ok(None),
+                Step::Run(trusted) => self.ready(trusted.hook(), facts),
+            };
+            match note {
+                Ok(note) => {
+                    notes.push(note);
+                    admitted.push(step);
+                }
+                Err(skip) => progress.skipped.push(skip),
+            }
+        }
+        (admitted, notes)
+    }
+
+    fn ready(&self, hook: &Arc<Hook>, facts: &mut Facts) -> Result<Option<String>, Skip> {
+        if !hook.spec.requires.services.is_empty() {
+            facts.probe_for(hook);
+            facts.equipped(hook)?;
+        }
+        self.rates.take(hook)
     }
 
     fn wire<'a>(&'a self, trace_id: &'a str) -> Wire<'a> {
@@ -128,6 +211,21 @@ fn trace_id(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
     Uuid::new_v7(timestamp).to_string()
+}
+
+/// Hooks that run at once.
+enum Stage {
+    Planned(Vec<Planned>),
+    Cleared(Vec<Step>),
+}
+
+impl Stage {
+    fn hooks(&self) -> Vec<&Arc<Hook>> {
+        match self {
+            Stage::Planned(planned) => planned.iter().flat_map(Planned::candidates).collect(),
+            Stage::Cleared(steps) => steps.iter().map(Step::hook).collect(),
+        }
+    }
 }
 
 /// The refusal that stands for hooks nobody approved.

@@ -1,9 +1,9 @@
 //! The deeds of ollm: from one event to one verdict.
 //!
-//! An event is planned ([`plan`]), cleared by trust ([`clear`]), run stage by stage, and its answers are folded into
-//! one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing, and never fails:
-//! another program's failure is a value in the outcome. Whoever wants to know what happens meanwhile listens to the
-//! [`Bus`]; what happened is written down by [`trace::record`].
+//! An event is planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
+//! are folded into one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing,
+//! and never fails: another program's failure is a value in the outcome. Whoever wants to know what happens meanwhile
+//! listens to the [`Bus`]; what happened is written down by [`trace::record`].
 //!
 //! ```
 //! use std::time::SystemTime;
@@ -31,9 +31,11 @@ mod approver;
 pub mod bus;
 mod engine;
 mod environment;
+mod facts;
 mod merge;
 mod plan;
 mod present;
+mod rate;
 mod registry;
 mod report;
 mod run;
@@ -44,8 +46,10 @@ pub use approver::{Approver, Choice, Question};
 pub use bus::Bus;
 pub use engine::Engine;
 pub use environment::Environment;
+pub use facts::{Facts, Requirement};
 pub use ollm_store::{Standing, Term};
-pub use plan::{Facts, Plan, plan};
+pub use plan::{Plan, Planned, plan};
+pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Process, Reason, Report, Said, Skip, Status, Summary, summarise};
 pub use trust::{Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

@@ -9,6 +9,7 @@
 //! - [`Vault`]: owner-only copies of approved content, named by their content, from which it runs.
 //! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
 //! - [`Approvals`]: which exact content a person has approved.
+//! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`Trail`]: bounded, owner-only files of lines that many processes append to at once.
 //! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
@@ -22,6 +23,7 @@ mod owner;
 mod redact;
 mod switches;
 mod trail;
+pub mod usage;
 mod vault;
 pub mod versioned;
 mod visible;

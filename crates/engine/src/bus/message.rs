@@ -158,6 +158,10 @@ pub(super) fn command_of(hook: &Hook) -> String {
             std::iter::once(command).chain(args).map(String::as_str).collect::<Vec<_>>().join(" ")
         }
         ActionSpec::Shell { script } => script.clone(),
+        ActionSpec::AskAgent { .. } => "askAgent".to_owned(),
+        ActionSpec::RunCommand { line } => line.clone(),
+        ActionSpec::Http { url, .. } => format!("POST {url}"),
+        ActionSpec::Mcp { server, tool, .. } => format!("{server}/{tool}"),
         ActionSpec::Builtin(_) => "builtin".to_owned(),
     }
 }

@@ -24,6 +24,19 @@ impl Hook {
             "onFailure": spec.on_failure.map(super::OnFailure::name),
             "priority": spec.priority.name(),
             "parallel": spec.parallel,
+            "async": spec.detached,
+            "filePatterns": spec.file_patterns,
+            "if": spec.condition,
+            "rateLimit": {
+                "perMinute": spec.rate_limit.per_minute,
+                "cooldown": spec.rate_limit.cooldown.as_ref().map(Duration::as_secs_f64),
+            },
+            "requires": {
+                "commands": spec.requires.commands,
+                "files": spec.requires.files,
+                "services": spec.requires.services,
+            },
+            "scope": spec.reach.map(super::Reach::name),
             "env": spec.env.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
             "passEnv": spec.pass_env,
             "cwd": spec.cwd.as_deref().map(path),
@@ -41,6 +54,10 @@ fn action(action: &ActionSpec) -> Value {
             json!({"command": command, "args": args, "script": script.as_deref().map(path)})
         }
         ActionSpec::Shell { script } => json!({"shell": script}),
+        ActionSpec::AskAgent { prompt } => json!({"askAgent": prompt}),
+        ActionSpec::RunCommand { line } => json!({"runCommand": line}),
+        ActionSpec::Http { url, headers } => json!({"http": url, "headers": headers}),
+        ActionSpec::Mcp { server, tool, args } => json!({"mcp": server, "tool": tool, "args": args}),
         ActionSpec::Builtin(_) => json!("builtin"),
     }
 }

@@ -55,6 +55,10 @@ pub(super) fn action(hook: &Hook) -> &'static str {
     match hook.action {
         Action::Command { .. } => "command",
         Action::Shell(_) => "shell",
+        Action::AskAgent(_) => "askAgent",
+        Action::RunCommand { .. } => "runCommand",
+        Action::Http { .. } => "http",
+        Action::Mcp { .. } => "mcp",
         Action::Builtin(_) => "builtin",
     }
 }

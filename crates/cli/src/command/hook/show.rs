@@ -84,6 +84,12 @@ pub(super) fn command(hook: &Hook) -> String {
             std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
         }
         ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
+        ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
+        ActionSpec::RunCommand { line } => line.clone(),
+        ActionSpec::Http { url, .. } => format!("POST {url}"),
+        ActionSpec::Mcp { server, tool, args } => {
+            format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))
+        }
         ActionSpec::Builtin(_) => "built in".to_owned(),
     }
 }
