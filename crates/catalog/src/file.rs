@@ -19,9 +19,41 @@ const MOST_PROBLEMS: usize = 100;
 
 /// How a file is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Syntax {
+pub enum Syntax {
+    /// JSON, in which comments are let pass.
     Json,
+    /// YAML.
     Yaml,
+    /// One of the two: what begins with a bracket or a comment of JSON is JSON.
+    Either,
+}
+
+impl Syntax {
+    /// How a file of this name is written.
+    pub fn of(path: &Path) -> Syntax {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("json") => Syntax::Json,
+            Some("yaml" | "yml") => Syntax::Yaml,
+            _ => Syntax::Either,
+        }
+    }
+
+    /// How this text is written: JSON or YAML.
+    pub(crate) fn settle(self, text: &str) -> Syntax {
+        match self {
+            Syntax::Either if text.trim_start().starts_with(['{', '[', '/']) || text.trim().is_empty() => Syntax::Json,
+            Syntax::Either => Syntax::Yaml,
+            known => known,
+        }
+    }
+}
+
+/// Parses a text; why it cannot be, with the place.
+pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, Broken> {
+    match syntax.settle(text) {
+        Syntax::Yaml => yaml::parse(text),
+        Syntax::Json | Syntax::Either => json::parse(text),
+    }
 }
 
 /// The text of a file.
@@ -45,10 +77,10 @@ pub(crate) struct Finding {
 
 /// Why a text is not what its syntax demands.
 #[derive(Debug)]
-struct Broken {
-    at: Option<Position>,
-    message: String,
-    help: Option<&'static str>,
+pub(crate) struct Broken {
+    pub(crate) at: Option<Position>,
+    pub(crate) message: String,
+    pub(crate) help: Option<&'static str>,
 }
 
 /// Reads and parses a file; `None` when it does not exist.
@@ -61,12 +93,8 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
         Some(rest) => rest.to_owned(),
         None => text,
     };
-    let document = Document { path, syntax, text };
-    let parsed = match syntax {
-        Syntax::Json => json::parse(&document.text),
-        Syntax::Yaml => yaml::parse(&document.text),
-    };
-    match parsed {
+    let document = Document { path, syntax: syntax.settle(&text), text };
+    match parse(&document.text, document.syntax) {
         Ok(node) => Ok(Some((document, node))),
         Err(broken) => Err(Box::new(document.broken(broken))),
     }
@@ -76,8 +104,8 @@ impl Document<'_> {
     /// The position of each spot.
     pub(crate) fn locate<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
         match self.syntax {
-            Syntax::Json => json::locate(&self.text, spots),
             Syntax::Yaml => yaml::locate(&self.text, spots),
+            Syntax::Json | Syntax::Either => json::locate(&self.text, spots),
         }
     }
 

@@ -5,14 +5,30 @@ use std::path::Path;
 
 use ollm_protocol::{ActionSpec, Hook, HookError, Layer, Rules, Source, dialect};
 
-use crate::entry::{Draft, not_loaded};
+use crate::entry::{self, Draft, Own, canonical, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 use crate::value::nearest;
 
 pub(crate) mod agent;
-pub(crate) mod events;
+mod events;
+mod form;
+mod modern;
+mod when_then;
+
+pub use form::Form;
+
+/// Takes in every hook of a file, in whichever form it is written.
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+    match Form::of(root) {
+        Some(Form::Events) => events::take(root, intake),
+        Some(Form::Modern) => modern::take(root, intake),
+        Some(Form::WhenThen) => when_then::take(root, intake),
+        Some(Form::Agent) => agent::take(root, intake),
+        None => intake.findings.push(form::strange(root)),
+    }
+}
 
 /// A file hooks are taken from, and what that means for them.
 #[derive(Debug)]
@@ -25,6 +41,8 @@ pub(crate) struct Context<'a> {
     pub(crate) label: &'a str,
     pub(crate) source: Source,
     pub(crate) layer: Layer,
+    /// The group whose members are approved together.
+    pub(crate) group: Option<&'static str>,
     pub(crate) rules: &'a Rules,
 }
 
@@ -88,13 +106,31 @@ impl Intake<'_> {
             let cursor = at.entry.get("id").unwrap_or(*at.entry);
             return self.findings.push(not_loaded(&cursor, &message, Some("choose another id".to_owned())));
         }
-        let place = chosen.map(|_| format!("{} in {}", at.entry.spot(Part::Value).field, self.context.path.display()));
+        let place = chosen.map(|_| match at.entry.spot(Part::Value).field {
+            field if field.is_empty() => self.context.path.display().to_string(),
+            field => format!("{field} in {}", self.context.path.display()),
+        });
         self.ids.taken.insert(hook.id().to_owned(), place);
         self.context.path.clone_into(&mut hook.spec.origin.file);
         if let Some(spots) = &mut self.spots {
             spots.push(at.entry.spot(Part::Value));
         }
         self.hooks.push(hook);
+    }
+
+    /// Takes in the only hook of a file, which names its event itself.
+    fn take_single(&mut self, root: &Cursor<'_>, event: &str, own: Own) {
+        let Some(mut draft) = entry::read(root, self.context, &mut self.findings, own) else {
+            return;
+        };
+        let Some(first) = draft.events.first().cloned() else {
+            let help = Some("name one such as \"fileEdited\" or \"before_tool\"".to_owned());
+            return self.findings.push(not_loaded(root, &format!("the hook has no `{event}`"), help));
+        };
+        let action = root.get("action").or_else(|| root.get("then"));
+        if let Some(action) = draft.act(action.as_ref().unwrap_or(root), self.context, &mut self.findings) {
+            self.take(draft, action, Spotted { event: &first, group: None, entry: root });
+        }
     }
 
     /// Whether the key is the name of an event; if not, that is a finding.
@@ -155,8 +191,18 @@ impl Intake<'_> {
     }
 }
 
+/// The finding at the key that is at fault, wherever its form keeps that key.
 fn invalid(error: &HookError, at: Spotted<'_>) -> Finding {
-    let group = at.group.and_then(|group| group.get(error.field()));
-    let cursor = at.entry.get(error.field()).or(group).unwrap_or(*at.entry);
+    let field = error.field();
+    let action = at.entry.get("action").or_else(|| at.entry.get("then"));
+    let when = at.entry.get("when");
+    let group = at.group.and_then(|group| group.get(field));
+    let own = at.entry.entries().find(|(key, _)| canonical(key) == field || (field == "event" && *key == "eventType"));
+    let deep = action.as_ref().and_then(|action| action.get(field)).or_else(|| match field {
+        "event" => when.as_ref()?.get("type"),
+        "filePatterns" => when.as_ref()?.get("patterns"),
+        _ => None,
+    });
+    let cursor = own.map(|(_, value)| value).or(deep).or(group).unwrap_or(*at.entry);
     not_loaded(&cursor, &error.to_string(), None)
 }

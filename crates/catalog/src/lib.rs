@@ -24,6 +24,8 @@ mod problem;
 mod value;
 
 pub use config::{GUARDS, HookSettings, Overrides};
-pub use load::{Catalog, Positions, load};
+pub use file::Syntax;
+pub use format::Form;
+pub use load::{Catalog, Positions, Undeclared, load};
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

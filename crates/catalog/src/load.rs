@@ -8,10 +8,14 @@ use ollm_protocol::{Hook, Layer, Rules, Source};
 
 use crate::config::{self, HookSettings, Overrides};
 use crate::file::{self, Syntax, whole_file};
-use crate::format::{Context, Ids, Intake, agent, events};
+use crate::format::{self, Context, Ids, Intake, agent};
 use crate::node::Cursor;
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
+
+mod scripts;
+
+pub use scripts::Undeclared;
 
 /// Larger hook files are not read at every event.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -29,6 +33,8 @@ pub struct Catalog {
     pub hooks: Vec<Hook>,
     /// What applies to all of them.
     pub settings: HookSettings,
+    /// Scripts in the hook folders that no hook file names; looked for only with [`Positions::Always`].
+    pub undeclared: Vec<Undeclared>,
 }
 
 /// Whether the position of every hook is wanted, which costs a second reading of its file.
@@ -68,8 +74,9 @@ pub fn load(
     let mut problems = Vec::new();
     let settings = config::load(places, env, overrides, positions, &mut problems);
     let mut loading = Loading { positions, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
+    let mut folders = Vec::new();
     let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
-    loading.folder(&places.home.join("hooks"), &user);
+    folders.extend(loading.hooks(places.home.join("hooks"), &user));
     if let Some(home) = &places.user_home {
         loading.settings(home, USER_SETTINGS, &user);
     }
@@ -78,12 +85,19 @@ pub fn load(
         let owner = Owner { source: Source::Workspace, layer: Layer::Workspace, rules };
         let own = project.join(".ollm");
         if !same_place(&own, &places.home) {
-            loading.folder(&own.join("hooks"), &owner);
+            folders.extend(loading.hooks(own.join("hooks"), &owner));
         }
         loading.settings(project, PROJECT_SETTINGS, &owner);
     }
-    (Catalog { hooks: loading.hooks, settings }, loading.problems)
+    let undeclared = match positions {
+        Positions::Always => scripts::undeclared(&folders, &loading.hooks),
+        Positions::OnDemand => Vec::new(),
+    };
+    (Catalog { hooks: loading.hooks, settings, undeclared }, loading.problems)
 }
+
+/// The folder inside a hooks folder whose hooks are approved in one step.
+const TRUSTED: &str = "trusted";
 
 /// Whose files are read.
 struct Owner {
@@ -102,18 +116,37 @@ struct Loading {
     problems: Vec<Problem>,
 }
 
-type Form = fn(&Cursor<'_>, &mut Intake<'_>);
+/// One file on its way in.
+struct Incoming<'a> {
+    path: &'a Path,
+    /// The file's part of an id.
+    label: &'a str,
+    folder: &'a Path,
+    group: Option<&'static str>,
+    syntax: Syntax,
+    take: fn(&Cursor<'_>, &mut Intake<'_>),
+}
 
 impl Loading {
-    /// The hook files of a folder, by name.
-    fn folder(&mut self, folder: &Path, owner: &Owner) {
+    /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
+    fn hooks(&mut self, folder: PathBuf, owner: &Owner) -> [PathBuf; 2] {
+        let trusted = folder.join(TRUSTED);
+        if self.folder(&folder, None, owner) {
+            self.folder(&trusted, Some(TRUSTED), owner);
+        }
+        [folder, trusted]
+    }
+
+    /// The hook files of a folder, by name; `false` when it cannot be looked into.
+    fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner) -> bool {
         let names = match names(folder) {
             Ok(names) => names,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its hooks are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
-                return self.problems.push(Problem { help, ..whole_file(Severity::Error, folder, message) });
+                self.problems.push(Problem { help, ..whole_file(Severity::Error, folder, message) });
+                return false;
             }
         };
         if names.len() > MOST_FILES {
@@ -121,31 +154,35 @@ impl Loading {
                 format!("it has more than {MOST_FILES} hook files; those after the first {MOST_FILES} are not loaded");
             self.problems.push(whole_file(Severity::Error, folder, message));
         }
+        // What the user keeps there is the user's own as everywhere else.
+        let group = inner.filter(|_| owner.source != Source::User);
         for name in names.iter().take(MOST_FILES) {
             let path = folder.join(name);
-            if !has_json_name(name) {
-                let message = "this version reads hook files in JSON only; it is not loaded".to_owned();
-                self.problems.push(whole_file(Severity::Error, &path, message));
-                continue;
-            }
-            let label = name.to_string_lossy();
-            if !self.file(&path, &label, folder, owner, events::take) {
+            let name = name.to_string_lossy();
+            let label = inner.map_or_else(|| name.to_string(), |inner| format!("{inner}/{name}"));
+            let syntax = Syntax::of(&path);
+            let incoming = Incoming { path: &path, label: &label, folder, group, syntax, take: format::take };
+            if !self.file(&incoming, owner) {
                 let message = "it is a link to nothing; nothing is loaded".to_owned();
                 self.problems.push(whole_file(Severity::Error, &path, message));
             }
         }
+        true
     }
 
     /// The agent settings files under a root.
     fn settings(&mut self, root: &Path, names: &[&str], owner: &Owner) {
         for name in names {
             let path = root.join(name);
-            self.file(&path, name, path.parent().unwrap_or(root), owner, agent::take);
+            let folder = path.parent().unwrap_or(root);
+            let (syntax, take) = (Syntax::Json, agent::take);
+            self.file(&Incoming { path: &path, label: name, folder, group: None, syntax, take }, owner);
         }
     }
 
     /// One file; `false` when it does not exist.
-    fn file(&mut self, path: &Path, label: &str, folder: &Path, owner: &Owner, take: Form) -> bool {
+    fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner) -> bool {
+        let Incoming { path, label, folder, group, syntax, take } = *incoming;
         match fs::metadata(path) {
             Ok(meta) => {
                 let identity = identity(&meta);
@@ -157,7 +194,7 @@ impl Loading {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(_) => {}
         }
-        let (document, node) = match file::read(path, Syntax::Json, LARGEST_FILE) {
+        let (document, node) = match file::read(path, syntax, LARGEST_FILE) {
             Ok(Some(read)) => read,
             Ok(None) => return false,
             Err(problem) => {
@@ -166,7 +203,7 @@ impl Loading {
             }
         };
         let Owner { source, layer, rules } = owner;
-        let context = Context { path, folder, label, source: *source, layer: *layer, rules };
+        let context = Context { path, folder, label, source: *source, layer: *layer, group, rules };
         let spots = (self.positions == Positions::Always).then(Vec::new);
         let mut intake =
             Intake { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
@@ -198,13 +235,8 @@ fn names(folder: &Path) -> io::Result<Vec<PathBuf>> {
 }
 
 fn is_hook_file(name: &Path) -> bool {
-    has_json_name(name)
-        || name.extension().is_some_and(|extension| extension == "yaml" || extension == "yml")
+    name.extension().is_some_and(|extension| extension == "json" || extension == "yaml" || extension == "yml")
         || name.as_os_str().as_encoded_bytes().ends_with(b".kiro.hook")
-}
-
-fn has_json_name(name: &Path) -> bool {
-    name.extension().is_some_and(|extension| extension == "json")
 }
 
 #[cfg(unix)]

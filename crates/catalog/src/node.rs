@@ -6,6 +6,7 @@
 use std::fmt::{self, Write as _};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 /// A JSON or YAML value; a map keeps the order of its keys, and doubled ones.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,22 @@ impl Node {
             Node::Text(_) => "text",
             Node::List(_) => "a list",
             Node::Map(_) => "a map",
+        }
+    }
+
+    /// The same as a JSON value; of doubled keys the last one stays.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Node::Null => Value::Null,
+            Node::Bool(value) => Value::from(*value),
+            Node::Whole(value) => i64::try_from(*value)
+                .map(Value::from)
+                .or_else(|_| u64::try_from(*value).map(Value::from))
+                .unwrap_or_else(|_| Value::from(value.to_string())),
+            Node::Fraction(value) => Value::from(*value),
+            Node::Text(value) => Value::from(value.as_str()),
+            Node::List(items) => items.iter().map(Node::to_json).collect(),
+            Node::Map(entries) => entries.iter().map(|(key, value)| (key.clone(), value.to_json())).collect(),
         }
     }
 

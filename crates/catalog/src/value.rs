@@ -113,6 +113,24 @@ pub(crate) fn time(node: &Node, unit: Duration) -> Reading<Duration> {
     }
 }
 
+/// A time that may be nothing: a number of `unit`, or text with its own unit.
+pub(crate) fn pause(node: &Node, unit: Duration) -> Reading<Duration> {
+    match node {
+        Node::Whole(0) => Reading::Exact(Duration::ZERO),
+        _ => time(node, unit),
+    }
+}
+
+/// A whole number above zero.
+pub(crate) fn positive(node: &Node) -> Reading<u32> {
+    let small = |number: u64| u32::try_from(number).ok().filter(|number| *number > 0);
+    match whole(node) {
+        Reading::Exact(number) => Reading::exact(small(number)),
+        Reading::Converted(number) => Reading::converted(small(number)),
+        Reading::Wrong => Reading::Wrong,
+    }
+}
+
 /// A positive time with its unit.
 pub(crate) fn span(node: &Node) -> Reading<Duration> {
     match node {

@@ -281,6 +281,8 @@ pub struct HookSpec {
     pub source: Source,
     pub layer: Layer,
     pub extension: Option<String>,
+    /// The group whose members are approved together.
+    pub group: Option<String>,
     pub origin: Origin,
 }
 
@@ -316,6 +318,7 @@ impl HookSpec {
             source: Source::User,
             layer: Layer::User,
             extension: None,
+            group: None,
             origin: Origin::default(),
         }
     }

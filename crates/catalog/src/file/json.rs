@@ -10,7 +10,56 @@ use super::lines::{Lines, Position};
 use crate::node::{Node, Part, Spot};
 
 pub(super) fn parse(text: &str) -> Result<Node, Broken> {
-    serde_json::from_str(text).map_err(|error| broken(text, &error))
+    let error = match serde_json::from_str(text) {
+        Ok(node) => return Ok(node),
+        Err(error) => error,
+    };
+    // Only what cannot be read otherwise pays for the search for comments.
+    match without_comments(text) {
+        Some(blanked) => serde_json::from_str(&blanked).map_err(|error| broken(&blanked, &error)),
+        None => Err(broken(text, &error)),
+    }
+}
+
+/// The text with its comments turned into blanks, so that every place stays where it was; `None` when it has none.
+fn without_comments(text: &str) -> Option<String> {
+    let mut blanked = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut found = false;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' => quoted(rest),
+            '/' if rest.starts_with("//") => rest.find('\n').unwrap_or(rest.len()),
+            // A comment that is never closed stays, to be told.
+            '/' if rest.starts_with("/*") => rest.find("*/").map_or(1, |end| end + 2),
+            other => other.len_utf8(),
+        };
+        let (piece, after) = rest.split_at_checked(length)?;
+        if first == '/' && length > 1 {
+            found = true;
+            blanked.extend(piece.chars().flat_map(|letter| match letter {
+                '\n' => std::iter::repeat_n('\n', 1),
+                letter => std::iter::repeat_n(' ', letter.len_utf8()),
+            }));
+        } else {
+            blanked.push_str(piece);
+        }
+        rest = after;
+    }
+    found.then_some(blanked)
+}
+
+/// The length of a text in quotes; to the end where it is not closed.
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            '"' if !escaped => return at + 1,
+            '\\' => escaped = !escaped,
+            _ => escaped = false,
+        }
+    }
+    text.len()
 }
 
 /// Follows each spot through a second reading, which knows the place of every value.
@@ -72,10 +121,8 @@ fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
     let reason = error.to_string();
     let letter = rest.chars().next();
     match () {
-        () if rest.starts_with("//") || rest.starts_with("/*") || (letter == Some('/') && before.ends_with('/')) => {
-            Some("comments are not allowed in JSON; remove it")
-        }
-        () if letter == Some('#') => Some("comments are not allowed in JSON; remove it"),
+        () if rest.starts_with("/*") || before.ends_with("/*") => Some("close the comment with */"),
+        () if letter == Some('#') => Some("write comments as // or /* */ in JSON"),
         () if letter == Some('\'') => Some("write text in double quotes"),
         () if reason.starts_with("trailing comma") => Some("remove the comma before the closing bracket"),
         () if reason.starts_with("recursion limit") => {

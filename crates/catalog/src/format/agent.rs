@@ -12,7 +12,7 @@ use crate::value::{self, Reading};
 const GROUP: &[&str] = &["matcher", "hooks"];
 
 /// Keys of an entry that a line of shell has no use for; ignoring them would change what runs, or when.
-const MEANINGLESS: &[&str] = &["args", "dialect", "matcher"];
+const MEANINGLESS: &[&str] = &["args", "action", "dialect", "matcher"];
 
 /// Takes in every hook of a file.
 pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
@@ -67,7 +67,7 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut Intake<'_>) {
 }
 
 fn take_entry(event: &str, matcher: Option<String>, group: &Cursor<'_>, entry: &Cursor<'_>, intake: &mut Intake<'_>) {
-    let Some(mut draft) = entry::read(entry, intake.context, &mut intake.findings) else {
+    let Some(mut draft) = entry::read(entry, intake.context, &mut intake.findings, entry::no_own) else {
         return;
     };
     let meaningless =

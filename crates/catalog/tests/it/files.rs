@@ -77,17 +77,6 @@ fn a_file_that_may_not_be_read_says_so() {
 }
 
 #[test]
-fn forms_that_are_not_read_yet_are_named() {
-    for name in ["x.yaml", "x.yml", "x.kiro.hook"] {
-        let world = World::new();
-        let file = world.write(&format!("home/.ollm/hooks/{name}"), "hooks: {}");
-        let (problem, _) = world.problem();
-        assert_eq!((problem.file, problem.severity), (file, Severity::Error));
-        assert_eq!(problem.message, "this version reads hook files in JSON only; it is not loaded");
-    }
-}
-
-#[test]
 fn a_file_in_the_place_of_the_hooks_folder_is_named() {
     let world = World::new();
     fs::remove_dir(world.path("home/.ollm/hooks")).unwrap();

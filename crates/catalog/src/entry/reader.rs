@@ -1,0 +1,206 @@
+//! Values of an entry: taken, converted with a warning, or refused with the place and the way out.
+
+use std::borrow::Cow;
+
+use crate::file::Finding;
+use crate::format::Context;
+use crate::node::{Cursor, Node, Part};
+use crate::problem::Severity;
+use crate::value::{self, Reading, nearest};
+
+pub(super) const FLAG: &str = "true or false";
+pub(super) const TIME: &str = "a number, or text with a unit such as \"5s\"";
+pub(super) const SIZE: &str = "a number of bytes, or text with a unit such as \"256MiB\"";
+pub(super) const COUNT: &str = "a whole number";
+
+/// Reads one entry.
+pub(crate) struct Reader<'a> {
+    pub(super) context: &'a Context<'a>,
+    pub(super) findings: &'a mut Vec<Finding>,
+    /// Whether nothing has been found so far that forbids to load the hook.
+    pub(super) sound: bool,
+}
+
+/// A hook that is not there, and why.
+pub(crate) fn not_loaded(cursor: &Cursor<'_>, message: &str, help: Option<String>) -> Finding {
+    Finding {
+        severity: Severity::Error,
+        spot: Some(cursor.spot(Part::Value)),
+        value: Some(cursor.node.shown()),
+        message: format!("{message}; the hook is not loaded"),
+        help,
+    }
+}
+
+/// The key that is meant: other words for it, and its spelling in snake case.
+pub(crate) fn canonical(key: &str) -> Cow<'_, str> {
+    match key {
+        "working_directory" | "workingDirectory" => Cow::Borrowed("cwd"),
+        key if key.contains('_') => {
+            let mut words = key.split('_');
+            let first = words.next().unwrap_or_default().to_owned();
+            Cow::Owned(words.fold(first, |mut camel, word| {
+                let mut letters = word.chars();
+                camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+                camel.push_str(letters.as_str());
+                camel
+            }))
+        }
+        key => Cow::Borrowed(key),
+    }
+}
+
+/// The known word that may have been meant.
+pub(super) fn meant(word: &str, known: &[&str]) -> Option<String> {
+    nearest(word, known).map(|near| format!("did you mean `{near}`?"))
+}
+
+impl Reader<'_> {
+    /// Every key of a map that is set, by the word for it that we use.
+    pub(super) fn keys(&mut self, at: &Cursor<'_>, mut take: impl FnMut(&mut Self, &str, &Cursor<'_>)) {
+        let mut seen: Vec<Cow<'_, str>> = Vec::new();
+        for (written, value) in at.entries() {
+            let key = canonical(written);
+            if seen.contains(&key) {
+                self.refuse(&value, &format!("`{key}` is written twice"), Some("keep one of them".to_owned()));
+            }
+            if !matches!(value.node, Node::Null) {
+                take(self, &key, &value);
+            }
+            seen.push(key);
+        }
+    }
+
+    /// The keys of what must be a map.
+    pub(crate) fn map(&mut self, at: &Cursor<'_>, take: impl FnMut(&mut Self, &str, &Cursor<'_>)) {
+        if !matches!(at.node, Node::Map(_)) {
+            let key = at.key().unwrap_or_default();
+            self.refuse(at, &format!("`{key}` must be a map, not {}", at.node.kind()), None);
+        }
+        self.keys(at, take);
+    }
+
+    pub(crate) fn texts(&mut self, at: &Cursor<'_>, expected: &str) -> Vec<String> {
+        self.need(at, value::texts(at.node), expected).unwrap_or_default()
+    }
+
+    /// One text or a list of them, either as good as the other.
+    pub(crate) fn one_or_more(&mut self, at: &Cursor<'_>, expected: &str) -> Vec<String> {
+        match at.node {
+            Node::Text(text) => vec![text.clone()],
+            _ => self.texts(at, expected),
+        }
+    }
+
+    /// Patterns; an empty list would fit nothing, and must not be taken for one that fits everything.
+    pub(crate) fn patterns(&mut self, at: &Cursor<'_>) -> Vec<String> {
+        let patterns = self.texts(at, "a list of patterns");
+        if patterns.is_empty() && matches!(at.node, Node::List(_)) {
+            let key = at.key().unwrap_or_default();
+            self.refuse(
+                at,
+                &format!("`{key}` is empty"),
+                Some("name a pattern such as \"*.rs\", or remove it".to_owned()),
+            );
+        }
+        patterns
+    }
+
+    /// Names and their texts, such as variables.
+    pub(super) fn texts_by_name(&mut self, at: &Cursor<'_>) -> Vec<(String, String)> {
+        let key = at.key().unwrap_or_default();
+        if !matches!(at.node, Node::Map(_)) {
+            self.refuse(at, &format!("`{key}` must be a map of names to text, not {}", at.node.kind()), None);
+        }
+        let mut all: Vec<(String, String)> = Vec::new();
+        for (name, value) in at.entries() {
+            if name.is_empty() || name.contains(['=', '\0']) || all.iter().any(|(seen, _)| seen == name) {
+                let what = if key == "headers" { "header" } else { "variable" };
+                self.refuse(&value, &format!("`{name}` cannot be the name of a {what} here"), None);
+            }
+            if let Some(text) = self.need(&value, value::text(value.node), "text") {
+                all.push((name.to_owned(), text));
+            }
+        }
+        all
+    }
+
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        at: &Cursor<'_>,
+        find: impl Fn(&str) -> Option<T>,
+        names: &[(T, &'static str)],
+    ) -> Option<T> {
+        let choice = if let Node::Text(text) = at.node { find(text) } else { None };
+        if choice.is_none() {
+            let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+            let help = match at.node {
+                Node::Text(text) => nearest(text, &names).map(|near| format!("did you mean {near}?")),
+                _ => None,
+            };
+            let key = at.key().unwrap_or_default();
+            self.refuse(at, &format!("`{key}` must be one of {}", names.join(", ")), help);
+        }
+        choice
+    }
+
+    /// A value without which the hook would do something else.
+    pub(super) fn need<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+        let value = self.read(at, reading, expected);
+        if value.is_none() {
+            let key = at.key().unwrap_or_default();
+            self.refuse(at, &format!("`{key}` must be {expected}, not {}", at.node.kind()), None);
+        }
+        value
+    }
+
+    /// A value that only people look at.
+    pub(super) fn want<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+        let value = self.read(at, reading, expected);
+        if value.is_none() {
+            let key = at.key().unwrap_or_default();
+            let message = format!("`{key}` must be {expected}, not {}; it is ignored", at.node.kind());
+            self.warn(at, Part::Value, message, None);
+        }
+        value
+    }
+
+    /// The value, with a warning where it was written as something else.
+    fn read<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+        match reading {
+            Reading::Exact(value) => Some(value),
+            Reading::Converted(value) => {
+                let key = at.key().unwrap_or_default();
+                let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
+                self.warn(at, Part::Value, message, None);
+                Some(value)
+            }
+            Reading::Wrong => None,
+        }
+    }
+
+    pub(super) fn trusted(&mut self, at: &Cursor<'_>) {
+        let message = match (at.node, self.context.is_users_own()) {
+            (Node::Bool(false), false) | (Node::Bool(true), true) => return,
+            (_, false) => "`trusted` is ignored: a project cannot vouch for itself",
+            (_, true) => "`trusted` is ignored: the user's own hooks need no approval",
+        };
+        let help = if self.context.is_users_own() { "write \"enabled\": false to switch it off" } else { "remove it" };
+        self.warn(at, Part::Key, message.to_owned(), Some(help.to_owned()));
+    }
+
+    pub(crate) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
+        let key = at.key().unwrap_or_default();
+        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), meant(key, known));
+    }
+
+    pub(crate) fn refuse(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
+        self.sound = false;
+        self.findings.push(not_loaded(at, message, help));
+    }
+
+    fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+        let value = Some(at.node.shown());
+        self.findings.push(Finding { severity: Severity::Warning, spot: Some(at.spot(part)), value, message, help });
+    }
+}

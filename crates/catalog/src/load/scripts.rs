@@ -1,0 +1,88 @@
+//! Scripts that lie in a hook folder and that nothing declares: somebody put them there and expects them to run.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::{EventKind, Hook};
+use ollm_store::read_bounded;
+
+use super::{LARGEST_FILE, MOST_FILES, is_hook_file};
+
+const SCRIPTS: &[&str] = &["sh", "bash", "py", "js", "mjs", "cjs"];
+
+/// How much of a script is searched for the name of an event.
+const LARGEST_SCRIPT: u64 = 256 << 10;
+
+/// A script that no hook file names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Undeclared {
+    /// The script.
+    pub path: PathBuf,
+    /// The event it is for, where its text speaks of exactly one.
+    pub event: Option<&'static str>,
+}
+
+/// The scripts of these folders that neither a hook nor the text of a hook file beside them names.
+pub(super) fn undeclared(folders: &[PathBuf], hooks: &[Hook]) -> Vec<Undeclared> {
+    folders.iter().flat_map(|folder| in_folder(folder, hooks)).collect()
+}
+
+fn in_folder(folder: &Path, hooks: &[Hook]) -> Vec<Undeclared> {
+    let mut scripts: Vec<PathBuf> = files(folder).filter(|path| is_script(path)).collect();
+    if scripts.is_empty() {
+        return Vec::new();
+    }
+    scripts.sort_unstable();
+    let declared = |path: &Path| {
+        hooks.iter().any(|hook| hook.spec.script().is_some_and(|script| script == path) || names(hook, path))
+    };
+    // The text counts as well: an entry that could not be loaded, or a line of shell, still means its script.
+    let texts: Vec<String> = files(folder).filter(|path| is_hook_file(path)).filter_map(|path| text(&path)).collect();
+    let mentioned = |path: &Path| {
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        texts.iter().any(|text| text.contains(&*name))
+    };
+    let left = scripts.into_iter().filter(|path| !declared(path) && !mentioned(path)).take(MOST_FILES);
+    left.map(|path| Undeclared { event: only_event(&path), path }).collect()
+}
+
+/// The plain files of a folder that are not hidden.
+fn files(folder: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let shown = entries.filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b"."));
+    shown.map(|entry| entry.path()).filter(|path| path.is_file())
+}
+
+fn is_script(path: &Path) -> bool {
+    let extension = path.extension().and_then(|extension| extension.to_str());
+    !is_hook_file(path) && (extension.is_some_and(|name| SCRIPTS.contains(&name)) || is_executable(path))
+}
+
+#[cfg(unix)]
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0)
+}
+
+fn names(hook: &Hook, path: &Path) -> bool {
+    hook.spec.inputs.iter().any(|input| input == path)
+}
+
+fn text(path: &Path) -> Option<String> {
+    let bytes = read_bounded(path, LARGEST_FILE).ok()??;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// The event a script is for, by the only name of one that its text holds as a word.
+fn only_event(path: &Path) -> Option<&'static str> {
+    let bytes = read_bounded(path, LARGEST_SCRIPT).ok()??;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut words: Vec<&str> = text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').collect();
+    words.sort_unstable();
+    let mut found =
+        EventKind::all().filter(|kind| kind.name().contains('_') && words.binary_search(&kind.name()).is_ok());
+    match (found.next(), found.next()) {
+        (Some(kind), None) => Some(kind.name()),
+        _ => None,
+    }
+}
