@@ -1,6 +1,6 @@
 //! One file: reading it, parsing it, and finding the places of its problems again.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use ollm_store::{FileError, read_bounded};
 
@@ -163,17 +163,7 @@ impl Document<'_> {
 
 /// A problem with a file as a whole.
 pub(crate) fn whole_file(severity: Severity, path: &Path, message: String) -> Problem {
-    Problem {
-        severity,
-        file: PathBuf::from(path),
-        line: 0,
-        column: 0,
-        field: String::new(),
-        value: None,
-        message,
-        help: None,
-        snippet: None,
-    }
+    Problem::of_file(severity, path, message)
 }
 
 fn unreadable(path: &Path, error: &FileError) -> Box<Problem> {

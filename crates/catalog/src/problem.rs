@@ -1,7 +1,7 @@
 //! What is wrong with a file: where, what, and the way out.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,6 +55,23 @@ pub struct Snippet {
     pub text: String,
     /// The column in the text, counted from one.
     pub column: usize,
+}
+
+impl Problem {
+    /// A problem with a file as a whole.
+    pub fn of_file(severity: Severity, path: &Path, message: String) -> Problem {
+        Problem {
+            severity,
+            file: path.to_owned(),
+            line: 0,
+            column: 0,
+            field: String::new(),
+            value: None,
+            message,
+            help: None,
+            snippet: None,
+        }
+    }
 }
 
 impl fmt::Display for Problem {

@@ -1,11 +1,12 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{Overrides, Positions, Problem, Severity};
 use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
-use ollm_protocol::{Hook, Origin};
+use ollm_protocol::{Hook, Origin, shell_word};
+use ollm_store::{Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
 use crate::guards::guards;
@@ -40,13 +41,15 @@ impl App {
         let mut engine = Engine::new(trust, environment);
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
+        let (switches, trouble) = Switches::load(&world.switches());
+        problems.extend(trouble.map(|trouble| unreliable(world, &trouble)));
         for guard in guards(&settings.guards, world).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let _ = engine.registry.register(guard);
+            let _ = engine.registry.register(switched(guard, &switches));
         }
         for hook in catalog.hooks {
             let origin = hook.spec.origin.clone();
-            if let Err(duplicate) = engine.registry.register(hook) {
+            if let Err(duplicate) = engine.registry.register(switched(hook, &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
@@ -92,17 +95,51 @@ impl App {
     }
 }
 
+/// A hook as a person switched it, if that still holds.
+fn switched(mut hook: Hook, switches: &Switches) -> Hook {
+    if switches.is_empty() {
+        return hook;
+    }
+    let now = SystemTime::now();
+    match switches.get(&switch_name(hook.id()), now) {
+        None => {}
+        Some(Switch { on: true, .. }) => hook.spec.enabled = true,
+        Some(Switch { on: false, until }) => {
+            let left = until.and_then(|until| until.duration_since(now).ok());
+            let left = left.map(|left| format!(" for another {}", approximately(left))).unwrap_or_default();
+            hook.off = Some(format!("switched off{left}; `ollm hook enable {}` switches it on", shell_word(hook.id())));
+        }
+    }
+    hook
+}
+
+/// The switch of a hook.
+pub(crate) fn switch_name(id: &str) -> String {
+    format!("hook:{id}")
+}
+
+/// A time to the nearest unit that a person cares for.
+pub(crate) fn approximately(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ 7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
+        seconds => format!("{} days", seconds.div_ceil(86400)),
+    }
+}
+
+fn unreliable(world: &World, trouble: &Trouble) -> Problem {
+    let message = format!("nothing is switched on or off: {trouble}");
+    Problem::of_file(Severity::Error, &world.switches(), message)
+}
+
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
     Problem {
-        severity: Severity::Error,
-        file: origin.file.clone(),
         line: origin.line,
         column: origin.column,
         field: "id".to_owned(),
         value: Some(duplicate.id.clone()),
-        message: duplicate.to_string(),
-        help: None,
-        snippet: None,
+        ..Problem::of_file(Severity::Error, &origin.file, duplicate.to_string())
     }
 }
 

@@ -93,6 +93,10 @@ pub(crate) enum HookCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Switch hooks on again, whatever their files say
+    Enable(SwitchArguments),
+    /// Switch hooks off, for good or for a while
+    Disable(SwitchArguments),
     /// Write a hook that works, with golden cases beside it, to begin from
     New(NewArguments),
     /// Try a hook on an event and show all that passed between them, or run golden cases
@@ -108,6 +112,16 @@ pub(crate) enum HookCommand {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SwitchArguments {
+    /// The hooks' ids, or their names if no other hook has them
+    #[arg(required = true)]
+    pub(crate) ids: Vec<String>,
+    /// How long: 90s, 10m, 2h, 7d; then the hook's file decides again
+    #[arg(long = "for", value_name = "TIME")]
+    pub(crate) limit: Option<String>,
 }
 
 #[derive(Debug, Args)]

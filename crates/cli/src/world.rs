@@ -60,6 +60,11 @@ impl World {
         self.notices.iter().for_each(|notice| output.tell(notice));
     }
 
+    /// Where it is kept what a person switched on or off.
+    pub(crate) fn switches(&self) -> PathBuf {
+        self.places.home.join("state/switches.json")
+    }
+
     /// Where approvals are kept.
     pub(crate) fn approvals(&self) -> PathBuf {
         self.places.home.join("trusted-hooks.json")

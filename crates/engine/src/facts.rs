@@ -82,7 +82,7 @@ impl Facts {
         let asking: Vec<&Arc<Hook>> = registry
             .fitting(event.kind, event.subject())
             .into_iter()
-            .filter(|hook| hook.spec.enabled && (asked_by(hook) || sources.rates.limits(hook)))
+            .filter(|hook| hook.spec.enabled && hook.off.is_none() && (asked_by(hook) || sources.rates.limits(hook)))
             .filter(|hook| matches!(narrow(hook, event, self), Ok(Narrowed::Fits)))
             .collect();
         for hook in &asking {

@@ -93,6 +93,9 @@ fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: bool) -> Result<Pl
     if let Some(why) = &facts.switched_off {
         return Err(Skip::new(hook, Reason::Disabled, why));
     }
+    if let Some(why) = &hook.off {
+        return Err(Skip::new(hook, Reason::Disabled, why));
+    }
     if !hook.spec.enabled {
         return Err(Skip::new(hook, Reason::Disabled, format!("`enabled` is false in {}", declared(hook))));
     }

@@ -379,6 +379,8 @@ pub struct Hook {
     pub on_failure: Setting<OnFailure>,
     /// For which agents it runs.
     pub reach: Setting<Reach>,
+    /// Why it is switched off, where that is not its declaration's own word.
+    pub off: Option<String>,
 }
 
 impl Hook {
@@ -399,7 +401,7 @@ impl Hook {
         let defaults = dialect.defaults();
         let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
         let reach = Setting::of(spec.reach, defaults.reach);
-        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach })
+        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach, off: None })
     }
 
     /// The id.

@@ -12,6 +12,7 @@ mod outcome;
 mod plan;
 pub(crate) mod run;
 mod show;
+mod switch;
 mod test;
 mod trust;
 
@@ -24,6 +25,8 @@ pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Outp
         HookCommand::List { json } => list::run(world, json, output),
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),
+        HookCommand::Enable(arguments) => switch::run(true, &arguments, world, output),
+        HookCommand::Disable(arguments) => switch::run(false, &arguments, world, output),
         HookCommand::New(arguments) => new::run(&arguments, world, output),
         HookCommand::Test(arguments) => test::run(&arguments, world, output),
         HookCommand::Trust(arguments) => trust::approve(&arguments, world, output),

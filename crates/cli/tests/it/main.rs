@@ -20,6 +20,7 @@ mod lab;
 mod scripts;
 mod seen;
 mod settings;
+mod switching;
 mod terminal;
 mod trust;
 mod trying;

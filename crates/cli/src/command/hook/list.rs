@@ -43,7 +43,7 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "extension": spec.extension,
         "dialect": hook.dialect.name(),
         "action": action(hook),
-        "enabled": spec.enabled,
+        "enabled": spec.enabled && hook.off.is_none(),
         "trust": state.trust,
         "digest": state.digest,
         "file": spec.origin.file,
@@ -87,7 +87,7 @@ fn table(rows: &[(Arc<Hook>, State)]) -> String {
 }
 
 fn standing(hook: &Hook, state: &State) -> String {
-    match (hook.spec.enabled, &state.unready) {
+    match (hook.spec.enabled && hook.off.is_none(), &state.unready) {
         (false, _) => "disabled".to_owned(),
         (true, Some(why)) => format!("{}, cannot run: {why}", state.trust),
         (true, None) => state.trust.to_owned(),

@@ -113,7 +113,7 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
         ("dialect", hook.dialect.name().to_owned()),
         ("timeout", format!("{:?} (from the {})", hook.timeout.value, hook.timeout.basis.name())),
         ("on failure", format!("{} (from the {})", hook.on_failure.value.name(), hook.on_failure.basis.name())),
-        ("enabled", spec.enabled.to_string()),
+        ("enabled", hook.off.clone().unwrap_or_else(|| spec.enabled.to_string())),
         ("trust", state.trust.to_owned()),
     ];
     rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));

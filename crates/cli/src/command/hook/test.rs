@@ -70,7 +70,7 @@ impl Stage {
         engine.switched_off = None;
         let spec = HookSpec { enabled: true, ..hook.spec.clone() };
         // The registry is empty, so the id is free.
-        let _ = engine.registry.register(Hook { spec, ..hook.clone() });
+        let _ = engine.registry.register(Hook { spec, off: None, ..hook.clone() });
         engine.children().hold_signals();
         let outcome = engine.dispatch_explained(event);
         engine.children().reap_strays();

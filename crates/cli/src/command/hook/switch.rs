@@ -1,0 +1,45 @@
+//! `ollm hook enable` and `disable`: what a person switches, for good or for a while, whatever the hook's file says.
+
+use std::time::{Duration, SystemTime};
+
+use ollm_catalog::Positions;
+use ollm_protocol::{Hook, units};
+use ollm_store::{Switch, set_switches};
+
+use crate::agent::refuse_agents;
+use crate::app::{App, approximately, switch_name};
+use crate::arguments::SwitchArguments;
+use crate::error::{Failure, Kind, OK};
+use crate::output::{Output, one_line};
+use crate::world::World;
+
+pub(super) fn run(on: bool, arguments: &SwitchArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "switch hooks on or off")?;
+    let limit = arguments.limit.as_deref().map(limit).transpose()?;
+    let app = App::load(world, Positions::OnDemand)?;
+    let hooks = arguments.ids.iter().map(|id| app.hook(id)).collect::<Result<Vec<_>, _>>()?;
+    let now = SystemTime::now();
+    let until = limit.and_then(|limit| now.checked_add(limit));
+    let changes: Vec<_> =
+        hooks.iter().map(|hook| (switch_name(hook.id()), needed(hook, Switch { on, until }))).collect();
+    set_switches(&world.switches(), &changes, now)
+        .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))?;
+    let state = if on { "on" } else { "off" };
+    let span = limit.map(|limit| format!(" for {}", approximately(limit))).unwrap_or_default();
+    for hook in hooks {
+        output.line(&one_line(&format!("{} is {state}{span}", hook.id())))?;
+    }
+    Ok(OK)
+}
+
+/// The switch that must be kept; none where the hook's file says the same for good.
+fn needed(hook: &Hook, switch: Switch) -> Option<Switch> {
+    let is_default = switch.on && switch.until.is_none() && hook.spec.enabled && hook.off.is_some();
+    (!is_default).then_some(switch)
+}
+
+fn limit(text: &str) -> Result<Duration, Failure> {
+    units::duration(text).filter(|limit| *limit >= Duration::from_secs(1)).ok_or_else(|| {
+        Failure::usage(format!("--for {text}: that is no time")).hint("a time is a number and a unit: 90s, 10m, 2h, 7d")
+    })
+}

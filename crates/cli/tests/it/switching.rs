@@ -1,0 +1,87 @@
+//! Hooks switched on and off by a person, apart from the files that declare them.
+
+use serde_json::json;
+
+use crate::lab::{Lab, shell_event};
+
+const REFUSE: &str = "printf '{\"continue\": false}'";
+
+fn refusing(more: &str) -> Lab {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "no", REFUSE, more);
+    lab
+}
+
+#[test]
+fn a_hook_that_is_switched_off_does_not_run_until_it_is_switched_on() {
+    let lab = refusing("");
+    assert_eq!(lab.run(&["hook", "disable", "no"]).stdout, "user:no.json:before_tool:no is off\n");
+    let ran = lab.event(shell_event("ls"));
+    let skip = ran.skip("no");
+    assert_eq!((ran.code, &skip["reason"]), (0, &json!("disabled")));
+    assert_eq!(skip["detail"], "switched off; `ollm hook enable user:no.json:before_tool:no` switches it on");
+    assert_eq!(lab.run(&["hook", "list", "--json"]).answer()[2]["enabled"], false);
+    assert_eq!(lab.run(&["hook", "enable", "no"]).stdout, "user:no.json:before_tool:no is on\n");
+    assert_eq!(lab.event(shell_event("ls")).code, 2);
+}
+
+#[test]
+fn a_hook_that_its_file_switches_off_can_be_switched_on() {
+    let lab = refusing(r#", "enabled": false"#);
+    assert_eq!(lab.event(shell_event("ls")).code, 0);
+    lab.run(&["hook", "enable", "no"]);
+    assert_eq!(lab.event(shell_event("ls")).code, 2);
+    lab.run(&["hook", "disable", "no"]);
+    assert_eq!(lab.event(shell_event("ls")).code, 0);
+}
+
+#[test]
+fn a_hook_is_off_for_as_long_as_was_said() {
+    let lab = refusing("");
+    assert!(lab.run(&["hook", "disable", "no", "--for", "10m"]).stdout.ends_with("is off for 10 min\n"));
+    let detail = lab.event(shell_event("ls")).skip("no")["detail"].as_str().unwrap().to_owned();
+    assert!(detail.starts_with("switched off for another 10 min;"), "{detail}");
+    // What was said an hour ago no longer holds.
+    let file = lab.home.join(".ollm/state/switches.json");
+    let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&file).unwrap()).unwrap();
+    kept["switches"]["hook:user:no.json:before_tool:no"]["until"] = json!(1);
+    std::fs::write(&file, kept.to_string()).unwrap();
+    assert_eq!(lab.event(shell_event("ls")).code, 2);
+    for time in ["soon", "0s", "-5m", "10"] {
+        assert_eq!(lab.run(&["hook", "disable", "no", &format!("--for={time}")]).code, 64, "{time}");
+    }
+}
+
+#[test]
+fn a_guard_can_be_switched_off_by_a_person_and_by_no_agent() {
+    let lab = Lab::new();
+    let guard = "builtin:destructive-commands";
+    let agent = Lab::new().set("CLAUDECODE", "1");
+    for arguments in
+        [&["hook", "disable", guard][..], &["hook", "enable", guard], &["hook", "disable", guard, "--for", "5m"]]
+    {
+        let refused = agent.run(arguments);
+        assert_eq!((refused.code, refused.stderr.contains("an agent may not switch hooks")), (4, true), "{refused:?}");
+    }
+    assert_eq!(agent.event(shell_event("rm -rf /usr")).code, 2);
+    lab.run(&["hook", "disable", guard]);
+    assert_eq!(lab.event(shell_event("rm -rf /usr")).code, 0);
+}
+
+#[test]
+fn switching_a_hook_on_approves_nothing() {
+    let lab = Lab::new();
+    lab.workspace_hook("before_tool", "guest", REFUSE, r#", "enabled": false"#);
+    lab.run(&["hook", "enable", "guest"]);
+    assert_eq!(lab.event(shell_event("ls")).skip("guest")["reason"], "untrusted");
+}
+
+#[test]
+fn switches_that_cannot_be_relied_on_switch_nothing_and_are_told_of() {
+    let lab = refusing("");
+    let file = lab.write("home/.ollm/state/switches.json", "{");
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!((ran.code, ran.stderr.contains("nothing is switched on or off")), (2, true), "{ran:?}");
+    assert_eq!(lab.run(&["hook", "disable", "no"]).code, 5);
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "{");
+}
