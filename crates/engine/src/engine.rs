@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ollm_process::Children;
-use ollm_protocol::{Event, Hook, Verdict};
+use ollm_protocol::{Event, Hook, Source, Verdict};
 use uuid::Uuid;
 
 use crate::bus::{Bus, Wire};
@@ -131,7 +131,9 @@ impl Engine {
                 cleared
             }
         };
-        let outcome = self.walk(stages, progress, facts, &wire).finish(event, order, begun, &trace_id);
+        let mut progress = self.walk(stages, progress, facts, &wire);
+        self.look_again(&mut progress, event, &wire);
+        let outcome = progress.finish(event, order, begun, &trace_id);
         leaving(outcome, &self.environment)
     }
 
@@ -164,6 +166,20 @@ impl Engine {
             progress.take(reports);
         }
         progress
+    }
+
+    /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
+    /// can get past it by rewriting what it has seen.
+    fn look_again(&self, progress: &mut Progress, original: &Event, wire: &Wire<'_>) {
+        if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
+            return;
+        }
+        let built_in = progress.reports.iter().map(|report| &report.hook);
+        let built_in = built_in.filter(|hook| hook.spec.source == Source::Builtin);
+        let steps: Vec<Step> = built_in.filter_map(|hook| self.trusted(hook).ok()).map(Step::Run).collect();
+        let mut reports = run::stage(&steps, &progress.event(), &self.children, &self.environment, wire);
+        reports.retain(|report| !report.verdict.flow.continues());
+        progress.take(reports);
     }
 
     fn clear(&self, stage: Vec<Planned>, progress: &mut Progress) -> Vec<Step> {

@@ -131,6 +131,21 @@ fn b18_a_later_guard_judges_the_arguments_as_they_were_rewritten() {
 }
 
 #[test]
+fn b18_a_rewrite_gets_nothing_past_a_built_in_guard_in_either_direction() {
+    for (written, rewritten) in [("rm -rf /", "ls"), ("ls", "rm -rf /")] {
+        let mut world = World::new();
+        world.add(builtin("guard", |event| match event.args().and_then(|args| args.get("command")) {
+            Some(command) if command == "rm -rf /" => Verdict::block("no"),
+            _ => Verdict::default(),
+        }));
+        world.add(modify("rewrite", &json!({"command": rewritten})));
+        let event = Event::new(EventKind::BeforeTool, [("args", json!({"command": written}))]);
+        let outcome = world.engine.dispatch(&event);
+        assert_eq!((outcome.continues(), outcome.verdict.reasons.as_slice()), (false, &["no".to_owned()][..]));
+    }
+}
+
+#[test]
 fn arguments_given_to_a_tool_that_had_none_reach_the_later_hooks() {
     let mut world = World::new();
     world.add(modify("one", &json!({"command": "ls"})));

@@ -174,3 +174,16 @@ fn c07_nothing_a_project_writes_reaches_the_terminal_unescaped() {
     check("trust --list", &lab.run(&["hook", "trust", "--list"]));
     check("untrust", &lab.run(&["hook", "untrust", "evil"]));
 }
+
+#[test]
+fn b18_a_rewrite_gets_nothing_past_the_guards_in_either_direction() {
+    for (written, rewritten) in [("rm -rf /", "ls"), ("ls", "rm -rf /"), ("ls", "ls -l")] {
+        let lab = Lab::new();
+        let answer = json!({"decision": "modify", "modified_args": {"command": rewritten}});
+        lab.user_hook("PreToolUse", "rewrite", &format!("printf '%s' '{answer}'"), "");
+        let ran = lab.event(shell_event(written));
+        let expected = if rewritten == "ls -l" { 0 } else { 2 };
+        assert_eq!(ran.code, expected, "{written} to {rewritten}: {ran:?}");
+        assert_eq!(ran.hook("rewrite")["status"], "ok", "{ran:?}");
+    }
+}
