@@ -101,6 +101,8 @@ pub(crate) enum HookCommand {
     New(NewArguments),
     /// Try a hook on an event and show all that passed between them, or run golden cases
     Test(TestArguments),
+    /// Start a hook for user_triggered by hand
+    Trigger(TriggerArguments),
     /// Approve hooks exactly as they are now
     Trust(TrustArguments),
     /// Withdraw the approval of hooks
@@ -112,6 +114,19 @@ pub(crate) enum HookCommand {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Exit codes: 0 continue, 2 do not continue, 64 the hook is for other events.")]
+pub(crate) struct TriggerArguments {
+    /// The hook's id, or its name if no other hook has it
+    pub(crate) id: String,
+    /// What to give it as JSON
+    #[arg(long, value_name = "JSON", default_value = "{}")]
+    pub(crate) data: String,
+    /// Print the answer as JSON, as `ollm hook run` does
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Debug, Args)]

@@ -14,6 +14,7 @@ pub(crate) mod run;
 mod show;
 mod switch;
 mod test;
+mod trigger;
 mod trust;
 
 pub(crate) use outcome::{is_shown, to_json};
@@ -29,6 +30,7 @@ pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Outp
         HookCommand::Disable(arguments) => switch::run(false, &arguments, world, output),
         HookCommand::New(arguments) => new::run(&arguments, world, output),
         HookCommand::Test(arguments) => test::run(&arguments, world, output),
+        HookCommand::Trigger(arguments) => trigger::run(&arguments, world, output),
         HookCommand::Trust(arguments) => trust::approve(&arguments, world, output),
         HookCommand::Untrust { ids, all } => trust::withdraw(&ids, all, world, output),
     }

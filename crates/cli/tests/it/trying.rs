@@ -149,3 +149,23 @@ fn a_hook_is_tried_again_when_its_script_changes() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn a_hook_for_it_is_started_by_hand_and_alone() {
+    let lab = Lab::new();
+    lab.user_hook("userTriggered", "tidy", "cat > tidied", "");
+    lab.user_hook("user_triggered", "other", "touch other", "");
+    let ran = lab.run(&["hook", "trigger", "tidy", "--data", r#"{"deep": true}"#, "--json"]);
+    assert_eq!((ran.code, ran.hook_count()), (0, 1), "{ran:?}");
+    let heard: Value = serde_json::from_slice(&fs::read(lab.project.join("tidied")).unwrap()).unwrap();
+    let event = &heard["params"]["event"];
+    assert_eq!((&event["type"], &event["data"]["data"]), (&json!("userTriggered"), &json!({"deep": true})));
+    assert!(!lab.project.join("other").exists());
+}
+
+#[test]
+fn a_hook_for_other_events_is_not_started_by_hand() {
+    let ran = chatty().run(&["hook", "trigger", "chatty"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.stderr.contains("hook `chatty` is for before_tool, not for user_triggered"), "{ran:?}");
+}

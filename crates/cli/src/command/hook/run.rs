@@ -83,10 +83,14 @@ fn nameless() -> Request {
 
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
 pub(crate) fn dispatch(event: &Event, explain: bool, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
+    Ok(through(App::load(world, Positions::OnDemand)?, event, explain, world, output))
+}
+
+/// Passes an event through the hooks of an engine that is not needed any more.
+pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, output: &mut Output) -> Outcome {
     // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
     // as leaky at least.
     let _ = ollm_process::become_subreaper();
-    let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
     app.tell_problems(output);
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
@@ -99,7 +103,7 @@ pub(crate) fn dispatch(event: &Event, explain: bool, world: &World, output: &mut
     tell(&outcome, output);
     // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
     std::mem::forget(app);
-    Ok(outcome)
+    outcome
 }
 
 fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {

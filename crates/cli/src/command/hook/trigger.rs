@@ -1,0 +1,38 @@
+//! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
+
+use ollm_catalog::Positions;
+use ollm_protocol::{Event, EventKind};
+use serde_json::Value;
+
+use super::run::through;
+use super::to_json;
+use crate::app::App;
+use crate::arguments::TriggerArguments;
+use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::output::Output;
+use crate::timeline::timeline;
+use crate::world::World;
+
+pub(super) fn run(arguments: &TriggerArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let data: Value = serde_json::from_str(&arguments.data)
+        .map_err(|error| Failure::new(Kind::Configuration, format!("--data is not valid JSON: {error}")))?;
+    let mut app = App::load(world, Positions::OnDemand)?;
+    let hook = app.hook(&arguments.id)?;
+    if !hook.events.contains(&EventKind::UserTriggered) {
+        let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
+        let message = format!("hook `{}` is for {}, not for user_triggered", hook.spec.name, events.join(", "));
+        return Err(Failure::new(Kind::Usage, message).hint("`ollm hook test ID` tries any hook on a sample event"));
+    }
+    app.engine.registry.clear();
+    // The registry is empty, so the id is free.
+    let _ = app.engine.registry.register(hook.as_ref().clone());
+    let name = hook.spec.name.as_str();
+    let fields = [("eventName", name.into()), ("data", data), ("source", "user".into())];
+    let outcome = through(app, &Event::new(EventKind::UserTriggered, fields), false, world, output);
+    if arguments.json {
+        output.json(&to_json(&outcome))?;
+    } else {
+        output.text(timeline(name, &outcome).trim_start())?;
+    }
+    Ok(if outcome.continues() { OK } else { BLOCKED })
+}
