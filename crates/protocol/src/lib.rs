@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod condition;
 pub mod dialect;
 pub mod event;
 pub mod hook;
@@ -19,6 +20,7 @@ pub mod template;
 pub mod units;
 mod verdict;
 
+pub use condition::{Condition, ConditionError, ConditionFault, ConditionScope};
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventKind};
 pub use hook::{

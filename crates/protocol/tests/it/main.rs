@@ -8,6 +8,9 @@
 )]
 
 mod answers;
+mod condition;
+mod condition_abuse;
+mod condition_oracle;
 mod golden;
 mod hook;
 mod laws;
