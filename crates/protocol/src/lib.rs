@@ -14,6 +14,7 @@ pub mod event;
 pub mod hook;
 mod json;
 pub mod matcher;
+pub mod pattern;
 mod quote;
 mod scope;
 pub mod template;
@@ -29,6 +30,7 @@ pub use hook::{
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::Matcher;
+pub use pattern::{FilePatterns, PatternError, from_root};
 pub use quote::shell_word;
 pub use scope::scope;
 pub use verdict::{Flow, Verdict, joined};

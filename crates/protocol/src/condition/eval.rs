@@ -183,7 +183,7 @@ impl<'a> Run<'a> {
     fn index(&mut self, value: &Value<'a>, index: &Value<'a>) -> Result<Value<'a>, Fault> {
         match (value, index) {
             (Value::List(list), Value::Int(_) | Value::Uint(_) | Value::Double(_)) => element(list, index),
-            (Value::Map(map), Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Double(_) | Value::Text(_)) => {
+            (Value::Map(map), index) if index.is_key() => {
                 map.get(index, &mut self.fuel)?.ok_or_else(|| Fault::NoKey(shown(index)))
             }
             _ => Err(mismatch("[…]", &[value, index])),

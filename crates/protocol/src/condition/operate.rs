@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use super::error::Fault;
 use super::fuel::Fuel;
 use super::syntax::{Operator, Unary};
-use super::value::{List, Value, compare, equal};
+use super::value::{List, Order, Value, compare, equal};
 
 /// The result of an operator between two values.
 pub(super) fn binary<'a>(
@@ -15,9 +15,10 @@ pub(super) fn binary<'a>(
     right: &Value<'a>,
     fuel: &mut Fuel,
 ) -> Result<Value<'a>, Fault> {
-    let ordered = |fuel: &mut Fuel, wanted: fn(Ordering) -> bool| {
-        let order = compare(left, right, fuel)?.ok_or_else(|| mismatch(operator.sign(), &[left, right]))?;
-        Ok(Value::Bool(order.is_some_and(wanted)))
+    let ordered = |fuel: &mut Fuel, wanted: fn(Ordering) -> bool| match compare(left, right, fuel)? {
+        Order::Known(order) => Ok(Value::Bool(wanted(order))),
+        Order::Unordered => Ok(Value::Bool(false)),
+        Order::None => Err(mismatch(operator.sign(), &[left, right])),
     };
     match operator {
         Operator::Less => ordered(fuel, Ordering::is_lt),
@@ -64,7 +65,7 @@ fn contains(element: &Value<'_>, whole: &Value<'_>, fuel: &mut Fuel) -> Result<b
             }
             Ok(false)
         }
-        Value::Map(map) => Ok(map.get(element, fuel)?.is_some()),
+        Value::Map(map) if element.is_key() => Ok(map.get(element, fuel)?.is_some()),
         _ => Err(mismatch("in", &[element, whole])),
     }
 }

@@ -102,6 +102,11 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// Whether a map can be asked for this value; a double finds the whole number it equals.
+    pub(super) fn is_key(&self) -> bool {
+        matches!(self, Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Text(_))
+    }
+
     pub(super) fn made(elements: Vec<Value<'a>>) -> Value<'a> {
         Self::List(List::Made(elements.into()))
     }
@@ -222,7 +227,7 @@ pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Res
         (Value::Type(left), Value::Type(right)) => left == right,
         (Value::List(left), Value::List(right)) => equal_lists(left, right, fuel)?,
         (Value::Map(left), Value::Map(right)) => equal_maps(left, right, fuel)?,
-        _ => compare_numbers(left, right) == Some(Some(Ordering::Equal)),
+        _ => compare_numbers(left, right) == Order::Known(Ordering::Equal),
     })
 }
 
@@ -252,30 +257,46 @@ fn equal_maps(left: &Map<'_>, right: &Map<'_>, fuel: &mut Fuel) -> Result<bool, 
     Ok(true)
 }
 
-/// The order of two values; the outer nothing means that they have none, the inner one that one of them is NaN.
-pub(super) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Option<Ordering>>, Fault> {
+/// How two values stand to each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Known(Ordering),
+    /// One of them is not a number.
+    Unordered,
+    /// Values of these types have no order.
+    None,
+}
+
+impl From<Option<Ordering>> for Order {
+    fn from(order: Option<Ordering>) -> Order {
+        order.map_or(Self::Unordered, Self::Known)
+    }
+}
+
+/// The order of two values.
+pub(super) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<Order, Fault> {
     Ok(match (left, right) {
-        (Value::Bool(left), Value::Bool(right)) => Some(Some(left.cmp(right))),
+        (Value::Bool(left), Value::Bool(right)) => Order::Known(left.cmp(right)),
         (Value::Text(left), Value::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            Some(Some(left.cmp(right)))
+            Order::Known(left.cmp(right))
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            Some(Some(left.cmp(right)))
+            Order::Known(left.cmp(right))
         }
         _ => compare_numbers(left, right),
     })
 }
 
-fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Option<Option<Ordering>> {
-    Some(match (whole(left), whole(right), left, right) {
-        (Some(left), Some(right), ..) => Some(left.cmp(&right)),
-        (Some(left), None, _, Value::Double(right)) => compare_double(*right, left).map(Ordering::reverse),
-        (None, Some(right), Value::Double(left), _) => compare_double(*left, right),
-        (None, None, Value::Double(left), Value::Double(right)) => left.partial_cmp(right),
-        _ => return None,
-    })
+fn compare_numbers(left: &Value<'_>, right: &Value<'_>) -> Order {
+    match (whole(left), whole(right), left, right) {
+        (Some(left), Some(right), ..) => Order::Known(left.cmp(&right)),
+        (Some(left), None, _, Value::Double(right)) => compare_double(*right, left).map(Ordering::reverse).into(),
+        (None, Some(right), Value::Double(left), _) => compare_double(*left, right).into(),
+        (None, None, Value::Double(left), Value::Double(right)) => left.partial_cmp(right).into(),
+        _ => Order::None,
+    }
 }
 
 fn whole(value: &Value<'_>) -> Option<i128> {

@@ -15,6 +15,7 @@ mod golden;
 mod hook;
 mod laws;
 mod names;
+mod pattern;
 mod properties;
 mod robust;
 mod round_trip;
