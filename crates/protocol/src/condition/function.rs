@@ -264,7 +264,7 @@ fn split<'a>(text: &str, at: &str, limit: Option<usize>, fuel: &mut Fuel) -> Res
         (limit, "") => characters(text, limit.unwrap_or(usize::MAX), &mut add)?,
         (limit, at) => text.splitn(limit.unwrap_or(usize::MAX), at).try_for_each(&mut add)?,
     }
-    Ok(Value::made(pieces))
+    Value::list(pieces)
 }
 
 /// Each character on its own, and what the limit leaves over as one piece.

@@ -87,7 +87,7 @@ fn add<'a>(left: &Value<'a>, right: &Value<'a>, fuel: &mut Fuel) -> Result<Value
 
 fn append<'a>(left: &List<'a>, right: &List<'a>, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
     fuel.take(left.len() + right.len())?;
-    Ok(Value::made(left.iter().chain(right.iter()).collect()))
+    Value::list(left.iter().chain(right.iter()).collect())
 }
 
 fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Fault> {

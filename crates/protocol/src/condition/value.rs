@@ -8,6 +8,7 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
+use super::DEEPEST;
 use super::error::Fault;
 use super::fuel::Fuel;
 use super::syntax::Literal;
@@ -31,14 +32,36 @@ pub(super) enum Value<'a> {
 #[derive(Clone, Debug)]
 pub(super) enum List<'a> {
     Json(&'a [Json]),
-    Made(Rc<[Value<'a>]>),
+    Made(Made<Value<'a>>),
 }
 
 /// An object of the event's data, or a map made by the condition.
 #[derive(Clone, Debug)]
 pub(super) enum Map<'a> {
     Json(&'a serde_json::Map<String, Json>),
-    Made(Rc<[(Value<'a>, Value<'a>)]>),
+    Made(Made<(Value<'a>, Value<'a>)>),
+}
+
+/// What a condition has put together, and how deeply it is nested: steps alone would let it be nested so deeply that
+/// comparing or dropping it overflows the stack.
+#[derive(Debug)]
+pub(super) struct Made<T> {
+    elements: Rc<[T]>,
+    depth: usize,
+}
+
+// Derived, this would ask for elements that can be cloned.
+impl<T> Clone for Made<T> {
+    fn clone(&self) -> Made<T> {
+        Made { elements: Rc::clone(&self.elements), depth: self.depth }
+    }
+}
+
+impl<T> Made<T> {
+    fn new(elements: Vec<T>, depth: impl Fn(&T) -> usize) -> Result<Made<T>, Fault> {
+        let depth = 1 + elements.iter().map(depth).max().unwrap_or(0);
+        if depth > DEEPEST { Err(Fault::TooDeep) } else { Ok(Made { elements: elements.into(), depth }) }
+    }
 }
 
 /// The types of the language, by their names.
@@ -107,8 +130,22 @@ impl<'a> Value<'a> {
         matches!(self, Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Text(_))
     }
 
-    pub(super) fn made(elements: Vec<Value<'a>>) -> Value<'a> {
-        Self::List(List::Made(elements.into()))
+    /// A new list.
+    pub(super) fn list(elements: Vec<Value<'a>>) -> Result<Value<'a>, Fault> {
+        Ok(Self::List(List::Made(Made::new(elements, Value::depth)?)))
+    }
+
+    /// A new map.
+    pub(super) fn map(entries: Vec<(Value<'a>, Value<'a>)>) -> Result<Value<'a>, Fault> {
+        Ok(Self::Map(Map::Made(Made::new(entries, |(_, value)| value.depth())?)))
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::List(List::Made(made)) => made.depth,
+            Self::Map(Map::Made(made)) => made.depth,
+            _ => 0,
+        }
     }
 
     pub(super) fn borrowed(text: &'a str) -> Value<'a> {
@@ -157,14 +194,14 @@ impl<'a> List<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Json(elements) => elements.len(),
-            Self::Made(elements) => elements.len(),
+            Self::Made(made) => made.elements.len(),
         }
     }
 
     pub(super) fn get(&self, index: usize) -> Option<Value<'a>> {
         match self {
             Self::Json(elements) => elements.get(index).map(Value::from),
-            Self::Made(elements) => elements.get(index).cloned(),
+            Self::Made(made) => made.elements.get(index).cloned(),
         }
     }
 
@@ -178,7 +215,7 @@ impl<'a> Map<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Json(fields) => fields.len(),
-            Self::Made(entries) => entries.len(),
+            Self::Made(made) => made.elements.len(),
         }
     }
 
@@ -187,8 +224,8 @@ impl<'a> Map<'a> {
         match (self, key) {
             (Self::Json(fields), Value::Text(key)) => Ok(fields.get(key.as_ref()).map(Value::from)),
             (Self::Json(_), _) => Ok(None),
-            (Self::Made(entries), _) => {
-                for (name, value) in entries.iter() {
+            (Self::Made(made), _) => {
+                for (name, value) in made.elements.iter() {
                     if equal(name, key, fuel)? {
                         return Ok(Some(value.clone()));
                     }
@@ -202,10 +239,11 @@ impl<'a> Map<'a> {
         self.get(&Value::borrowed(name), fuel)
     }
 
+    /// The keys, which are never nested.
     pub(super) fn keys(&self) -> Vec<Value<'a>> {
         match self {
             Self::Json(fields) => fields.keys().map(|key| Value::borrowed(key)).collect(),
-            Self::Made(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
+            Self::Made(made) => made.elements.iter().map(|(key, _)| key.clone()).collect(),
         }
     }
 }

@@ -81,6 +81,14 @@ fn a_bomb_runs_out_of_steps() {
 }
 
 #[test]
+fn no_value_is_built_so_deep_that_dropping_it_overflows() {
+    let step = format!(".map(x,{}x{})", "[".repeat(90), "]".repeat(90));
+    for text in [format!("[0]{} == []", step.repeat(80)), format!("[0]{} == []", ".map(x,{1:x})".repeat(1200))] {
+        assert_eq!(ask(&text).unwrap_err().fault, Fault::TooDeep);
+    }
+}
+
+#[test]
 fn running_out_of_steps_cannot_be_hidden_behind_a_settled_matter() {
     let bomb = "[['a'].map(x, x + x)].map(a, a)";
     let long = format!("[0]{}", ".map(x, [x, x])".repeat(60));
