@@ -7,10 +7,12 @@ use crate::world::World;
 
 mod demo;
 pub(crate) mod hook;
+mod trace;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
         Command::Hook { command } => hook::run_command(command, world, output),
+        Command::Trace { command } => trace::run(&command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

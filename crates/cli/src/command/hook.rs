@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod details;
 mod event;
 mod list;
 mod outcome;
@@ -13,6 +14,7 @@ pub(crate) mod run;
 mod show;
 mod trust;
 
+pub(crate) use list::columns;
 pub(crate) use outcome::{is_shown, to_json};
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
