@@ -118,7 +118,8 @@ impl Output {
 
 /// Text for one line: what it holds cannot pass for a line of ours.
 pub(crate) fn one_line(text: &str) -> String {
-    escape_for_people(text).replace('\n', " ")
+    // A carriage return before a line end was left as it is; alone it would overwrite the line.
+    escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
 }
 
 /// Asks a question on the terminal; without one there is nobody to ask.

@@ -21,4 +21,5 @@ mod scripts;
 mod seen;
 mod settings;
 mod terminal;
+mod trace;
 mod trust;

@@ -100,14 +100,12 @@ impl Records {
 
     /// Says how many lines were left out so far.
     pub(super) fn tell_damage(&self, output: &mut Output) {
-        if self.broken > 0 {
-            output.tell(&format!("{} in the trace cannot be read and were left out", lines(self.broken)));
-        }
-        if self.newer > 0 {
-            output.tell(&format!(
-                "{} in the trace come from a newer version of ollm and were left out",
-                lines(self.newer)
-            ));
+        for (count, why) in [(self.broken, "is damaged"), (self.newer, "comes from a newer ollm")] {
+            match count {
+                0 => {}
+                1 => output.tell(&format!("one line of the trace is left out: it {why}")),
+                _ => output.tell(&format!("{count} lines of the trace are left out: each {why}")),
+            }
         }
     }
 }
@@ -127,10 +125,6 @@ impl Iterator for Records {
             }
         }
     }
-}
-
-fn lines(count: usize) -> String {
-    if count == 1 { "1 line".to_owned() } else { format!("{count} lines") }
 }
 
 fn unreadable(error: &FileError) -> Failure {
