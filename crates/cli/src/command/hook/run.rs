@@ -67,21 +67,23 @@ pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> 
     let (request, verdict) = match event::request(None, None, host) {
         Ok(request) => {
             let outcome = dispatch(&request.event, arguments.explain, world, output);
-            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message), |outcome| outcome.verdict);
+            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict);
             (request, verdict)
         }
         Err(Unread::Usage(failure)) => return Err(failure),
         // A newer host may know events that we do not: no hook can be for them.
         Err(Unread::UnknownEvent(_)) => (nameless(), Verdict::default()),
-        Err(Unread::Broken(why)) => (nameless(), unjudged(&why)),
+        Err(Unread::Broken(why)) => (nameless(), unjudged(&why, output)),
     };
     let reply = host.write_verdict(&request, &verdict);
     output.bytes(&reply.stdout, &reply.stderr, reply.exit)
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
-fn unjudged(why: &str) -> Verdict {
-    Verdict::block(format!("ollm cannot judge this event: {why}"))
+fn unjudged(why: &str, output: &mut Output) -> Verdict {
+    let reason = format!("ollm cannot judge this event: {why}");
+    output.tell(&reason);
+    Verdict::block(reason)
 }
 
 fn nameless() -> Request {

@@ -11,7 +11,7 @@ fn written(lab: &Lab) -> String {
 }
 
 #[test]
-fn d1_no_field_of_a_trace_and_no_line_of_the_log_shows_a_secret() {
+fn d01_no_field_of_a_trace_and_no_line_of_the_log_shows_a_secret() {
     let mut lab = Lab::new();
     let secrets: Vec<String> = (0..200).map(|number| format!("s3cr3t-{number}-value")).collect();
     for (number, secret) in secrets.iter().enumerate() {

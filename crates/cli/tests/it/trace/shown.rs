@@ -170,7 +170,7 @@ fn lines_that_are_no_records_are_left_out_and_counted() {
 }
 
 #[test]
-fn c7_what_hides_reorders_or_controls_is_shown_escaped_in_every_form() {
+fn c07_what_hides_reorders_or_controls_is_shown_escaped_in_every_form() {
     let lab = Lab::new();
     let evil = "a\u{1b}[2J\u{202e}b\u{9b}31m\u{7}\u{200b}\u{e0041}\r\nollm: all is well\u{2066}";
     lab.user(
