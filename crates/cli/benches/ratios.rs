@@ -19,7 +19,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_engine::{Engine, Environment, Facts, Registry, Trust, plan};
+use ollm_engine::{Engine, Environment, Facts, Registry, Trust, plan, trace};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use serde_json::json;
 
@@ -130,13 +130,15 @@ impl Lab {
     fn cases(&self) -> Vec<Case> {
         let ollm = PathBuf::from(env!("CARGO_BIN_EXE_ollm"));
         let (one, eight, at_once) = (self.engine(1, false), self.engine(8, false), self.engine(8, true));
-        let checked = self.engine(1, false);
+        let (checked, traced, recorded) = (self.engine(1, false), self.engine(1, false), self.engine(1, false));
         // The copies that the engines have just made are quiet from now on.
         std::thread::sleep(Duration::from_millis(2_500));
         let hook = Arc::clone(checked.registry.get("no-op-0").unwrap());
         let event = event();
-        let events = [event.clone(), event.clone(), event];
-        let [first, second, third] = events;
+        let [first, second, third, fourth, fifth] = std::array::from_fn(|_| event.clone());
+        let outcome = recorded.dispatch(&event);
+        let bounds = ollm_store::Bounds { file: 4 << 20, files: 4 };
+        let trail = ollm_store::Trail::new(self.root.join("trace"), "trace.jsonl", bounds);
         let input =
             json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}}}).to_string();
         let (no_op, hello) = (self.no_op.clone(), self.hello.clone());
@@ -157,6 +159,14 @@ impl Lab {
                 target: 0.10,
                 floor: spawn(&no_op, &input),
                 run: Box::new(move || assert!(checked.trusted(&hook).is_ok())),
+            },
+            Case {
+                name: "trace record, built and written / no-op dispatch",
+                target: 0.05,
+                floor: Box::new(move || assert!(traced.dispatch(&fourth).continues())),
+                run: Box::new(move || {
+                    trail.append(&trace::record(&fifth, &outcome, recorded.environment(), "1.0.0")).unwrap();
+                }),
             },
             Case {
                 name: "8 hooks in order, library / 8 bare spawns in order",

@@ -18,6 +18,8 @@ use crate::world::World;
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) problems: Vec<Problem>,
+    /// Whether the configuration wants events to leave a trace.
+    pub(crate) traced: bool,
 }
 
 impl App {
@@ -53,7 +55,7 @@ impl App {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems })
+        Ok(App { engine, problems, traced: true })
     }
 
     /// Tells the person what is wrong with the files, one line each.

@@ -18,6 +18,9 @@ use crate::scaffold::{Language, Purpose};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+    /// Tell on standard error also what went well: which files were read, the plan, how long things took
+    #[arg(long, short, global = true)]
+    pub(crate) verbose: bool,
 }
 
 #[derive(Debug, Subcommand)]
@@ -29,6 +32,11 @@ pub(crate) enum Command {
     },
     /// Send an event of your own, or any other, through its hooks
     Emit(EmitArguments),
+    /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
+    Trace {
+        #[command(subcommand)]
+        command: TraceCommand,
+    },
     /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
     Demo {
         /// Print one JSON object per event instead of a timeline
@@ -221,6 +229,75 @@ pub(crate) struct RunArguments {
     explain: bool,
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum TraceCommand {
+    /// Show the last event
+    #[command(after_help = "Exit codes: 0 shown, 1 there is none, 5 the trace cannot be read, 64 wrong usage.")]
+    Last {
+        #[command(flatten)]
+        shape: TraceShape,
+    },
+    /// List events, the newest last
+    List {
+        #[command(flatten)]
+        filters: TraceFilters,
+        #[command(flatten)]
+        shape: TraceShape,
+    },
+    /// Show one event
+    Show {
+        /// The `traceId` of an answer, its beginning, or its end
+        id: String,
+        #[command(flatten)]
+        shape: TraceShape,
+    },
+}
+
+/// Which events to list.
+#[derive(Debug, Args)]
+pub(crate) struct TraceFilters {
+    /// Only this event, in any dialect's spelling
+    #[arg(long, value_name = "NAME")]
+    pub(crate) event: Option<String>,
+    /// Only events for which this hook ran, or was skipped; its id or name
+    #[arg(long, value_name = "ID")]
+    pub(crate) hook: Option<String>,
+    /// Only events that did not continue
+    #[arg(long)]
+    pub(crate) blocked: bool,
+    /// Only events of the last so many seconds, minutes or hours, as in 30s, 10m, 2h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+    /// At most so many
+    #[arg(short, default_value_t = 20, value_name = "NUMBER")]
+    pub(crate) number: usize,
+}
+
+/// How to show events.
+#[derive(Debug, Args)]
+pub(crate) struct TraceShape {
+    /// Print JSON, as it is stored; the same as --format json
+    #[arg(long, conflicts_with = "format")]
+    json: bool,
+    /// The form: JSON, in full for people, or one line for each event
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<Format>,
+}
+
+impl TraceShape {
+    pub(crate) fn format(&self) -> Option<Format> {
+        if self.json { Some(Format::Json) } else { self.format }
+    }
+}
+
+/// The forms of a trace.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Format {
+    Json,
+    Pretty,
+    Compact,
+}
+
 /// Whether help is asked for, which only the full parser can give.
 pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
     arguments.iter().any(|word| word == "--help" || word == "-h")
@@ -231,7 +308,12 @@ pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Optio
     let words = std::iter::once(OsString::from("ollm")).chain(arguments.iter().cloned());
     let parsed = Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
     match parsed {
-        Ok(cli) => Ok(Some(cli.command)),
+        Ok(cli) => {
+            if cli.verbose {
+                output.be_verbose();
+            }
+            Ok(Some(cli.command))
+        }
         Err(error) if error.use_stderr() => {
             output.explain(&error.render().ansi().to_string());
             Err(Failure::new(Kind::Usage, ""))

@@ -10,6 +10,7 @@ mod demo;
 mod emit;
 pub(crate) mod hook;
 mod man;
+mod trace;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
@@ -17,6 +18,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Emit(arguments) => emit::run(&arguments, world, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Man { out } => man::run(out.as_deref(), output),
+        Command::Trace { command } => trace::run(&command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

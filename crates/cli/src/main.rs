@@ -9,13 +9,16 @@ mod cases;
 mod command;
 mod error;
 mod guards;
+mod log;
 mod open;
 mod output;
 mod problem;
 mod scaffold;
 mod timeline;
+mod trace;
 mod world;
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
@@ -26,25 +29,42 @@ use world::World;
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::new();
-    let code = match run(&arguments, &mut output) {
+    let surroundings = OnceCell::new();
+    let code = match run(&arguments, &surroundings, &mut output) {
         Ok(code) => code,
         Err(failure) => output.failure(&failure),
     };
+    if let Some(world) = surroundings.get() {
+        output.write_log(world);
+    }
     ExitCode::from(code)
 }
 
 /// Other agents start us for every event, so what they call is found before the argument parser is built.
-fn run(arguments: &[OsString], output: &mut Output) -> Result<u8, Failure> {
+fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Output) -> Result<u8, Failure> {
+    let arguments = match arguments {
+        [first, rest @ ..] if first == "-v" || first == "--verbose" => {
+            output.be_verbose();
+            rest
+        }
+        all => all,
+    };
     let words: Vec<&str> = arguments.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(arguments) => {
             let request = command::hook::run::Arguments::parse(arguments.get(2..).unwrap_or_default())?;
-            command::hook::run::run(&request, &World::of_this_process()?, output)
+            command::hook::run::run(&request, world(surroundings)?, output)
         }
         _ => match arguments::parse(arguments, output)? {
-            Some(command) => command::run(command, &World::of_this_process()?, output),
+            Some(command) => command::run(command, world(surroundings)?, output),
             None => Ok(error::OK),
         },
     }
+}
+
+/// The surroundings are looked at only by commands that need them.
+fn world(surroundings: &OnceCell<World>) -> Result<&World, Failure> {
+    let world = World::of_this_process()?;
+    Ok(surroundings.get_or_init(|| world))
 }

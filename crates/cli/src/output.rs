@@ -6,22 +6,37 @@ use ollm_store::escape_for_people;
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
+use crate::log::Log;
+use crate::world::World;
 
 /// The two streams.
 #[derive(Debug)]
 pub(crate) struct Output {
     /// Nothing but the answer may be written: another program reads both streams.
     silent: bool,
+    /// What went well is told as well.
+    verbose: bool,
+    log: Log,
 }
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false }
+        Output { silent: false, verbose: false, log: Log::default() }
     }
 
     /// Keeps everything but the answer to ourselves.
     pub(crate) fn silence(&mut self) {
         self.silent = true;
+    }
+
+    /// Tells also what went well.
+    pub(crate) fn be_verbose(&mut self) {
+        self.verbose = true;
+    }
+
+    /// Writes down in the log what was told so far.
+    pub(crate) fn write_log(&mut self, world: &World) {
+        self.log.write(world);
     }
 
     /// Writes one line of data.
@@ -54,6 +69,24 @@ impl Output {
 
     /// Tells the person something, in one line.
     pub(crate) fn tell(&mut self, text: &str) {
+        self.log.add("note", text);
+        self.say(text);
+    }
+
+    /// Tells the person what went well, if that is wanted.
+    pub(crate) fn detail(&mut self, text: impl FnOnce() -> String) {
+        if self.verbose {
+            let text = text();
+            self.log.add("detail", &text);
+            self.say(&text);
+        }
+    }
+
+    pub(crate) fn is_verbose(&self) -> bool {
+        self.verbose
+    }
+
+    fn say(&mut self, text: &str) {
         if !self.silent {
             // There is nobody left to tell when standard error is closed.
             let _ = writeln!(io::stderr(), "ollm: {}", one_line(text));
@@ -71,6 +104,9 @@ impl Output {
     pub(crate) fn failure(&mut self, failure: &Failure) -> u8 {
         self.silent = false;
         if !failure.message.is_empty() {
+            if failure.kind != Kind::Usage {
+                self.log.add("error", &failure.message);
+            }
             let _ = writeln!(io::stderr(), "ollm: {}", one_line(&failure.message));
         }
         for hint in &failure.hints {
@@ -82,7 +118,8 @@ impl Output {
 
 /// Text for one line: what it holds cannot pass for a line of ours.
 pub(crate) fn one_line(text: &str) -> String {
-    escape_for_people(text).replace('\n', " ")
+    // A carriage return before a line end was left as it is; alone it would overwrite the line.
+    escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
 }
 
 /// Asks a question on the terminal; without one there is nobody to ask.

@@ -32,7 +32,7 @@ impl World {
 
     pub(crate) fn new(variables: Vec<(OsString, OsString)>, cwd: PathBuf, user_home: Option<PathBuf>) -> World {
         let user_home = user_home.filter(|home| home.is_absolute());
-        let own = user_home.as_deref().unwrap_or(Path::new("/nonexistent")).join(".ollm");
+        let own = user_home.as_ref().map_or_else(nowhere, |home| home.join(".ollm"));
         let moved = variables.iter().find(|(name, value)| name == "OLLM_HOME" && !value.is_empty());
         let moved = moved.map(|(_, value)| cwd.join(value));
         let mut notices = Vec::new();
@@ -65,10 +65,21 @@ impl World {
         self.places.home.join("state/switches.json")
     }
 
+    /// Our own folder; none when nobody said where the home is.
+    pub(crate) fn own_home(&self) -> Option<&Path> {
+        let named = self.places.user_home.is_some() || self.places.home != nowhere();
+        Some(self.places.home.as_path()).filter(|_| named)
+    }
+
     /// Where approvals are kept.
     pub(crate) fn approvals(&self) -> PathBuf {
         self.places.home.join("trusted-hooks.json")
     }
+}
+
+/// What stands for our folder when there is no home.
+fn nowhere() -> PathBuf {
+    PathBuf::from("/nonexistent/.ollm")
 }
 
 /// Whether a path leads into a folder, also if nothing is there yet.

@@ -68,7 +68,7 @@ pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binar
 }
 
 /// A time as ISO 8601, to the millisecond; the epoch for times beyond the calendar.
-pub(crate) fn iso(time: SystemTime) -> String {
+pub fn iso(time: SystemTime) -> String {
     format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
 }
 

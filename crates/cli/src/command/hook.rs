@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod details;
 mod event;
 mod list;
 mod new;
@@ -17,6 +18,7 @@ mod test;
 mod trigger;
 mod trust;
 
+pub(crate) use list::columns;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;
 

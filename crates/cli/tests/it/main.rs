@@ -22,5 +22,6 @@ mod seen;
 mod settings;
 mod switching;
 mod terminal;
+mod trace;
 mod trust;
 mod trying;

@@ -78,7 +78,7 @@ fn a_hook_that_was_late_and_one_that_is_no_process_have_no_exit() {
 }
 
 #[test]
-fn d1_secrets_are_hidden_in_every_field() {
+fn d01_secrets_are_hidden_in_every_field() {
     let secret = "hunter2-hunter2";
     let mut world = World::with(&[("API_TOKEN", secret), ("INNOCENT", "passed-on-value"), ("PIN_SECRET", "84629173")]);
     world.add(HookSpec {

@@ -8,10 +8,12 @@ use ollm_protocol::dialect::{self, OLLM};
 use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
 use serde_json::Value;
 
+use super::details;
 use super::event::{self, Unread};
 use crate::app::App;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
+use crate::trace;
 use crate::world::World;
 
 /// What was asked for.
@@ -21,11 +23,12 @@ pub(crate) struct Arguments {
     data: Option<String>,
     from: Option<String>,
     explain: bool,
+    verbose: bool,
 }
 
 impl Arguments {
     pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
-        use lexopt::prelude::{Long, Value, ValueExt};
+        use lexopt::prelude::{Long, Short, Value, ValueExt};
         let mut parser = lexopt::Parser::from_args(words);
         let mut arguments = Arguments::default();
         while let Some(word) = parser.next()? {
@@ -33,6 +36,7 @@ impl Arguments {
                 Long("data") => arguments.data = Some(parser.value()?.string()?),
                 Long("from") => arguments.from = Some(parser.value()?.string()?),
                 Long("explain") => arguments.explain = true,
+                Long("verbose") | Short('v') => arguments.verbose = true,
                 Value(event) if arguments.event.is_none() => arguments.event = Some(event.string()?),
                 other => return Err(other.unexpected().into()),
             }
@@ -50,6 +54,9 @@ impl Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    if arguments.verbose {
+        output.be_verbose();
+    }
     let Some(host) = arguments.from.as_deref().map(host).transpose()? else {
         let request = event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM)?;
         let outcome = dispatch(&request.event, arguments.explain, world, output)?;
@@ -60,21 +67,23 @@ pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> 
     let (request, verdict) = match event::request(None, None, host) {
         Ok(request) => {
             let outcome = dispatch(&request.event, arguments.explain, world, output);
-            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message), |outcome| outcome.verdict);
+            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict);
             (request, verdict)
         }
         Err(Unread::Usage(failure)) => return Err(failure),
         // A newer host may know events that we do not: no hook can be for them.
         Err(Unread::UnknownEvent(_)) => (nameless(), Verdict::default()),
-        Err(Unread::Broken(why)) => (nameless(), unjudged(&why)),
+        Err(Unread::Broken(why)) => (nameless(), unjudged(&why, output)),
     };
     let reply = host.write_verdict(&request, &verdict);
     output.bytes(&reply.stdout, &reply.stderr, reply.exit)
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
-fn unjudged(why: &str) -> Verdict {
-    Verdict::block(format!("ollm cannot judge this event: {why}"))
+fn unjudged(why: &str, output: &mut Output) -> Verdict {
+    let reason = format!("ollm cannot judge this event: {why}");
+    output.tell(&reason);
+    Verdict::block(reason)
 }
 
 fn nameless() -> Request {
@@ -93,14 +102,17 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     let _ = ollm_process::become_subreaper();
     world.tell_notices(output);
     app.tell_problems(output);
+    details::tell_files(&app, world, output);
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     children.hold_signals();
     let outcome = if explain { app.engine.dispatch_explained(event) } else { app.engine.dispatch(event) };
     children.reap_strays();
+    trace::leave(&app, event, &outcome, world, output);
     children.release_signals();
     app.engine.trust.remember();
     tell(&outcome, output);
+    details::tell(&outcome, output);
     // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
     std::mem::forget(app);
     outcome

@@ -1,0 +1,93 @@
+//! One record in full, for people.
+
+use std::fmt::Write;
+
+use ollm_store::escape_for_json;
+use serde_json::Value;
+
+use super::record::{Record, at};
+use crate::output::one_line;
+
+pub(super) fn text(record: &Record) -> String {
+    let mut text = format!("{}  {}\n", one_line(record.id()), one_line(record.text("time")));
+    head(record, &mut text);
+    section("plan", record.list("plan"), &mut text, stage);
+    section("hooks", record.list("hooks"), &mut text, hook);
+    section("not run", record.list("skipped"), &mut text, skip);
+    data(record, &mut text);
+    text
+}
+
+fn head(record: &Record, text: &mut String) {
+    let named = |field: &str, before: &str, after: &str| match record.text(field) {
+        "" => String::new(),
+        value => format!("{before}{}{after}", one_line(value)),
+    };
+    let event =
+        format!("{}{}{}", named("event", "", ""), named("subject", " (", ")"), named("session", ", session ", ""));
+    let reason = record.verdict("reason").as_str().map(|reason| format!(": {}", one_line(reason)));
+    let changed = if record.verdict("modifiedArgs") == true { ", arguments changed" } else { "" };
+    let verdict = format!("{}{changed}{}", shown(record.verdict("flow")), reason.unwrap_or_default());
+    let took = format!("{} ms, by ollm {}", shown(at(&record.value, "durationMs")), named("binary", "", ""));
+    for (name, value) in [("event", event), ("folder", named("cwd", "", "")), ("verdict", verdict), ("took", took)] {
+        // Writing to a String cannot fail.
+        let _ = writeln!(text, "  {name:<9}{value}");
+    }
+}
+
+fn section(name: &str, entries: &[Value], text: &mut String, line: fn(&Value) -> String) {
+    if !entries.is_empty() {
+        let _ = writeln!(text, "  {name}");
+    }
+    for entry in entries {
+        // A text among them says that there were more.
+        let shown = entry.as_str().map_or_else(|| line(entry), one_line);
+        let _ = writeln!(text, "    {shown}");
+    }
+}
+
+fn stage(ids: &Value) -> String {
+    let ids = ids.as_array().map(Vec::as_slice).unwrap_or_default();
+    ids.iter().map(shown).collect::<Vec<_>>().join(", ")
+}
+
+fn hook(hook: &Value) -> String {
+    let field = |name: &str| shown(at(hook, name));
+    let end = match (at(hook, "exit"), at(hook, "signal")) {
+        (Value::Null, Value::Null) => String::new(),
+        (Value::Null, signal) => format!(", signal {}", shown(signal)),
+        (exit, _) => format!(", exit {}", shown(exit)),
+    };
+    let leaky = if at(hook, "leaky") == true { ", leaky" } else { "" };
+    let (id, status, flow, start, took) =
+        (field("id"), field("status"), field("flow"), field("startMs"), field("durationMs"));
+    let mut text = format!("{id}  {status}{end}{leaky}, {flow}, from {start} ms for {took} ms");
+    if !at(hook, "bytesIn").is_null() {
+        let (given, out, err) = (field("bytesIn"), field("bytesOut"), field("bytesErr"));
+        let _ = write!(text, "; bytes: {given} in, {out} out, {err} err");
+    }
+    if let Some(error) = at(hook, "error").as_str() {
+        let _ = write!(text, "\n      error: {}", one_line(error));
+    }
+    for warning in at(hook, "warnings").as_array().into_iter().flatten() {
+        let _ = write!(text, "\n      warning: {}", shown(warning));
+    }
+    text
+}
+
+fn skip(skip: &Value) -> String {
+    format!("{}  {}: {}", shown(at(skip, "id")), shown(at(skip, "reason")), shown(at(skip, "detail")))
+}
+
+fn data(record: &Record, text: &mut String) {
+    let data = at(&record.value, "data");
+    if data.as_object().is_some_and(|data| !data.is_empty()) {
+        let json = format!("{data:#}");
+        let _ = writeln!(text, "  data\n    {}", escape_for_json(&json).replace('\n', "\n    "));
+    }
+}
+
+/// A value as a person reads it.
+fn shown(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), one_line)
+}

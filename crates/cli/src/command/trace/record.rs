@@ -1,0 +1,132 @@
+//! The stored records, newest first.
+
+use ollm_engine::trace::VERSION;
+use ollm_store::{FileError, Lines, Trail, escape_for_json};
+use serde_json::Value;
+
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+
+/// One record.
+#[derive(Debug)]
+pub(super) struct Record {
+    line: String,
+    pub(super) value: Value,
+}
+
+impl Record {
+    fn parse(line: Vec<u8>) -> Result<Record, Damage> {
+        let line = String::from_utf8(line).map_err(|_| Damage::Broken)?;
+        let value: Value = serde_json::from_str(&line).map_err(|_| Damage::Broken)?;
+        match value.get("version").and_then(Value::as_u64) {
+            Some(VERSION) if value.get("traceId").is_some_and(Value::is_string) => Ok(Record { line, value }),
+            Some(newer) if newer > VERSION => Err(Damage::Newer),
+            _ => Err(Damage::Broken),
+        }
+    }
+
+    /// The record as it is stored, with nothing in it that hides.
+    pub(super) fn json(&self) -> String {
+        escape_for_json(&self.line).into_owned()
+    }
+
+    pub(super) fn id(&self) -> &str {
+        self.text("traceId")
+    }
+
+    /// Whether this is the beginning of its id, or the end, which differs most.
+    pub(super) fn is_named(&self, part: &str) -> bool {
+        !part.is_empty() && (self.id().starts_with(part) || self.id().ends_with(part))
+    }
+
+    /// A field that is text; empty if it is not.
+    pub(super) fn text(&self, field: &str) -> &str {
+        self.value.get(field).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    /// A field that is a list.
+    pub(super) fn list(&self, field: &str) -> &[Value] {
+        self.value.get(field).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    pub(super) fn verdict(&self, field: &str) -> &Value {
+        at(self.value.get("verdict").unwrap_or(&Value::Null), field)
+    }
+
+    pub(super) fn continues(&self) -> bool {
+        self.verdict("continue") == &Value::Bool(true)
+    }
+
+    /// Whether a hook of this id or name ran, or was to run, or was skipped.
+    pub(super) fn concerns(&self, hook: &str) -> bool {
+        let listed = self.list("hooks").iter().chain(self.list("skipped"));
+        let mut planned = self.list("plan").iter().filter_map(Value::as_array).flatten();
+        planned.any(|id| id == hook)
+            || listed.into_iter().any(|entry| at(entry, "id") == hook || at(entry, "name") == hook)
+    }
+}
+
+/// A field; null if it is not there.
+pub(super) fn at<'a>(value: &'a Value, field: &str) -> &'a Value {
+    value.get(field).unwrap_or(&Value::Null)
+}
+
+/// Records as one JSON array.
+pub(super) fn array(records: &[Record]) -> String {
+    let lines: Vec<String> = records.iter().map(Record::json).collect();
+    format!("[{}]", lines.join(","))
+}
+
+/// Why a line is no record.
+#[derive(Clone, Copy, Debug)]
+enum Damage {
+    Broken,
+    Newer,
+}
+
+/// All records, newest first; lines that are none are counted.
+#[derive(Debug)]
+pub(super) struct Records {
+    lines: Option<Lines>,
+    broken: usize,
+    newer: usize,
+}
+
+impl Records {
+    pub(super) fn open(trail: Option<Trail>) -> Result<Records, Failure> {
+        let lines = trail.map(|trail| trail.lines()).transpose().map_err(|error| unreadable(&error))?;
+        Ok(Records { lines, broken: 0, newer: 0 })
+    }
+
+    /// Says how many lines were left out so far.
+    pub(super) fn tell_damage(&self, output: &mut Output) {
+        for (count, why) in [(self.broken, "is damaged"), (self.newer, "comes from a newer ollm")] {
+            match count {
+                0 => {}
+                1 => output.tell(&format!("one line of the trace is left out: it {why}")),
+                _ => output.tell(&format!("{count} lines of the trace are left out: each {why}")),
+            }
+        }
+    }
+}
+
+impl Iterator for Records {
+    type Item = Result<Record, Failure>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            match self.lines.as_mut()?.next()? {
+                Err(error) => return Some(Err(unreadable(&error))),
+                Ok(line) => match Record::parse(line) {
+                    Ok(record) => return Some(Ok(record)),
+                    Err(Damage::Broken) => self.broken += 1,
+                    Err(Damage::Newer) => self.newer += 1,
+                },
+            }
+        }
+    }
+}
+
+fn unreadable(error: &FileError) -> Failure {
+    Failure::new(Kind::Environment, format!("the trace cannot be read: {error}"))
+}

@@ -1,0 +1,53 @@
+//! The log file: what people were told, or would have been had another program not been reading, kept for later.
+//!
+//! Nothing is opened while there is nothing to say.
+
+use std::process;
+use std::time::SystemTime;
+
+use ollm_engine::trace::iso;
+use ollm_store::{Bounds, Redactor, Trail, cut, looks_secret};
+
+use crate::output::one_line;
+use crate::world::World;
+
+const BOUNDS: Bounds = Bounds { file: 1 << 20, files: 3 };
+/// One process has no more to say; a flood of problems must not push out everything else.
+const MOST_LINES: usize = 200;
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 4 << 10;
+
+/// Lines on their way to the log file.
+#[derive(Debug, Default)]
+pub(crate) struct Log {
+    lines: Vec<String>,
+}
+
+impl Log {
+    pub(crate) fn add(&mut self, level: &str, text: &str) {
+        if self.lines.len() < MOST_LINES {
+            let time = iso(SystemTime::now());
+            self.lines.push(format!("{time} {level} [{}] {}", process::id(), one_line(text)));
+        }
+    }
+
+    /// Writes everything down. That it cannot be written is no reason to fail, and there is nowhere left to say so.
+    pub(crate) fn write(&mut self, world: &World) {
+        let lines = std::mem::take(&mut self.lines);
+        let switched_off = world.variable("OLLM_LOG").is_some_and(|value| is_off(&value));
+        let Some(home) = world.own_home().filter(|_| !lines.is_empty() && !switched_off) else { return };
+        let trail = Trail::new(home.join("log"), "ollm.log", BOUNDS);
+        let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let redactor = Redactor::new(texts.filter(|(name, _)| looks_secret(name)));
+        for line in lines {
+            if trail.append(&cut(&redactor.redact_str(&line), LONGEST_LINE)).is_err() {
+                return;
+            }
+        }
+    }
+}
+
+/// Whether the value of a switch says no.
+pub(crate) fn is_off(value: &str) -> bool {
+    ["off", "0", "false", "no"].iter().any(|word| value.eq_ignore_ascii_case(word))
+}

@@ -1,0 +1,207 @@
+//! `ollm trace`: what people and programs are shown.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+
+use regex_lite::Regex;
+use serde_json::{Value, json};
+
+use super::{GO_ON, REFUSE, id};
+use crate::lab::{Lab, Ran, shell_event};
+
+/// A lab with some history: a refused tool, one that went on, and the start of a session.
+fn furnished() -> Lab {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    lab.user_hook("before_tool", "log", "exit 3", r#", "matcher": "read_*""#);
+    lab.user_hook("before_tool", "off", "", r#", "enabled": false"#);
+    lab.event(shell_event("ls"));
+    lab.user("guard.sh", GO_ON);
+    lab.event(json!({"event": "before_tool", "data": {"tool_name": "read_file", "session_id": "s1"}}).to_string());
+    lab.run(&["hook", "run", "session_start"]);
+    lab
+}
+
+/// A screen without what differs from run to run.
+fn screen(lab: &Lab, ran: &Ran) -> String {
+    let rules = [
+        (r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "ID"),
+        (r"\d{4}-\d\d-\d\dT[0-9:.]+Z", "TIME"),
+        (r"\d+(\.\d+)? ms", "… ms"),
+        (r" +\d+\.\d +", "  …  "),
+        (r#""(startMs|durationMs)":[0-9.]+"#, r#""$1":0"#),
+        (r"MS +RAN", "MS  RAN"),
+        (r"ollm \d+\.\d+\.\d+", "ollm VERSION"),
+        (r#""binary":"[^"]+""#, r#""binary":"VERSION""#),
+    ];
+    rules.iter().fold(lab.screen(ran), |text, (pattern, with)| {
+        Regex::new(pattern).unwrap().replace_all(&text, *with).into_owned()
+    })
+}
+
+#[test]
+fn a_trace_in_full() {
+    let lab = furnished();
+    let blocked = lab.traces()[0]["traceId"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "show", &blocked])));
+}
+
+#[test]
+fn a_trace_with_a_failed_hook() {
+    let lab = furnished();
+    let failed = lab.traces()[1]["traceId"].as_str().unwrap().to_owned();
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "show", &failed, "--format", "pretty"])));
+}
+
+#[test]
+fn a_list_of_traces() {
+    let lab = furnished();
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "list"])));
+}
+
+#[test]
+fn the_last_trace_in_one_line() {
+    let lab = furnished();
+    insta::assert_snapshot!(screen(&lab, &lab.run(&["trace", "last", "--format", "compact"])));
+}
+
+#[test]
+fn the_last_trace_as_json() {
+    let lab = furnished();
+    let last = lab.run(&["trace", "last", "--json"]);
+    assert_eq!(last, lab.run(&["trace", "last", "--format", "json"]));
+    assert_eq!(&last.answer(), lab.traces().last().unwrap());
+    insta::assert_snapshot!(screen(&lab, &last));
+}
+
+#[test]
+fn without_a_trace_there_is_nothing_to_show() {
+    let lab = Lab::new();
+    let last = lab.run(&["trace", "last"]);
+    assert_eq!((last.code, last.stdout.as_str()), (1, ""));
+    assert!(last.stderr.contains("there is no trace yet"), "{last:?}");
+    let all = lab.run(&["trace", "list", "--json"]);
+    assert_eq!((all.code, all.stdout.as_str()), (0, "[]\n"));
+}
+
+/// The events that `trace list` shows, in its order.
+fn listed(lab: &Lab, arguments: &[&str]) -> Vec<String> {
+    let ran = lab.run(&[&["trace", "list", "--json"], arguments].concat());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let events = ran.answer().as_array().unwrap().clone();
+    events.iter().map(|record| format!("{}/{}", record["event"].as_str().unwrap(), record["subject"])).collect()
+}
+
+#[test]
+fn a_list_can_be_narrowed_down() {
+    let lab = furnished();
+    let (shell, read, start) = ("before_tool/\"shell\"", "before_tool/\"read_file\"", "session_start/null");
+    assert_eq!(listed(&lab, &[]), [shell, read, start]);
+    assert_eq!(listed(&lab, &["-n", "2"]), [read, start]);
+    assert_eq!(listed(&lab, &["-n", "0"]), Vec::<String>::new());
+    assert_eq!(listed(&lab, &["--blocked"]), [shell]);
+    assert_eq!(listed(&lab, &["--event", "PreToolUse"]), [shell, read]);
+    assert_eq!(listed(&lab, &["--event", "session_start", "-n", "1"]), [start]);
+    assert_eq!(listed(&lab, &["--hook", "log"]), [read], "by name");
+    assert_eq!(listed(&lab, &["--hook", "user:off.json:before_tool:off"]), [shell, read], "skipped ones too");
+    assert_eq!(listed(&lab, &["--hook", "nobody"]), Vec::<String>::new());
+    assert_eq!(listed(&lab, &["--since", "1h"]), [shell, read, start]);
+    let old = json!({"version": 1, "traceId": "old", "time": "2001-01-01T00:00:00.000Z", "event": "error"});
+    lab.write("home/.ollm/trace/trace.jsonl.1", old.to_string());
+    assert_eq!(listed(&lab, &["--event", "error"]), ["error/null"], "older files are read as well");
+    assert_eq!(listed(&lab, &["--event", "error", "--since", "2h"]), Vec::<String>::new());
+}
+
+#[test]
+fn an_event_of_ones_own_is_found_by_its_name() {
+    let lab = Lab::new();
+    for name in ["deploy", "other"] {
+        lab.run(&["hook", "run", "custom", "--data", &json!({"eventName": name}).to_string()]);
+    }
+    assert_eq!(listed(&lab, &["--event", "custom:deploy"]), ["custom/\"deploy\""]);
+    assert_eq!(listed(&lab, &["--event", "custom"]).len(), 2);
+}
+
+#[test]
+fn bad_filters_are_refused_with_the_way_out() {
+    let lab = furnished();
+    for (arguments, hint) in [
+        (["--event", "befor_tool"], "did you mean `before_tool`?"),
+        (["--since", "yesterday"], "10m"),
+        (["--format", "xml"], "compact"),
+        (["-n", "many"], "many"),
+    ] {
+        let ran = lab.run(&[&["trace", "list"], &arguments[..]].concat());
+        assert!(ran.code == 64 && ran.stderr.contains(hint), "{arguments:?}: {ran:?}");
+    }
+}
+
+#[test]
+fn a_trace_is_found_by_any_part_of_its_id_that_no_other_has() {
+    let lab = furnished();
+    let ids: Vec<String> = lab.traces().iter().map(|record| record["traceId"].as_str().unwrap().to_owned()).collect();
+    for id in &ids {
+        let shown = |part: &str| lab.run(&["trace", "show", part, "--json"]).answer()["traceId"].clone();
+        assert_eq!(shown(id), id.as_str());
+        assert_eq!(shown(&id[..id.len() - 1]), id.as_str());
+        assert_eq!(shown(&id[24..]), id.as_str());
+    }
+    let many = lab.run(&["trace", "show", &ids[0][..4]]);
+    assert!(many.code == 64 && many.stderr.contains(&ids[2]), "{many:?}");
+    for nobody in ["ffffffff", "", "../.."] {
+        let none = lab.run(&["trace", "show", nobody]);
+        assert!(none.code == 64 && none.stderr.contains("trace list"), "{none:?}");
+    }
+}
+
+#[test]
+fn lines_that_are_no_records_are_left_out_and_counted() {
+    let lab = furnished();
+    let mut file = OpenOptions::new().append(true).open(lab.trace_file()).unwrap();
+    file.write_all(b"{\"version\":1,\"traceId\":\"half\n\xff\xfe\n[]\n{\"version\":2,\"traceId\":\"new\"}\n").unwrap();
+    let torn = fs::read(lab.trace_file()).unwrap();
+    file.write_all(&torn[..300]).unwrap();
+    let ran = lab.run(&["trace", "list", "--json"]);
+    assert_eq!(ran.answer().as_array().unwrap().len(), 3);
+    let told = "ollm: 4 lines of the trace are left out: each is damaged\n\
+                ollm: one line of the trace is left out: it comes from a newer ollm\n";
+    assert_eq!(ran.stderr, told);
+    let next = lab.run(&["hook", "run", "session_end"]);
+    assert_eq!(lab.run(&["trace", "last", "--json"]).answer()["traceId"], id(&next), "the torn line spoils nothing");
+}
+
+#[test]
+fn c07_what_hides_reorders_or_controls_is_shown_escaped_in_every_form() {
+    let lab = Lab::new();
+    let evil = "a\u{1b}[2J\u{202e}b\u{9b}31m\u{7}\u{200b}\u{e0041}\r\nollm: all is well\u{2066}";
+    lab.user(
+        "evil.json",
+        json!({"hooks": {"before_tool": [{"id": evil, "name": evil, "command": "sh", "args": ["evil.sh"]}]}})
+            .to_string(),
+    );
+    lab.user("evil.sh", format!("printf '%s' '{evil}' >&2; exit 3"));
+    let data = json!({"tool_name": evil, "session_id": evil, "cwd": evil, "args": {(evil): evil}});
+    lab.event(json!({"event": "before_tool", "data": data}).to_string());
+    for format in ["json", "pretty", "compact"] {
+        for command in ["last", "list"] {
+            let ran = lab.run(&["trace", command, "--format", format]);
+            assert!(ran.code == 0 && ran.stdout.len() > 60, "{ran:?}");
+            let hidden =
+                |char: char| char.is_control() && char != '\n' || "\u{202e}\u{200b}\u{e0041}\u{2066}".contains(char);
+            assert!(!ran.stdout.contains(hidden), "{format}: {:?}", ran.stdout);
+            assert!(!ran.stdout.lines().any(|line| line.starts_with("ollm: all is well")), "{}", ran.stdout);
+        }
+    }
+    let value: Value = lab.run(&["trace", "last", "--json"]).answer();
+    assert_eq!(value["subject"], evil, "and nothing of it is lost");
+}
+
+#[test]
+fn a_megabyte_of_data_leaves_a_small_record() {
+    let lab = Lab::new();
+    let data = json!({"tool_name": "shell", "args": {"command": "x".repeat(1 << 20), "list": vec!["y"; 10_000]}});
+    lab.event(json!({"event": "before_tool", "data": data}).to_string());
+    let size = fs::metadata(lab.trace_file()).unwrap().len();
+    assert!(size < 16 << 10, "{size}");
+    let command = lab.traces()[0]["data"]["args"]["command"].as_str().unwrap().to_owned();
+    assert!(command.ends_with("… [cut, 1048576 bytes in all]"), "{command}");
+}
