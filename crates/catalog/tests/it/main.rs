@@ -11,6 +11,7 @@
 mod agent;
 mod bad;
 mod config;
+mod edit;
 mod entries;
 mod files;
 mod paths;
