@@ -17,4 +17,5 @@ mod files;
 mod paths;
 mod places;
 mod robust;
+mod round_trip;
 mod world;
