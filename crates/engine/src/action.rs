@@ -35,7 +35,7 @@ pub(crate) fn prepare(trusted: &Trusted, event: &Event, environment: &Environmen
         }
         Action::Shell(template) => shell::prepare(job(trusted, event, environment), template, || scope(event)),
         Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
-        Action::RunCommand(_) => Prepared::Impossible("runCommand is not supported by this version".to_owned()),
+        Action::RunCommand { .. } => Prepared::Impossible("runCommand is not supported by this version".to_owned()),
         Action::Http { .. } => Prepared::Impossible("http is not supported by this version".to_owned()),
         Action::Mcp { .. } => Prepared::Impossible("mcp is not supported by this version".to_owned()),
     }

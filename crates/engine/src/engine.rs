@@ -8,13 +8,15 @@ use ollm_protocol::{Event, Hook, Verdict};
 use uuid::Uuid;
 
 use crate::environment::Environment;
+use crate::facts::{Facts, Sources};
 use crate::merge::Progress;
-use crate::plan::{Facts, Plan, plan};
+use crate::plan::{Plan, Planned, duplicate, plan};
 use crate::present::leaving;
+use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run;
-use crate::trust::{Step, Trust, Trusted, Untrusted, clear};
+use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 
 /// The hook engine. Everything it knows of the world came in as a value.
 #[derive(Debug)]
@@ -25,6 +27,8 @@ pub struct Engine {
     pub trust: Trust,
     /// Why no hook at all may run, if that is so.
     pub switched_off: Option<String>,
+    /// How often hooks may run.
+    pub rates: Rates,
     environment: Environment,
     children: Children,
 }
@@ -32,22 +36,40 @@ pub struct Engine {
 impl Engine {
     /// An engine without hooks.
     pub fn new(trust: Trust, environment: Environment) -> Engine {
-        Engine { registry: Registry::new(), trust, switched_off: None, environment, children: Children::new() }
+        let rates = Rates::new(trust.state().join("rates"), trust.clock());
+        Engine { registry: Registry::new(), trust, switched_off: None, rates, environment, children: Children::new() }
     }
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: false })
+        self.dispatch_with(event, Facts::default())
     }
 
     /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
     pub fn dispatch_explained(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: true })
+        self.dispatch_with(event, Facts { list_unfitting: true, ..Facts::default() })
     }
 
     /// What would happen for an event.
     pub fn plan(&self, event: &Event) -> Plan {
-        plan(&self.registry, event, &Facts { switched_off: self.switched_off.clone(), list_unfitting: true })
+        plan(&self.registry, event, &self.facts(event, Facts { list_unfitting: true, ..Facts::default() }))
+    }
+
+    /// Which hook would run in this place as things are, and why others would not; nobody is asked, nothing is used up.
+    pub fn forecast(&self, planned: &Planned) -> (Option<Arc<Hook>>, Vec<Skip>) {
+        let mut skipped = Vec::new();
+        let mut candidates = planned.candidates();
+        let runs = candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment) {
+            None => true,
+            Some(skip) => {
+                skipped.push(skip);
+                false
+            }
+        });
+        if let Some(runs) = runs {
+            skipped.extend(candidates.map(|twin| duplicate::skip(twin, runs)));
+        }
+        (runs.cloned(), skipped)
     }
 
     /// Makes sure that a hook may run.
@@ -62,8 +84,8 @@ impl Engine {
 
     /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
     pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
-        let stages = hooks.iter().map(|hook| vec![Step::Run(hook.clone())]).collect();
-        self.walk(stages, Progress::new(event.clone(), Vec::new())).reports
+        let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
+        self.walk(stages, Progress::new(event.clone(), Vec::new()), Facts::default()).reports
     }
 
     /// The surroundings hooks run in.
@@ -76,35 +98,109 @@ impl Engine {
         &self.children
     }
 
-    fn dispatch_with(&self, event: &Event, facts: &Facts) -> Outcome {
-        let planned = plan(&self.registry, event, facts);
-        let cleared = clear(planned, &self.trust, &self.environment, event.session_id());
-        let mut progress = Progress::new(event.clone(), cleared.skipped);
-        if self.trust.untrusted == Untrusted::Block {
-            progress.verdict = unapproved(&progress.skipped);
-        }
-        let outcome = self.walk(cleared.stages, progress).finish(event, self.trace_id());
+    fn dispatch_with(&self, event: &Event, asked: Facts) -> Outcome {
+        let facts = self.facts(event, asked);
+        let planned = plan(&self.registry, event, &facts);
+        let mut progress = Progress::new(event.clone(), planned.skipped);
+        let stages = match self.trust.untrusted {
+            Untrusted::Skip => planned.stages.into_iter().map(Stage::Planned).collect(),
+            // Who is not approved refuses the event before anybody runs, so all are looked at first.
+            Untrusted::Block => {
+                let cleared = planned.stages.into_iter().map(|stage| self.clear(stage, &mut progress));
+                let cleared = cleared.map(Stage::Cleared).collect();
+                progress.verdict = unapproved(&progress.skipped);
+                cleared
+            }
+        };
+        let outcome = self.walk(stages, progress, facts).finish(event, self.trace_id());
         leaving(outcome, &self.environment)
     }
 
-    fn walk(&self, stages: Vec<Vec<Step>>, mut progress: Progress) -> Progress {
-        for steps in stages {
+    fn facts(&self, event: &Event, mut facts: Facts) -> Facts {
+        facts.switched_off.clone_from(&self.switched_off);
+        let sources = Sources { environment: &self.environment, rates: &self.rates };
+        facts.gather(&self.registry, event, &sources, |hook| self.trust.forecast(hook, &self.environment).is_none());
+        facts
+    }
+
+    /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
+    /// nobody is asked about it.
+    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts) -> Progress {
+        for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 let detail = format!("hook `{refuser}` refused before its turn");
-                let hooks = steps.iter().map(Step::hook);
-                progress.skipped.extend(hooks.map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone())));
+                let left = stage.hooks().into_iter().map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone()));
+                progress.skipped.extend(left);
                 continue;
             }
-            let reports = run::stage(&steps, &progress.event(), &self.children, &self.environment);
+            let steps = match stage {
+                Stage::Cleared(steps) => steps,
+                Stage::Planned(planned) => self.clear(planned, &mut progress),
+            };
+            let (steps, notes) = self.admit(steps, &mut progress, &mut facts);
+            let mut reports = run::stage(&steps, &progress.event(), &self.children, &self.environment);
+            for (report, note) in reports.iter_mut().zip(notes) {
+                report.warnings.extend(note);
+            }
             progress.take(reports);
         }
         progress
+    }
+
+    fn clear(&self, stage: Vec<Planned>, progress: &mut Progress) -> Vec<Step> {
+        let session = progress.session();
+        let Cleared { steps, skipped } = clear(stage, &self.trust, &self.environment, session.as_deref());
+        progress.skipped.extend(skipped);
+        steps
+    }
+
+    /// The steps that really run, and what is odd about each. Only here is a run taken from a limit.
+    fn admit(&self, steps: Vec<Step>, progress: &mut Progress, facts: &mut Facts) -> (Vec<Step>, Vec<Option<String>>) {
+        let mut notes = Vec::with_capacity(steps.len());
+        let mut admitted = Vec::with_capacity(steps.len());
+        for step in steps {
+            let note = match &step {
+                Step::Fail(..) => Ok(None),
+                Step::Run(trusted) => self.ready(trusted.hook(), facts),
+            };
+            match note {
+                Ok(note) => {
+                    notes.push(note);
+                    admitted.push(step);
+                }
+                Err(skip) => progress.skipped.push(skip),
+            }
+        }
+        (admitted, notes)
+    }
+
+    fn ready(&self, hook: &Arc<Hook>, facts: &mut Facts) -> Result<Option<String>, Skip> {
+        if !hook.spec.requires.services.is_empty() {
+            facts.probe_for(hook);
+            facts.equipped(hook)?;
+        }
+        self.rates.take(hook)
     }
 
     fn trace_id(&self) -> String {
         let now = self.trust.now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, now.as_secs(), now.subsec_nanos());
         Uuid::new_v7(timestamp).to_string()
+    }
+}
+
+/// Hooks that run at once.
+enum Stage {
+    Planned(Vec<Planned>),
+    Cleared(Vec<Step>),
+}
+
+impl Stage {
+    fn hooks(&self) -> Vec<&Arc<Hook>> {
+        match self {
+            Stage::Planned(planned) => planned.iter().flat_map(Planned::candidates).collect(),
+            Stage::Cleared(steps) => steps.iter().map(Step::hook).collect(),
+        }
     }
 }
 

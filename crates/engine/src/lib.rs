@@ -1,7 +1,7 @@
 //! The deeds of ollm: from one event to one verdict.
 //!
-//! An event is planned ([`plan`]), cleared by trust ([`clear`]), run stage by stage, and its answers are folded into
-//! one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing, and never fails:
+//! An event is planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
+//! are folded into one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing, and never fails:
 //! another program's failure is a value in the outcome.
 //!
 //! ```
@@ -29,9 +29,11 @@ mod action;
 mod approver;
 mod engine;
 mod environment;
+mod facts;
 mod merge;
 mod plan;
 mod present;
+mod rate;
 mod registry;
 mod report;
 mod run;
@@ -40,8 +42,10 @@ mod trust;
 pub use approver::{Approver, Choice, Question};
 pub use engine::Engine;
 pub use environment::Environment;
+pub use facts::{Facts, Requirement};
 pub use ollm_store::{Standing, Term};
-pub use plan::{Facts, Plan, plan};
+pub use plan::{Plan, Planned, plan};
+pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Reason, Report, Skip, Status, Summary, summarise};
 pub use trust::{Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

@@ -1,20 +1,19 @@
 //! Which hooks run for an event, in which order, and why each other one does not. Pure: no file, no clock.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use ollm_protocol::{Event, EventKind, Hook};
 
+use crate::facts::Facts;
 use crate::registry::{Registry, declared};
 use crate::report::{Reason, Skip};
 
-/// What planning must know beside the registry and the event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
-    /// Why no hook at all may run, if that is so.
-    pub switched_off: Option<String>,
-    /// Whether to list also the hooks of the event whose matcher does not fit.
-    pub list_unfitting: bool,
-}
+pub(crate) mod duplicate;
+mod narrow;
+
+use duplicate::merge;
+pub(crate) use narrow::{Narrowed, narrow};
 
 /// What will happen for an event.
 #[derive(Clone, Debug)]
@@ -22,23 +21,66 @@ pub struct Plan {
     /// The event.
     pub event: EventKind,
     /// The hooks to run: stages one after the other, the hooks of a stage at once.
-    pub stages: Vec<Vec<Arc<Hook>>>,
+    pub stages: Vec<Vec<Planned>>,
     /// The hooks that do not run.
     pub skipped: Vec<Skip>,
+}
+
+/// A hook that is to run.
+#[derive(Clone, Debug)]
+pub struct Planned {
+    hook: Arc<Hook>,
+    /// What only few have, so that the others stay cheap to copy.
+    more: Option<Box<More>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct More {
+    failure: Option<String>,
+    twins: Vec<Arc<Hook>>,
+}
+
+impl Planned {
+    fn new(hook: &Arc<Hook>, failure: Option<String>) -> Planned {
+        let more = failure.map(|failure| Box::new(More { failure: Some(failure), twins: Vec::new() }));
+        Planned { hook: Arc::clone(hook), more }
+    }
+
+    /// Why it counts as failed without having run.
+    pub fn failure(&self) -> Option<&str> {
+        self.more.as_ref()?.failure.as_deref()
+    }
+
+    /// Later hooks that would do the very same thing: of all of them, the first that may run stands for the others.
+    pub fn twins(&self) -> &[Arc<Hook>] {
+        self.more.as_ref().map_or(&[], |more| &more.twins)
+    }
+
+    /// The hook and those that would do the same, in plan order.
+    pub fn candidates(&self) -> impl Iterator<Item = &Arc<Hook>> {
+        std::iter::once(&self.hook).chain(self.twins())
+    }
+}
+
+impl Deref for Planned {
+    type Target = Arc<Hook>;
+
+    fn deref(&self) -> &Arc<Hook> {
+        &self.hook
+    }
 }
 
 /// Plans an event.
 pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
     let mut plan = Plan { event: event.kind, stages: Vec::new(), skipped: Vec::new() };
     let subject = event.subject();
+    let repeats = registry.repeats(event.kind);
+    let asks = registry.asks(event.kind) || facts.everybody_asks();
     for hook in registry.fitting(event.kind, subject) {
-        if let Some(why) = &facts.switched_off {
-            plan.skipped.push(Skip::new(hook, Reason::Disabled, why));
-        } else if hook.spec.enabled {
-            add(&mut plan.stages, hook);
-        } else {
-            let detail = format!("`enabled` is false in {}", declared(hook));
-            plan.skipped.push(Skip::new(hook, Reason::Disabled, detail));
+        match fits(hook, event, facts, asks) {
+            Ok(planned) if repeats && merge(&mut plan.stages, &planned) => {}
+            Ok(planned) => add(&mut plan.stages, planned),
+            Err(skip) => plan.skipped.push(skip),
         }
     }
     if facts.list_unfitting {
@@ -47,15 +89,31 @@ pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
     plan
 }
 
+fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: bool) -> Result<Planned, Skip> {
+    if let Some(why) = &facts.switched_off {
+        return Err(Skip::new(hook, Reason::Disabled, why));
+    }
+    if !hook.spec.enabled {
+        return Err(Skip::new(hook, Reason::Disabled, format!("`enabled` is false in {}", declared(hook))));
+    }
+    if !asks {
+        return Ok(Planned::new(hook, None));
+    }
+    match narrow(hook, event, facts)? {
+        Narrowed::Fails(why) => Ok(Planned::new(hook, Some(why))),
+        Narrowed::Fits => facts.admit(hook).map(|()| Planned::new(hook, None)),
+    }
+}
+
 /// Neighbours that may run at once share a stage.
-fn add(stages: &mut Vec<Vec<Arc<Hook>>>, hook: &Arc<Hook>) {
-    if hook.spec.parallel
+fn add(stages: &mut Vec<Vec<Planned>>, planned: Planned) {
+    if planned.spec.parallel
         && let Some(stage) = stages.last_mut()
         && stage.last().is_some_and(|neighbour| neighbour.spec.parallel)
     {
-        stage.push(Arc::clone(hook));
+        stage.push(planned);
     } else {
-        stages.push(vec![Arc::clone(hook)]);
+        stages.push(vec![planned]);
     }
 }
 

@@ -3,12 +3,15 @@
 //! Matchers are compiled once, at registration: exact names and prefixes go into maps, so that one event among ten
 //! thousand hooks costs as much as its matches.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ollm_protocol::event::EVENTS;
 use ollm_protocol::matcher::Pattern;
 use ollm_protocol::{EventKind, Hook, Layer, Matcher, Source};
+
+use crate::facts;
+use crate::plan::duplicate;
 
 /// A hook with this id is registered already.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -105,6 +108,16 @@ impl Registry {
         self.shelves.get(&kind).map(|shelf| shelf.fitting(subject)).unwrap_or_default()
     }
 
+    /// Whether a hook of an event runs only under conditions that the registry and the event do not tell.
+    pub(crate) fn asks(&self, kind: EventKind) -> bool {
+        self.shelves.get(&kind).is_some_and(|shelf| shelf.asks)
+    }
+
+    /// Whether two hooks of an event might do the very same thing.
+    pub(crate) fn repeats(&self, kind: EventKind) -> bool {
+        self.shelves.get(&kind).is_some_and(|shelf| shelf.repeats)
+    }
+
     fn keep(&mut self, kind: EventKind, stays: impl Fn(&Hook) -> bool) {
         let Some(full) = self.shelves.remove(&kind) else { return };
         let mut kept = Shelf::default();
@@ -146,6 +159,10 @@ struct Shelf {
     prefix_lengths: Vec<usize>,
     /// Matchers that only a look at the subject can decide.
     others: Vec<usize>,
+    /// What the hooks do, by fingerprint.
+    deeds: HashSet<u64>,
+    repeats: bool,
+    asks: bool,
 }
 
 impl Shelf {
@@ -160,6 +177,8 @@ impl Shelf {
             Matcher::Expression(_) => self.others.push(at),
             Matcher::List(patterns) => patterns.iter().for_each(|pattern| self.index(pattern, at)),
         }
+        self.repeats |= !self.deeds.insert(duplicate::fingerprint(hook));
+        self.asks |= facts::asked_by(hook);
         self.entries.push(Entry { turn: turn(hook, registered), hook: Arc::clone(hook) });
     }
 

@@ -62,6 +62,12 @@ pub enum Reason {
     Unsafe,
     Missing,
     Matcher,
+    Pattern,
+    Condition,
+    RateLimited,
+    Requires,
+    Scope,
+    Duplicate,
     AfterBlock,
 }
 
@@ -75,6 +81,12 @@ impl Reason {
             Reason::Unsafe => "unsafe",
             Reason::Missing => "missing",
             Reason::Matcher => "matcher",
+            Reason::Pattern => "pattern",
+            Reason::Condition => "condition",
+            Reason::RateLimited => "rate_limited",
+            Reason::Requires => "requires",
+            Reason::Scope => "scope",
+            Reason::Duplicate => "duplicate",
             Reason::AfterBlock => "after_block",
         }
     }

@@ -121,7 +121,7 @@ fn with_hint(mut report: Report, trusted: &Trusted, stderr: &[u8]) -> Report {
 
 /// A file beside the script that was not declared and that the hook's last words name.
 fn undeclared(hook: &Hook, words: &str) -> Option<String> {
-    let script = hook.spec.script()?;
+    let script = hook.script()?;
     let files = std::fs::read_dir(script.parent()?).ok()?.filter_map(Result::ok).take(1000).map(|file| file.path());
     let known = |path: &PathBuf| path == script || *path == hook.spec.origin.file || hook.spec.inputs.contains(path);
     let others: Vec<PathBuf> = files.filter(|path| !known(path) && path.file_stem() != script.file_stem()).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, OnFailure, Source, shell_word};
+use ollm_protocol::{Hook, Source, shell_word};
 use ollm_store::{
     Approval, Digest, FileDigests, Kept, Owners, Standing, Term, UpdateError, Vault, VaultError, current_gid,
     current_uid,
@@ -15,7 +15,7 @@ use ollm_store::{
 
 use crate::approver::{Approver, Choice, Question};
 use crate::environment::Environment;
-use crate::plan::Plan;
+use crate::plan::{Planned, duplicate};
 use crate::report::{Reason, Skip};
 
 mod identity;
@@ -143,11 +143,11 @@ impl Step {
     }
 }
 
-/// A plan in which everything may run.
+/// A stage in which everything may run.
 #[derive(Debug)]
 pub struct Cleared {
-    /// The stages.
-    pub stages: Vec<Vec<Step>>,
+    /// What to do, at once.
+    pub steps: Vec<Step>,
     /// The hooks that do not run.
     pub skipped: Vec<Skip>,
 }
@@ -167,6 +167,16 @@ impl Trust {
             clock,
             granted: Mutex::default(),
         }
+    }
+
+    /// Where the files live that are no approvals.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.ledger.path().parent().unwrap_or(Path::new("")).join("state")
+    }
+
+    /// The clock.
+    pub(crate) fn clock(&self) -> Clock {
+        self.clock
     }
 
     /// The time.
@@ -275,7 +285,7 @@ impl Trust {
     /// The script as it was when the hook was last approved.
     pub fn approved_script(&self, hook: &Hook) -> Option<PathBuf> {
         let name = self.approval(hook)?.copy?;
-        let file = hook.spec.script()?.file_name()?;
+        let file = hook.script()?.file_name()?;
         let folder = self.vault.folder(&name)?;
         find_file(&folder, file)
     }
@@ -290,7 +300,7 @@ impl Trust {
         let Some(top) = top else { return Ok(()) };
         // What was found safe stays so for the life of this value; we may live longer than that is true.
         let owners = Owners::new(current_uid(), current_gid());
-        let files = std::iter::once(&hook.spec.origin.file).chain(hook.spec.script()).chain(&hook.spec.inputs);
+        let files = std::iter::once(&hook.spec.origin.file).chain(hook.script()).chain(&hook.spec.inputs);
         for file in files.filter(|file| file.exists()) {
             owners.check(file, top).map_err(Unready::Unsafe)?;
         }
@@ -420,26 +430,28 @@ fn iso(time: SystemTime) -> String {
     time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }
 
-/// Lets the hooks of a plan through that may run; the others become skips, or failures where their policy says so.
-pub fn clear(plan: Plan, trust: &Trust, environment: &Environment, session: Option<&str>) -> Cleared {
-    let mut cleared = Cleared { stages: Vec::with_capacity(plan.stages.len()), skipped: plan.skipped };
-    for stage in plan.stages {
-        let mut steps = Vec::with_capacity(stage.len());
-        for hook in stage {
-            match trust.trust(&hook, environment, session) {
-                Ok(trusted) => steps.push(Step::Run(trusted)),
+/// Lets the hooks of a stage through that may run; the others become skips, or failures where their policy says so.
+pub fn clear(stage: Vec<Planned>, trust: &Trust, environment: &Environment, session: Option<&str>) -> Cleared {
+    let mut cleared = Cleared { steps: Vec::with_capacity(stage.len()), skipped: Vec::new() };
+    for planned in stage {
+        let mut candidates = planned.candidates();
+        for hook in candidates.by_ref() {
+            match trust.trust(hook, environment, session) {
+                Ok(trusted) => cleared.steps.push(match planned.failure() {
+                    None => Step::Run(trusted),
+                    Some(why) => Step::Fail(Arc::clone(hook), why.to_owned()),
+                }),
                 // A guard that has gone missing, or cannot be relied on, must not open the gate it guarded.
-                Err(skip)
-                    if matches!(skip.reason, Reason::Missing | Reason::Unsafe)
-                        && hook.on_failure.value != OnFailure::Allow =>
-                {
-                    steps.push(Step::Fail(hook, skip.detail));
+                Err(skip) if matches!(skip.reason, Reason::Missing | Reason::Unsafe) && hook.is_gate() => {
+                    cleared.steps.push(Step::Fail(Arc::clone(hook), skip.detail));
                 }
-                Err(skip) => cleared.skipped.push(skip),
+                Err(skip) => {
+                    cleared.skipped.push(skip);
+                    continue;
+                }
             }
-        }
-        if !steps.is_empty() {
-            cleared.stages.push(steps);
+            cleared.skipped.extend(candidates.map(|twin| duplicate::skip(twin, hook)));
+            break;
         }
     }
     cleared

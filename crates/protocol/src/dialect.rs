@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use crate::event::{Event, EventKind};
-use crate::hook::OnFailure;
+use crate::hook::{OnFailure, Reach};
 use crate::json;
 use crate::verdict::Verdict;
 
@@ -72,6 +72,10 @@ pub struct Defaults {
     pub runs_on_after_refusal: bool,
     /// The length of one unit of a bare `timeout` number in this dialect's files.
     pub timeout_unit: Duration,
+    /// For which agents of a session a hook runs.
+    pub reach: Reach,
+    /// The events at which nobody waits for a hook.
+    pub detached: &'static [EventKind],
 }
 
 impl Defaults {
@@ -81,6 +85,8 @@ impl Defaults {
         on_failure: OnFailure::Allow,
         runs_on_after_refusal: false,
         timeout_unit: Duration::from_millis(1),
+        reach: Reach::All,
+        detached: &[],
     };
 }
 
@@ -262,7 +268,7 @@ pub fn by_spelling(event_key: &str) -> &'static dyn Dialect {
 
 impl End {
     /// Why an end that is not a clean exit counts as a failure, with the hook's last words.
-    pub(crate) fn failure(self, stderr: &[u8]) -> Option<String> {
+    pub fn failure(self, stderr: &[u8]) -> Option<String> {
         let what = match self {
             End::Exited(0) => return None,
             End::Exited(status) => format!("exited with status {status}"),

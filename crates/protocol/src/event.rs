@@ -78,13 +78,14 @@ pub const COMMON: &[(&str, Shape)] = &[
     ("agent", Shape::Object),
     ("user", Shape::Object),
     ("user_input", Shape::Text),
+    ("agent_id", Shape::Text),
+    ("agent_type", Shape::Text),
 ];
 
 const TOOL: &[(&str, Shape)] = &[("tool_name", Shape::Text), ("args", Shape::Object), ("call_id", Shape::Text)];
 const FILE: &[(&str, Shape)] =
     &[("path", Shape::Text), ("changes", Shape::Object), ("diff", Shape::Text), ("file", Shape::Object)];
 const NAMED: &[(&str, Shape)] = &[("eventName", Shape::Text), ("data", Shape::Any), ("source", Shape::Text)];
-const SUBAGENT: &[(&str, Shape)] = &[("agent_id", Shape::Text), ("agent_type", Shape::Text)];
 
 const fn row(kind: EventKind, name: &'static str, power: Power, fields: &'static [(&'static str, Shape)]) -> Row {
     Row { kind, name, power, fields }
@@ -177,8 +178,8 @@ pub const EVENTS: &[Row] = &[
         &[("files", Shape::List), ("message", Shape::Text), ("branch", Shape::Text)],
     ),
     row(EventKind::UserTriggered, "user_triggered", Power::Reports, NAMED),
-    row(EventKind::SubagentStart, "subagent_start", Power::Reports, SUBAGENT),
-    row(EventKind::SubagentStop, "subagent_stop", Power::Stops, SUBAGENT),
+    row(EventKind::SubagentStart, "subagent_start", Power::Reports, &[]),
+    row(EventKind::SubagentStop, "subagent_stop", Power::Stops, &[]),
     row(EventKind::Custom, "custom", Power::Stops, NAMED),
 ];
 
@@ -232,6 +233,10 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("arguments", "args"),
     ("toolCalls", "tool_calls"),
     ("availableTools", "available_tools"),
+    ("agentId", "agent_id"),
+    ("agentType", "agent_type"),
+    ("subagent_id", "agent_id"),
+    ("subagent_type", "agent_type"),
 ];
 
 impl Event {
@@ -286,6 +291,14 @@ impl Event {
     /// The session's id, wherever the host put it.
     pub fn session_id(&self) -> Option<&str> {
         self.text("session_id").or_else(|| self.data.get("session")?.get("id")?.as_str())
+    }
+
+    /// Whether it happened to an agent that another agent started.
+    ///
+    /// Hosts say so by naming that agent. The start and the end of such an agent happen to the one that started it.
+    pub fn is_subagents(&self) -> bool {
+        let about_one = matches!(self.kind, EventKind::SubagentStart | EventKind::SubagentStop);
+        !about_one && self.text("agent_id").is_some_and(|id| !id.is_empty())
     }
 
     /// The tool's arguments.

@@ -6,16 +6,24 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::dialect::{self, Dialect, UnknownEvent};
+use crate::dialect::Dialect;
 use crate::event::{Event, EventKind};
-use crate::matcher::{Matcher, MatcherError, Pattern};
-use crate::template::{ShellTemplate, Template, TemplateError};
+use crate::matcher::Matcher;
+use crate::template::{ShellTemplate, Template};
 use crate::verdict::Verdict;
 
 mod definition;
+mod endpoint;
+mod error;
 mod interpreter;
+mod line;
+mod valid;
 
+pub use endpoint::{Endpoint, EndpointError, Header};
+pub use error::HookError;
 pub use interpreter::{Runs, runs};
+pub use line::{LineError, words};
+pub use valid::holds_shell_characters;
 
 /// The programs a hook may name without a path.
 pub const WHITELIST: &[&str] = &["node", "python", "python3", "bash", "sh", "npx", "uvx"];
@@ -88,6 +96,14 @@ pub struct Setting<T> {
     pub value: T,
     /// Where it comes from.
     pub basis: Basis,
+}
+
+impl<T> Setting<T> {
+    /// The hook's own value, or else its dialect's.
+    fn of(own: Option<T>, default: T) -> Setting<T> {
+        let basis = if own.is_some() { Basis::Hook } else { Basis::Dialect };
+        Setting { value: own.unwrap_or(default), basis }
+    }
 }
 
 /// A timeout as written.
@@ -338,8 +354,8 @@ pub enum Action {
     Command { program: String, args: Vec<Template> },
     Shell(ShellTemplate),
     AskAgent(Template),
-    RunCommand(String),
-    Http { url: String, headers: Vec<(String, String)> },
+    RunCommand { program: String, args: Vec<Template>, script: Option<PathBuf> },
+    Http { endpoint: Endpoint, headers: Vec<Header> },
     Mcp { server: String, tool: String, args: serde_json::Map<String, serde_json::Value> },
     Builtin(Builtin),
 }
@@ -361,74 +377,8 @@ pub struct Hook {
     pub timeout: Setting<Duration>,
     /// What its failure means.
     pub on_failure: Setting<OnFailure>,
-}
-
-/// Why a declared hook is not valid; each names the field, the value and the way out.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum HookError {
-    /// The event is in no dialect.
-    #[error(transparent)]
-    Event(#[from] UnknownEvent),
-    /// A hook without an event would never run.
-    #[error("no event is named")]
-    NoEvent,
-    /// A named custom event beside events that have no such name.
-    #[error("`custom:{0}` stands beside other events; declare the hook once for each")]
-    Mixed(String),
-    /// The matcher makes no sense.
-    #[error(transparent)]
-    Matcher(#[from] MatcherError),
-    /// The dialect does not exist.
-    #[error("unknown dialect `{0}`; known are ollm, gate, rpc and agent")]
-    Dialect(String),
-    /// The command word holds characters that mean something to a shell.
-    #[error(
-        "command `{0}` holds shell characters; name the program alone and put the rest into `args`, or wrap it in a script"
-    )]
-    Metacharacters(String),
-    /// The command word holds its arguments too.
-    #[error("command `{0}` holds arguments; name the program alone and put the rest into `args`")]
-    Arguments(String),
-    /// The command is neither a path nor on the whitelist.
-    #[error(
-        "command `{command}` is neither a path nor one of {whitelist}; give its absolute path, or one relative to the hook file"
-    )]
-    NotAllowed {
-        /// The command word.
-        command: String,
-        /// The programs that need no path.
-        whitelist: String,
-    },
-    /// An interpreter without a script would take the event for its program.
-    #[error("`{0}` without a script would run the event as code; name the script in `args`")]
-    ReadsEvent(String),
-    /// The command is empty.
-    #[error("`command` is empty")]
-    NoCommand,
-    /// A template that cannot be rendered safely.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    /// A timeout that is no time.
-    #[error("timeout {0} is not a positive time")]
-    Timeout(String),
-}
-
-impl HookError {
-    /// The key of the hook entry that is at fault.
-    pub fn field(&self) -> &'static str {
-        match self {
-            HookError::Event(_) | HookError::NoEvent | HookError::Mixed(_) => "event",
-            HookError::Matcher(_) => "matcher",
-            HookError::Dialect(_) => "dialect",
-            HookError::Metacharacters(_)
-            | HookError::Arguments(_)
-            | HookError::NotAllowed { .. }
-            | HookError::ReadsEvent(_)
-            | HookError::NoCommand
-            | HookError::Template(_) => "command",
-            HookError::Timeout(_) => "timeout",
-        }
-    }
+    /// For which agents it runs.
+    pub reach: Setting<Reach>,
 }
 
 impl Hook {
@@ -440,143 +390,40 @@ impl Hook {
     /// assert!(Hook::new(HookSpec::new("x", "before_tool", action), &Rules::default()).is_err());
     /// ```
     pub fn new(spec: HookSpec, rules: &Rules) -> Result<Hook, HookError> {
-        let (events, names) = events(&spec.events)?;
-        let matcher = matcher(spec.matcher.as_deref(), &events, names)?;
-        let dialect = spoken(&spec)?;
-        let action = action(&spec.action, rules)?;
-        let timeout = timeout(&spec, rules, dialect)?;
-        let on_failure = match spec.on_failure {
-            Some(value) => Setting { value, basis: Basis::Hook },
-            None => Setting { value: dialect.defaults().on_failure, basis: Basis::Dialect },
-        };
-        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure })
+        let (events, names) = valid::events(&spec.events)?;
+        let matcher = valid::matcher(spec.matcher.as_deref(), &events, names)?;
+        let dialect = valid::spoken(&spec)?;
+        let action = valid::action(&spec, &events, rules)?;
+        valid::bounds(&spec)?;
+        let timeout = valid::timeout(&spec, rules, dialect)?;
+        let defaults = dialect.defaults();
+        let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
+        let reach = Setting::of(spec.reach, defaults.reach);
+        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach })
     }
 
     /// The id.
     pub fn id(&self) -> &str {
         &self.spec.id
     }
-}
 
-/// The events, and the names of the custom ones among them.
-fn events(written: &[String]) -> Result<(Vec<EventKind>, Vec<String>), HookError> {
-    let mut kinds = Vec::new();
-    let mut customs = Vec::new();
-    for name in written {
-        let named = dialect::event_named(name)?;
-        customs.extend(named.custom);
-        for kind in named.kinds {
-            if !kinds.contains(&kind) {
-                kinds.push(kind);
-            }
+    /// The file whose content decides what happens, if there is one.
+    pub fn script(&self) -> Option<&PathBuf> {
+        match &self.action {
+            Action::RunCommand { script, .. } => script.as_ref(),
+            _ => self.spec.script(),
         }
     }
-    if kinds.is_empty() {
-        return Err(HookError::NoEvent);
-    }
-    Ok((kinds, customs))
-}
 
-/// `custom:NAME` as an event key is a matcher on the name; it would keep the hook from every other event.
-fn matcher(text: Option<&str>, events: &[EventKind], names: Vec<String>) -> Result<Matcher, HookError> {
-    let written = Matcher::parse(text.unwrap_or_default())?;
-    match (written, names.first()) {
-        (Matcher::Any, Some(name)) if events.len() > 1 => Err(HookError::Mixed(name.clone())),
-        (Matcher::Any, Some(_)) => Ok(Matcher::List(names.into_iter().map(Pattern::Exact).collect())),
-        (written, _) => Ok(written),
+    /// Whether nobody waits for it at this event, so that it decides nothing.
+    pub fn detached(&self, kind: EventKind) -> bool {
+        self.spec.detached.unwrap_or_else(|| self.dialect.defaults().detached.contains(&kind))
     }
-}
 
-fn spoken(spec: &HookSpec) -> Result<&'static dyn Dialect, HookError> {
-    match (&spec.dialect, spec.events.first()) {
-        (Some(name), _) => dialect::by_name(name).ok_or_else(|| HookError::Dialect(name.clone())),
-        (None, Some(event)) => Ok(dialect::by_spelling(event)),
-        (None, None) => Err(HookError::NoEvent),
+    /// Whether its failure stands in the way of the operation.
+    pub fn is_gate(&self) -> bool {
+        self.on_failure.value != OnFailure::Allow
     }
-}
-
-fn action(action: &ActionSpec, rules: &Rules) -> Result<Action, HookError> {
-    match action {
-        ActionSpec::Command { command, args, .. } => {
-            check_command(command, rules)?;
-            if runs(command, args) == Runs::Input {
-                return Err(HookError::ReadsEvent(command.clone()));
-            }
-            let templates: Vec<Template> = args.iter().map(|arg| Template::parse(arg)).collect();
-            if templates.iter().any(|arg| arg.paths().next().is_some()) {
-                check_arguments(command, args)?;
-            }
-            Ok(Action::Command { program: command.clone(), args: templates })
-        }
-        ActionSpec::Shell { script } if script.trim().is_empty() => Err(HookError::NoCommand),
-        ActionSpec::Shell { script } => Ok(Action::Shell(ShellTemplate::parse(script)?)),
-        ActionSpec::AskAgent { prompt } => Ok(Action::AskAgent(Template::parse(prompt))),
-        ActionSpec::RunCommand { line } => Ok(Action::RunCommand(line.clone())),
-        ActionSpec::Http { url, headers } => Ok(Action::Http { url: url.clone(), headers: headers.clone() }),
-        ActionSpec::Mcp { server, tool, args } => {
-            Ok(Action::Mcp { server: server.clone(), tool: tool.clone(), args: args.clone() })
-        }
-        ActionSpec::Builtin(builtin) => Ok(Action::Builtin(builtin.clone())),
-    }
-}
-
-/// Whether a word holds characters that mean something to a shell, which no program's name needs.
-pub fn holds_shell_characters(word: &str) -> bool {
-    word.contains(METACHARACTERS)
-}
-
-/// A command word is one program: absolute, or on the whitelist.
-fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
-    if command.trim().is_empty() {
-        return Err(HookError::NoCommand);
-    }
-    // No shell ever reads the command, so the folders it lies in may be called anything.
-    let absolute = std::path::Path::new(command).is_absolute();
-    let word = if absolute { command.rsplit('/').next().unwrap_or(command) } else { command };
-    if holds_shell_characters(word) || command.contains('\0') {
-        return Err(HookError::Metacharacters(command.to_owned()));
-    }
-    if absolute {
-        return Ok(());
-    }
-    if rules.whitelist.iter().any(|allowed| allowed == command) {
-        return Ok(());
-    }
-    if let Some((first, _)) = command.split_once(char::is_whitespace)
-        && rules.whitelist.iter().any(|allowed| allowed == first)
-    {
-        return Err(HookError::Arguments(command.to_owned()));
-    }
-    Err(HookError::NotAllowed { command: command.to_owned(), whitelist: rules.whitelist.join(", ") })
-}
-
-/// A variable may not stand where the program reads code: `python3 -c '… {{x}} …'` would run what is in it.
-///
-/// The same arguments as a line of shell are refused for the same reasons, so that one reader knows them all.
-fn check_arguments(command: &str, args: &[String]) -> Result<(), HookError> {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-    let line: Vec<String> = std::iter::once(command).chain(args.iter().map(String::as_str)).map(quoted).collect();
-    ShellTemplate::parse(&line.join(" ")).map(drop).map_err(HookError::Template)
-}
-
-fn timeout(spec: &HookSpec, rules: &Rules, dialect: &dyn Dialect) -> Result<Setting<Duration>, HookError> {
-    let defaults = dialect.defaults();
-    let own = spec.timeout.or(spec.limits.time);
-    let Some(own) = own else {
-        return Ok(match rules.timeout.filter(|timeout| !timeout.is_zero()) {
-            Some(value) => Setting { value, basis: Basis::Config },
-            None => Setting { value: defaults.timeout, basis: Basis::Dialect },
-        });
-    };
-    let value = match own {
-        Timeout::Exact(value) => value,
-        Timeout::Bare(number) => Duration::try_from_secs_f64(number * defaults.timeout_unit.as_secs_f64())
-            .map_err(|_| HookError::Timeout(number.to_string()))?,
-    };
-    if value.is_zero() {
-        return Err(HookError::Timeout("0".to_owned()));
-    }
-    Ok(Setting { value, basis: Basis::Hook })
 }
 
 /// Enums with a name in files and reports.

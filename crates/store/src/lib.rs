@@ -9,6 +9,7 @@
 //! - [`Vault`]: owner-only copies of approved content, named by their content, from which it runs.
 //! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
 //! - [`Approvals`]: which exact content a person has approved.
+//! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`escape_for_people`], [`cut`]: other programs' text made safe to look at.
 
@@ -19,6 +20,7 @@ mod digest;
 mod file;
 mod owner;
 mod redact;
+pub mod usage;
 mod vault;
 pub mod versioned;
 mod visible;

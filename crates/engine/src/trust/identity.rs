@@ -105,11 +105,11 @@ pub(super) fn identify(
         pieces.push(Piece { path: path.to_owned(), digest });
         Ok(digest)
     };
-    let script = hook.spec.script().map(|path| piece(path)).transpose()?;
+    let script = hook.script().map(|path| piece(path)).transpose()?;
     if let Some(digest) = &script {
         hasher = hasher.digest("script", digest);
     }
-    let is_script = hook.spec.script() == Some(&program);
+    let is_script = hook.script() == Some(&program);
     let comes_along = !is_script && environment.project.as_deref().is_some_and(|project| program.starts_with(project));
     if comes_along {
         // One that was found on PATH has its place among others it needs, and is not torn away from them.
@@ -131,7 +131,7 @@ pub(super) fn identify(
 
 /// What an approval of a hook is filed under: the script's path, or `file#id` without a script.
 pub fn source(hook: &Hook) -> String {
-    match hook.spec.script() {
+    match hook.script() {
         Some(path) => path.display().to_string(),
         None => format!("{}#{}", hook.spec.origin.file.display(), hook.id()),
     }
@@ -141,20 +141,24 @@ pub fn source(hook: &Hook) -> String {
 pub(super) fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf, Unready> {
     match &hook.action {
         Action::Builtin(_) | Action::AskAgent(_) | Action::Http { .. } | Action::Mcp { .. } => Ok(PathBuf::new()),
-        Action::RunCommand(_) => Ok(PathBuf::new()),
         Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
-        Action::Command { program, .. } if Path::new(program).is_absolute() => existing(Path::new(program)),
-        Action::Command { program, .. } => on_path(program, environment),
+        Action::Command { program, .. } | Action::RunCommand { program, .. } if Path::new(program).is_absolute() => {
+            existing(Path::new(program))
+        }
+        Action::Command { program, .. } | Action::RunCommand { program, .. } => on_path(program, environment),
     }
 }
 
 fn named_by_path(hook: &Hook) -> bool {
-    matches!(&hook.action, Action::Command { program, .. } if Path::new(program).is_absolute())
+    match &hook.action {
+        Action::Command { program, .. } | Action::RunCommand { program, .. } => Path::new(program).is_absolute(),
+        _ => false,
+    }
 }
 
 /// Whether the files of a hook that needs no approval are there.
 pub(super) fn present(hook: &Hook) -> Result<(), Unready> {
-    hook.spec.script().map_or(Ok(()), |script| existing(script).map(drop))
+    hook.script().map_or(Ok(()), |script| existing(script).map(drop))
 }
 
 fn existing(path: &Path) -> Result<PathBuf, Unready> {

@@ -7,11 +7,11 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use ollm_engine::{Approver, Choice, Engine, Environment, Outcome, Question, Trust};
-use ollm_protocol::{Event, EventKind, Hook, HookSpec, Source};
+use ollm_engine::{Approver, Choice, Engine, Environment, Outcome, Question, Term, Trust, Untrusted};
+use ollm_protocol::{Event, EventKind, Hook, HookSpec, Source, Verdict};
 use ollm_store::Digest;
 
-use crate::support::{World, file, logs, ran, sh, skipped};
+use crate::support::{World, builtin, file, logs, ran, sh, skipped};
 
 /// What the person was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ fn first_time(id: &str, digest: Digest) -> Asked {
 }
 
 #[test]
-fn a_person_is_asked_about_each_unapproved_hook_before_any_hook_of_the_event_runs() {
+fn a_person_is_asked_about_each_unapproved_hook_when_its_turn_has_come() {
     let mut desk = Desk::new(&[Choice::No, Choice::Once]);
     desk.world.add(logs("mine"));
     let (one, two) = (desk.guest("one"), desk.guest("two"));
@@ -118,7 +118,43 @@ fn a_person_is_asked_about_each_unapproved_hook_before_any_hook_of_the_event_run
     assert_eq!((ran(&outcome), skipped(&outcome)), (vec!["mine", "two"], vec![("one", "untrusted")]));
     assert_eq!(outcome.skipped[0].detail, "not approved; review and approve it with `ollm hook trust one`");
     assert_eq!(desk.world.log(), ["mine", "two"]);
+    let late = |asked: Asked| Asked { late: true, ..asked };
+    let expected = [first_time("one", desk.digest(&one)), first_time("two", desk.digest(&two))].map(late);
+    assert_eq!(desk.asked(), expected);
+}
+
+#[test]
+fn where_unapproved_hooks_block_a_person_is_asked_about_each_before_any_hook_runs() {
+    let mut desk = Desk::new(&[Choice::No, Choice::Once]);
+    desk.world.engine.trust.untrusted = Untrusted::Block;
+    desk.world.add(logs("mine"));
+    let (one, two) = (desk.guest("one"), desk.guest("two"));
+    let outcome = desk.dispatch("A");
+    assert!(!outcome.continues());
     assert_eq!(desk.asked(), [first_time("one", desk.digest(&one)), first_time("two", desk.digest(&two))]);
+}
+
+#[test]
+fn nobody_is_asked_about_a_hook_that_a_refusal_keeps_from_running() {
+    let mut desk = Desk::new(&[]);
+    desk.world.add(builtin("guard", |_| Verdict::block("no")));
+    desk.guest("one");
+    let outcome = desk.dispatch("A");
+    assert_eq!(skipped(&outcome), [("one", "after_block")]);
+    assert_eq!(desk.asked(), []);
+}
+
+#[test]
+fn an_approval_for_once_is_not_used_up_by_a_hook_that_a_refusal_keeps_from_running() {
+    let mut desk = Desk::new(&[]);
+    let guard = desk.world.add(builtin("guard", |_| Verdict::block("no")));
+    let hook = desk.guest("one");
+    let (trust, environment) = (&desk.world.engine.trust, desk.world.engine.environment());
+    let proposal = trust.propose(&hook, environment).unwrap();
+    trust.approve(&hook, &proposal, Term::Once, environment).unwrap();
+    assert!(!ran(&desk.dispatch("A")).contains(&"one"));
+    desk.world.engine.registry.unregister(guard.id());
+    assert!(desk.runs("A"));
 }
 
 #[test]
@@ -176,9 +212,11 @@ fn a_session_ends_when_the_approval_is_withdrawn() {
 fn a_session_is_for_one_hook_though_another_looks_the_same() {
     let mut desk = Desk::new(&[Choice::Session, Choice::No]);
     let one = desk.guest("one");
+    assert_eq!(ran(&desk.dispatch("A")), ["one"]);
+    desk.world.engine.registry.unregister("one");
     desk.world.add(HookSpec { id: "twin".to_owned(), ..one.spec.clone() });
     let outcome = desk.dispatch("A");
-    assert_eq!((ran(&outcome), skipped(&outcome)), (vec!["one"], vec![("twin", "untrusted")]));
+    assert_eq!((ran(&outcome), skipped(&outcome)), (vec![], vec![("twin", "untrusted")]));
 }
 
 #[test]

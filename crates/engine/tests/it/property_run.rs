@@ -41,7 +41,7 @@ impl Fault {
             Fault::Exit(status) => sh(id, &format!("exit {status}")),
             Fault::Signal(signal) => sh(id, &format!("kill -{signal} $$")),
             Fault::Prints(text) => sh(id, &format!("printf '%s' '{text}'")),
-            Fault::NotExecutable => crate::support::file(id, &world.file("plain", "")),
+            Fault::NotExecutable => crate::support::file(id, &world.file(&format!("plain-{id}"), "")),
             Fault::NoFolder => HookSpec { cwd: Some("gone".into()), ..logs(id) },
             Fault::Panic => builtin(id, |_| panic!("broken on purpose")),
         }

@@ -149,12 +149,14 @@ pub(crate) fn file(id: &str, path: &Path) -> HookSpec {
 
 /// A hook in shell.
 pub(crate) fn sh(id: &str, script: &str) -> HookSpec {
-    command(id, "/bin/sh", &["-c", script])
+    // The id keeps hooks apart that would otherwise do the very same thing.
+    command(id, "/bin/sh", &["-c", script, id])
 }
 
 /// A hook that prints the content of a file and reads nothing.
 pub(crate) fn cat(id: &str, file: &Path) -> HookSpec {
-    command(id, "/bin/cat", &[file.to_str().unwrap()])
+    let env = vec![("ID".to_owned(), id.to_owned())];
+    HookSpec { env, ..command(id, "/bin/cat", &[file.to_str().unwrap()]) }
 }
 
 /// A hook that notes its id in the log and goes on.

@@ -13,6 +13,7 @@ use super::{
     rename, request_object, take_text,
 };
 use crate::event::{Event, EventKind};
+use crate::hook::Reach;
 use crate::json::scan;
 use crate::verdict::{Flow, Verdict, joined};
 
@@ -53,7 +54,13 @@ impl Dialect for Agent {
     }
 
     fn defaults(&self) -> Defaults {
-        Defaults { runs_on_after_refusal: true, timeout_unit: Duration::from_secs(1), ..Defaults::USUAL }
+        Defaults {
+            runs_on_after_refusal: true,
+            timeout_unit: Duration::from_secs(1),
+            reach: Reach::Main,
+            detached: &[EventKind::Notification],
+            ..Defaults::USUAL
+        }
     }
 
     fn names(&self) -> &'static [(EventKind, &'static str)] {

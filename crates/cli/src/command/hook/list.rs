@@ -56,7 +56,7 @@ pub(super) fn action(hook: &Hook) -> &'static str {
         Action::Command { .. } => "command",
         Action::Shell(_) => "shell",
         Action::AskAgent(_) => "askAgent",
-        Action::RunCommand(_) => "runCommand",
+        Action::RunCommand { .. } => "runCommand",
         Action::Http { .. } => "http",
         Action::Mcp { .. } => "mcp",
         Action::Builtin(_) => "builtin",

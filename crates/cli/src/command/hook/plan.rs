@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_catalog::Positions;
-use ollm_engine::{Plan, Reason, Skip};
+use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
 use ollm_protocol::dialect::OLLM;
 use serde_json::{Value, json};
@@ -36,22 +36,33 @@ pub(super) fn run(
 }
 
 /// The hooks that would run; the others are skipped with the reason.
-fn runnable(stages: Vec<Vec<Arc<Hook>>>, app: &App, skipped: &mut Vec<Skip>) -> Vec<Vec<Arc<Hook>>> {
-    let mut kept = Vec::new();
-    for stage in stages {
-        let (stage, others): (Vec<_>, Vec<_>) = stage
-            .into_iter()
-            .map(|hook| (app.engine.trust.forecast(&hook, app.engine.environment()), hook))
-            .partition(|(skip, _)| skip.is_none());
-        skipped.extend(others.into_iter().filter_map(|(skip, _)| skip));
-        kept.extend((!stage.is_empty()).then(|| stage.into_iter().map(|(_, hook)| hook).collect()));
-    }
-    kept
+fn runnable(stages: Vec<Vec<Planned>>, app: &App, skipped: &mut Vec<Skip>) -> Vec<Vec<Step>> {
+    let stages = stages.into_iter().map(|stage| {
+        let forecasts = stage.iter().map(|planned| {
+            let (hook, others) = app.engine.forecast(planned);
+            skipped.extend(others);
+            Some(Step { hook: hook?, failure: planned.failure().map(str::to_owned) })
+        });
+        forecasts.flatten().collect::<Vec<_>>()
+    });
+    stages.filter(|stage| !stage.is_empty()).collect()
 }
 
-fn to_json(event: &str, stages: &[Vec<Arc<Hook>>], skipped: &[Skip]) -> Value {
-    let stages =
-        stages.iter().map(|stage| stage.iter().map(|hook| brief(hook)).collect::<Vec<_>>()).collect::<Vec<_>>();
+/// A hook that would run, or fail without running.
+struct Step {
+    hook: Arc<Hook>,
+    failure: Option<String>,
+}
+
+fn to_json(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> Value {
+    let step = |step: &Step| {
+        let mut value = brief(&step.hook);
+        if let (Some(map), Some(why)) = (value.as_object_mut(), &step.failure) {
+            map.insert("failure".to_owned(), why.clone().into());
+        }
+        value
+    };
+    let stages = stages.iter().map(|stage| stage.iter().map(step).collect::<Vec<_>>()).collect::<Vec<_>>();
     let skipped = skipped.iter().map(|skip| {
         let mut value = brief(&skip.hook);
         if let Some(map) = value.as_object_mut() {
@@ -77,7 +88,7 @@ fn brief(hook: &Hook) -> Value {
     })
 }
 
-fn text(event: &str, stages: &[Vec<Arc<Hook>>], skipped: &[Skip]) -> String {
+fn text(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> String {
     let mut text = format!("{event}\n");
     if stages.is_empty() {
         text.push_str("  no hook runs\n");
@@ -85,7 +96,7 @@ fn text(event: &str, stages: &[Vec<Arc<Hook>>], skipped: &[Skip]) -> String {
     for (number, stage) in stages.iter().enumerate() {
         let together = if stage.len() > 1 { ", at once" } else { "" };
         let _ = writeln!(text, "  {}.{together}", number + 1);
-        for hook in stage {
+        for Step { hook, failure } in stage {
             let rules = format!(
                 "{}, {} priority, {}, at most {:?} (from the {}), failure: {} (from the {})",
                 hook.spec.source.name(),
@@ -97,6 +108,9 @@ fn text(event: &str, stages: &[Vec<Arc<Hook>>], skipped: &[Skip]) -> String {
                 hook.on_failure.basis.name(),
             );
             let _ = writeln!(text, "     {}  [{rules}]", one_line(hook.id()));
+            if let Some(why) = failure {
+                let _ = writeln!(text, "       fails: {}", one_line(why));
+            }
         }
     }
     if !skipped.is_empty() {

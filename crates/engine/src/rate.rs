@@ -1,0 +1,102 @@
+//! How often hooks may run: limits of a hook's own and for all together, kept in one file for all processes.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ollm_protocol::{Hook, RateLimit, Source};
+use ollm_store::digest_bytes;
+use ollm_store::usage::{self, Quota};
+
+use crate::report::{Reason, Skip};
+use crate::trust::Clock;
+
+/// What all hooks together are counted under.
+const ALL: &str = "all";
+
+/// The limits, and where is kept how much of them is used up.
+#[derive(Clone, Debug)]
+pub struct Rates {
+    /// How often all hooks together may run. Built-in hooks, and hooks whose failure would stand in the way, run all the
+    /// same: a flood of events must not open a gate.
+    pub global: RateLimit,
+    path: PathBuf,
+    clock: Clock,
+}
+
+impl Rates {
+    /// Limits whose state is kept in a file, which is opened only for hooks that have a limit.
+    pub fn new(path: PathBuf, clock: Clock) -> Rates {
+        Rates { global: RateLimit::default(), path, clock }
+    }
+
+    pub(crate) fn limits_all(&self) -> bool {
+        self.global != RateLimit::default()
+    }
+
+    pub(crate) fn limits(&self, hook: &Hook) -> bool {
+        hook.spec.rate_limit != RateLimit::default() || self.is_held_to_global(hook)
+    }
+
+    /// Why a hook may not run now, if that is so; nothing is taken.
+    pub(crate) fn exhausted(&self, hook: &Hook) -> Option<String> {
+        let quotas = self.quotas(hook);
+        if quotas.is_empty() {
+            return None;
+        }
+        // What is wrong with the file is said when the hook runs.
+        let usage = usage::look(&self.path, &quotas, (self.clock)()).ok()?;
+        usage.exhausted.map(|(index, wait)| self.said(quotas.get(index)?, wait)).flatten()
+    }
+
+    /// Takes one run from the limits of a hook; what is odd about that, otherwise why it may not run.
+    pub(crate) fn take(&self, hook: &Arc<Hook>) -> Result<Option<String>, Skip> {
+        let quotas = self.quotas(hook);
+        if quotas.is_empty() {
+            return Ok(None);
+        }
+        // A limit is there to spare people; where it cannot be kept, that must not silence the hook.
+        let usage = match usage::take(&self.path, &quotas, self.clock) {
+            Ok(usage) => usage,
+            Err(error) => return Ok(Some(format!("its rate limit could not be kept: {error}"))),
+        };
+        match usage.exhausted.and_then(|(index, wait)| self.said(quotas.get(index)?, wait)) {
+            Some(why) => Err(Skip::new(hook, Reason::RateLimited, why)),
+            None => Ok(usage.trouble.map(|trouble| format!("the state of the rate limits: {trouble}"))),
+        }
+    }
+
+    fn quotas(&self, hook: &Hook) -> Vec<Quota> {
+        let quota = |key: String, limit: RateLimit| {
+            (limit != RateLimit::default()).then_some(Quota {
+                key,
+                per_minute: limit.per_minute,
+                cooldown: limit.cooldown,
+            })
+        };
+        let global = self.is_held_to_global(hook).then_some(self.global).unwrap_or_default();
+        [quota(key(hook), hook.spec.rate_limit), quota(ALL.to_owned(), global)].into_iter().flatten().collect()
+    }
+
+    fn is_held_to_global(&self, hook: &Hook) -> bool {
+        self.limits_all() && hook.spec.source != Source::Builtin && !hook.is_gate()
+    }
+
+    fn said(&self, quota: &Quota, wait: Duration) -> Option<String> {
+        let whose =
+            if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its `rateLimit`" };
+        let limits = [
+            quota.per_minute.map(|count| format!("{count} per minute")),
+            quota.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("{pause:?} between runs")),
+        ];
+        let limits: Vec<String> = limits.into_iter().flatten().collect();
+        let wait = wait.as_secs_f64();
+        Some(format!("{whose} of {} is used up; it may run again in {wait:.1} s", limits.join(", ")))
+    }
+}
+
+/// Two projects may have hooks of the same id; each has its own count.
+fn key(hook: &Hook) -> String {
+    let whose = format!("{}\0{}", hook.spec.origin.file.display(), hook.id());
+    digest_bytes(whose.as_bytes()).to_string().chars().filter(char::is_ascii_alphanumeric).take(38).collect()
+}
