@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ollm_store::{FileError, read_bounded};
 
-use crate::node::{Node, Spot};
+use crate::node::{Node, Part, Spot};
 use crate::problem::{Problem, Severity};
 
 mod json;
@@ -93,10 +93,23 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
         Some(rest) => rest.to_owned(),
         None => text,
     };
-    let document = Document { path, syntax: syntax.settle(&text), text };
+    let document = Document::new(path, syntax, text);
     match parse(&document.text, document.syntax) {
         Ok(node) => Ok(Some((document, node))),
         Err(broken) => Err(Box::new(document.broken(broken))),
+    }
+}
+
+/// The line of a value, counted from one; zero when there is none.
+pub(crate) fn line_at(text: &str, syntax: Syntax, steps: &[usize]) -> usize {
+    let spot = Spot { steps: steps.to_vec(), part: Part::Value, field: String::new() };
+    let document = Document::new(Path::new(""), syntax, text.to_owned());
+    document.locate(std::iter::once(&spot)).first().map_or(0, |at| at.line)
+}
+
+impl<'a> Document<'a> {
+    pub(crate) fn new(path: &'a Path, syntax: Syntax, text: String) -> Document<'a> {
+        Document { path, syntax: syntax.settle(&text), text }
     }
 }
 

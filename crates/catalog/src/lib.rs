@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod config;
+pub mod edit;
 mod entry;
 mod file;
 mod format;

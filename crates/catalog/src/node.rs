@@ -49,6 +49,24 @@ impl Node {
         }
     }
 
+    /// The tree of a JSON value.
+    pub(crate) fn from_json(value: &Value) -> Node {
+        match value {
+            Value::Null => Node::Null,
+            Value::Bool(value) => Node::Bool(*value),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(whole), _) => Node::Whole(whole.into()),
+                (_, Some(whole)) => Node::Whole(whole.into()),
+                _ => Node::Fraction(number.as_f64().unwrap_or_default()),
+            },
+            Value::String(text) => Node::Text(text.clone()),
+            Value::Array(items) => Node::List(items.iter().map(Node::from_json).collect()),
+            Value::Object(pairs) => {
+                Node::Map(pairs.iter().map(|(key, value)| (key.clone(), Node::from_json(value))).collect())
+            }
+        }
+    }
+
     /// The value in JSON, cut to a length that can be shown.
     pub(crate) fn shown(&self) -> String {
         let mut text = Short::default();

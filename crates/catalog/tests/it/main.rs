@@ -11,9 +11,11 @@
 mod agent;
 mod bad;
 mod config;
+mod edit;
 mod entries;
 mod files;
 mod paths;
 mod places;
 mod robust;
+mod round_trip;
 mod world;

@@ -1,0 +1,191 @@
+//! Changing a hook file in the form and the syntax it was written in, with its comments and its order kept.
+//!
+//! A change is one operation on the tree of the file. The text is spliced for it, parsed again, and compared with the
+//! tree that was wanted: what cannot be done without touching something else is not done, and the line to change by
+//! hand is named instead.
+//!
+//! [`add`], [`remove`], [`set`], [`unset`] and [`convert`] work on text; [`append`] and [`change`] on files, under a
+//! lock and in one step.
+
+use serde_json::{Map, Value};
+
+use crate::entry::canonical;
+use crate::file::{self, Syntax};
+use crate::format::Form;
+use crate::node::{Cursor, Node};
+use crate::problem::Problem;
+
+mod convert;
+mod disk;
+mod json;
+mod op;
+mod place;
+mod yaml;
+
+pub use convert::convert;
+pub use disk::{Change, append, change};
+use op::{Op, perform};
+use place::Place;
+
+/// Why a hook file was not changed.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// The text is not what its syntax demands.
+    #[error("line {line}, column {column}: {message}; mend it first")]
+    Broken {
+        /// The line, counted from one; zero when unknown.
+        line: usize,
+        /// The column, counted from one.
+        column: usize,
+        /// What is wrong.
+        message: String,
+    },
+    /// The text is no hook file.
+    #[error("it fits no form of hook file; mend it first")]
+    Formless,
+    /// The text is a hook file of another form than the one asked for.
+    #[error("it is written in another form ({found:?}); use a file of its own")]
+    Other {
+        /// The form it is in.
+        found: Form,
+    },
+    /// A file of this form holds one hook.
+    #[error("a file of this form holds one hook; use a file of its own")]
+    Single,
+    /// There is no such hook in the text.
+    #[error("there is no such hook in it")]
+    NoSuch,
+    /// The key stands for several hooks at once.
+    #[error("`{key}` belongs to a group of {hooks} hooks; change the group by hand")]
+    Shared {
+        /// The key.
+        key: String,
+        /// How many hooks the group has.
+        hooks: usize,
+    },
+    /// The key cannot be changed in this form.
+    #[error("`{key}` cannot be changed in a file of this form; {help}")]
+    Fixed {
+        /// The key.
+        key: String,
+        /// The way out.
+        help: &'static str,
+    },
+    /// Splicing would touch something else.
+    #[error("this cannot be changed safely: {what}; change line {line} by hand")]
+    ByHand {
+        /// The line, counted from one.
+        line: usize,
+        /// What stands in the way.
+        what: &'static str,
+    },
+    /// The hook is not there any more as it was loaded.
+    #[error("it has changed since it was read; look at it again")]
+    Changed,
+    /// The hook would no longer load.
+    #[error("the changed file would not load: {0}")]
+    Refused(Box<Problem>),
+    /// The file could not be read or written.
+    #[error(transparent)]
+    File(#[from] ollm_store::FileError),
+}
+
+/// Adds a hook for an event; an empty text becomes a file of this form.
+///
+/// ```
+/// use ollm_catalog::{Form, Syntax, edit};
+/// let text = "hooks:\n  before_tool: # guards\n    - name: a\n      command: /bin/true\n";
+/// let entry = serde_json::json!({"name": "b", "command": "/bin/false"});
+/// let text = edit::add(text, Syntax::Yaml, Form::Events, "before_tool", &entry).unwrap();
+/// assert!(text.contains("before_tool: # guards") && text.ends_with("    - name: b\n      command: /bin/false\n"));
+/// ```
+pub fn add(
+    text: &str,
+    syntax: Syntax,
+    form: Form,
+    event: &str,
+    entry: &Map<String, Value>,
+) -> Result<String, EditError> {
+    let syntax = syntax.settle(text);
+    let root = parse(text, syntax)?;
+    if matches!(root, Node::Null) || text.trim().is_empty() {
+        return perform(text, syntax, &root, &Op::Fill { value: &place::fresh(form, event, entry) });
+    }
+    let cursor = Cursor::root(&root);
+    match Form::of(&cursor).ok_or(EditError::Formless)? {
+        Form::Modern | Form::WhenThen => Err(EditError::Single),
+        found if found != form && !is_empty(&cursor) => Err(EditError::Other { found }),
+        _ => {
+            let (at, key, value) = place::slot(&cursor, form, event, entry);
+            match key {
+                Some(key) => perform(text, syntax, &root, &Op::Set { at: &at, key: &key, value: &value }),
+                None => perform(text, syntax, &root, &Op::Push { at: &at, value: &value }),
+            }
+        }
+    }
+}
+
+/// Removes the nth hook, counted from zero; a file of one hook cannot lose it.
+pub fn remove(text: &str, syntax: Syntax, which: usize) -> Result<String, EditError> {
+    let syntax = syntax.settle(text);
+    let root = parse(text, syntax)?;
+    let place = Place::find(&Cursor::root(&root), which)?;
+    let Some((index, list)) = place.entry.split_last() else {
+        let help = "remove the file";
+        return Err(EditError::Fixed { key: "the only hook".to_owned(), help });
+    };
+    // A group without hooks would be left behind.
+    let (at, index) = match &place.group {
+        Some(group) if group.hooks == 1 => match group.steps.split_last() {
+            Some((index, list)) => (list, *index),
+            None => (list, *index),
+        },
+        _ => (list, *index),
+    };
+    perform(text, syntax, &root, &Op::Remove { at, index })
+}
+
+/// Sets a key of the nth hook, counted from zero. The key may be a path such as `limits.time`, in the words of an
+/// entry; it is written where the form keeps it.
+pub fn set(text: &str, syntax: Syntax, which: usize, key: &str, value: &Value) -> Result<String, EditError> {
+    let syntax = syntax.settle(text);
+    let root = parse(text, syntax)?;
+    let cursor = Cursor::root(&root);
+    let path = Place::find(&cursor, which)?.path(&cursor, key)?;
+    let (value, at) = path.nested(&cursor, value.clone());
+    perform(text, syntax, &root, &Op::Set { at: &at.steps, key: &at.key, value: &value })
+}
+
+/// Removes a key of the nth hook, counted from zero; a key that is not there is no error.
+pub fn unset(text: &str, syntax: Syntax, which: usize, key: &str) -> Result<String, EditError> {
+    let syntax = syntax.settle(text);
+    let root = parse(text, syntax)?;
+    let cursor = Cursor::root(&root);
+    let path = Place::find(&cursor, which)?.path(&cursor, key)?;
+    match path.found(&cursor) {
+        Some((at, index)) => perform(text, syntax, &root, &Op::Unset { at: &at, index }),
+        None => Ok(text.to_owned()),
+    }
+}
+
+fn parse(text: &str, syntax: Syntax) -> Result<Node, EditError> {
+    if text.trim().is_empty() {
+        return Ok(Node::Null);
+    }
+    file::parse(text, syntax).map_err(|broken| {
+        let at = broken.at.unwrap_or_default();
+        EditError::Broken { line: at.line, column: at.column, message: broken.message }
+    })
+}
+
+/// Whether there is no hook yet that would tell one form from the other.
+fn is_empty(root: &Cursor<'_>) -> bool {
+    Place::all(root).is_empty()
+}
+
+/// The index of a key in a map, however it is spelled.
+fn index_of(node: &Node, key: &str) -> Option<usize> {
+    let Node::Map(entries) = node else { return None };
+    entries.iter().position(|(written, _)| written == key || canonical(written) == key)
+}

@@ -1,0 +1,236 @@
+//! Where a form keeps its hooks, and the keys of a hook.
+
+use serde_json::{Map, Value, json};
+
+use super::{EditError, index_of};
+use crate::entry::canonical;
+use crate::format::Form;
+use crate::node::{Cursor, Node, Part};
+
+/// Keys that live inside an action where there is one.
+const ACTION: &[&str] = &["command", "args", "prompt", "url", "headers", "server", "tool", "type"];
+
+/// Where a hook stands: the indexes on the way to it.
+#[derive(Debug)]
+pub(super) struct Place {
+    form: Form,
+    pub(super) entry: Vec<usize>,
+    pub(super) group: Option<Group>,
+}
+
+#[derive(Debug)]
+pub(super) struct Group {
+    pub(super) steps: Vec<usize>,
+    pub(super) hooks: usize,
+}
+
+/// A key of a hook: the map it belongs to, and the keys from there.
+#[derive(Debug)]
+pub(super) struct Path {
+    base: Vec<usize>,
+    keys: Vec<String>,
+}
+
+/// A key in an existing map.
+#[derive(Debug)]
+pub(super) struct At {
+    pub(super) steps: Vec<usize>,
+    pub(super) key: String,
+}
+
+impl Place {
+    /// The nth hook.
+    pub(super) fn find(root: &Cursor<'_>, which: usize) -> Result<Place, EditError> {
+        Form::of(root).ok_or(EditError::Formless)?;
+        Place::all(root).into_iter().nth(which).ok_or(EditError::NoSuch)
+    }
+
+    /// Every hook of a file, in its order.
+    pub(super) fn all(root: &Cursor<'_>) -> Vec<Place> {
+        match Form::of(root) {
+            None => Vec::new(),
+            Some(form @ (Form::Modern | Form::WhenThen)) => vec![Place { form, entry: Vec::new(), group: None }],
+            Some(form @ (Form::Events | Form::Agent)) => listed(root, form),
+        }
+    }
+
+    /// Where a key of this hook is written.
+    pub(super) fn path(&self, root: &Cursor<'_>, key: &str) -> Result<Path, EditError> {
+        let mut keys: Vec<String> = key.split('.').map(|key| canonical(key).into_owned()).collect();
+        let first = keys.first().map_or("", String::as_str);
+        let fixed = |help| Err(EditError::Fixed { key: key.to_owned(), help });
+        let mut base = self.entry.clone();
+        let home = match (self.form, first) {
+            (Form::Events | Form::Agent, "event" | "eventType" | "events") => {
+                return fixed("remove the hook and add it under the other event");
+            }
+            (Form::Modern, "event" | "events") => Some(vec!["eventType"]),
+            (Form::WhenThen, "event" | "events" | "eventType") => Some(vec!["when", "type"]),
+            (Form::WhenThen, "filePatterns") => Some(vec!["when", "patterns"]),
+            (Form::WhenThen, "action") => Some(vec!["then"]),
+            (Form::WhenThen, first) if ACTION.contains(&first) => Some(vec!["then", first]),
+            (Form::Events | Form::Modern, first) if ACTION.contains(&first) && self.acts(root) => {
+                Some(vec!["action", first])
+            }
+            (Form::Agent, "matcher") => {
+                base = self.matcher_base()?;
+                None
+            }
+            (Form::Agent, "action" | "args" | "dialect") => return fixed("it holds lines of shell only"),
+            _ => None,
+        };
+        if let Some(home) = home {
+            let home: Vec<String> = home.into_iter().map(str::to_owned).collect();
+            keys.splice(..1, home);
+        }
+        Ok(Path { base, keys })
+    }
+
+    fn acts(&self, root: &Cursor<'_>) -> bool {
+        node_at(root.node, &self.entry).is_some_and(|entry| index_of(entry, "action").is_some())
+    }
+
+    fn matcher_base(&self) -> Result<Vec<usize>, EditError> {
+        match &self.group {
+            Some(group) if group.hooks == 1 => Ok(group.steps.clone()),
+            Some(group) => Err(EditError::Shared { key: "matcher".to_owned(), hooks: group.hooks }),
+            None => Ok(self.entry.clone()),
+        }
+    }
+}
+
+impl Path {
+    /// The map that has to change, and its key: what is missing on the way becomes part of the value.
+    pub(super) fn nested(&self, root: &Cursor<'_>, value: Value) -> (Value, At) {
+        let mut steps = self.base.clone();
+        let mut keys = self.keys.iter();
+        let mut key = keys.next().cloned().unwrap_or_default();
+        for next in keys.clone() {
+            let here = node_at(root.node, &steps);
+            let Some(index) = here.and_then(|here| index_of(here, &key)) else { break };
+            let inner = here.and_then(|here| child(here, index));
+            if !matches!(inner, Some(Node::Map(_))) {
+                break;
+            }
+            steps.push(index);
+            keys.next();
+            key.clone_from(next);
+        }
+        let value = keys.rev().fold(value, |value, key| json!({ key: value }));
+        let written = node_at(root.node, &steps).and_then(|here| written(here, &key));
+        (value, At { steps, key: written.unwrap_or(key) })
+    }
+
+    /// The map and the index of the key, if it is there.
+    pub(super) fn found(&self, root: &Cursor<'_>) -> Option<(Vec<usize>, usize)> {
+        let mut steps = self.base.clone();
+        let (last, way) = self.keys.split_last()?;
+        for key in way {
+            steps.push(index_of(node_at(root.node, &steps)?, key)?);
+        }
+        let index = index_of(node_at(root.node, &steps)?, last)?;
+        Some((steps, index))
+    }
+}
+
+/// The hooks of lists under events.
+fn listed(root: &Cursor<'_>, form: Form) -> Vec<Place> {
+    let wrapped = root.get("hooks");
+    let mut all = Vec::new();
+    for (_, list) in wrapped.as_ref().unwrap_or(root).entries() {
+        for item in list.items() {
+            let steps = item.spot(Part::Value).steps;
+            let Some(hooks) = item.get("hooks").filter(|_| form == Form::Agent) else {
+                all.push(Place { form, entry: steps, group: None });
+                continue;
+            };
+            let count = hooks.items().count();
+            for entry in hooks.items() {
+                let group = Some(Group { steps: steps.clone(), hooks: count });
+                all.push(Place { form, entry: entry.spot(Part::Value).steps, group });
+            }
+        }
+    }
+    all
+}
+
+/// Where a new hook goes: the list to push it to, or the key of a map to set.
+pub(super) fn slot(
+    root: &Cursor<'_>,
+    form: Form,
+    event: &str,
+    entry: &Map<String, Value>,
+) -> (Vec<usize>, Option<String>, Value) {
+    let hooks = root.get("hooks");
+    // Without the wrapper every key is an event; an empty map has neither.
+    let bare = hooks.is_none() && root.entries().next().is_some();
+    if hooks.as_ref().is_none_or(|hooks| !matches!(hooks.node, Node::Map(_))) && !bare {
+        let events = json!({ event: [item(form, entry)] });
+        return (Vec::new(), Some("hooks".to_owned()), events);
+    }
+    let events = hooks.as_ref().unwrap_or(root);
+    let steps = events.spot(Part::Value).steps;
+    let Some(list) = events.get(event).filter(|list| matches!(list.node, Node::List(_))) else {
+        return (steps, Some(event.to_owned()), json!([item(form, entry)]));
+    };
+    if form == Form::Agent
+        && let Some(group) = list.items().find(|group| matcher(group.node) == entry.get("matcher").cloned())
+        && let Some(inner) = group.get("hooks").filter(|inner| matches!(inner.node, Node::List(_)))
+    {
+        return (inner.spot(Part::Value).steps, None, shell(entry));
+    }
+    (list.spot(Part::Value).steps, None, item(form, entry))
+}
+
+/// A whole file with this hook in it.
+pub(super) fn fresh(form: Form, event: &str, entry: &Map<String, Value>) -> Value {
+    match form {
+        Form::Events | Form::Agent => json!({"hooks": { event: [item(form, entry)] }}),
+        Form::Modern => {
+            let mut hook = Map::new();
+            hook.insert("eventType".to_owned(), event.into());
+            hook.extend(entry.clone());
+            Value::Object(hook)
+        }
+        Form::WhenThen => super::convert::split(event, entry),
+    }
+}
+
+/// A hook as an item of its list.
+fn item(form: Form, entry: &Map<String, Value>) -> Value {
+    if form != Form::Agent {
+        return Value::Object(entry.clone());
+    }
+    let matcher = entry.get("matcher").cloned().unwrap_or_else(|| "*".into());
+    json!({"matcher": matcher, "hooks": [shell(entry)]})
+}
+
+/// A hook as a member of a group.
+fn shell(entry: &Map<String, Value>) -> Value {
+    let mut hook = Map::new();
+    hook.insert("type".to_owned(), "command".into());
+    hook.extend(entry.iter().filter(|(key, _)| *key != "matcher").map(|(key, value)| (key.clone(), value.clone())));
+    Value::Object(hook)
+}
+
+fn matcher(group: &Node) -> Option<Value> {
+    index_of(group, "matcher").and_then(|index| child(group, index)).map(Node::to_json)
+}
+
+/// A key as it is written in this map, whatever its spelling.
+fn written(node: &Node, key: &str) -> Option<String> {
+    let Node::Map(entries) = node else { return None };
+    entries.get(index_of(node, key)?).map(|(written, _)| written.clone())
+}
+
+fn child(node: &Node, index: usize) -> Option<&Node> {
+    match node {
+        Node::Map(entries) => entries.get(index).map(|(_, value)| value),
+        Node::List(items) => items.get(index),
+        _ => None,
+    }
+}
+
+fn node_at<'n>(root: &'n Node, steps: &[usize]) -> Option<&'n Node> {
+    steps.iter().try_fold(root, |node, step| child(node, *step))
+}
