@@ -23,7 +23,7 @@ mod place;
 mod yaml;
 
 pub use convert::convert;
-pub use disk::{Change, append, change};
+pub use disk::{Change, append, change, rewrite};
 use op::{Op, perform};
 use place::Place;
 

@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{Overrides, Positions, Problem, Severity};
 use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
-use ollm_protocol::{Hook, Origin, shell_word};
+use ollm_protocol::{Hook, Origin, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
@@ -18,6 +18,8 @@ use crate::world::World;
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) problems: Vec<Problem>,
+    /// What the configuration says about all hooks.
+    pub(crate) rules: Rules,
     /// Whether the configuration wants events to leave a trace.
     pub(crate) traced: bool,
 }
@@ -31,6 +33,7 @@ impl App {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }
         let settings = catalog.settings;
+        let rules = settings.rules();
         let mut trust = Trust::new(world.approvals(), SystemTime::now);
         trust.workspace = settings.trust_workspace;
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
@@ -55,7 +58,7 @@ impl App {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems, traced: true })
+        Ok(App { engine, problems, rules, traced: true })
     }
 
     /// Tells the person what is wrong with the files, one line each.

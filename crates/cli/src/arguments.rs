@@ -101,6 +101,14 @@ pub(crate) enum HookCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Declare a script or a program as a hook
+    Add(AddArguments),
+    /// Change a hook where it is declared, key by key or in your editor
+    Edit(EditArguments),
+    /// Remove hooks from the files that declare them; their scripts stay
+    Remove(RemoveArguments),
+    /// Turn a file of one hook from when/then into the modern form, or back
+    Convert(ConvertArguments),
     /// Switch hooks on again, whatever their files say
     Enable(SwitchArguments),
     /// Switch hooks off, for good or for a while
@@ -122,6 +130,93 @@ pub(crate) enum HookCommand {
         #[arg(long, conflicts_with = "ids")]
         all: bool,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    /// The event, in any dialect's spelling
+    pub(crate) event: String,
+    /// The script or program, in the folder of the hooks or from here
+    pub(crate) path: PathBuf,
+    /// Further arguments for it
+    #[arg(last = true)]
+    pub(crate) args: Vec<String>,
+    /// The hook's name; without it, that of the script
+    #[arg(long)]
+    pub(crate) name: Option<String>,
+    /// Which tools it is for, such as `shell|write_*`
+    #[arg(long)]
+    pub(crate) matcher: Option<String>,
+    /// Run it only where this CEL expression holds
+    #[arg(long = "if", value_name = "CEL")]
+    pub(crate) condition: Option<String>,
+    /// How long it may take, such as 5s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// What its failure means
+    #[arg(long, value_parser = ["allow", "block", "ask"])]
+    pub(crate) on_failure: Option<String>,
+    /// How urgent it is among its neighbours
+    #[arg(long, value_parser = ["critical", "high", "normal", "low"])]
+    pub(crate) priority: Option<String>,
+    /// The protocol it speaks, where the spelling of the event does not say it
+    #[arg(long, value_parser = ["ollm", "gate", "rpc", "agent"])]
+    pub(crate) dialect: Option<String>,
+    /// What it does, for people
+    #[arg(long)]
+    pub(crate) description: Option<String>,
+    /// The hook file, in the folder of the hooks, JSON or YAML; without it, NAME.json
+    #[arg(long)]
+    pub(crate) file: Option<String>,
+    /// Put it into the project instead of your own folder
+    #[arg(long)]
+    pub(crate) project: bool,
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "A value is JSON, or else text: timeout=5000, matcher='shell|write_*', env='{\"MODE\": \"strict\"}'."
+)]
+pub(crate) struct EditArguments {
+    /// The hook's id, or its name if no other hook has it
+    pub(crate) id: String,
+    /// Keys to set; without any, your editor opens the file
+    #[arg(value_name = "KEY=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// A key to take away
+    #[arg(long, value_name = "KEY")]
+    pub(crate) unset: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct RemoveArguments {
+    /// The hooks' ids, or their names if no other hook has them
+    #[arg(required = true)]
+    pub(crate) ids: Vec<String>,
+    /// Do not ask
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArguments {
+    /// The hook file
+    pub(crate) file: PathBuf,
+    /// The form to turn it into
+    #[arg(long, value_enum, default_value = "modern")]
+    pub(crate) to: FormName,
+    /// Write the file instead of printing it
+    #[arg(long)]
+    pub(crate) write: bool,
+}
+
+/// The forms of a file that holds one hook.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum FormName {
+    /// eventType, filePatterns, action
+    Modern,
+    /// when and then
+    WhenThen,
 }
 
 #[derive(Debug, Args)]

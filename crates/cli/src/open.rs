@@ -1,6 +1,7 @@
-//! Programs a person looks through: the pager. The only place beside `process` that starts anything.
+//! Programs a person works with: the pager, the editor. The only place beside `process` that starts anything.
 
 use std::io::{IsTerminal, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// What fits on a usual screen needs no pager.
@@ -19,4 +20,18 @@ pub(crate) fn page(text: &str) -> bool {
         let _ = input.write_all(text.as_bytes());
     }
     pager.wait().is_ok_and(|status| status.success())
+}
+
+/// Opens a file in the person's editor and waits for it; false where that did not end well.
+pub(crate) fn editor(editor: &str, file: &Path, line: usize) -> bool {
+    // The variable may hold options; a person wrote it, and no shell reads it.
+    let mut words = editor.split_whitespace();
+    let Some(program) = words.next() else { return false };
+    let mut command = Command::new(program);
+    command.args(words);
+    let name = program.rsplit('/').next().unwrap_or(program);
+    if line > 0 && ["vi", "vim", "nvim", "nano", "emacs", "micro", "kak"].contains(&name) {
+        command.arg(format!("+{line}"));
+    }
+    command.arg(file).status().is_ok_and(|status| status.success())
 }

@@ -31,7 +31,7 @@ pub enum Change<'a> {
 ///
 /// The file is read again under the lock. The hook must be there as it was loaded, and the changed file must load: if
 /// not, the file stays as it is. The only hook of a file of its own goes with the file.
-pub fn change(hook: &Hook, rules: &Rules, change: &Change<'_>) -> Result<(), EditError> {
+pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<(), EditError> {
     let spec = &hook.spec;
     let path = &spec.origin.file;
     let file = Declared::of(hook, rules);
@@ -39,15 +39,15 @@ pub fn change(hook: &Hook, rules: &Rules, change: &Change<'_>) -> Result<(), Edi
         let syntax = file.syntax.settle(text);
         let before = file.read(text)?;
         let which = before.which(hook).ok_or(EditError::Changed)?;
-        if *change == Change::Remove && before.single {
+        if changes.contains(&Change::Remove) && before.single {
             fs::remove_file(path).map_err(|source| FileError::Io { doing: "remove", path: path.clone(), source })?;
             return Ok(None);
         }
-        let text = match change {
-            Change::Remove => remove(text, syntax, which),
-            Change::Set(key, value) => set(text, syntax, which, key, value),
-            Change::Unset(key) => unset(text, syntax, which, key),
-        }?;
+        let text = changes.iter().try_fold(text.to_owned(), |text, change| match change {
+            Change::Remove => remove(&text, syntax, which),
+            Change::Set(key, value) => set(&text, syntax, which, key, value),
+            Change::Unset(key) => unset(&text, syntax, which, key),
+        })?;
         file.check(&text, before.errors)?;
         Ok(Some(text))
     })
@@ -72,7 +72,7 @@ pub fn append(
 }
 
 /// Reads, changes and replaces a text file under its lock; its mode stays.
-fn rewrite(path: &Path, mut with: impl FnMut(&str) -> Result<Option<String>, EditError>) -> Result<(), EditError> {
+pub fn rewrite(path: &Path, mut with: impl FnMut(&str) -> Result<Option<String>, EditError>) -> Result<(), EditError> {
     let mode = fs::metadata(path).ok().map(|meta| meta.permissions());
     ollm_store::update(path, LARGEST_FILE, |bytes| {
         let text = String::from_utf8(bytes.unwrap_or_default()).map_err(|_| EditError::Broken {

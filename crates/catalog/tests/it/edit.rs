@@ -248,16 +248,16 @@ fn a_loaded_hook_is_changed_in_its_file() {
     ] {
         let file = world.write(path, text);
         for hook in world.hooks().iter().filter(|hook| hook.spec.origin.file == file).rev() {
-            edit::change(hook, &Rules::default(), &Change::Set("timeout", &json!("7s"))).unwrap();
+            edit::change(hook, &Rules::default(), &[Change::Set("timeout", &json!("7s"))]).unwrap();
         }
         let hooks = world.hooks();
         let hooks: Vec<_> = hooks.iter().filter(|hook| hook.spec.origin.file == file).collect();
         assert!(hooks.iter().all(|hook| hook.timeout.value.as_secs() == 7), "{path}");
-        edit::change(hooks[0], &Rules::default(), &Change::Unset("timeout")).unwrap();
+        edit::change(hooks[0], &Rules::default(), &[Change::Unset("timeout")]).unwrap();
         let hooks = world.hooks();
         let hook = hooks.iter().find(|hook| hook.spec.origin.file == file).unwrap();
         assert_ne!(hook.timeout.value.as_secs(), 7, "{path}");
-        edit::change(hook, &Rules::default(), &Change::Remove).unwrap();
+        edit::change(hook, &Rules::default(), &[Change::Remove]).unwrap();
         let left = world.hooks().iter().filter(|hook| hook.spec.origin.file == file).count();
         assert_eq!(left, usize::from(path.ends_with("yaml")), "{path}");
         assert_eq!(file.exists(), !path.ends_with("kiro.hook"), "{path}");
@@ -274,7 +274,7 @@ fn a_hook_that_changed_meanwhile_is_not_touched() {
     let hook = world.hook();
     let other = r#"{"before_tool": [{"name": "n", "command": "uvx"}]}"#;
     fs::write(&file, other).unwrap();
-    let error = edit::change(&hook, &Rules::default(), &Change::Remove).unwrap_err();
+    let error = edit::change(&hook, &Rules::default(), &[Change::Remove]).unwrap_err();
     assert!(matches!(error, EditError::Changed), "{error}");
     assert_eq!(fs::read_to_string(file).unwrap(), other);
 }
@@ -284,7 +284,7 @@ fn a_change_after_which_the_hook_would_not_load_is_refused_with_the_place() {
     let world = World::new();
     let file = world.write("home/.ollm/hooks/a.yaml", "before_tool:\n  - command: npx\n");
     let before = fs::read(&file).unwrap();
-    let error = edit::change(&world.hook(), &Rules::default(), &Change::Set("timeout", &json!("soon"))).unwrap_err();
+    let error = edit::change(&world.hook(), &Rules::default(), &[Change::Set("timeout", &json!("soon"))]).unwrap_err();
     let EditError::Refused(problem) = error else { panic!("{error}") };
     assert_eq!((problem.line, problem.column), (3, 14), "{problem}");
     assert_eq!(fs::read(&file).unwrap(), before);

@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod declare;
 mod details;
 mod event;
 mod list;
@@ -28,6 +29,10 @@ pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Outp
         HookCommand::List { json } => list::run(world, json, output),
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),
+        HookCommand::Add(arguments) => declare::add(&arguments, world, output),
+        HookCommand::Edit(arguments) => declare::edit(&arguments, world, output),
+        HookCommand::Remove(arguments) => declare::remove(&arguments, world, output),
+        HookCommand::Convert(arguments) => declare::convert(&arguments, world, output),
         HookCommand::Enable(arguments) => switch::run(true, &arguments, world, output),
         HookCommand::Disable(arguments) => switch::run(false, &arguments, world, output),
         HookCommand::New(arguments) => new::run(&arguments, world, output),

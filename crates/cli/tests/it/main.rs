@@ -12,6 +12,7 @@ mod attacks;
 mod bad_events;
 mod bad_files;
 mod contract;
+mod declaring;
 mod documents;
 mod faults;
 mod hosts;

@@ -47,7 +47,8 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     Ok(OK)
 }
 
-fn folder(project: bool, world: &World) -> Result<std::path::PathBuf, Failure> {
+/// Where hooks of the user, or of the project, are declared.
+pub(super) fn folder(project: bool, world: &World) -> Result<std::path::PathBuf, Failure> {
     match (project, &world.places.project) {
         (false, _) => Ok(world.places.home.join("hooks")),
         (true, Some(project)) => Ok(project.join(".ollm/hooks")),

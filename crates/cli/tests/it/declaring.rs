@@ -1,0 +1,150 @@
+//! Hook files changed from the command line, in the form they are written in.
+
+use std::fs;
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, shell_event};
+
+const REFUSE: &str = "printf '{\"continue\": false, \"systemMessage\": \"no\"}'\n";
+
+fn read(lab: &Lab, file: &str) -> String {
+    fs::read_to_string(lab.home.join(".ollm/hooks").join(file)).unwrap()
+}
+
+#[test]
+fn a_script_is_declared_and_runs() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    let arguments = ["hook", "add", "before_tool", "guard.sh", "--matcher", "shell", "--on-failure", "block"];
+    let ran = lab.run(&arguments);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, "ollm: next: ollm hook test guard\n"), "{ran:?}");
+    let file: Value = serde_json::from_str(&read(&lab, "guard.json")).unwrap();
+    let entry =
+        json!({"name": "guard", "command": "sh", "args": ["guard.sh"], "matcher": "shell", "onFailure": "block"});
+    assert_eq!(file, json!({"hooks": {"before_tool": [entry]}}));
+    assert_eq!(lab.event(shell_event("ls")).code, 2);
+}
+
+#[test]
+fn the_command_that_the_list_gives_for_an_undeclared_script_declares_it() {
+    let lab = Lab::new();
+    lab.user("forgotten.py", "print('{\"continue\": true}')");
+    let listed = lab.run(&["hook", "list"]);
+    let text = format!("{}{}", listed.stdout, listed.stderr);
+    let command = text.lines().find_map(|line| line.split_once("ollm hook add ")).map(|(_, rest)| rest.to_owned());
+    let command = command.unwrap_or_else(|| panic!("{text}")).replace("EVENT", "before_tool");
+    let words: Vec<&str> = command.split_whitespace().map(|word| word.trim_matches('`')).take(2).collect();
+    assert_eq!(lab.run(&[&["hook", "add"], words.as_slice()].concat()).code, 0, "{command}");
+    assert_eq!(lab.event(shell_event("ls")).hook("forgotten")["status"], "ok");
+}
+
+#[test]
+fn a_program_from_elsewhere_is_declared_by_its_path_with_its_arguments() {
+    let lab = Lab::new();
+    let program = lab.write_executable("project/tools/check", "#!/bin/sh\ntest \"$1\" = --strict || exit 1\n");
+    let ran = lab.run(&["hook", "add", "PreToolUse", "tools/check", "--file", "mine.yaml", "--", "--strict"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let yaml = read(&lab, "mine.yaml");
+    assert!(yaml.contains(&program.display().to_string()) && yaml.contains("--strict"), "{yaml}");
+    assert_eq!(lab.event(shell_event("ls")).hook("check")["status"], "ok");
+}
+
+#[test]
+fn a_hook_is_added_beside_others_with_comments_and_order_kept() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    let before = "# mine\nhooks:\n  after_tool: # later\n    - name: log\n      command: sh\n      args: [guard.sh]\n";
+    lab.user("all.yaml", before);
+    assert_eq!(lab.run(&["hook", "add", "after_tool", "guard.sh", "--file", "all.yaml"]).code, 0);
+    let after = read(&lab, "all.yaml");
+    assert!(after.starts_with(before) && after.contains("name: guard"), "{after}");
+}
+
+#[test]
+fn what_makes_no_sense_is_not_declared() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    for arguments in [
+        &["before_tol", "guard.sh"][..],
+        &["before_tool", "gone.sh"],
+        &["before_tool", "guard.sh", "--timeout", "soon"],
+        &["before_tool", "guard.sh", "--if", "data.("],
+    ] {
+        let ran = lab.run(&[&["hook", "add"], arguments].concat());
+        assert!(ran.code == 64 || ran.code == 3, "{ran:?}");
+        assert!(!lab.home.join(".ollm/hooks/guard.json").exists(), "{arguments:?}");
+    }
+}
+
+#[test]
+fn keys_are_set_and_taken_away_all_or_none() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    let text = "{\n  // what others rely on\n  \"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"sh\", \"args\": [\"guard.sh\"], \"priority\": \"low\"}]}\n}\n";
+    lab.user("guard.json", text);
+    let refused = lab.run(&["hook", "edit", "guard", "timeout=5000", "onFailure=perhaps"]);
+    assert_eq!((refused.code, read(&lab, "guard.json")), (3, text.to_owned()), "{refused:?}");
+    let ran = lab.run(&["hook", "edit", "guard", "timeout=5000", "matcher=shell|write_*", "--unset", "priority"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let after = read(&lab, "guard.json");
+    assert!(after.contains("// what others rely on") && !after.contains("priority"), "{after}");
+    let shown = lab.run(&["hook", "show", "guard", "--json"]).answer();
+    assert_eq!((&shown["timeoutMs"], &shown["matcher"]), (&json!(5000.0), &json!("shell|write_*")));
+}
+
+#[test]
+fn without_keys_the_editor_opens_and_what_is_wrong_then_is_told() {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    assert_eq!(lab.run(&["hook", "edit", "guard"]).code, 64, "no editor is named");
+    let editor = lab.write_executable("breaks", "#!/bin/sh\necho '{' > \"$1\"\n");
+    let lab = lab.set("EDITOR", editor.to_str().unwrap());
+    let ran = lab.run(&["hook", "edit", "guard"]);
+    assert_eq!((ran.code, ran.stderr.contains("guard.json")), (1, true), "{ran:?}");
+}
+
+#[test]
+fn a_hook_is_removed_from_its_file_and_the_others_stay() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    let entry = |name: &str| format!("    - name: {name} # {name}\n      command: sh\n      args: [guard.sh]\n");
+    lab.user("all.yaml", format!("hooks:\n  before_tool:\n{}{}", entry("one"), entry("two")));
+    let asked = lab.run(&["hook", "remove", "one"]);
+    assert_eq!((asked.code, asked.stderr.contains("--yes")), (64, true), "{asked:?}");
+    assert_eq!(lab.run(&["hook", "remove", "one", "--yes"]).code, 0);
+    let after = read(&lab, "all.yaml");
+    assert!(!after.contains("one") && after.contains("name: two # two"), "{after}");
+    assert!(lab.home.join(".ollm/hooks/guard.sh").exists());
+    assert_eq!(lab.run(&["hook", "remove", "builtin:self-protection", "--yes"]).code, 64);
+}
+
+#[test]
+fn an_agent_declares_nothing() {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE).set("CLAUDECODE", "1");
+    for arguments in [
+        &["hook", "add", "before_tool", "guard.sh", "--name", "x"][..],
+        &["hook", "edit", "guard", "timeout=1"],
+        &["hook", "remove", "guard", "--yes"],
+    ] {
+        assert_eq!(lab.run(arguments).code, 4, "{arguments:?}");
+    }
+}
+
+#[test]
+fn a_file_of_one_hook_is_converted_there_and_back() {
+    let lab = Lab::new();
+    let old = json!({
+        "name": "tests", "version": "1.0.0", "when": {"type": "fileEdited", "patterns": ["*.rs"]},
+        "then": {"type": "askAgent", "prompt": "Run the tests"},
+    });
+    let file = lab.write("project/tests.kiro.hook", format!("{old:#}"));
+    let modern = lab.run(&["hook", "convert", "tests.kiro.hook"]);
+    assert_eq!(modern.code, 0, "{modern:?}");
+    let converted: Value = serde_json::from_str(&modern.stdout).unwrap();
+    assert_eq!((&converted["eventType"], &converted["action"]["type"]), (&json!("fileEdited"), &json!("askAgent")));
+    assert_eq!(fs::read_to_string(&file).unwrap(), format!("{old:#}"), "printing changes nothing");
+    assert_eq!(lab.run(&["hook", "convert", "tests.kiro.hook", "--write"]).code, 0);
+    assert_eq!(lab.run(&["hook", "convert", "tests.kiro.hook", "--to", "when-then", "--write"]).code, 0);
+    let back: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    assert_eq!(back, old);
+}
