@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Overrides, Positions, Problem, Severity};
+use ollm_catalog::{Overrides, Positions, Problem, Severity, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin};
 
@@ -17,6 +17,8 @@ use crate::world::World;
 pub(crate) struct App {
     pub(crate) engine: Engine,
     pub(crate) problems: Vec<Problem>,
+    /// Scripts in the hook folders that nothing declares.
+    pub(crate) undeclared: Vec<Undeclared>,
 }
 
 impl App {
@@ -50,7 +52,7 @@ impl App {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems })
+        Ok(App { engine, problems, undeclared: catalog.undeclared })
     }
 
     /// Tells the person what is wrong with the files, one line each.
