@@ -96,7 +96,7 @@ pub enum EditError {
 /// ```
 /// use ollm_catalog::{Form, Syntax, edit};
 /// let text = "hooks:\n  before_tool: # guards\n    - name: a\n      command: /bin/true\n";
-/// let entry = serde_json::json!({"name": "b", "command": "/bin/false"});
+/// let entry = serde_json::json!({"name": "b", "command": "/bin/false"}).as_object().cloned().unwrap();
 /// let text = edit::add(text, Syntax::Yaml, Form::Events, "before_tool", &entry).unwrap();
 /// assert!(text.contains("before_tool: # guards") && text.ends_with("    - name: b\n      command: /bin/false\n"));
 /// ```

@@ -199,6 +199,7 @@ fn invalid(error: &HookError, at: Spotted<'_>) -> Finding {
     let group = at.group.and_then(|group| group.get(field));
     let own = at.entry.entries().find(|(key, _)| canonical(key) == field || (field == "event" && *key == "eventType"));
     let deep = action.as_ref().and_then(|action| action.get(field)).or_else(|| match field {
+        "action" => action,
         "event" => when.as_ref()?.get("type"),
         "filePatterns" => when.as_ref()?.get("patterns"),
         _ => None,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Overrides, Positions, Problem, Severity};
+use ollm_catalog::{Overrides, Positions, Problem, Severity, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
@@ -22,6 +22,8 @@ pub(crate) struct App {
     pub(crate) rules: Rules,
     /// Whether the configuration wants events to leave a trace.
     pub(crate) traced: bool,
+    /// Scripts in the hook folders that nothing declares.
+    pub(crate) undeclared: Vec<Undeclared>,
 }
 
 impl App {
@@ -58,7 +60,7 @@ impl App {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems, rules, traced: true })
+        Ok(App { engine, problems, rules, undeclared: catalog.undeclared, traced: true })
     }
 
     /// Tells the person what is wrong with the files, one line each.

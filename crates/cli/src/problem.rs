@@ -1,6 +1,7 @@
 //! A problem with a file, shown as a good compiler would: where, the line with a caret, the way out.
 
 use std::fmt::Write;
+use std::path::Path;
 
 use ollm_catalog::{Problem, Severity};
 use ollm_store::escape_for_people;
@@ -8,6 +9,15 @@ use ollm_store::escape_for_people;
 const BOLD: &str = "\x1b[1m";
 const BLUE: &str = "\x1b[1;34m";
 const PLAIN: &str = "\x1b[0m";
+
+/// A script that nothing declares, and the command that does.
+pub(crate) fn render_undeclared(script: &Path, command: &str) -> String {
+    let (script, command) = (script.display().to_string(), escape_for_people(command));
+    format!(
+        "{BLUE}note{PLAIN}{BOLD}: no hook file declares this script; it never runs{PLAIN}\n  {BLUE}-->{PLAIN} {}\n  help: {command}\n",
+        escape_for_people(&script)
+    )
+}
 
 pub(crate) fn render(problem: &Problem) -> String {
     let colour = if problem.severity == Severity::Warning { "\x1b[1;33m" } else { "\x1b[1;31m" };

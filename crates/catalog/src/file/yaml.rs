@@ -59,6 +59,7 @@ fn broken(error: &serde_saphyr::Error) -> Broken {
         () if reason.starts_with("duplicate mapping key") => {
             (reason.split(", set ").next().unwrap_or_default(), Some("keep one of them"))
         }
+        () if reason.contains("quoted scalar") => (reason, Some("close the quote; lines of one text are indented")),
         () if reason.contains("tabs") => (reason, Some("indent with spaces")),
         () if reason.starts_with("budget breached") || reason.contains("limit") || reason.contains("alias") => {
             ("it has too many or too deeply nested values", Some("write it shorter and without aliases"))

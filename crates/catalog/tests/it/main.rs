@@ -14,6 +14,7 @@ mod config;
 mod edit;
 mod entries;
 mod files;
+mod forms;
 mod paths;
 mod places;
 mod robust;

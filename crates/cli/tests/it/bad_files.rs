@@ -17,7 +17,7 @@ const TEXTS: &[(&str, &str)] = &[
     ("text", "\"hooks\""),
     ("no-hooks", "{\"hook\": {}}"),
     ("comma", "{\"hooks\": {\"before_tool\": [],}}"),
-    ("comment", "{\n  // guards\n  \"hooks\": {}\n}"),
+    ("comment", "{\n  /* guards\n  \"hooks\": {}\n}"),
     ("not-a-list", "{\"hooks\": {\"before_tool\": {\"name\": \"x\", \"command\": \"sh\"}}}"),
     ("unknown-event", "{\"hooks\": {\n  \"before_tol\": [{\"name\": \"x\", \"command\": \"sh\"}]\n}}"),
     (
@@ -48,6 +48,51 @@ const TEXTS: &[(&str, &str)] = &[
     ),
     ("nul", "{\"hooks\": \u{0}}"),
     ("escapes", "{\"hooks\": {\"\\u001b[31mbefore_tool\u{202e}\": []}}"),
+];
+
+/// The same in YAML, and in the forms of one hook per file.
+const FORMS: &[(&str, &str)] = &[
+    ("tab.yaml", "hooks:\n\tbefore_tool: []\n"),
+    ("twice.yaml", "hooks:\n  before_tool: []\n  before_tool: []\n"),
+    (
+        "bomb.yaml",
+        "a: &a [x, x, x, x, x, x, x, x, x]\nb: &b [*a, *a, *a, *a, *a, *a, *a, *a, *a]\nc: &c [*b, *b, *b, *b, *b, *b, *b, *b, *b]\nd: &d [*c, *c, *c, *c, *c, *c, *c, *c, *c]\ne: [*d, *d, *d, *d, *d, *d, *d, *d, *d]\n",
+    ),
+    ("two.yml", "hooks: {}\n---\nhooks: {}\n"),
+    ("quote.yaml", "hooks:\n  before_tool:\n    - command: \"sh\n"),
+    ("empty.yaml", "# nothing but a comment\n"),
+    ("list.yaml", "- command: sh\n"),
+    ("typo.yaml", "hooks:\n  before_tol:\n    - command: sh\n"),
+    ("wrong.yaml", "hooks:\n  before_tool:\n    - command: sh\n      args: {a: b}\n      rateLimit: often\n"),
+    ("require.yaml", "before_tool:\n  - command: npx\n    requires:\n      command: [git]\n"),
+    ("rate.yaml", "before_tool:\n  - command: npx\n    rateLimit:\n      perMinute: 0\n"),
+    ("scope.yaml", "before_tool:\n  - command: npx\n    scope: mian\n"),
+    ("address.yaml", "before_tool:\n  - action: {type: http, url: ftp://example.com}\n"),
+    ("closest.yaml", "evenType: fileEdited\nactoin:\n  type: askAgent\n"),
+    (
+        "event.json",
+        "{\n  \"eventType\": \"fileEditted\",\n  \"action\": {\"type\": \"askAgent\", \"prompt\": \"x\"}\n}",
+    ),
+    ("no-event.json", "{\n  \"name\": \"x\",\n  \"action\": {\"type\": \"askAgent\", \"prompt\": \"x\"}\n}"),
+    ("no-type.json", "{\n  \"eventType\": \"fileEdited\",\n  \"action\": {\"prompt\": \"x\"}\n}"),
+    ("type.json", "{\n  \"eventType\": \"fileEdited\",\n  \"action\": {\"type\": \"askAgnet\", \"prompt\": \"x\"}\n}"),
+    (
+        "both.json",
+        "{\n  \"eventType\": \"fileEdited\",\n  \"command\": \"npx\",\n  \"action\": {\"type\": \"askAgent\", \"prompt\": \"x\"}\n}",
+    ),
+    (
+        "run.kiro.hook",
+        "{\n  \"when\": {\"type\": \"fileEdited\"},\n  \"then\": {\"type\": \"runCommand\", \"command\": \"npx eslint src/\"}\n}",
+    ),
+    (
+        "rm.kiro.hook",
+        "{\n  \"when\": {\"type\": \"agentStop\"},\n  \"then\": {\"type\": \"runCommand\", \"command\": \"rm -rf /\"}\n}",
+    ),
+    (
+        "then.kiro.hook",
+        "{\n  \"when\": {\"type\": \"fileEdited\", \"pattern\": [\"*.ts\"]},\n  \"then\": {\"type\": \"askAgent\", \"prompt\": \"x\"}\n}",
+    ),
+    ("none.kiro.hook", "when:\n  type: fileEdited\n  patterns: []\nthen: {type: askAgent, prompt: x}\n"),
 ];
 
 /// A lab with one good hook; `name`.json holds what is bad.
@@ -202,6 +247,43 @@ fn a_hook_whose_interpreter_would_run_the_event_as_code_is_refused() {
         assert!(!lab.project.join("pwned").exists(), "{command}");
         assert!(ran.stderr.contains("code.json:1:"), "{command}: {}", ran.stderr);
     }
+}
+
+#[test]
+fn bad_files_of_every_form_are_explained() {
+    let said: Vec<String> = FORMS
+        .iter()
+        .map(|(name, content)| {
+            let lab = Lab::with_hook("before_tool", "good", "printf '{\"continue\": true}'");
+            lab.user(name, content);
+            let ran = lab.event(shell_event("ls"));
+            assert_eq!(ran.hook("good")["status"], "ok", "{name}");
+            assert!(ran.stderr.contains(&format!("/{name}")), "{name}: {}", ran.stderr);
+            let list = finish(lab.ollm_in_little_memory(&["hook", "list"]), b"");
+            assert!(list.stdout.contains("user:good.json:before_tool:good"), "{name}: {}", list.stdout);
+            format!("=== {name}\n{}", lab.neutral(&list.stderr))
+        })
+        .collect();
+    insta::assert_snapshot!(said.join("\n"));
+}
+
+#[test]
+fn yaml_of_any_size_and_depth_is_refused_in_time() {
+    let deep = format!("hooks: {}", "[".repeat(100_000));
+    let wide = format!("hooks:\n  before_tool:\n{}", "    - command: npx\n".repeat(100_000));
+    for (name, content) in
+        [("deep.yaml", deep.into_bytes()), ("wide.yaml", wide.into_bytes()), ("bytes.yml", b"a: \xff".to_vec())]
+    {
+        let lab = Lab::with_hook("before_tool", "good", "printf '{\"continue\": true}'");
+        lab.user(name, content);
+        let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), shell_event("ls").as_bytes());
+        assert_eq!(ran.hook("good")["status"], "ok", "{name}");
+        assert!(ran.stderr.contains(&format!("/{name}")), "{name}: {}", ran.stderr);
+    }
+    let lab = Lab::with_hook("before_tool", "good", "printf '{\"continue\": true}'");
+    File::options().write(true).open(lab.user("large.yaml", "")).unwrap().set_len(200_000_000).unwrap();
+    let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), shell_event("ls").as_bytes());
+    assert!(ran.stderr.contains("large.yaml: it has 200000000 bytes"), "{}", ran.stderr);
 }
 
 #[test]

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ollm_catalog::Positions;
-use ollm_protocol::{Action, Hook, Source};
+use ollm_catalog::{Positions, Undeclared};
+use ollm_protocol::{Action, Hook, Source, shell_word};
 use serde_json::{Value, json};
 
 use super::show::{self, State};
@@ -15,21 +15,36 @@ use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;
-    let rows: Vec<(Arc<Hook>, State)> =
-        app.hooks().into_iter().map(|hook| (Arc::clone(&hook), show::state(&hook, &app))).collect();
+    let rows = show::states(app.hooks(), &app);
     world.tell_notices(output);
     if let Some(trouble) = app.engine.trust.trouble() {
         output.tell(&format!("nothing is approved: {trouble}"));
     }
     if as_json {
         app.tell_problems(output);
+        for script in &app.undeclared {
+            output.tell(&format!(
+                "{} is declared by no hook file and never runs; `{}`",
+                script.path.display(),
+                adding(script)
+            ));
+        }
         return output.pretty_json(&rows.iter().map(|(hook, state)| entry(hook, state)).collect());
     }
     output.text(&table(&rows))?;
     for problem in &app.problems {
         output.explain(&problem::render(problem));
     }
+    for script in &app.undeclared {
+        output.explain(&problem::render_undeclared(&script.path, &adding(script)));
+    }
     Ok(crate::error::OK)
+}
+
+/// The command that declares a script.
+fn adding(script: &Undeclared) -> String {
+    let path = script.path.display().to_string();
+    format!("ollm hook add {} {}", script.event.unwrap_or("EVENT"), shell_word(&path))
 }
 
 /// One hook as the list shows it.
@@ -46,6 +61,8 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "enabled": spec.enabled && hook.off.is_none(),
         "trust": state.trust,
         "digest": state.digest,
+        "group": spec.group,
+        "groupDigest": state.group_digest,
         "file": spec.origin.file,
         "line": spec.origin.line,
     })

@@ -1,13 +1,14 @@
 //! `ollm hook show`: everything about one hook, and which rule gave each value.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use ollm_catalog::Positions;
 use ollm_engine::Standing;
 use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
 use serde_json::{Value, json};
 
-use super::list;
+use super::{list, trust};
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Output;
@@ -18,8 +19,28 @@ use crate::world::World;
 pub(super) struct State {
     pub(super) trust: &'static str,
     pub(super) digest: Option<String>,
+    /// What an approval of its whole group is bound to.
+    pub(super) group_digest: Option<String>,
     /// Why it cannot be started at all.
     pub(super) unready: Option<String>,
+}
+
+/// The states of all hooks, with the common digests of their groups.
+pub(super) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)> {
+    let mut rows: Vec<(Arc<Hook>, State)> =
+        hooks.into_iter().map(|hook| (Arc::clone(&hook), state(&hook, app))).collect();
+    let mut groups: Vec<String> = rows.iter().filter_map(|(hook, _)| hook.spec.group.clone()).collect();
+    groups.sort_unstable();
+    groups.dedup();
+    for group in groups {
+        let is_member = |hook: &Hook| hook.spec.group.as_deref() == Some(group.as_str());
+        let members = rows.iter().filter(|(hook, _)| is_member(hook)).map(|(_, state)| state.digest.as_deref());
+        let common = trust::group::digest(members);
+        for (_, state) in rows.iter_mut().filter(|(hook, _)| is_member(hook)) {
+            state.group_digest.clone_from(&common);
+        }
+    }
+    rows
 }
 
 pub(super) fn state(hook: &Hook, app: &App) -> State {
@@ -32,14 +53,20 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
         Standing::Modified => "modified",
         Standing::Unknown => "untrusted",
     };
-    State { trust, digest: identity.as_ref().map(|identity| identity.digest.to_string()), unready }
+    let digest = identity.as_ref().map(|identity| identity.digest.to_string());
+    State { trust, digest, group_digest: None, unready }
 }
 
 pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
     let hook = app.hook(id)?;
-    let state = state(&hook, &app);
+    let hooks = match &hook.spec.group {
+        Some(group) => trust::group::members(group, &app),
+        None => vec![Arc::clone(&hook)],
+    };
+    let found = states(hooks, &app).into_iter().find(|(member, _)| Arc::ptr_eq(member, &hook));
+    let state = found.map_or_else(|| state(&hook, &app), |(_, state)| state);
     if as_json {
         return output.pretty_json(&details(&hook, &state));
     }
@@ -124,6 +151,10 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
     rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
     rows.extend(spec.description.clone().map(|description| ("description", description)));
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
+    if let Some(group) = &spec.group {
+        let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();
+        rows.push(("group", format!("{group}, approved together{common}")));
+    }
     rows.extend(state.unready.clone().map(|why| ("problem", why)));
     rows.into_iter().fold(String::new(), |mut text, (name, value)| {
         let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));

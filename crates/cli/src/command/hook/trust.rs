@@ -15,8 +15,11 @@ use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 use crate::world::World;
 
+pub(super) mod group;
 mod list;
 mod review;
+
+use group::Target;
 
 pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     if arguments.list {
@@ -25,19 +28,49 @@ pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Ou
     refuse_agents(world, "approve hooks")?;
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
-    let hooks = chosen(arguments, &app)?;
+    let digest = arguments.digest.as_deref();
+    if !arguments.all && !arguments.review {
+        return approve_named(&arguments.ids, digest, &app, output);
+    }
+    let hooks = waiting(&app);
     if hooks.is_empty() {
         output.tell("no hook waits for approval");
         return Ok(OK);
     }
     if arguments.all {
-        return approve_together(&hooks, &app, output);
+        let proposals: Vec<Proposal> = hooks.iter().map(|hook| propose(hook, &app)).collect::<Result<_, _>>()?;
+        ask_together(&hooks, &proposals, &app, output)?;
+        return record_all(&hooks, &proposals, &app, output);
     }
+    let each = hooks.iter().map(|hook| Target::One(Arc::clone(hook))).collect();
+    approve_each(each, digest, &app, output)
+}
+
+/// The hooks and groups that were named, each group once.
+fn approve_named(ids: &[String], digest: Option<&str>, app: &App, output: &mut Output) -> Result<u8, Failure> {
+    let mut targets: Vec<Target> = Vec::new();
+    for id in ids {
+        let target = group::target(id, digest, app)?;
+        let known = |other: &Target| matches!((other, &target), (Target::Group(a), Target::Group(b)) if a == b);
+        if !targets.iter().any(known) {
+            targets.push(target);
+        }
+    }
+    approve_each(targets, digest, app, output)
+}
+
+/// One after the other; what is refused keeps nobody from the next.
+fn approve_each(targets: Vec<Target>, digest: Option<&str>, app: &App, output: &mut Output) -> Result<u8, Failure> {
+    let only = targets.len() == 1;
     let mut refused = None;
-    for hook in &hooks {
-        match approve_one(hook, arguments.digest.as_deref(), &app, output) {
-            Ok(()) => {}
-            Err(failure) if hooks.len() == 1 || failure.kind != Kind::Untrusted => return Err(failure),
+    for target in targets {
+        let done = match target {
+            Target::One(hook) => approve_one(&hook, digest, app, output).map(|()| OK),
+            Target::Group(group) => group::approve(&group, digest, app, output),
+        };
+        match done {
+            Ok(_) => {}
+            Err(failure) if only || failure.kind != Kind::Untrusted => return Err(failure),
             Err(failure) => refused = Some(failure),
         }
     }
@@ -54,21 +87,25 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
     for id in ids {
-        let hook = app.hook(id)?;
-        let removed = app.engine.trust.revoke(&hook).map_err(unwritten)?;
-        let said = if removed { "is no longer approved" } else { "was not approved" };
-        output.tell(&format!("hook `{}` {said}", hook.id()));
+        // One member is withdrawn alone; the name of the group withdraws all of them.
+        let hooks = match (app.hook(id), group::members(id, &app)) {
+            (Ok(hook), _) => vec![hook],
+            (Err(_), members) if !members.is_empty() => members,
+            (Err(failure), _) => return Err(failure),
+        };
+        for hook in hooks {
+            let removed = app.engine.trust.revoke(&hook).map_err(unwritten)?;
+            let said = if removed { "is no longer approved" } else { "was not approved" };
+            output.tell(&format!("hook `{}` {said}", hook.id()));
+        }
     }
     Ok(OK)
 }
 
-/// The hooks that were named, or all that wait for approval.
-fn chosen(arguments: &TrustArguments, app: &App) -> Result<Vec<Arc<Hook>>, Failure> {
-    if !arguments.all && !arguments.review {
-        return arguments.ids.iter().map(|id| app.hook(id)).collect();
-    }
-    let waiting = app.hooks().into_iter().filter(|hook| hook.spec.source != Source::User);
-    Ok(waiting.filter(|hook| standing(hook, app) != Standing::Approved).collect())
+/// All hooks that wait for approval.
+fn waiting(app: &App) -> Vec<Arc<Hook>> {
+    let others = app.hooks().into_iter().filter(|hook| hook.spec.source != Source::User);
+    others.filter(|hook| standing(hook, app) != Standing::Approved).collect()
 }
 
 fn standing(hook: &Hook, app: &App) -> Standing {
@@ -95,18 +132,21 @@ fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output
 }
 
 /// Shows all of them, and asks once.
-fn approve_together(hooks: &[Arc<Hook>], app: &App, output: &mut Output) -> Result<u8, Failure> {
-    let proposals: Vec<Proposal> = hooks.iter().map(|hook| propose(hook, app)).collect::<Result<_, _>>()?;
-    let texts: Vec<String> = hooks.iter().zip(&proposals).map(|(hook, one)| review::text(hook, one, app)).collect();
+fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
+    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| review::text(hook, one, app)).collect();
     review::show(&texts.join("\n\n"), output);
     let question =
         format!("\nLet these {} hooks run from now on, as long as nothing of them changes? [y/N] ", hooks.len());
     match ask(&question).as_deref() {
-        Some("y" | "Y" | "yes" | "a") => {}
-        Some(_) => return Err(Failure::new(Kind::Untrusted, "nothing was approved")),
-        None => return Err(nobody("the hooks were not approved", "ID")),
+        Some("y" | "Y" | "yes" | "a") => Ok(()),
+        Some(_) => Err(Failure::new(Kind::Untrusted, "nothing was approved")),
+        None => Err(nobody("the hooks were not approved", "ID")),
     }
-    for (hook, proposal) in hooks.iter().zip(&proposals) {
+}
+
+/// Keeps the approval of each, for as long as nothing of it changes.
+fn record_all(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<u8, Failure> {
+    for (hook, proposal) in hooks.iter().zip(proposals) {
         if let Some(package) = unpinned(hook) {
             output.tell(&not_for_ever(hook, package).message);
             continue;

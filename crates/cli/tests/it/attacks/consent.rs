@@ -78,7 +78,7 @@ fn a18_the_hooks_that_are_listed_are_the_hooks_that_run() {
     lab.workspace("x.sh", "echo flat >> ran");
     lab.workspace("flat.json", json!({"hooks": {"before_tool": [flat], "hooks": {"before_tool": [flat]}}}).to_string());
     lab.workspace("lone.json", lone.to_string());
-    lab.workspace("nested.json", nested.to_string());
+    lab.workspace("nested.json", nested.to_string().replace("echo ", "echo nested "));
     lab.write("project/.config/agent/settings.json", nested.to_string());
     lab.write("project/.config/agent/settings.local.json", json!({"hooks": nested}).to_string());
     let listed = guests(&lab);
