@@ -3,7 +3,7 @@
 use ollm_protocol::{Condition, ConditionFault, ConditionScope, Event, EventKind};
 use serde_json::{Map, Value, json};
 
-fn event() -> Event {
+pub(crate) fn event() -> Event {
     let args = json!({"command": "git push --force origin main", "path": "src/main.rs", "count": 3, "ratio": 2.0});
     Event::new(
         EventKind::BeforeTool,
@@ -52,7 +52,8 @@ fn an_event_without_a_session_has_an_empty_one() {
     assert_eq!(Condition::parse("!has(session.id) && session == {}").unwrap().holds(&scope), Ok(true));
 }
 
-const TRUE: &[&str] = &[
+/// What is true of the event above.
+pub(crate) const TRUE: &[&str] = &[
     // literals
     "true",
     "!false",
@@ -64,7 +65,7 @@ const TRUE: &[&str] = &[
     r#""a" == 'a' && """a"b""" == 'a"b' && '''it's''' == "it's""#,
     r"'\n\t\\\'\x41\u00fc\U0001f980\101' == '\u000a\u0009\x5c\x27Aü🦀A'",
     r"r'\d' == '\\d' && R'\' == '\\'",
-    r"b'\xff\000a' == b'\377\x00\x61' && rb'\x' == b'\\x' && b'ü' == b'\303\274'",
+    r"b'\xff\000a' == b'\377\x00\x61' && bR'\x' == b'\\x' && b'ü' == b'\303\274'",
     "'''two\nlines''' == 'two\\nlines'",
     "[] == [] && [1, 'a', null,] == [1.0, 'a', null]",
     "{} == {} && {'a': 1, 2: 'b',} == {2u: 'b', 'a': 1.0}",
