@@ -280,3 +280,17 @@ fn characters(text: &str, limit: usize, add: &mut impl FnMut(&str) -> Result<(),
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_is_in_the_guide_and_its_usage_names_it() {
+        let guide = include_str!("../../../../docs/conditions.md");
+        for signature in SIGNATURES {
+            let call = format!("{}(", signature.name);
+            assert!(guide.contains(&call) && signature.usage.contains(&call), "{call}");
+        }
+    }
+}

@@ -11,10 +11,11 @@ use super::fuel::Fuel;
 const LONGEST: usize = 1000;
 
 /// How large a compiled pattern may be. The smallest of these that suffices says how costly each byte of text is.
-const SIZES: [usize; 3] = [1 << 12, 1 << 14, 1 << 16];
+const SIZES: [usize; 6] = [1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15];
 
-/// Size of pattern times bytes of text that one step pays for.
-const WORK: usize = 1 << 17;
+/// Size of pattern times bytes of text that one step pays for. A hostile pattern is some thirty times slower than a
+/// usual one of its size, so this is what keeps a question from taking seconds.
+const WORK: usize = 1 << 15;
 
 /// What a pattern that is no literal costs at each use, in steps.
 const COMPILING: usize = 200;

@@ -269,3 +269,17 @@ fn a_condition_keeps_its_text() {
     let text = " data.a  ==1 // why";
     assert_eq!(Condition::parse(text).unwrap().text(), text);
 }
+
+#[test]
+fn every_guard_of_the_guide_can_be_asked() {
+    let guide = include_str!("../../../../docs/conditions.md");
+    let guards = guide.split("```cel\n").nth(1).unwrap().split("```").next().unwrap();
+    let guards: Vec<&str> = guards.split("\n\n").collect();
+    assert_eq!(guards.len(), 6);
+    for guard in &guards {
+        assert_eq!(Condition::parse(guard).unwrap().check(), Ok(()), "{guard}");
+    }
+    assert_eq!(ask(guards[0]), Ok(true));
+    assert_eq!(ask(guards[1]), Ok(false));
+    assert_eq!(ask(guards[4]), Ok(true));
+}
