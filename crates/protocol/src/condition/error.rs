@@ -62,15 +62,15 @@ pub enum Fault {
     /// A value that cannot be converted.
     #[error("{value} is no {wanted}")]
     NoConversion {
-        /// The value, shortened.
+        /// The value; of a text only its type.
         value: String,
         /// The type it should become.
         wanted: &'static str,
     },
     /// A pattern of `matches` that does not compile.
-    #[error("pattern {pattern} of `matches` does not compile: {reason}")]
+    #[error("{pattern} of `matches` does not compile: {reason}")]
     Pattern {
-        /// The pattern, quoted and shortened.
+        /// The pattern, if it is written in the condition, shortened.
         pattern: String,
         /// What the compiler says.
         reason: String,

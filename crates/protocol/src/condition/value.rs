@@ -2,8 +2,8 @@
 //!
 //! The event's JSON is borrowed, never copied: a list or map is converted one element at a time, when it is looked at.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_json::Value as Json;
@@ -21,11 +21,39 @@ pub(super) enum Value<'a> {
     Int(i64),
     Uint(u64),
     Double(f64),
-    Text(Cow<'a, str>),
-    Bytes(Cow<'a, [u8]>),
+    Text(Shared<'a, str>),
+    Bytes(Shared<'a, [u8]>),
     List(List<'a>),
     Map(Map<'a>),
     Type(Kind),
+}
+
+/// Text or bytes of the event or the condition, or made by it; cheap to clone, because a macro's variable is cloned at
+/// each mention.
+#[derive(Debug)]
+pub(super) enum Shared<'a, T: ?Sized> {
+    Borrowed(&'a T),
+    Made(Rc<T>),
+}
+
+impl<T: ?Sized> Clone for Shared<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Borrowed(value) => Self::Borrowed(value),
+            Self::Made(value) => Self::Made(Rc::clone(value)),
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for Shared<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Self::Borrowed(value) => value,
+            Self::Made(value) => value,
+        }
+    }
 }
 
 /// A list of the event's data, or one made by the condition.
@@ -149,7 +177,17 @@ impl<'a> Value<'a> {
     }
 
     pub(super) fn borrowed(text: &'a str) -> Value<'a> {
-        Self::Text(Cow::Borrowed(text))
+        Self::Text(Shared::Borrowed(text))
+    }
+
+    /// A new text.
+    pub(super) fn text(text: String) -> Value<'a> {
+        Self::Text(Shared::Made(text.into()))
+    }
+
+    /// New bytes.
+    pub(super) fn bytes(bytes: Vec<u8>) -> Value<'a> {
+        Self::Bytes(Shared::Made(bytes.into()))
     }
 
     /// A size or position.
@@ -185,7 +223,7 @@ impl<'a> From<&'a Literal> for Value<'a> {
             Literal::Uint(value) => Self::Uint(*value),
             Literal::Double(value) => Self::Double(*value),
             Literal::Text(text) => Self::borrowed(text),
-            Literal::Bytes(bytes) => Self::Bytes(Cow::Borrowed(bytes)),
+            Literal::Bytes(bytes) => Self::Bytes(Shared::Borrowed(bytes)),
         }
     }
 }
@@ -222,7 +260,7 @@ impl<'a> Map<'a> {
     /// The value under a key; a number finds its equal of another type.
     pub(super) fn get(&self, key: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
         match (self, key) {
-            (Self::Json(fields), Value::Text(key)) => Ok(fields.get(key.as_ref()).map(Value::from)),
+            (Self::Json(fields), Value::Text(key)) => Ok(fields.get(&**key).map(Value::from)),
             (Self::Json(_), _) => Ok(None),
             (Self::Made(made), _) => {
                 for (name, value) in made.elements.iter() {
@@ -256,11 +294,11 @@ pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Res
         (Value::Bool(left), Value::Bool(right)) => left == right,
         (Value::Text(left), Value::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            left == right
+            **left == **right
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            left == right
+            **left == **right
         }
         (Value::Type(left), Value::Type(right)) => left == right,
         (Value::List(left), Value::List(right)) => equal_lists(left, right, fuel)?,
@@ -317,11 +355,11 @@ pub(super) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> R
         (Value::Bool(left), Value::Bool(right)) => Order::Known(left.cmp(right)),
         (Value::Text(left), Value::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            Order::Known(left.cmp(right))
+            Order::Known((**left).cmp(&**right))
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            Order::Known(left.cmp(right))
+            Order::Known((**left).cmp(&**right))
         }
         _ => compare_numbers(left, right),
     })

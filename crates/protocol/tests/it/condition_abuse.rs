@@ -117,6 +117,15 @@ fn a_pattern_bomb_is_refused_or_bounded() {
 }
 
 #[test]
+fn a_mention_of_a_large_text_copies_nothing() {
+    let event = Event::new(EventKind::BeforeTool, [("text", json!("x".repeat(1 << 20)))]);
+    let env = Map::new();
+    let hundred = format!("[{}]", ["1"; 100].join(","));
+    let text = format!("[data.text.lowerAscii()].all(t, {hundred}.all(a, {hundred}.all(b, t != 'a')))");
+    assert_eq!(Condition::parse(&text).unwrap().holds(&ConditionScope::new(&event, "", &env, "user")), Ok(true));
+}
+
+#[test]
 fn a_large_event_can_be_looked_at_more_than_once() {
     let event = Event::new(EventKind::BeforeTool, [("text", json!("x".repeat(1 << 20)))]);
     let env = Map::new();
