@@ -1,5 +1,6 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -36,6 +37,9 @@ impl App {
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
+            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            background: None,
+            http_allow: Vec::new(),
         };
         let mut engine = Engine::new(trust, environment);
         engine.switched_off =

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use ollm_protocol::{Event, Hook};
 use ollm_store::looks_secret;
 
+use crate::background::Launcher;
+
 const ALLOWED: &[&str] = &[
     "PATH",
     "HOME",
@@ -33,6 +35,12 @@ pub struct Environment {
     pub project: Option<PathBuf>,
     /// The user's home, if it is known.
     pub home: Option<PathBuf>,
+    /// Hosts, addresses and networks that `http` hooks may reach though they are not public, or not over TLS.
+    pub http_allow: Vec<String>,
+    /// A file of certificates that vouch for servers, in place of the usual authorities.
+    pub certificates: Option<PathBuf>,
+    /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
+    pub background: Option<Launcher>,
 }
 
 impl Environment {

@@ -27,6 +27,7 @@
 
 mod action;
 mod approver;
+mod background;
 mod engine;
 mod environment;
 mod facts;
@@ -39,7 +40,9 @@ mod report;
 mod run;
 mod trust;
 
+pub use action::{ToolCall, ToolCaller};
 pub use approver::{Approver, Choice, Question};
+pub use background::{Done, Late, Launcher, run_handed_over};
 pub use engine::Engine;
 pub use environment::Environment;
 pub use facts::{Facts, Requirement};
