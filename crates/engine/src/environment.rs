@@ -7,6 +7,7 @@ use ollm_protocol::{Event, Hook};
 use ollm_store::looks_secret;
 
 use crate::background::Launcher;
+use crate::facts::Surroundings;
 
 const ALLOWED: &[&str] = &[
     "PATH",
@@ -91,6 +92,17 @@ impl Environment {
             set(name, value.into());
         }
         seen
+    }
+
+    /// What patterns and conditions see.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let readable = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let seen = readable.filter(|(name, _)| allowed(name));
+        Surroundings {
+            cwd: self.cwd.display().to_string(),
+            root: self.project.as_ref().unwrap_or(&self.cwd).display().to_string(),
+            variables: seen.map(|(name, value)| (name.to_owned(), value.into())).collect(),
+        }
     }
 
     /// The folder one hook runs in.

@@ -45,7 +45,7 @@ pub use approver::{Approver, Choice, Question};
 pub use background::{Done, Late, Launcher, run_handed_over};
 pub use engine::Engine;
 pub use environment::Environment;
-pub use facts::{Facts, Requirement};
+pub use facts::{Facts, Requirement, Surroundings};
 pub use ollm_store::{Standing, Term};
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;
