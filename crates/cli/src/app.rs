@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Overrides, Positions, Problem, Severity};
-use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin};
 
 use crate::error::{Failure, Kind};
@@ -38,7 +38,7 @@ impl App {
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
             certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
-            background: None,
+            background: world.program.clone().map(handed_to),
             http_allow: Vec::new(),
         };
         let mut engine = Engine::new(trust, environment);
@@ -94,6 +94,11 @@ impl App {
             }
         }
     }
+}
+
+/// Async hooks go on in a process of their own when we have answered.
+fn handed_to(program: PathBuf) -> Launcher {
+    Launcher { program, args: vec!["hook".into(), "background".into()] }
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {

@@ -230,6 +230,11 @@ impl Children {
     }
 }
 
+/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it.
+pub fn leave_session() -> io::Result<()> {
+    Ok(rustix::process::setsid().map(drop)?)
+}
+
 /// The value behind a lock, also after a panic elsewhere: no code here leaves it half changed.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

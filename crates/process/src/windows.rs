@@ -71,6 +71,11 @@ impl Children {
 }
 
 /// Not supported on this system.
+pub fn leave_session() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Not supported on this system.
 pub fn become_subreaper() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
