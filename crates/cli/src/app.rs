@@ -1,10 +1,11 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{Overrides, Positions, Problem, Severity, Undeclared};
-use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
 
@@ -44,6 +45,9 @@ impl App {
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
+            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            background: world.program.clone().map(handed_to),
+            http_allow: Vec::new(),
         };
         let mut engine = Engine::new(trust, environment);
         engine.switched_off =
@@ -138,6 +142,11 @@ pub(crate) fn approximately(time: Duration) -> String {
 fn unreliable(world: &World, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
     Problem::of_file(Severity::Error, &world.switches(), message)
+}
+
+/// Async hooks go on in a process of their own when we have answered.
+fn handed_to(program: PathBuf) -> Launcher {
+    Launcher { program, args: vec!["hook".into(), "background".into()] }
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {

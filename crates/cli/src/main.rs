@@ -56,6 +56,7 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
             let request = command::hook::run::Arguments::parse(arguments.get(2..).unwrap_or_default())?;
             command::hook::run::run(&request, world(surroundings)?, output)
         }
+        ["hook", "background"] if arguments.len() == 2 => command::hook::background::run(),
         _ => match arguments::parse(arguments, output)? {
             Some(command) => command::run(command, world(surroundings)?, output),
             None => Ok(error::OK),

@@ -7,6 +7,8 @@ use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Source, Verdict};
 use uuid::Uuid;
 
+use crate::action::ToolCaller;
+use crate::background::{Background, Late};
 use crate::bus::{Bus, Wire};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
@@ -16,7 +18,7 @@ use crate::present::leaving;
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
-use crate::run;
+use crate::run::{self, Means};
 use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 
 /// The hook engine. Everything it knows of the world came in as a value.
@@ -32,22 +34,28 @@ pub struct Engine {
     pub bus: Bus,
     /// How often hooks may run.
     pub rates: Rates,
+    /// Who calls tools of MCP servers.
+    pub tools: Option<Arc<dyn ToolCaller>>,
     environment: Environment,
-    children: Children,
+    children: Arc<Children>,
+    background: Background,
 }
 
 impl Engine {
     /// An engine without hooks.
     pub fn new(trust: Trust, environment: Environment) -> Engine {
         let rates = Rates::new(trust.state().join("rates"), trust.clock());
+        let children = Arc::new(Children::new());
         Engine {
             registry: Registry::new(),
             trust,
             switched_off: None,
             bus: Bus::new(),
             rates,
+            tools: None,
             environment,
-            children: Children::new(),
+            background: Background::new(Arc::clone(&children)),
+            children,
         }
     }
 
@@ -98,7 +106,13 @@ impl Engine {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
         let progress = Progress::new(event.clone(), Vec::new());
-        self.walk(stages, progress, Facts::default(), &self.wire(&trace_id)).reports
+        self.walk(stages, progress, Facts::default(), self.wire(&trace_id)).reports
+    }
+
+    /// Has somebody told what came of the hooks that nobody waited for, on the thread that ran them. Hooks that were handed
+    /// to another process are not among them.
+    pub fn on_late(&mut self, told: impl Fn(Late) + Send + Sync + 'static) {
+        self.background.told = Some(Arc::new(told));
     }
 
     /// The surroundings hooks run in.
@@ -131,8 +145,8 @@ impl Engine {
                 cleared
             }
         };
-        let mut progress = self.walk(stages, progress, facts, &wire);
-        self.look_again(&mut progress, event, &wire);
+        let mut progress = self.walk(stages, progress, facts, wire);
+        self.look_again(&mut progress, event, wire);
         let outcome = progress.finish(event, order, begun, &trace_id);
         leaving(outcome, &self.environment)
     }
@@ -146,7 +160,8 @@ impl Engine {
 
     /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
     /// nobody is asked about it.
-    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, wire: &Wire<'_>) -> Progress {
+    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, wire: Wire<'_>) -> Progress {
+        let means = self.means(wire);
         for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 let detail = format!("hook `{refuser}` refused before its turn");
@@ -159,7 +174,7 @@ impl Engine {
                 Stage::Planned(planned) => self.clear(planned, &mut progress),
             };
             let (steps, notes) = self.admit(steps, &mut progress, &mut facts);
-            let mut reports = run::stage(&steps, &progress.event(), &self.children, &self.environment, wire);
+            let mut reports = run::stage(&steps, &progress.event(), &means);
             for (report, note) in reports.iter_mut().zip(notes) {
                 report.warnings.extend(note);
             }
@@ -170,16 +185,26 @@ impl Engine {
 
     /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
     /// can get past it by rewriting what it has seen.
-    fn look_again(&self, progress: &mut Progress, original: &Event, wire: &Wire<'_>) {
+    fn look_again(&self, progress: &mut Progress, original: &Event, wire: Wire<'_>) {
         if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
             return;
         }
         let built_in = progress.reports.iter().map(|report| &report.hook);
         let built_in = built_in.filter(|hook| hook.spec.source == Source::Builtin);
         let steps: Vec<Step> = built_in.filter_map(|hook| self.trusted(hook).ok()).map(Step::Run).collect();
-        let mut reports = run::stage(&steps, &progress.event(), &self.children, &self.environment, wire);
+        let mut reports = run::stage(&steps, &progress.event(), &self.means(wire));
         reports.retain(|report| !report.verdict.flow.continues());
         progress.take(reports);
+    }
+
+    fn means<'a>(&'a self, wire: Wire<'a>) -> Means<'a> {
+        Means {
+            children: &self.children,
+            environment: &self.environment,
+            tools: self.tools.as_ref(),
+            background: &self.background,
+            wire,
+        }
     }
 
     fn clear(&self, stage: Vec<Planned>, progress: &mut Progress) -> Vec<Step> {

@@ -28,6 +28,7 @@
 
 mod action;
 mod approver;
+mod background;
 pub mod bus;
 mod engine;
 mod environment;
@@ -42,11 +43,13 @@ mod run;
 pub mod trace;
 mod trust;
 
+pub use action::{ToolCall, ToolCaller};
 pub use approver::{Approver, Choice, Question};
+pub use background::{Done, Late, Launcher, run_handed_over};
 pub use bus::Bus;
 pub use engine::Engine;
 pub use environment::Environment;
-pub use facts::{Facts, Requirement};
+pub use facts::{Facts, Requirement, Surroundings};
 pub use ollm_store::{Standing, Term};
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;

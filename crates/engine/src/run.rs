@@ -4,90 +4,189 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
 use ollm_protocol::template::TemplateWarning;
-use ollm_protocol::{Answer, End, Event, Flow, Hook, Output, Verdict};
+use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
-use crate::action::{Prepared, prepare};
+use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, prepare};
+use crate::background::Background;
 use crate::bus::Wire;
 use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
-use crate::report::{Process, Report, Said, Status};
+use crate::report::{self, Process, Report, Status};
 use crate::trust::{Step, Trusted};
 
+/// What hooks are run with.
+#[derive(Debug)]
+pub(crate) struct Means<'a> {
+    pub(crate) children: &'a Children,
+    pub(crate) environment: &'a Environment,
+    pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
+    pub(crate) background: &'a Background,
+    /// The dispatch at hand, and how its listeners are told.
+    pub(crate) wire: Wire<'a>,
+}
+
 /// Runs the hooks of one stage at once; the reports are in plan order.
-pub(crate) fn stage(
-    steps: &[Step],
-    event: &Event,
-    children: &Children,
-    environment: &Environment,
-    wire: &Wire<'_>,
-) -> Vec<Report> {
+pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
     let mut waiting: Vec<(usize, &Trusted, Sent)> = Vec::with_capacity(steps.len());
+    let mut errands: Vec<(usize, &Trusted, Sent, Away)> = Vec::new();
     for step in steps {
-        let started = Instant::now();
-        wire.starts(step.hook(), event);
+        means.wire.starts(step.hook(), event);
+        let mut sent = Sent::now();
         let report = match step {
-            Step::Fail(hook, why) => Some(failed(hook, why.clone(), started)),
-            Step::Run(trusted) => match prepare(trusted, event, environment) {
-                Prepared::Job(job, warnings) => {
-                    waiting.push((reports.len(), trusted, Sent { started, bytes: job.stdin.len(), warnings }));
-                    jobs.push(*job);
-                    None
+            Step::Fail(hook, why) => Some(failed(hook, why.clone(), &sent)),
+            Step::Run(trusted) => {
+                let hook = trusted.hook();
+                match prepare(trusted, event, means.environment, means.tools) {
+                    Prepared::Task(task, warnings) if hook.detached(event.kind) => {
+                        sent.warnings = warnings;
+                        Some(left(hook, means.background.start(hook, event, task, means), &sent))
+                    }
+                    Prepared::Task(Task::Job(job), warnings) => {
+                        (sent.bytes, sent.warnings) = (job.stdin.len(), warnings);
+                        waiting.push((reports.len(), trusted, sent));
+                        jobs.push(*job);
+                        None
+                    }
+                    Prepared::Task(Task::Errand(errand), warnings) => {
+                        sent.warnings = warnings;
+                        let away = Away::send(errand, sent.started);
+                        errands.push((reports.len(), trusted, sent, away));
+                        None
+                    }
+                    Prepared::Decided(verdict, warnings) => {
+                        sent.warnings = warnings;
+                        Some(decided(hook, *verdict, &sent))
+                    }
+                    Prepared::Impossible(why) => Some(failed(hook, why, &sent)),
                 }
-                Prepared::Decided(verdict) => Some(decided(trusted.hook(), *verdict, started)),
-                Prepared::Impossible(why) => Some(failed(trusted.hook(), why, started)),
-            },
+            }
         };
-        reports.push(report);
+        reports.push(report.map(|report| undecided(report, event.kind)));
     }
-    let outcomes = if jobs.is_empty() { Vec::new() } else { children.run_all(jobs) };
-    for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
+    let outcomes = if jobs.is_empty() { Vec::new() } else { means.children.run_all(jobs) };
+    let mut put = |at: usize, report| {
         if let Some(place) = reports.get_mut(at) {
-            let mut report = with_hint(answered(trusted.hook(), event, &outcome, &sent), trusted, &outcome.stderr);
-            report.duration = outcome.elapsed;
-            report.process = left(&outcome, &sent, wire);
             *place = Some(report);
         }
+    };
+    for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
+        let mut report = with_hint(answered(trusted.hook(), event, &outcome, &sent), trusted, &outcome.stderr);
+        report.process = remains(&outcome, &sent, &means.wire);
+        put(at, report);
     }
-    let reports = reports.into_iter().flatten().map(|report| apply_policy(presentable(report, environment)));
-    reports.inspect(|report| wire.ends(report, event)).collect()
+    for (at, trusted, sent, away) in errands {
+        put(at, returned(trusted.hook(), event, &away.wait(), &sent));
+    }
+    let reports = reports.into_iter().flatten();
+    let reports = reports.map(|report| apply_policy(presentable(report, means.environment)));
+    reports.inspect(|report| means.wire.ends(report, event)).collect()
 }
 
-/// What is known of a job before it runs.
-struct Sent {
+/// What is known of a task before it is done.
+pub(crate) struct Sent {
     started: Instant,
     bytes: usize,
     warnings: Vec<TemplateWarning>,
 }
 
-fn decided(hook: &Arc<Hook>, verdict: Verdict, started: Instant) -> Report {
+impl Sent {
+    pub(crate) fn now() -> Sent {
+        Sent { started: Instant::now(), bytes: 0, warnings: Vec::new() }
+    }
+}
+
+/// A hook that nobody waits for decides nothing; what it has to say to the agent or a person still counts.
+fn undecided(mut report: Report, kind: EventKind) -> Report {
+    if report.hook.detached(kind) {
+        let Verdict { system_messages, messages, prompts, metadata, .. } = report.verdict;
+        report.verdict = Verdict { system_messages, messages, prompts, metadata, ..Verdict::default() };
+        report.detached = true;
+        report.refused = false;
+        if report.status == Status::Blocked {
+            report.status = Status::Ok;
+            report.warnings.push("it refused, but it is async and decides nothing".to_owned());
+        }
+    }
+    report
+}
+
+/// A hook that goes on without us.
+fn left(hook: &Arc<Hook>, started: Result<(), String>, sent: &Sent) -> Report {
+    match started {
+        Ok(()) => decided(hook, Verdict::default(), sent),
+        Err(why) => failed(hook, why, sent),
+    }
+}
+
+/// An errand under way, on a thread that is left behind if it takes too long.
+struct Away {
+    told: Receiver<Said>,
+    started: Instant,
+    timeout: Duration,
+}
+
+impl Away {
+    fn send(errand: Errand, started: Instant) -> Away {
+        let timeout = errand.timeout();
+        let (tell, told) = mpsc::channel();
+        let failed = tell.clone();
+        let sent = thread::Builder::new().name("ollm-errand".to_owned()).spawn(move || {
+            // Whoever sent us may have lost patience.
+            let _ = tell.send(errand.run());
+        });
+        if let Err(error) = sent {
+            let _ = failed.send(Said::failed(format!("no thread could be started for it: {error}")));
+        }
+        Away { told, started, timeout }
+    }
+
+    fn wait(self) -> Said {
+        let left = self.timeout.saturating_sub(self.started.elapsed());
+        match self.told.recv_timeout(left) {
+            Ok(said) => said,
+            Err(RecvTimeoutError::Timeout) => Said::late(self.timeout),
+            Err(RecvTimeoutError::Disconnected) => Said::failed("it panicked"),
+        }
+    }
+}
+
+/// What an errand brought back, as a report.
+pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &Said, sent: &Sent) -> Report {
+    report_of(hook, said.read(hook, event), said.end(), sent)
+}
+
+fn decided(hook: &Arc<Hook>, verdict: Verdict, sent: &Sent) -> Report {
     let refused = verdict.flow.refuses();
     Report {
         hook: Arc::clone(hook),
         status: if refused { Status::Blocked } else { Status::Ok },
         verdict,
-        started,
-        duration: started.elapsed(),
+        started: sent.started,
+        duration: sent.started.elapsed(),
         process: None,
         error: None,
-        warnings: Vec::new(),
+        warnings: sent.warnings.iter().map(ToString::to_string).collect(),
         leaky: false,
         refused,
+        detached: false,
     }
 }
 
-fn failed(hook: &Arc<Hook>, why: String, started: Instant) -> Report {
-    Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), started) }
+fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
+    Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), sent) }
 }
 
 /// What remains of a process; nothing if it never was one.
-fn left(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Option<Process> {
+fn remains(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Option<Process> {
     let (exit, signal) = match &outcome.end {
         ollm_process::End::NotStarted(_) => return None,
         ollm_process::End::Exited(status) => (Some(*status), None),
@@ -95,7 +194,7 @@ fn left(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Option
         _ => (None, None),
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let said = || Said { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
+    let said = || report::Said { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
     Some(Process {
         exit,
         signal,
@@ -107,8 +206,8 @@ fn left(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Option
 }
 
 /// What a process that ended means, in the words of its hook's dialect.
-fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::Outcome, sent: &Sent) -> Report {
-    let lost = |why: &str| failed(hook, why.to_owned(), sent.started);
+pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::Outcome, sent: &Sent) -> Report {
+    let lost = |why: &str| failed(hook, why.to_owned(), sent);
     let end = match &outcome.end {
         ollm_process::End::Exited(status) => End::Exited(*status),
         ollm_process::End::Signalled(signal) => End::Signalled(*signal),
@@ -119,16 +218,16 @@ fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::Outcome, se
         ollm_process::End::NotStarted(error) => return lost(&error.to_string()),
     };
     let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
-    let Answer { verdict, failure, warnings } = hook.dialect.read_verdict(event.kind, &output);
+    let report = report_of(hook, action::read(hook, event, &output), end, sent);
+    Report { leaky: outcome.leaky, duration: outcome.elapsed, ..report }
+}
+
+fn report_of(hook: &Arc<Hook>, answer: Answer, end: End, sent: &Sent) -> Report {
+    let Answer { verdict, failure, warnings } = answer;
     let status = status(end, verdict.flow, failure.is_some());
-    let odd = sent.warnings.iter().map(ToString::to_string);
-    Report {
-        status,
-        error: failure,
-        warnings: odd.chain(warnings).collect(),
-        leaky: outcome.leaky,
-        ..decided(hook, verdict, sent.started)
-    }
+    let mut report = Report { status, error: failure, ..decided(hook, verdict, sent) };
+    report.warnings.extend(warnings);
+    report
 }
 
 /// A readable refusal with a bad exit status is a refusal; what its own answer calls an error is a failure.

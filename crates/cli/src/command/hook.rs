@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+pub(crate) mod background;
 mod declare;
 mod details;
 mod event;
@@ -12,6 +13,7 @@ mod list;
 mod new;
 mod outcome;
 mod plan;
+mod rules;
 pub(crate) mod run;
 mod show;
 mod switch;
