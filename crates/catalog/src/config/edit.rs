@@ -237,17 +237,19 @@ fn at<'n>(node: &'n Node, parts: &[&str]) -> Option<&'n Node> {
     })
 }
 
-/// The value that was meant: as YAML, as a list with commas, or as the very text.
+/// The value that was meant: as YAML, as a list with commas, or as the very text. A text is never read as another one.
 fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
     let text = Node::Text(typed.to_owned());
+    let yaml = parse_yaml(typed).ok().filter(|node| !matches!(node, Node::Text(_) | Node::Null));
+    let yaml = yaml.filter(|_| !matches!(kind, Kind::Text(_) | Kind::Choice(_)));
     let list = Node::List(typed.split(',').map(|item| Node::Text(item.trim().to_owned())).collect());
-    let as_list = matches!(kind, Kind::List(_) | Kind::Trust | Kind::Guards).then_some(list);
+    let list = Some(list).filter(|_| matches!(kind, Kind::List(_) | Kind::Trust | Kind::Guards));
     let mut converted = None;
-    for node in parse_yaml(typed).ok().into_iter().chain(as_list).chain([text]) {
+    for node in yaml.into_iter().chain([text]).chain(list) {
         match kind.read(&node) {
-            Reading::Exact(_) if !matches!(node, Node::Null) => return Ok(node),
+            Reading::Exact(_) => return Ok(node),
             Reading::Converted(value) => converted = converted.or(Some(value)),
-            Reading::Exact(_) | Reading::Wrong => {}
+            Reading::Wrong => {}
         }
     }
     converted.map(|value| from_json(&value)).ok_or_else(|| EditError::Value {

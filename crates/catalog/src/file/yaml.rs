@@ -54,6 +54,8 @@ fn bytes(location: Location) -> Option<(usize, usize)> {
 fn options() -> Options {
     serde_saphyr::options! {
         with_snippet: false,
+        // `[no, y]` is a list of two words; who means false by `no` is understood where a flag is read.
+        strict_booleans: true,
         budget: serde_saphyr::budget! {
             max_nodes: MOST_NODES,
             max_events: 4 * MOST_NODES,

@@ -11,6 +11,8 @@
 mod agent;
 mod bad;
 mod config;
+mod config_edit;
+mod config_laws;
 mod entries;
 mod files;
 mod paths;

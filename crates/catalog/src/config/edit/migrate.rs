@@ -118,11 +118,14 @@ fn shift(text: &str, from: &[&str], to: &[&str], kind: Option<Kind>) -> Option<S
     carried(text, from, to, &value)
 }
 
-/// Takes an entry out and puts it in again; its own comments would be lost, so it must have none.
+/// Takes an entry out and puts it in again, with the comment behind it; other comments inside it would be lost, so it
+/// must have none.
 fn carried(text: &str, from: &[&str], to: &[&str], value: &Node) -> Option<String> {
-    let shorter = splice::unset(text, from)?;
-    let lost = |text: &str| text.matches('#').count();
-    (lost(&shorter) == lost(text)).then(|| splice::set(&shorter, to, value))?
+    let remark = splice::remark(text, from);
+    let moved = splice::set(&splice::unset(text, from)?, to, value)?;
+    let moved = remark.map_or(Some(moved.clone()), |remark| splice::remarked(&moved, to, remark))?;
+    let comments = |text: &str| text.matches('#').count();
+    (comments(&moved) == comments(text)).then_some(moved)
 }
 
 /// A name for the file as it was.

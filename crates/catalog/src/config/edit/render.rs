@@ -1,5 +1,7 @@
 //! Values as YAML text.
 
+use std::fmt::Write;
+
 use crate::file::parse_yaml;
 use crate::node::Node;
 
@@ -47,7 +49,26 @@ pub(super) fn word(text: &str) -> String {
     if calm && parse_yaml(text).is_ok_and(|node| node == Node::Text(text.to_owned())) {
         return text.to_owned();
     }
-    serde_json::Value::from(text).to_string()
+    quoted(text)
+}
+
+/// Text in double quotes; what YAML does not allow as it is, and what nobody would see, is written as a number.
+fn quoted(text: &str) -> String {
+    let hidden = |letter: char| letter.is_control() || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{feff}');
+    let mut out = String::from('"');
+    for letter in text.chars() {
+        match letter {
+            '"' | '\\' => out.extend(['\\', letter]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            letter if hidden(letter) => {
+                let _ = write!(out, "\\u{:04x}", u32::from(letter));
+            }
+            letter => out.push(letter),
+        }
+    }
+    out.push('"');
+    out
 }
 
 fn fraction(value: f64) -> String {

@@ -10,6 +10,9 @@ use crate::node::Node;
 /// The text with a value at this path.
 pub(super) fn set(text: &str, path: &[&str], value: &Node) -> Option<String> {
     let page = Page::read(text)?;
+    if page.find(path).is_some_and(|found| same(found.node, value)) {
+        return Some(text.to_owned());
+    }
     let wanted = with(page.node.clone(), path, value);
     page.candidates(path, value).into_iter().find(|changed| means(changed, &wanted))
 }
@@ -19,6 +22,24 @@ pub(super) fn unset(text: &str, path: &[&str]) -> Option<String> {
     let page = Page::read(text)?;
     let wanted = without(page.node.clone(), path);
     page.removed(path).filter(|changed| means(changed, &wanted))
+}
+
+/// The comment behind the value at this path, on the same line.
+pub(super) fn remark<'t>(text: &'t str, path: &[&str]) -> Option<&'t str> {
+    let page = Page::read(text)?;
+    let found = page.find(path)?;
+    let end = page.end(found.node, found.outline);
+    text.get(end..line_end(text, end)).map(str::trim).filter(|rest| rest.starts_with('#'))
+}
+
+/// The text with a comment behind the value at this path, where nothing else is behind it.
+pub(super) fn remarked(text: &str, path: &[&str], remark: &str) -> Option<String> {
+    let page = Page::read(text)?;
+    let found = page.find(path)?;
+    let end = page.end(found.node, found.outline);
+    let free = text.get(end..line_end(text, end))?.trim().is_empty();
+    let changed = splice(text, end, end, &format!(" {remark}"));
+    (free && means(&changed, &page.node)).then_some(changed)
 }
 
 /// The text with another name for the entry at this path.
