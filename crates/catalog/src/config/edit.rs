@@ -83,9 +83,17 @@ pub enum EditError {
     /// There is no project here.
     #[error("there is no project here, and so no configuration of one")]
     NoProject,
-    /// The file cannot be understood, or could not be with this change.
+    /// The file cannot be understood.
     #[error("{0}")]
     Problem(Box<Problem>),
+    /// The file would have a problem with this change that it does not have now.
+    #[error("`{path}` cannot be set so: {message}")]
+    Worse {
+        /// The setting.
+        path: String,
+        /// The problem.
+        message: String,
+    },
     /// The file could be somebody else's.
     #[error("it is not changed: {0}")]
     Unsafe(String),
@@ -139,7 +147,7 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     let mut edited = None;
     update(&file, &top, |old| {
         let new = spliced(&file, &old, &parts, value.as_ref())?;
-        check(&file, &old, &new)?;
+        check(&file, &old, &new, path)?;
         edited = Some(found(&file, &new, path, new != old)?);
         Ok((new != old).then_some(new))
     })?;
@@ -194,13 +202,13 @@ fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Resu
 }
 
 /// Refuses a change that would add a problem.
-fn check(file: &Path, old: &str, new: &str) -> Result<(), EditError> {
+fn check(file: &Path, old: &str, new: &str, path: &str) -> Result<(), EditError> {
     let before = problems(file, old)?;
     let known = |problem: &Problem| {
         before.iter().any(|before| before.field == problem.field && before.message == problem.message)
     };
     let fresh = problems(file, new)?.into_iter().find(|problem| !known(problem));
-    fresh.map_or(Ok(()), |problem| Err(EditError::Problem(Box::new(problem))))
+    fresh.map_or(Ok(()), |Problem { message, .. }| Err(EditError::Worse { path: path.to_owned(), message }))
 }
 
 fn problems(file: &Path, text: &str) -> Result<Vec<Problem>, EditError> {

@@ -145,7 +145,11 @@ impl Reader {
                 Some(value)
             }
             Reading::Wrong => {
-                let message = format!("`{name}` must be {}; the default applies", expected());
+                let then = match wrong {
+                    Severity::Fatal => "nothing runs until it is corrected",
+                    Severity::Error | Severity::Warning => "the default applies",
+                };
+                let message = format!("`{name}` must be {}; {then}", expected());
                 self.find(wrong, at, Part::Value, message, None);
                 None
             }

@@ -121,7 +121,7 @@ fn refused(error: EditError) -> Failure {
         EditError::Ignored { .. } => {
             Failure::new(Kind::Usage, message).hint("without --project it is set for you, in all projects")
         }
-        EditError::Value { .. } | EditError::NoProject => Failure::new(Kind::Usage, message),
+        EditError::Value { .. } | EditError::NoProject | EditError::Worse { .. } => Failure::new(Kind::Usage, message),
         EditError::Problem(problem) => {
             let failure = Failure::new(Kind::Configuration, format!("nothing was changed: {message}"));
             match problem.help {
