@@ -41,6 +41,17 @@ pub struct Overrides {
     pub enabled: Option<bool>,
     /// A timeout for hooks that have none of their own.
     pub timeout: Option<Duration>,
+    /// Any other settings: paths and values in their canonical form.
+    settings: Vec<(String, Value)>,
+}
+
+impl Overrides {
+    /// Adds a setting, as somebody types it.
+    pub fn set(&mut self, path: &str, typed: &str) -> Result<(), EditError> {
+        let value = edit::typed_value(path, typed)?;
+        self.settings.push((path.to_owned(), value));
+        Ok(())
+    }
 }
 
 /// Who says what a setting is.

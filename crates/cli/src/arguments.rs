@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ollm_catalog::Overrides;
 
+use crate::command::config::refused;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
@@ -14,6 +16,9 @@ use crate::output::Output;
     after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
 )]
 pub(crate) struct Cli {
+    /// Let a setting be this for one run, whatever the files and the environment say; before the command, may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -180,6 +185,27 @@ pub(crate) struct RunArguments {
     /// List also the hooks of the event that do not fit
     #[arg(long)]
     explain: bool,
+}
+
+/// The settings in front of the command, and the rest of the command line.
+pub(crate) fn overrides(arguments: &[OsString]) -> Result<(Overrides, &[OsString]), Failure> {
+    let mut overrides = Overrides::default();
+    let mut rest = arguments;
+    loop {
+        let (setting, after) = match rest {
+            [flag, setting, after @ ..] if flag == "--set" => (setting.to_str(), after),
+            [flag, after @ ..] => match flag.to_str().and_then(|flag| flag.strip_prefix("--set=")) {
+                Some(setting) => (Some(setting), after),
+                None => break,
+            },
+            [] => break,
+        };
+        let pair = setting.and_then(|setting| setting.split_once('='));
+        let (key, value) = pair.ok_or_else(|| Failure::usage("`--set` needs KEY=VALUE"))?;
+        overrides.set(key, value).map_err(refused)?;
+        rest = after;
+    }
+    Ok((overrides, rest))
 }
 
 /// Whether help is asked for, which only the full parser can give.

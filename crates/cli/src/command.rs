@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
-mod config;
+pub(crate) mod config;
 mod demo;
 pub(crate) mod hook;
 

@@ -267,6 +267,14 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
     })
 }
 
+/// The canonical value of a setting, as somebody types it.
+pub(super) fn typed_value(path: &str, typed: &str) -> Result<Value, EditError> {
+    let (key, _) = find(path)?;
+    let node = meant(path, key.kind, typed)?;
+    let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(&node) else { return Ok(node.to_json()) };
+    Ok(value)
+}
+
 fn from_json(value: &Value) -> Node {
     match value {
         Value::Null => Node::Null,

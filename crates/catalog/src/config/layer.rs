@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::kind::{duration, milliseconds};
 use super::settings::USUAL_TIMEOUT;
 use super::written::{self, Said};
-use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting};
+use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::load::Positions;
 use crate::node::{Cursor, Node};
@@ -205,14 +205,14 @@ fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
 
 /// What the command line says.
 fn override_with(config: &mut Config, overrides: &Overrides) {
-    let said =
-        [("hooks.enabled", overrides.enabled.map(Value::from)), ("hooks.timeout", overrides.timeout.map(milliseconds))];
-    for (path, value) in said {
-        let key = KEYS.iter().find(|key| key.path == path);
-        if let (Some(key), Some(value)) = (key, value) {
-            config.own.retain(|own| own.key != key);
-            config.put(Setting { path: path.to_owned(), key, value, origin: Origin::Flag });
-        }
+    let Overrides { enabled, timeout, settings } = overrides;
+    let enabled = enabled.map(|enabled| ("hooks.enabled", Value::from(enabled)));
+    let timeout = timeout.map(|timeout| ("hooks.timeout", milliseconds(timeout)));
+    let settings = settings.iter().map(|(path, value)| (path.as_str(), value.clone()));
+    for (path, value) in settings.chain(enabled).chain(timeout) {
+        let Ok(key) = find_key(path) else { continue };
+        config.own.retain(|own| own.key != key);
+        config.put(Setting { path: path.to_owned(), key, value, origin: Origin::Flag });
     }
 }
 

@@ -21,9 +21,22 @@ fn unset(world: &World, path: &str) -> Result<String, EditError> {
     Ok(fs::read_to_string(world.path(USER)).unwrap())
 }
 
+/// A file, a setting, a value, and the file then.
+type Case = (&'static str, &'static str, &'static str, &'static str);
+
+fn assert_set(cases: &[Case]) {
+    for (before, path, value, after) in cases {
+        let world = World::new();
+        world.write(USER, before);
+        let text = set(&world, path, value).unwrap_or_else(|error| panic!("{before:?} {path}: {error}"));
+        assert_eq!(text, *after, "{before:?} {path} {value}");
+        assert_eq!(set(&world, path, value).unwrap(), *after, "twice: {before:?} {path} {value}");
+    }
+}
+
 #[test]
 fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
-    for (before, path, value, after) in [
+    assert_set(&[
         // Nothing is there yet.
         ("", "hooks.timeout", "5s", "hooks:\n  timeout: 5s\n"),
         ("# mine\n", "hooks.timeout", "5s", "# mine\nhooks:\n  timeout: 5s\n"),
@@ -96,6 +109,12 @@ fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
             "false",
             "hooks:\n  enabled: true\nmcp:\n  enabled: false\n...\n",
         ),
+    ]);
+}
+
+#[test]
+fn a_value_is_written_so_that_it_is_read_as_it_was_meant() {
+    assert_set(&[
         // Lists and maps.
         ("hooks: {whitelist: [sh, \"]\"]}\n", "hooks.whitelist", "deno", "hooks: {whitelist: [deno]}\n"),
         (
@@ -126,13 +145,7 @@ fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
         ("", "model.name", "a: b # \"c\"", "model:\n  name: \"a: b # \\\"c\\\"\"\n"),
         ("", "model.temperature", "0.5", "model:\n  temperature: 0.5\n"),
         ("", "extensions.settings.git.repo", "a/b", "extensions:\n  settings:\n    git:\n      repo: a/b\n"),
-    ] {
-        let world = World::new();
-        world.write(USER, before);
-        let text = set(&world, path, value).unwrap_or_else(|error| panic!("{before:?} {path}: {error}"));
-        assert_eq!(text, after, "{before:?} {path} {value}");
-        assert_eq!(set(&world, path, value).unwrap(), after, "twice: {before:?} {path} {value}");
-    }
+    ]);
 }
 
 #[test]

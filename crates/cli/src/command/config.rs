@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_catalog::{Config, EditError, Origin, Overrides, Positions, Problem, Setting, Severity, configuration};
+use ollm_catalog::{Config, EditError, Origin, Positions, Problem, Setting, Severity, configuration};
 use ollm_protocol::Layer;
 use ollm_store::{Redactor, looks_secret};
 use serde_json::{Value, json};
@@ -38,7 +38,7 @@ fn layer(project: bool) -> Layer {
 
 /// The configuration with the place of every value.
 fn load(world: &World) -> (Config, Vec<Problem>) {
-    configuration(&world.places, &|name| world.variable(name), &Overrides::default(), Positions::Always)
+    configuration(&world.places, &|name| world.variable(name), &world.overrides, Positions::Always)
 }
 
 fn is_fatal(problems: &[Problem]) -> bool {
@@ -109,7 +109,7 @@ fn short(file: &Path, world: &World) -> String {
 }
 
 /// Why a change was not made, and the way out.
-fn refused(error: EditError) -> Failure {
+pub(crate) fn refused(error: EditError) -> Failure {
     let message = error.to_string();
     match error {
         EditError::Unknown { near: Some(near), .. } => {

@@ -137,6 +137,24 @@ fn config_set_tells_when_somebody_else_decides() {
 }
 
 #[test]
+fn the_command_line_wins_over_everything() {
+    let lab = furnished().set("OLLM_HOOKS_TIMEOUT", "2s");
+    let ran =
+        lab.run(&["--set", "hooks.timeout=9s", "--set=trace.format=json", "config", "get", "hooks.timeout", "--json"]);
+    assert_eq!(ran.answer(), json!({"key": "hooks.timeout", "value": 9000, "layer": "command line"}));
+    let lab = Lab::with_hook("before_tool", "guard", "exit 1");
+    let ran = finish(lab.ollm(&["--set", "hooks.enabled=false", "hook", "run"]), shell_event("ls").as_bytes());
+    assert_eq!(ran.skip("guard")["detail"], "hooks.enabled is false (the command line)");
+    for (wrong, message) in
+        [("hooks.timeout", "KEY=VALUE"), ("hooks.timeout=soon", "must be a positive"), ("x=1", "no setting `x`")]
+    {
+        let ran = lab.run(&["--set", wrong, "hook", "list"]);
+        assert_eq!(ran.code, 64, "{wrong}: {ran:?}");
+        assert!(ran.stderr.contains(message), "{wrong}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn config_set_refuses_what_makes_no_sense() {
     let lab = Lab::new();
     let mut said = Vec::new();
@@ -247,7 +265,8 @@ fn what_comes_from_a_project_cannot_paint_on_the_terminal() {
 /// Files that cannot be read as a configuration: none is read, none is changed, and nobody waits.
 #[test]
 fn bad_files_are_named_and_left_alone() {
-    let bomb = (1..=20).map(|n| format!("a{n}: &a{n} [{}]\n", format!("*a{},", n - 1).repeat(9))).collect::<String>();
+    let level = |level: usize| format!("a{level}: &a{level} [{}]", format!("*a{},", level - 1).repeat(9));
+    let bomb = (1..=20).map(level).collect::<Vec<_>>().join("\n");
     let files: [(&str, Vec<u8>, &str); 8] = [
         ("aliases", format!("a0: &a0 [x]\n{bomb}").into(), "too many"),
         ("tabs", b"hooks:\n\tenabled: false\n".to_vec(), "config.yaml:2:2: it is not valid YAML"),
@@ -280,11 +299,12 @@ fn bad_files_are_named_and_left_alone() {
 
 #[test]
 fn what_is_no_file_is_named_and_nobody_waits() {
-    let kinds: [(&str, &dyn Fn(&Path)); 4] = [
-        ("it is a folder", &|path| fs::create_dir(path).unwrap()),
-        ("it is a named pipe", &|path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success())),
-        ("it has 200000000 bytes", &|path| fs::File::create(path).unwrap().set_len(200_000_000).unwrap()),
-        ("writable by others", &|path| {
+    type Make = fn(&Path);
+    let kinds: [(&str, Make); 4] = [
+        ("it is a folder", |path| fs::create_dir(path).unwrap()),
+        ("it is a named pipe", |path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success())),
+        ("it has 200000000 bytes", |path| fs::File::create(path).unwrap().set_len(200_000_000).unwrap()),
+        ("writable by others", |path| {
             fs::write(path, "hooks: {}\n").unwrap();
             fs::set_permissions(path, fs::Permissions::from_mode(0o666)).unwrap();
         }),
@@ -305,7 +325,7 @@ fn what_is_no_file_is_named_and_nobody_waits() {
 fn a_file_that_may_not_be_read_is_named() {
     let lab = Lab::new();
     let file = lab.write(USER, "hooks: {}\n");
-    fs::set_permissions(&file, fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o000)).unwrap();
     // Nothing is hidden from root, unless it gives up that right.
     let mut command = if fs::read(&file).is_ok() {
         let mut command = lab.program("setpriv");
@@ -370,7 +390,6 @@ fn a_write_that_fails_in_the_middle_leaves_the_old_file_whole() {
 }
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
 fn a_disk_that_fills_leaves_the_old_file_whole() {
     let may_mount = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
     if !may_mount.is_ok_and(|status| status.success()) {
