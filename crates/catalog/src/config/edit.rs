@@ -177,7 +177,7 @@ fn update(
     }
     ollm_store::update(file, LARGEST_FILE, |bytes| {
         let bytes = bytes.unwrap_or_default();
-        file::parse(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
+        file::open(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (mark, body) = text.strip_prefix(MARK).map_or(("", text.as_str()), |body| ("\u{feff}", body));
         Ok(change(body.to_owned())?.map(|new| format!("{mark}{new}").into_bytes()))
@@ -212,14 +212,14 @@ fn check(file: &Path, old: &str, new: &str, path: &str) -> Result<(), EditError>
 }
 
 fn problems(file: &Path, text: &str) -> Result<Vec<Problem>, EditError> {
-    let (document, node) = file::parse(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
+    let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let (_, findings) = written::read(&Cursor::root(&node), Severity::Fatal);
     Ok(document.problems(findings).into_iter().map(layer::discreet).collect())
 }
 
 /// Where the value stands now.
 fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, EditError> {
-    let (document, node) = file::parse(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
+    let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let parts: Vec<&str> = path.split('.').collect();
     let spot = spot(&Cursor::root(&node), &parts);
     let place = spot.as_ref().map(|spot| document.locate(std::iter::once(spot)).into_iter().next().unwrap_or_default());
@@ -260,7 +260,7 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
             Reading::Wrong => {}
         }
     }
-    converted.map(|value| from_json(&value)).ok_or_else(|| EditError::Value {
+    converted.map(|value| Node::from_json(&value)).ok_or_else(|| EditError::Value {
         path: path.to_owned(),
         expected: kind.expected(),
         typed: typed.to_owned(),
@@ -273,18 +273,4 @@ pub(super) fn typed_value(path: &str, typed: &str) -> Result<Value, EditError> {
     let node = meant(path, key.kind, typed)?;
     let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(&node) else { return Ok(node.to_json()) };
     Ok(value)
-}
-
-fn from_json(value: &Value) -> Node {
-    match value {
-        Value::Null => Node::Null,
-        Value::Bool(value) => Node::Bool(*value),
-        Value::Number(number) => match number.as_i128() {
-            Some(whole) => Node::Whole(whole),
-            None => Node::Fraction(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => Node::Text(text.clone()),
-        Value::Array(items) => Node::List(items.iter().map(from_json).collect()),
-        Value::Object(map) => Node::Map(map.iter().map(|(key, value)| (key.clone(), from_json(value))).collect()),
-    }
 }

@@ -141,7 +141,7 @@ pub const KEYS: &[Key] = &[
     inner("mcp.servers.*.enabled", Kind::Flag, "Whether it is started."),
     inner("mcp.servers.*.autoRestart", Kind::Flag, "Whether it is started again after a crash."),
     key("model.provider", WORDS, "null", "Who runs the model.").variable("OLLM_MODEL_PROVIDER").project(ELSEWHERE).guarded(),
-    key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE),
+    key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE).guarded(),
     key("model.baseUrl", Kind::Text(Item::Url), "null", "Where the model is reached.")
         .variable("OLLM_MODEL_BASE_URL")
         .project(ELSEWHERE)
@@ -167,7 +167,7 @@ pub const KEYS: &[Key] = &[
     key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How `ollm trace` shows records.")
         .variable("OLLM_TRACE_FORMAT")
         .project(Project::Any),
-    key("trace.maxSize", Kind::Size, "8388608", "How large a file of records may grow, in bytes or as \"16MiB\".")
+    key("trace.maxSize", Kind::Size, "4194304", "How large a file of records may grow, in bytes or as \"16MiB\".")
         .variable("OLLM_TRACE_MAX_SIZE")
         .guarded(),
     key("trace.maxFiles", Kind::Count(1, 1000), "4", "How many files of records are kept.")
