@@ -13,6 +13,7 @@ mod yaml;
 
 use lines::Lines;
 pub(crate) use lines::Position;
+pub(crate) use yaml::{Outline, outline, parse as parse_yaml};
 
 /// Problems of one file beyond this number are only counted.
 const MOST_PROBLEMS: usize = 100;
@@ -88,6 +89,11 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
     let Some(bytes) = read_bounded(path, max).map_err(|error| unreadable(path, &error))? else {
         return Ok(None);
     };
+    open(path, syntax, bytes).map(Some)
+}
+
+/// Parses the content of a file.
+pub(crate) fn open(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
     let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
@@ -95,7 +101,7 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
     };
     let document = Document::new(path, syntax, text);
     match parse(&document.text, document.syntax) {
-        Ok(node) => Ok(Some((document, node))),
+        Ok(node) => Ok((document, node)),
         Err(broken) => Err(Box::new(document.broken(broken))),
     }
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
-use crate::config::{self, HookSettings, Overrides};
+use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, Ids, Intake, agent};
 use crate::node::Cursor;
@@ -35,6 +35,8 @@ pub struct Catalog {
     pub settings: HookSettings,
     /// Scripts in the hook folders that no hook file names; looked for only with [`Positions::Always`].
     pub undeclared: Vec<Undeclared>,
+    /// The whole configuration.
+    pub config: Config,
 }
 
 /// Whether the position of every hook is wanted, which costs a second reading of its file.
@@ -71,8 +73,8 @@ pub fn load(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Catalog, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let settings = config::load(places, env, overrides, positions, &mut problems);
+    let (config, problems) = configuration(places, env, overrides, positions);
+    let settings = config.hooks(places);
     let mut loading = Loading { positions, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
     let mut folders = Vec::new();
     let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
@@ -93,7 +95,7 @@ pub fn load(
         Positions::Always => scripts::undeclared(&folders, &loading.hooks),
         Positions::OnDemand => Vec::new(),
     };
-    (Catalog { hooks: loading.hooks, settings, undeclared }, loading.problems)
+    (Catalog { hooks: loading.hooks, settings, config, undeclared }, loading.problems)
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Overrides, Positions, Problem, Severity, Undeclared};
+use ollm_catalog::{Positions, Problem, Severity, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
@@ -31,7 +31,7 @@ impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &World, positions: Positions) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
-        let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &Overrides::default(), positions);
+        let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &world.overrides, positions);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }

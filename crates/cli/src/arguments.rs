@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ollm_catalog::Overrides;
 
+use crate::command::config::refused;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::scaffold::{Language, Purpose};
@@ -16,6 +18,9 @@ use crate::scaffold::{Language, Purpose};
     after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
 )]
 pub(crate) struct Cli {
+    /// Let a setting be this for one run, whatever the files and the environment say; before the command, may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
     /// Tell on standard error also what went well: which files were read, the plan, how long things took
@@ -36,6 +41,11 @@ pub(crate) enum Command {
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
+    },
+    /// Show, check and change the configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
     },
     /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
     Demo {
@@ -129,6 +139,67 @@ pub(crate) enum HookCommand {
         /// Withdraw every approval
         #[arg(long, conflicts_with = "ids")]
         all: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every setting, who says so, and what was ignored and why
+    Show {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what applies for one setting, or for all of a section
+    Get {
+        /// The setting, such as hooks.timeout, or a section, such as hooks
+        key: String,
+        /// Print a JSON object with the value and who says so
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a setting a value in config.yaml; everything else in the file stays as it is
+    #[command(
+        after_help = "VALUE is text, a number, true or false, a list such as \"a,b\" or \"[a, b]\", or a map such as \"{command: npx}\".\nSettings that guard something cannot be changed by an agent."
+    )]
+    Set {
+        /// The setting, such as hooks.timeout
+        key: String,
+        /// Its value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// Set it for this project instead of for you; a project may only make things stricter
+        #[arg(long)]
+        project: bool,
+    },
+    /// Take a setting out of config.yaml, so that the default applies again
+    Unset {
+        /// The setting, such as hooks.timeout
+        key: String,
+        /// Take it out of the project's file instead of yours
+        #[arg(long)]
+        project: bool,
+    },
+    /// Check both files and the environment; exit 1 if something is wrong, 3 if it stops the program
+    Validate {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Replace older names of settings by today's, and keep a copy of the file
+    Migrate {
+        /// Migrate the project's file instead of yours
+        #[arg(long)]
+        project: bool,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print where the files are
+    Path {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 
@@ -391,6 +462,39 @@ pub(crate) enum Format {
     Json,
     Pretty,
     Compact,
+}
+
+/// What stands in front of the command.
+#[derive(Debug, Default)]
+pub(crate) struct Preamble {
+    pub(crate) overrides: Overrides,
+    pub(crate) verbose: bool,
+}
+
+/// What stands in front of the command, and the rest of the command line.
+pub(crate) fn preamble(arguments: &[OsString]) -> Result<(Preamble, &[OsString]), Failure> {
+    let mut preamble = Preamble::default();
+    let mut rest = arguments;
+    loop {
+        let (setting, after) = match rest {
+            [flag, after @ ..] if flag == "-v" || flag == "--verbose" => {
+                preamble.verbose = true;
+                rest = after;
+                continue;
+            }
+            [flag, setting, after @ ..] if flag == "--set" => (setting.to_str(), after),
+            [flag, after @ ..] => match flag.to_str().and_then(|flag| flag.strip_prefix("--set=")) {
+                Some(setting) => (Some(setting), after),
+                None => break,
+            },
+            [] => break,
+        };
+        let pair = setting.and_then(|setting| setting.split_once('='));
+        let (key, value) = pair.ok_or_else(|| Failure::usage("`--set` needs KEY=VALUE"))?;
+        preamble.overrides.set(key, value).map_err(refused)?;
+        rest = after;
+    }
+    Ok((preamble, rest))
 }
 
 /// Whether help is asked for, which only the full parser can give.

@@ -6,6 +6,7 @@ use crate::output::Output;
 use crate::world::World;
 
 mod completions;
+pub(crate) mod config;
 mod demo;
 mod emit;
 pub(crate) mod hook;
@@ -19,6 +20,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Completions { shell } => completions::run(shell, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Trace { command } => trace::run(&command, world, output),
+        Command::Config { command } => config::run_command(command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

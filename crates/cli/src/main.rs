@@ -23,6 +23,7 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use error::Failure;
+use ollm_catalog::Overrides;
 use output::Output;
 use world::World;
 
@@ -42,30 +43,28 @@ fn main() -> ExitCode {
 
 /// Other agents start us for every event, so what they call is found before the argument parser is built.
 fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Output) -> Result<u8, Failure> {
-    let arguments = match arguments {
-        [first, rest @ ..] if first == "-v" || first == "--verbose" => {
-            output.be_verbose();
-            rest
-        }
-        all => all,
-    };
-    let words: Vec<&str> = arguments.iter().take(2).filter_map(|word| word.to_str()).collect();
+    let (preamble, rest) = arguments::preamble(arguments)?;
+    if preamble.verbose {
+        output.be_verbose();
+    }
+    let world = || world(surroundings, preamble.overrides);
+    let words: Vec<&str> = rest.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
-        ["hook", "run"] if !arguments::wants_help(arguments) => {
-            let request = command::hook::run::Arguments::parse(arguments.get(2..).unwrap_or_default())?;
-            command::hook::run::run(&request, world(surroundings)?, output)
+        ["hook", "run"] if !arguments::wants_help(rest) => {
+            let request = command::hook::run::Arguments::parse(rest.get(2..).unwrap_or_default())?;
+            command::hook::run::run(&request, world()?, output)
         }
-        ["hook", "background"] if arguments.len() == 2 => command::hook::background::run(),
+        ["hook", "background"] if rest.len() == 2 => command::hook::background::run(),
         _ => match arguments::parse(arguments, output)? {
-            Some(command) => command::run(command, world(surroundings)?, output),
+            Some(command) => command::run(command, world()?, output),
             None => Ok(error::OK),
         },
     }
 }
 
 /// The surroundings are looked at only by commands that need them.
-fn world(surroundings: &OnceCell<World>) -> Result<&World, Failure> {
-    let world = World::of_this_process()?;
+fn world(surroundings: &OnceCell<World>, overrides: Overrides) -> Result<&World, Failure> {
+    let world = World::of_this_process()?.with(overrides);
     Ok(surroundings.get_or_init(|| world))
 }

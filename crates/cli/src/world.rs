@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Places, find_project};
+use ollm_catalog::{Overrides, Places, find_project};
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -19,6 +19,8 @@ pub(crate) struct World {
     pub(crate) places: Places,
     /// This very program, if it can be found.
     pub(crate) program: Option<PathBuf>,
+    /// What the command line says about settings.
+    pub(crate) overrides: Overrides,
     /// What was odd about the surroundings.
     notices: Vec<String>,
 }
@@ -49,7 +51,13 @@ impl World {
             }
         }
         let project = find_project(&cwd, &home);
-        World { variables, cwd, places: Places { home, user_home, project }, program: None, notices }
+        let places = Places { home, user_home, project };
+        World { variables, cwd, places, program: None, overrides: Overrides::default(), notices }
+    }
+
+    /// The same, where the command line says something about settings.
+    pub(crate) fn with(self, overrides: Overrides) -> World {
+        World { overrides, ..self }
     }
 
     /// The value of a variable that is text.
