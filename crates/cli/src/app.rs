@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Positions, Problem, Severity, Undeclared};
+use ollm_catalog::{HookSettings, Positions, Problem, Severity, TraceSettings, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
-use ollm_protocol::{Hook, Origin, Rules, shell_word};
+use ollm_protocol::{Hook, Origin, RateLimit, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
@@ -21,8 +21,8 @@ pub(crate) struct App {
     pub(crate) problems: Vec<Problem>,
     /// What the configuration says about all hooks.
     pub(crate) rules: Rules,
-    /// Whether the configuration wants events to leave a trace.
-    pub(crate) traced: bool,
+    /// What the configuration says about the trace.
+    pub(crate) trace: TraceSettings,
     /// Scripts in the hook folders that nothing declares.
     pub(crate) undeclared: Vec<Undeclared>,
 }
@@ -35,6 +35,7 @@ impl App {
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }
+        world.keep_log_settings(catalog.config.log());
         let settings = catalog.settings;
         let rules = settings.rules();
         let mut trust = Trust::new(world.approvals(), SystemTime::now);
@@ -47,9 +48,10 @@ impl App {
             home: world.places.user_home.clone(),
             certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
             background: world.program.clone().map(handed_to),
-            http_allow: Vec::new(),
+            http_allow: settings.http_allow.clone(),
         };
         let mut engine = Engine::new(trust, environment);
+        engine.rates.global = global_limit(&settings);
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         let (switches, trouble) = Switches::load(&world.switches());
@@ -64,7 +66,7 @@ impl App {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems, rules, undeclared: catalog.undeclared, traced: true })
+        Ok(App { engine, problems, rules, undeclared: catalog.undeclared, trace: catalog.config.trace() })
     }
 
     /// Tells the person what is wrong with the files, one line each.
@@ -103,6 +105,15 @@ impl App {
                     .hint(format!("use one of their ids: {}", ids.join(", "))))
             }
         }
+    }
+}
+
+/// How often hooks may run, all together.
+fn global_limit(settings: &HookSettings) -> RateLimit {
+    let limit = settings.rate_limit;
+    RateLimit {
+        per_minute: limit.per_minute.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
+        cooldown: Some(limit.cooldown).filter(|cooldown| !cooldown.is_zero()),
     }
 }
 

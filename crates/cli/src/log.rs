@@ -11,7 +11,7 @@ use ollm_store::{Bounds, Redactor, Trail, cut, looks_secret};
 use crate::output::one_line;
 use crate::world::World;
 
-const BOUNDS: Bounds = Bounds { file: 1 << 20, files: 3 };
+const LARGEST_FILE: u64 = 1 << 20;
 /// One process has no more to say; a flood of problems must not push out everything else.
 const MOST_LINES: usize = 200;
 /// Longer lines are cut.
@@ -20,27 +20,32 @@ const LONGEST_LINE: usize = 4 << 10;
 /// Lines on their way to the log file.
 #[derive(Debug, Default)]
 pub(crate) struct Log {
-    lines: Vec<String>,
+    /// Each with its level.
+    lines: Vec<(&'static str, String)>,
 }
 
 impl Log {
-    pub(crate) fn add(&mut self, level: &str, text: &str) {
+    pub(crate) fn add(&mut self, level: &'static str, text: &str) {
         if self.lines.len() < MOST_LINES {
             let time = iso(SystemTime::now());
-            self.lines.push(format!("{time} {level} [{}] {}", process::id(), one_line(text)));
+            self.lines.push((level, format!("{time} {level} [{}] {}", process::id(), one_line(text))));
         }
     }
 
     /// Writes everything down. That it cannot be written is no reason to fail, and there is nowhere left to say so.
     pub(crate) fn write(&mut self, world: &World) {
         let lines = std::mem::take(&mut self.lines);
-        let switched_off = world.variable("OLLM_LOG").is_some_and(|value| is_off(&value));
+        let settings = world.log_settings();
+        let configured_off = settings.is_some_and(|settings| settings.level == "off");
+        let switched_off = world.variable("OLLM_LOG").map_or(configured_off, |value| is_off(&value));
         let Some(home) = world.own_home().filter(|_| !lines.is_empty() && !switched_off) else { return };
-        let trail = Trail::new(home.join("log"), "ollm.log", BOUNDS);
+        let file = settings.map_or(LARGEST_FILE, |settings| settings.max_size);
+        let trail = Trail::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
         let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
         let redactor = Redactor::new(texts.filter(|(name, _)| looks_secret(name)));
-        for line in lines {
-            if trail.append(&cut(&redactor.redact_str(&line), LONGEST_LINE)).is_err() {
+        let failures_only = settings.is_some_and(|settings| settings.level == "error");
+        for (_, line) in lines.iter().filter(|(level, _)| !failures_only || *level == "error") {
+            if trail.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {
                 return;
             }
         }

@@ -1,5 +1,6 @@
 //! Where dispatches leave their records, and the leaving itself.
 
+use ollm_catalog::TraceSettings;
 use ollm_engine::{Outcome, trace};
 use ollm_protocol::Event;
 use ollm_store::{Bounds, Trail};
@@ -9,11 +10,11 @@ use crate::log::is_off;
 use crate::output::Output;
 use crate::world::World;
 
-const BOUNDS: Bounds = Bounds { file: 4 << 20, files: 4 };
-
 /// The records of all dispatches; none without a home to keep them in.
-pub(crate) fn trail(world: &World) -> Option<Trail> {
-    Some(Trail::new(world.own_home()?.join("trace"), "trace.jsonl", BOUNDS))
+pub(crate) fn trail(world: &World, settings: &TraceSettings) -> Option<Trail> {
+    let files = usize::try_from(settings.max_files).unwrap_or(usize::MAX);
+    let bounds = Bounds { file: settings.max_size, files };
+    Some(Trail::new(world.own_home()?.join("trace"), "trace.jsonl", bounds))
 }
 
 /// Whether records are kept: `OLLM_TRACE` decides, then the configuration.
@@ -23,7 +24,8 @@ pub(crate) fn is_on(world: &World, configured: bool) -> bool {
 
 /// Writes down what came of an event. That it cannot be written is told in one line and changes nothing.
 pub(crate) fn leave(app: &App, event: &Event, outcome: &Outcome, world: &World, output: &mut Output) {
-    let Some(trail) = trail(world).filter(|_| is_on(world, app.traced)) else { return };
+    let trail = trail(world, &app.trace).filter(|_| is_on(world, app.trace.enabled));
+    let Some(trail) = trail else { return };
     let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
     match trail.append(&line) {
         Ok(()) => output.detail(|| format!("trace {} is in {}", outcome.trace_id, trail.path().display())),

@@ -1,9 +1,10 @@
 //! What the process was started with. Nothing else reads the environment, the home or the clock.
 
+use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Overrides, Places, find_project};
+use ollm_catalog::{LogSettings, Overrides, Places, find_project};
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -21,6 +22,8 @@ pub(crate) struct World {
     pub(crate) program: Option<PathBuf>,
     /// What the command line says about settings.
     pub(crate) overrides: Overrides,
+    /// What the configuration says about the log file, once it was read.
+    log: OnceCell<LogSettings>,
     /// What was odd about the surroundings.
     notices: Vec<String>,
 }
@@ -52,7 +55,7 @@ impl World {
         }
         let project = find_project(&cwd, &home);
         let places = Places { home, user_home, project };
-        World { variables, cwd, places, program: None, overrides: Overrides::default(), notices }
+        World { variables, cwd, places, program: None, overrides: Overrides::default(), log: OnceCell::new(), notices }
     }
 
     /// The same, where the command line says something about settings.
@@ -64,6 +67,17 @@ impl World {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(variable, _)| variable == name);
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    }
+
+    /// Remembers what the configuration says about the log file.
+    pub(crate) fn keep_log_settings(&self, settings: LogSettings) {
+        // A second reading says the same.
+        let _ = self.log.set(settings);
+    }
+
+    /// What the configuration says about the log file; nothing before it was read.
+    pub(crate) fn log_settings(&self) -> Option<&LogSettings> {
+        self.log.get()
     }
 
     /// Tells the person what was odd.

@@ -410,7 +410,7 @@ impl Hook {
         let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
         let reach = Setting::of(spec.reach, defaults.reach);
         let off = None;
-        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach, patterns, condition, off })
+        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach, off, patterns, condition })
     }
 
     /// The id.

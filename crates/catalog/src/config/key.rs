@@ -173,7 +173,7 @@ pub const KEYS: &[Key] = &[
     key("trace.maxFiles", Kind::Count(1, 1000), "4", "How many files of records are kept.")
         .variable("OLLM_TRACE_MAX_FILES")
         .guarded(),
-    key("log.level", Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]), "\"warn\"", "What the log file holds.")
+    key("log.level", Kind::Choice(&["off", "error", "warn"]), "\"warn\"", "What the log file holds: nothing, failures, or all that was told.")
         .variable("OLLM_LOG_LEVEL")
         .guarded(),
     key("log.maxSize", Kind::Size, "1048576", "How large the log file may grow, in bytes or as \"16MiB\".")

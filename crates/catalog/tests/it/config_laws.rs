@@ -65,7 +65,7 @@ const KNOWN: &[Known] = &[
     known("model.temperature", Some("OLLM_MODEL_TEMPERATURE"), &["0.0", "0.5", "2.0"], "null", Rule::Anything),
     known("model.maxTokens", Some("OLLM_MODEL_MAX_TOKENS"), &["1", "10", "100"], "null", Rule::Less),
     known("trace.format", Some("OLLM_TRACE_FORMAT"), &["\"json\"", "\"compact\""], "\"pretty\"", Rule::Anything),
-    known("log.level", Some("OLLM_LOG_LEVEL"), &["\"off\"", "\"debug\""], "\"warn\"", Rule::Nothing),
+    known("log.level", Some("OLLM_LOG_LEVEL"), &["\"off\"", "\"error\""], "\"warn\"", Rule::Nothing),
 ];
 
 const fn known(

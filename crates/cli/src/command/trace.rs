@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use ollm_catalog::{Positions, TraceSettings};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::{Named, event_named};
 use ollm_protocol::units;
@@ -23,26 +24,49 @@ const NOTHING: u8 = 1;
 
 pub(super) fn run(command: &TraceCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     world.tell_notices(output);
+    let env = |name: &str| world.variable(name);
+    let (config, _) = ollm_catalog::configuration(&world.places, &env, &world.overrides, Positions::OnDemand);
+    let kept = Kept { world, settings: config.trace() };
     match command {
-        TraceCommand::Last { shape } => last(shape.format(), world, output),
-        TraceCommand::List { filters, shape } => list(filters, shape, world, output),
-        TraceCommand::Show { id, shape } => show(id, shape.format(), world, output),
+        TraceCommand::Last { shape } => last(shape.format(), &kept, output),
+        TraceCommand::List { filters, shape } => list(filters, shape, &kept, output),
+        TraceCommand::Show { id, shape } => show(id, shape.format(), &kept, output),
     }
 }
 
-fn last(format: Option<Format>, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let mut records = Records::open(trail(world))?;
+/// What was left behind, and how the person likes to see it.
+struct Kept<'a> {
+    world: &'a World,
+    settings: TraceSettings,
+}
+
+impl Kept<'_> {
+    fn open(&self) -> Result<Records, Failure> {
+        Records::open(trail(self.world, &self.settings))
+    }
+
+    fn format(&self) -> Format {
+        match self.settings.format.as_str() {
+            "json" => Format::Json,
+            "compact" => Format::Compact,
+            _ => Format::Pretty,
+        }
+    }
+}
+
+fn last(format: Option<Format>, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let mut records = kept.open()?;
     let newest = records.next().transpose()?;
     records.tell_damage(output);
     match newest {
-        Some(record) => print(&record, format, output),
-        None => Ok(nothing(world, output)),
+        Some(record) => print(&record, format.unwrap_or_else(|| kept.format()), output),
+        None => Ok(nothing(kept, output)),
     }
 }
 
-fn list(filters: &TraceFilters, shape: &TraceShape, world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn list(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
     let wanted = Wanted::new(filters)?;
-    let mut records = Records::open(trail(world))?;
+    let mut records = kept.open()?;
     let mut found: Vec<Record> = Vec::new();
     let mut any = false;
     while found.len() < filters.number
@@ -53,7 +77,7 @@ fn list(filters: &TraceFilters, shape: &TraceShape, world: &World, output: &mut 
     }
     records.tell_damage(output);
     if !any && filters.number > 0 {
-        nothing(world, output);
+        nothing(kept, output);
     }
     // As in every log, the newest stands last.
     found.reverse();
@@ -65,8 +89,9 @@ fn list(filters: &TraceFilters, shape: &TraceShape, world: &World, output: &mut 
     }
 }
 
-fn show(id: &str, format: Option<Format>, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let mut records = Records::open(trail(world))?;
+fn show(id: &str, format: Option<Format>, kept: &Kept<'_>, output: &mut Output) -> Result<u8, Failure> {
+    let format = format.unwrap_or_else(|| kept.format());
+    let mut records = kept.open()?;
     let mut found: Vec<Record> = Vec::new();
     for record in records.by_ref() {
         found.extend(Some(record?).filter(|record| record.is_named(id)));
@@ -90,18 +115,18 @@ fn unclear(message: String) -> Failure {
     Failure::new(Kind::Usage, message)
 }
 
-fn print(record: &Record, format: Option<Format>, output: &mut Output) -> Result<u8, Failure> {
-    match format.unwrap_or(Format::Pretty) {
+fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Failure> {
+    match format {
         Format::Json => output.line(&record.json()),
         Format::Compact => output.text(&compact::line(record)),
         Format::Pretty => output.text(&pretty::text(record)),
     }
 }
 
-fn nothing(world: &World, output: &mut Output) -> u8 {
-    output.tell(match (trail(world), is_on(world, true)) {
+fn nothing(kept: &Kept<'_>, output: &mut Output) -> u8 {
+    output.tell(match (kept.world.own_home(), is_on(kept.world, kept.settings.enabled)) {
         (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
-        (_, false) => "there is no trace: OLLM_TRACE is off",
+        (_, false) => "there is no trace: it is switched off by OLLM_TRACE or trace.enabled",
         _ => "there is no trace yet; every event that passes through hooks leaves one",
     });
     NOTHING
