@@ -68,11 +68,13 @@ fn an_async_closure_decides_nothing_but_may_speak() {
 #[test]
 fn trust_limits_and_refusals_hold_for_async_hooks_too() {
     let mut world = World::new();
-    let guard = world.add(builtin("guard", |_| Verdict::block("no")));
     let script = world.script("guest.sh", "#!/bin/sh\ntouch ran\n");
     world.add(detached(HookSpec { source: ollm_protocol::Source::Workspace, ..file("guest", &script) }));
-    assert_eq!(skipped(&world.engine.dispatch(&event())), [("guest", "after_block")]);
-    world.engine.registry.unregister(guard.id());
+    world.add(builtin("guard", |_| Verdict::block("no")));
+    world.add(detached(logs("mine")));
+    assert_eq!(skipped(&world.engine.dispatch(&event())), [("mine", "after_block"), ("guest", "untrusted")]);
+    world.engine.registry.unregister("guard");
+    world.engine.registry.unregister("mine");
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("guest", "untrusted")]);
     assert!(!world.path("ran").exists());
 }
