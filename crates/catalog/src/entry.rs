@@ -14,11 +14,13 @@ use crate::value;
 
 mod action;
 mod reader;
+mod schema;
 
 pub(crate) use action::Deed;
 use action::{STAY, left};
 use reader::{COUNT, FLAG, SIZE, TIME};
 pub(crate) use reader::{Reader, canonical, not_loaded};
+pub use schema::{hook_file_schema, hook_schema};
 
 /// The keys of an entry.
 const KEYS: &[&str] = &[

@@ -30,6 +30,7 @@ pub use config::{
     TraceSettings, change as change_config, configuration, find_key, key_table, migrate as migrate_config,
     schema as config_schema,
 };
+pub use entry::{hook_file_schema, hook_schema};
 pub use file::Syntax;
 pub use format::Form;
 pub use load::{Catalog, Positions, Undeclared, load};

@@ -58,12 +58,26 @@ pub(crate) enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the JSON Schema of a file, or of what passes between us and a hook
+    Schema(SchemaArguments),
     /// Print the manual page, or write the pages of all commands
     Man {
         /// Write one page for each command into this folder
         #[arg(long, value_name = "FOLDER")]
         out: Option<PathBuf>,
     },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SchemaArguments {
+    /// A file, or an event in any dialect's spelling; without it, all names are listed
+    pub(crate) name: Option<String>,
+    /// The dialect, where the spelling of the event does not say it
+    #[arg(long, value_parser = ["ollm", "gate", "rpc", "agent"])]
+    pub(crate) dialect: Option<String>,
+    /// What the hook answers, instead of what it reads
+    #[arg(long)]
+    pub(crate) answer: bool,
 }
 
 #[derive(Debug, Args)]

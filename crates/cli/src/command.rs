@@ -11,6 +11,7 @@ mod demo;
 mod emit;
 pub(crate) mod hook;
 mod man;
+mod schema;
 mod trace;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -18,6 +19,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Hook { command } => hook::run_command(command, world, output),
         Command::Emit(arguments) => emit::run(&arguments, world, output),
         Command::Completions { shell } => completions::run(shell, output),
+        Command::Schema(arguments) => schema::run(&arguments, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Trace { command } => trace::run(&command, world, output),
         Command::Config { command } => config::run_command(command, world, output),

@@ -22,4 +22,5 @@ mod paths;
 mod places;
 mod robust;
 mod round_trip;
+mod schemas;
 mod world;

@@ -24,6 +24,46 @@ fn the_command_reference_is_up_to_date() {
     );
 }
 
+/// Every schema that `ollm schema` prints, by the name of its file.
+fn schemas() -> Vec<(String, String)> {
+    let lab = Lab::new();
+    let listing = lab.run(&["schema"]).stdout;
+    let (files, events) = listing.split_once("What a hook reads").unwrap();
+    let names = files.lines().skip(1).filter_map(|line| line.split_whitespace().next());
+    let mut all: Vec<(String, String)> =
+        names.map(|name| (format!("{name}.json"), lab.run(&["schema", name]).stdout)).collect();
+    let events: Vec<&str> = events.lines().skip(1).flat_map(str::split_whitespace).collect();
+    for dialect in ["ollm", "gate", "rpc", "agent"] {
+        let schema =
+            |event: &str, more: &[&str]| lab.run(&[&["schema", event, "--dialect", dialect], more].concat()).answer();
+        let both =
+            |event: &str| serde_json::json!({"reads": schema(event, &[]), "answers": schema(event, &["--answer"])});
+        let defs: serde_json::Map<_, _> = events.iter().map(|event| ((*event).to_owned(), both(event))).collect();
+        let title = format!("What {dialect} hooks read and answer, by event");
+        all.push((
+            format!("dialect-{dialect}.json"),
+            format!("{:#}\n", serde_json::json!({"title": title, "$defs": defs})),
+        ));
+    }
+    all
+}
+
+#[test]
+fn the_published_schemas_are_up_to_date() {
+    let folder = root().join("docs/schemas");
+    for (name, schema) in schemas() {
+        let path = folder.join(&name);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &schema).unwrap();
+        }
+        assert!(
+            fs::read_to_string(&path).unwrap_or_default() == schema,
+            "docs/schemas/{name} is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it schemas"
+        );
+    }
+}
+
 fn reference() -> String {
     let mut text = String::from(
         "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n",

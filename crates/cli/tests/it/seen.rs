@@ -222,3 +222,18 @@ fn the_manual_has_a_page_for_every_command() {
     assert!(lab.run(&["man"]).stdout.contains(".TH ollm 1"));
     assert_eq!(lab.run(&["man", "--out", "/nonexistent"]).code, 5);
 }
+
+#[test]
+fn schemas_that_there_are() {
+    seen!(Lab::new(), "schema");
+}
+
+#[test]
+fn the_schema_of_an_event() {
+    seen!(Lab::new(), "schema", "pre-tool-call");
+}
+
+#[test]
+fn the_schema_of_nothing() {
+    seen!(Lab::new(), "schema", "nothing");
+}

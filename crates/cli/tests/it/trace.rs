@@ -77,7 +77,10 @@ fn no_record_is_left_where_traces_are_switched_off() {
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
         assert!(!lab.home.join(".ollm/trace").exists(), "{off}");
         let last = lab.run(&["trace", "last"]);
-        assert_eq!((last.code, last.stderr.as_str()), (1, "ollm: there is no trace: it is switched off by OLLM_TRACE or trace.enabled\n"));
+        assert_eq!(
+            (last.code, last.stderr.as_str()),
+            (1, "ollm: there is no trace: it is switched off by OLLM_TRACE or trace.enabled\n")
+        );
     }
 }
 

@@ -1,0 +1,55 @@
+//! `ollm schema`: JSON Schemas of every file we read and of everything that goes over the wire.
+
+use ollm_catalog::{Form, config_schema, hook_file_schema, hook_schema};
+use ollm_protocol::dialect::{self, event_named, event_schema};
+use ollm_protocol::{Dialect, EventKind};
+use serde_json::Value;
+
+use crate::arguments::SchemaArguments;
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+
+/// The files that have a schema.
+const FILES: &[(&str, &str, fn() -> Value)] = &[
+    ("hooks", "a hook file of any form", hook_file_schema),
+    ("hooks-events", "hooks by event", || hook_schema(Form::Events)),
+    ("hooks-modern", "one hook, with eventType and action", || hook_schema(Form::Modern)),
+    ("hooks-when-then", "one hook, with when and then", || hook_schema(Form::WhenThen)),
+    ("hooks-agent", "hooks in an agent's settings", || hook_schema(Form::Agent)),
+    ("config", "config.yaml", config_schema),
+];
+
+pub(super) fn run(arguments: &SchemaArguments, output: &mut Output) -> Result<u8, Failure> {
+    let Some(name) = &arguments.name else { return output.text(&listing()) };
+    if let Some((_, _, schema)) = FILES.iter().find(|(known, _, _)| known == name) {
+        return output.pretty_json(&schema());
+    }
+    let kind = match event_named(name) {
+        Ok(named) => named.kinds.first().copied().unwrap_or(EventKind::Custom),
+        Err(_) => {
+            return Err(Failure::new(Kind::Usage, format!("`{name}` is neither a file nor an event"))
+                .hint("`ollm schema` lists what there is"));
+        }
+    };
+    let dialect = speaking(arguments.dialect.as_deref(), name);
+    let schema = if arguments.answer { dialect.answer_schema(kind) } else { event_schema(dialect, kind) };
+    output.pretty_json(&schema)
+}
+
+/// The dialect that was asked for, else the one that the event is spelled in.
+fn speaking(name: Option<&str>, event: &str) -> &'static dyn Dialect {
+    name.and_then(dialect::by_name).unwrap_or_else(|| dialect::by_spelling(event))
+}
+
+fn listing() -> String {
+    let mut text = String::from("Files: ollm schema NAME\n");
+    for (name, about, _) in FILES {
+        text.push_str(&format!("  {name:<18}{about}\n"));
+    }
+    text.push_str("What a hook reads, and answers: ollm schema EVENT [--dialect NAME] [--answer]\n");
+    let events: Vec<&str> = EventKind::all().map(EventKind::name).collect();
+    for events in events.chunks(5) {
+        text.push_str(&format!("  {}\n", events.join(" ")));
+    }
+    text
+}
