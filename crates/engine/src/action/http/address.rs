@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Networks that are no part of the public Internet.
 const NOT_PUBLIC_4: &[(Ipv4Addr, u32, &str)] = &[
-    (Ipv4Addr::new(0, 0, 0, 0), 8, "an unspecified address"),
+    (Ipv4Addr::UNSPECIFIED, 8, "an unspecified address"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "a private address"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "a carrier's internal address"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "this machine"),
