@@ -57,10 +57,10 @@ fn hide_in(value: &mut Value, redactor: &Redactor) {
 }
 
 fn secrets(hook: &Hook, environment: &Environment) -> Vec<(String, String)> {
-    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned();
+    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned().chain(credentials(hook));
     let passed =
         hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
-    environment.secrets().chain(own).chain(passed).chain(credentials(hook)).collect()
+    environment.secrets().chain(own).chain(passed).collect()
 }
 
 /// What the headers of a hook prove its identity with, whole and without the scheme before it.

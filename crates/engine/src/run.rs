@@ -4,23 +4,21 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
 use ollm_protocol::template::TemplateWarning;
 use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
-use crate::action::{self, Prepared, Said, Task, ToolCaller, prepare};
+use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, prepare};
 use crate::background::Background;
 use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
 use crate::report::{Report, Status};
 use crate::trust::{Step, Trusted};
-
-mod away;
-
-use away::Away;
 
 /// What hooks are run with.
 #[derive(Debug)]
@@ -35,61 +33,54 @@ pub(crate) struct Means<'a> {
 
 /// Runs the hooks of one stage at once; the reports are in plan order.
 pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Report> {
-    let mut going = Vec::with_capacity(steps.len());
-    let mut jobs = Vec::with_capacity(steps.len());
+    let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
+    let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
+    let mut waiting: Vec<(usize, &Trusted, Vec<TemplateWarning>)> = Vec::with_capacity(steps.len());
+    let mut errands: Vec<(usize, &Trusted, Vec<TemplateWarning>, Away)> = Vec::new();
     for step in steps {
-        let (state, job) = begin(step, event, means);
-        going.push(state);
-        jobs.extend(job);
+        let report = match step {
+            Step::Fail(hook, why) => Some(failed(hook, why.clone(), Duration::ZERO)),
+            Step::Run(trusted) => {
+                let started = Instant::now();
+                let hook = trusted.hook();
+                match prepare(trusted, event, means.environment, means.tools) {
+                    Prepared::Task(task, warnings) if hook.detached(event.kind) => {
+                        Some(left(hook, means.background.start(hook, event, task, means), &warnings))
+                    }
+                    Prepared::Task(Task::Job(job), warnings) => {
+                        waiting.push((reports.len(), trusted, warnings));
+                        jobs.push(*job);
+                        None
+                    }
+                    Prepared::Task(Task::Errand(errand), warnings) => {
+                        errands.push((reports.len(), trusted, warnings, Away::send(errand, started)));
+                        None
+                    }
+                    Prepared::Decided(verdict, warnings) => {
+                        let report = decided(hook, *verdict, started.elapsed());
+                        Some(Report { warnings: warnings.iter().map(ToString::to_string).collect(), ..report })
+                    }
+                    Prepared::Impossible(why) => Some(failed(hook, why, started.elapsed())),
+                }
+            }
+        };
+        reports.push(report.map(|report| undecided(report, event.kind)));
     }
     let outcomes = if jobs.is_empty() { Vec::new() } else { means.children.run_all(jobs) };
-    let mut outcomes = outcomes.into_iter();
-    let ended = going.into_iter().filter_map(|state| match state {
-        Going::Over(report) => Some(*report),
-        Going::Running(trusted, warnings) => {
-            let outcome = outcomes.next()?;
-            Some(with_hint(answered(trusted.hook(), event, &outcome, &warnings), trusted, &outcome.stderr))
+    let mut put = |at: usize, report| {
+        if let Some(place) = reports.get_mut(at) {
+            *place = Some(report);
         }
-        Going::Away(hook, warnings, away) => {
-            let (said, duration) = away.wait();
-            Some(returned(hook, event, &said, duration, &warnings))
-        }
-    });
-    ended.map(|report| apply_policy(presentable(report, means.environment))).collect()
-}
-
-/// A hook of a stage that has begun.
-enum Going<'a> {
-    /// It needed no time.
-    Over(Box<Report>),
-    /// Its program is among the jobs.
-    Running(&'a Trusted, Vec<TemplateWarning>),
-    /// It is out on an errand.
-    Away(&'a Arc<Hook>, Vec<TemplateWarning>, Away),
-}
-
-fn begin<'a>(step: &'a Step, event: &Event, means: &Means<'_>) -> (Going<'a>, Option<Job>) {
-    let started = Instant::now();
-    let over = |report: Report| (Going::Over(Box::new(undecided(report, event.kind))), None);
-    let trusted = match step {
-        Step::Fail(hook, why) => return over(failed(hook, why.clone(), Duration::ZERO)),
-        Step::Run(trusted) => trusted,
     };
-    let hook = trusted.hook();
-    match prepare(trusted, event, means.environment, means.tools) {
-        Prepared::Task(task, warnings) if hook.detached(event.kind) => {
-            over(left(hook, means.background.start(hook, event, task, means), &warnings))
-        }
-        Prepared::Task(Task::Job(job), warnings) => (Going::Running(trusted, warnings), Some(*job)),
-        Prepared::Task(Task::Errand(errand), warnings) => {
-            (Going::Away(hook, warnings, Away::send(errand, started)), None)
-        }
-        Prepared::Decided(verdict, warnings) => {
-            let report = decided(hook, *verdict, started.elapsed());
-            over(Report { warnings: warnings.iter().map(ToString::to_string).collect(), ..report })
-        }
-        Prepared::Impossible(why) => over(failed(hook, why, started.elapsed())),
+    for ((at, trusted, warnings), outcome) in waiting.into_iter().zip(outcomes) {
+        put(at, with_hint(answered(trusted.hook(), event, &outcome, &warnings), trusted, &outcome.stderr));
     }
+    for (at, trusted, warnings, away) in errands {
+        let (said, duration) = away.wait();
+        put(at, returned(trusted.hook(), event, &said, duration, &warnings));
+    }
+    let reports = reports.into_iter().flatten();
+    reports.map(|report| apply_policy(presentable(report, means.environment))).collect()
 }
 
 /// A hook that nobody waits for decides nothing; what it has to say to the agent or a person still counts.
@@ -114,6 +105,39 @@ fn left(hook: &Arc<Hook>, started: Result<(), String>, warnings: &[TemplateWarni
         Err(why) => failed(hook, why, Duration::ZERO),
     };
     Report { warnings: warnings.iter().map(ToString::to_string).collect(), ..report }
+}
+
+/// An errand under way, on a thread that is left behind if it takes too long.
+struct Away {
+    told: Receiver<Said>,
+    started: Instant,
+    timeout: Duration,
+}
+
+impl Away {
+    fn send(errand: Errand, started: Instant) -> Away {
+        let timeout = errand.timeout();
+        let (tell, told) = mpsc::channel();
+        let failed = tell.clone();
+        let sent = thread::Builder::new().name("ollm-errand".to_owned()).spawn(move || {
+            // Whoever sent us may have lost patience.
+            let _ = tell.send(errand.run());
+        });
+        if let Err(error) = sent {
+            let _ = failed.send(Said::failed(format!("no thread could be started for it: {error}")));
+        }
+        Away { told, started, timeout }
+    }
+
+    fn wait(self) -> (Said, Duration) {
+        let left = self.timeout.saturating_sub(self.started.elapsed());
+        let said = match self.told.recv_timeout(left) {
+            Ok(said) => said,
+            Err(RecvTimeoutError::Timeout) => Said::late(self.timeout),
+            Err(RecvTimeoutError::Disconnected) => Said::failed("it panicked"),
+        };
+        (said, self.started.elapsed())
+    }
 }
 
 /// What an errand brought back, as a report.

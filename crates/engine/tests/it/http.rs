@@ -374,3 +374,14 @@ fn a_hook_of_the_project_posts_nothing_before_it_is_approved() {
     world.engine.registry.register(moved).unwrap();
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("http", "modified")]);
 }
+
+#[test]
+fn a_credential_written_into_a_header_is_never_shown_either() {
+    let echo = json!({"continue": true, "systemMessage": "you sent hunter2hunter2"}).to_string();
+    let server = Server::saying(ok(&echo));
+    let headers = vec![("Authorization".to_owned(), "Bearer hunter2hunter2".to_owned())];
+    let spec = HookSpec { action: ActionSpec::Http { url: server.url(), headers }, ..posts("https://x") };
+    let report = lab(&[]).run(spec, &event());
+    assert_eq!(report.verdict.system_messages.len(), 1);
+    assert!(!report.verdict.system_messages[0].contains("hunter2"), "{:?}", report.verdict.system_messages);
+}
