@@ -190,7 +190,7 @@ fn d04_addresses_that_are_not_public_are_reached_only_when_they_are_listed() {
             let report = world.run(posts(&format!("{scheme}://{host}:{port}/")), &event());
             assert_eq!(report.status, Status::Failed, "{scheme} {host}");
             let error = report.error.unwrap();
-            assert!(error.contains("hooks.httpAllow") || error.contains("was not found"), "{host}: {error}");
+            assert!(error.contains("hooks.http.allow") || error.contains("was not found"), "{host}: {error}");
         }
     }
     assert_eq!(server.connections.load(Ordering::Relaxed), 0);

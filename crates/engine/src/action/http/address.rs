@@ -36,13 +36,13 @@ pub(super) fn check(host: &str, address: SocketAddr, secure: bool, allowed: &[St
     match (kind, listed) {
         (_, true) => Ok(()),
         (Some(kind), false) => Err(format!(
-            "{host} is {kind} ({}), which hooks may only reach when it is listed; add \"{}\" to hooks.httpAllow of your own config.yaml if that is meant",
+            "{host} is {kind} ({}), which hooks may only reach when it is listed; add \"{}\" to hooks.http.allow of your own config.yaml if that is meant",
             address.ip(),
             address.ip()
         )),
         (None, false) if secure => Ok(()),
         (None, false) => {
-            Err(format!("http to {host} could be read on the way; use https, or list it in hooks.httpAllow"))
+            Err(format!("http to {host} could be read on the way; use https, or list it in hooks.http.allow"))
         }
     }
 }
