@@ -14,6 +14,8 @@ mod bad_files;
 mod contract;
 mod documents;
 mod faults;
+mod forms;
+mod groups;
 mod hosts;
 mod invariants;
 mod lab;
