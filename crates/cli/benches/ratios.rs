@@ -89,7 +89,7 @@ fn planning() {
     let mut registry = Registry::new();
     for index in 0..10_000 {
         let matcher = if index % 100 == 0 { "shell".to_owned() } else { format!("tool_{index}") };
-        let action = ActionSpec::Command { command: "npx".into(), args: vec![], script: None };
+        let action = ActionSpec::Command { command: "npx".into(), args: vec![index.to_string()], script: None };
         let spec = HookSpec { matcher: Some(matcher), ..HookSpec::new(format!("hook-{index}"), "before_tool", action) };
         registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
     }
@@ -206,12 +206,13 @@ impl Lab {
     fn engine(&self, hooks: usize, parallel: bool) -> Engine {
         let approvals = self.root.join(format!("approvals-{hooks}-{parallel}.json"));
         let environment =
-            Environment { variables: std::env::vars_os().collect(), cwd: self.root.clone(), project: None, home: None };
+            Environment { variables: std::env::vars_os().collect(), cwd: self.root.clone(), ..Environment::default() };
         let mut engine = Engine::new(Trust::new(approvals.clone(), SystemTime::now), environment);
         for index in 0..hooks {
             let action = ActionSpec::Command {
                 command: self.no_op.display().to_string(),
-                args: vec![],
+                // Hooks that do the very same thing would run once.
+                args: vec![index.to_string()],
                 script: Some(self.no_op.clone()),
             };
             let spec = HookSpec {

@@ -1,10 +1,11 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Overrides, Positions, Problem, Severity, Undeclared};
-use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin};
 
 use crate::error::{Failure, Kind};
@@ -38,6 +39,9 @@ impl App {
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
+            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            background: world.program.clone().map(handed_to),
+            http_allow: Vec::new(),
         };
         let mut engine = Engine::new(trust, environment);
         engine.switched_off =
@@ -92,6 +96,11 @@ impl App {
             }
         }
     }
+}
+
+/// Async hooks go on in a process of their own when we have answered.
+fn handed_to(program: PathBuf) -> Launcher {
+    Launcher { program, args: vec!["hook".into(), "background".into()] }
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {

@@ -39,6 +39,7 @@ fn run(arguments: &[OsString], output: &mut Output) -> Result<u8, Failure> {
             let request = command::hook::run::Arguments::parse(arguments.get(2..).unwrap_or_default())?;
             command::hook::run::run(&request, &World::of_this_process()?, output)
         }
+        ["hook", "background"] if arguments.len() == 2 => command::hook::background::run(),
         _ => match arguments::parse(arguments, output)? {
             Some(command) => command::run(command, &World::of_this_process()?, output),
             None => Ok(error::OK),

@@ -17,6 +17,8 @@ pub(crate) struct World {
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
     pub(crate) places: Places,
+    /// This very program, if it can be found.
+    pub(crate) program: Option<PathBuf>,
     /// What was odd about the surroundings.
     notices: Vec<String>,
 }
@@ -27,7 +29,8 @@ impl World {
             Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
                 .hint("change into a folder that exists")
         })?;
-        Ok(World::new(std::env::vars_os().collect(), cwd, std::env::home_dir()))
+        let world = World::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
+        Ok(World { program: std::env::current_exe().ok(), ..world })
     }
 
     pub(crate) fn new(variables: Vec<(OsString, OsString)>, cwd: PathBuf, user_home: Option<PathBuf>) -> World {
@@ -46,7 +49,7 @@ impl World {
             }
         }
         let project = find_project(&cwd, &home);
-        World { variables, cwd, places: Places { home, user_home, project }, notices }
+        World { variables, cwd, places: Places { home, user_home, project }, program: None, notices }
     }
 
     /// The value of a variable that is text.

@@ -1,8 +1,12 @@
-//! From a hook and an event to a process, or to a verdict at once.
+//! From a hook and an event to a task, or to a verdict at once.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use ollm_process::{Job, Limits};
+use ollm_protocol::dialect::Addressee;
 use ollm_protocol::template::TemplateWarning;
-use ollm_protocol::{Action, Event, Hook, Verdict, scope};
+use ollm_protocol::{Action, Answer, End, Event, Hook, Output, Verdict, scope};
 
 use crate::environment::Environment;
 use crate::trust::Trusted;
@@ -10,49 +14,149 @@ use crate::trust::Trusted;
 mod ask_agent;
 mod builtin;
 mod command;
+pub(crate) mod http;
+pub(crate) mod mcp;
+mod run_command;
 mod shell;
+
+pub use mcp::{ToolCall, ToolCaller};
 
 /// Keeps Python from writing its caches into the copy of what was approved, which would no longer be that.
 const NO_BYTECODE: &str = "PYTHONDONTWRITEBYTECODE";
 
 /// What to do for a hook.
 pub(crate) enum Prepared {
-    /// Start this.
-    Job(Box<Job>, Vec<TemplateWarning>),
+    /// Do this.
+    Task(Task, Vec<TemplateWarning>),
     /// Nothing: it has decided already.
-    Decided(Box<Verdict>),
-    /// Nothing: it cannot be started with this event.
+    Decided(Box<Verdict>, Vec<TemplateWarning>),
+    /// Nothing: it cannot be done with this event.
     Impossible(String),
 }
 
-pub(crate) fn prepare(trusted: &Trusted, event: &Event, environment: &Environment) -> Prepared {
+/// Something that takes time.
+#[derive(Debug)]
+pub(crate) enum Task {
+    /// Start this program.
+    Job(Box<Job>),
+    /// Do this on a thread of its own.
+    Errand(Errand),
+}
+
+/// A task without a process.
+#[derive(Debug)]
+pub(crate) enum Errand {
+    /// Post the event.
+    Post(Box<http::Post>),
+    /// Call a tool.
+    Call(Box<mcp::Call>),
+}
+
+impl Errand {
+    pub(crate) fn run(self) -> Said {
+        match self {
+            Errand::Post(post) => post.run(),
+            Errand::Call(call) => call.run(),
+        }
+    }
+
+    /// How long it may take.
+    pub(crate) fn timeout(&self) -> Duration {
+        match self {
+            Errand::Post(post) => post.timeout,
+            Errand::Call(call) => call.call.timeout,
+        }
+    }
+}
+
+/// What an errand brought back.
+#[derive(Debug)]
+pub(crate) enum Said {
+    /// Something to read, and how it ended, as if it had been a process.
+    Something(Vec<u8>, End),
+    /// That there is nothing to say.
+    Nothing,
+    /// A failure, whatever else was said; a refusal in that counts all the same.
+    Failure(String, Vec<u8>),
+}
+
+impl Said {
+    pub(crate) fn failed(why: impl Into<String>) -> Said {
+        Said::Failure(why.into(), Vec::new())
+    }
+
+    pub(crate) fn late(timeout: Duration) -> Said {
+        Said::Something(Vec::new(), End::TimedOut(timeout))
+    }
+
+    /// What was said, in the words of the hook's dialect.
+    pub(crate) fn read(&self, hook: &Hook, event: &Event) -> Answer {
+        let read = |body: &[u8], end| hook.dialect.read_verdict(event.kind, &Output { end, stdout: body, stderr: b"" });
+        match self {
+            Said::Nothing => Answer::default(),
+            Said::Something(body, end) => read(body, *end),
+            Said::Failure(why, body) => {
+                let verdict = read(body, End::Exited(0)).verdict;
+                let refusal = Some(verdict).filter(|verdict| verdict.flow.refuses());
+                Answer { verdict: refusal.unwrap_or_default(), failure: Some(why.clone()), warnings: Vec::new() }
+            }
+        }
+    }
+
+    /// How it ended, as if it had been a process.
+    pub(crate) fn end(&self) -> End {
+        match self {
+            Said::Something(_, end) => *end,
+            Said::Nothing => End::Exited(0),
+            Said::Failure(..) => End::Exited(1),
+        }
+    }
+}
+
+pub(crate) fn prepare(
+    trusted: &Trusted,
+    event: &Event,
+    environment: &Environment,
+    tools: Option<&Arc<dyn ToolCaller>>,
+) -> Prepared {
     let hook = trusted.hook();
     match &hook.action {
         Action::Builtin(builtin) => builtin::call(builtin, event),
-        Action::Command { args, .. } => {
+        Action::Command { args, .. } | Action::RunCommand { args, .. } => {
             let job = job(trusted, event, environment);
             command::prepare(job, args, trusted, || scope(event))
         }
         Action::Shell(template) => shell::prepare(job(trusted, event, environment), template, || scope(event)),
         Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
-        Action::RunCommand { .. } => Prepared::Impossible("runCommand is not supported by this version".to_owned()),
-        Action::Http { .. } => Prepared::Impossible("http is not supported by this version".to_owned()),
-        Action::Mcp { .. } => Prepared::Impossible("mcp is not supported by this version".to_owned()),
+        Action::Http { endpoint, headers } => http::prepare(hook, endpoint, headers, event, environment),
+        Action::Mcp { server, tool, args } => mcp::prepare(hook, (server, tool, args), tools, || scope(event)),
+    }
+}
+
+/// What a process that ended means.
+pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
+    match hook.action {
+        Action::RunCommand { .. } => run_command::read(output),
+        _ => hook.dialect.read_verdict(event.kind, output),
     }
 }
 
 fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Job {
     let hook = trusted.hook();
-    let addressee = ollm_protocol::dialect::Addressee { name: &hook.spec.name, version: &hook.spec.version };
     let mut job = Job::new(trusted.program());
     job.env = environment.for_hook(hook, event);
     if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
         job.env.push((NO_BYTECODE.into(), "1".into()));
     }
     job.cwd = Some(environment.folder(hook, event)).filter(|folder| !folder.as_os_str().is_empty());
-    job.stdin = hook.dialect.write_event(event, &addressee);
+    job.stdin = written(hook, event);
     job.limits = limits(hook);
     job
+}
+
+/// The event in the words of the hook's dialect.
+fn written(hook: &Hook, event: &Event) -> Vec<u8> {
+    hook.dialect.write_event(event, &Addressee { name: &hook.spec.name, version: &hook.spec.version })
 }
 
 pub(crate) fn limits(hook: &Hook) -> Limits {

@@ -7,6 +7,8 @@ use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Verdict};
 use uuid::Uuid;
 
+use crate::action::ToolCaller;
+use crate::background::{Background, Late};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
 use crate::merge::Progress;
@@ -15,7 +17,7 @@ use crate::present::leaving;
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
-use crate::run;
+use crate::run::{self, Means};
 use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 
 /// The hook engine. Everything it knows of the world came in as a value.
@@ -29,15 +31,28 @@ pub struct Engine {
     pub switched_off: Option<String>,
     /// How often hooks may run.
     pub rates: Rates,
+    /// Who calls tools of MCP servers.
+    pub tools: Option<Arc<dyn ToolCaller>>,
     environment: Environment,
-    children: Children,
+    children: Arc<Children>,
+    background: Background,
 }
 
 impl Engine {
     /// An engine without hooks.
     pub fn new(trust: Trust, environment: Environment) -> Engine {
         let rates = Rates::new(trust.state().join("rates"), trust.clock());
-        Engine { registry: Registry::new(), trust, switched_off: None, rates, environment, children: Children::new() }
+        let children = Arc::new(Children::new());
+        Engine {
+            registry: Registry::new(),
+            trust,
+            switched_off: None,
+            rates,
+            tools: None,
+            environment,
+            background: Background::new(Arc::clone(&children)),
+            children,
+        }
     }
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
@@ -85,7 +100,13 @@ impl Engine {
     /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
     pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
-        self.walk(stages, Progress::new(event.clone(), Vec::new()), Facts::default()).reports
+        self.walk(stages, Progress::new(event.clone(), Vec::new()), Facts::default(), &self.trace_id()).reports
+    }
+
+    /// Has somebody told what came of the hooks that nobody waited for, on the thread that ran them. Hooks that were handed
+    /// to another process are not among them.
+    pub fn on_late(&mut self, told: impl Fn(Late) + Send + Sync + 'static) {
+        self.background.told = Some(Arc::new(told));
     }
 
     /// The surroundings hooks run in.
@@ -112,7 +133,8 @@ impl Engine {
                 cleared
             }
         };
-        let outcome = self.walk(stages, progress, facts).finish(event, self.trace_id());
+        let trace_id = self.trace_id();
+        let outcome = self.walk(stages, progress, facts, &trace_id).finish(event, trace_id);
         leaving(outcome, &self.environment)
     }
 
@@ -125,7 +147,8 @@ impl Engine {
 
     /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
     /// nobody is asked about it.
-    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts) -> Progress {
+    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, trace_id: &str) -> Progress {
+        let means = self.means(trace_id);
         for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 let detail = format!("hook `{refuser}` refused before its turn");
@@ -138,13 +161,23 @@ impl Engine {
                 Stage::Planned(planned) => self.clear(planned, &mut progress),
             };
             let (steps, notes) = self.admit(steps, &mut progress, &mut facts);
-            let mut reports = run::stage(&steps, &progress.event(), &self.children, &self.environment);
+            let mut reports = run::stage(&steps, &progress.event(), &means);
             for (report, note) in reports.iter_mut().zip(notes) {
                 report.warnings.extend(note);
             }
             progress.take(reports);
         }
         progress
+    }
+
+    fn means<'a>(&'a self, trace_id: &'a str) -> Means<'a> {
+        Means {
+            children: &self.children,
+            environment: &self.environment,
+            tools: self.tools.as_ref(),
+            background: &self.background,
+            trace_id,
+        }
     }
 
     fn clear(&self, stage: Vec<Planned>, progress: &mut Progress) -> Vec<Step> {

@@ -6,6 +6,9 @@ use std::path::PathBuf;
 use ollm_protocol::{Event, Hook};
 use ollm_store::looks_secret;
 
+use crate::background::Launcher;
+use crate::facts::Surroundings;
+
 const ALLOWED: &[&str] = &[
     "PATH",
     "HOME",
@@ -33,6 +36,12 @@ pub struct Environment {
     pub project: Option<PathBuf>,
     /// The user's home, if it is known.
     pub home: Option<PathBuf>,
+    /// Hosts, addresses and networks that `http` hooks may reach though they are not public, or not over TLS.
+    pub http_allow: Vec<String>,
+    /// A file of certificates that vouch for servers, in place of the usual authorities.
+    pub certificates: Option<PathBuf>,
+    /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
+    pub background: Option<Launcher>,
 }
 
 impl Environment {
@@ -83,6 +92,17 @@ impl Environment {
             set(name, value.into());
         }
         seen
+    }
+
+    /// What patterns and conditions see.
+    pub(crate) fn surroundings(&self) -> Surroundings {
+        let readable = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let seen = readable.filter(|(name, _)| allowed(name));
+        Surroundings {
+            cwd: self.cwd.display().to_string(),
+            root: self.project.as_ref().unwrap_or(&self.cwd).display().to_string(),
+            variables: seen.map(|(name, value)| (name.to_owned(), value.into())).collect(),
+        }
     }
 
     /// The folder one hook runs in.

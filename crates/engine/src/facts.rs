@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use ollm_process::find_program;
 use ollm_protocol::{Event, Hook, RateLimit, Reach};
+use serde_json::{Map, Value};
 
 use crate::environment::Environment;
 use crate::plan::{Narrowed, narrow};
@@ -16,7 +17,7 @@ use crate::report::{Reason, Skip};
 mod service;
 
 /// What planning must know beside the registry and the event.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
     /// Why no hook at all may run, if that is so.
     pub switched_off: Option<String>,
@@ -28,6 +29,19 @@ pub struct Facts {
     pub probed: BTreeSet<String>,
     /// The hooks whose limits are used up, by id, and the particulars.
     pub exhausted: BTreeMap<String, String>,
+    /// What patterns and conditions see beside the event.
+    pub surroundings: Surroundings,
+}
+
+/// What patterns and conditions see beside the event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surroundings {
+    /// The folder we are in.
+    pub cwd: String,
+    /// The root of the project, or else that folder.
+    pub root: String,
+    /// The variables that any hook may see.
+    pub variables: Map<String, Value>,
 }
 
 /// Something that must be there for a hook to run.
@@ -79,10 +93,11 @@ impl Facts {
         if self.switched_off.is_some() || !asks {
             return;
         }
+        self.surroundings = sources.environment.surroundings();
         let asking: Vec<&Arc<Hook>> = registry
             .fitting(event.kind, event.subject())
             .into_iter()
-            .filter(|hook| hook.spec.enabled && (asked_by(hook) || sources.rates.limits(hook)))
+            .filter(|hook| hook.spec.enabled && (requires(hook).next().is_some() || sources.rates.limits(hook)))
             .filter(|hook| matches!(narrow(hook, event, self), Ok(Narrowed::Fits)))
             .collect();
         for hook in &asking {
@@ -90,6 +105,12 @@ impl Facts {
         }
         let services = asking.iter().filter(|hook| !hook.spec.requires.services.is_empty() && may_run(hook));
         self.probe(services.flat_map(|hook| hook.spec.requires.services.iter().cloned()));
+    }
+
+    /// The folder an event happened in.
+    pub(crate) fn cwd(&self, event: &Event) -> String {
+        let here = Path::new(&self.surroundings.cwd);
+        event.text("cwd").map_or_else(|| self.surroundings.cwd.clone(), |cwd| here.join(cwd).display().to_string())
     }
 
     /// Whether any hook may be held back, also one that asks for nothing itself.

@@ -27,6 +27,7 @@
 
 mod action;
 mod approver;
+mod background;
 mod engine;
 mod environment;
 mod facts;
@@ -39,10 +40,12 @@ mod report;
 mod run;
 mod trust;
 
+pub use action::{ToolCall, ToolCaller};
 pub use approver::{Approver, Choice, Question};
+pub use background::{Done, Late, Launcher, run_handed_over};
 pub use engine::Engine;
 pub use environment::Environment;
-pub use facts::{Facts, Requirement};
+pub use facts::{Facts, Requirement, Surroundings};
 pub use ollm_store::{Standing, Term};
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;

@@ -15,7 +15,7 @@ pub(crate) fn apply_policy(mut report: Report) -> Report {
         let deed = if report.refused { "refused by" } else { "a person is asked for by" };
         report.verdict.reasons.push(format!("{deed} hook `{name}`"));
     }
-    let Some(error) = report.error.as_ref().filter(|_| !report.refused) else { return report };
+    let Some(error) = report.error.as_ref().filter(|_| !report.refused && !report.detached) else { return report };
     let reason = format!("hook `{name}` failed: {error}");
     let policy = match report.hook.on_failure.value {
         OnFailure::Allow => return report,

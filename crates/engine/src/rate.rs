@@ -17,7 +17,7 @@ const ALL: &str = "all";
 /// The limits, and where is kept how much of them is used up.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// How often all hooks together may run. Built-in hooks, and hooks whose failure would stand in the way, run all the
+    /// How often all hooks together may run in a minute, and the cooldown of each hook that has none of its own. Built-in hooks, and hooks whose failure would stand in the way, run all the
     /// same: a flood of events must not open a gate.
     pub global: RateLimit,
     path: PathBuf,
@@ -75,7 +75,9 @@ impl Rates {
             })
         };
         let global = self.is_held_to_global(hook).then_some(self.global).unwrap_or_default();
-        [quota(key(hook), hook.spec.rate_limit), quota(ALL.to_owned(), global)].into_iter().flatten().collect()
+        let own = RateLimit { cooldown: hook.spec.rate_limit.cooldown.or(global.cooldown), ..hook.spec.rate_limit };
+        let all = RateLimit { cooldown: None, ..global };
+        [quota(key(hook), own), quota(ALL.to_owned(), all)].into_iter().flatten().collect()
     }
 
     fn is_held_to_global(&self, hook: &Hook) -> bool {
@@ -84,7 +86,7 @@ impl Rates {
 
     fn said(&self, quota: &Quota, wait: Duration) -> Option<String> {
         let whose =
-            if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its `rateLimit`" };
+            if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its rate limit" };
         let limits = [
             quota.per_minute.map(|count| format!("{count} per minute")),
             quota.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("{pause:?} between runs")),

@@ -50,6 +50,8 @@ pub struct Report {
     pub leaky: bool,
     /// Whether it refused in so many words, as opposed to failing.
     pub refused: bool,
+    /// Whether nobody waited for it: it goes on by itself and decides nothing.
+    pub detached: bool,
 }
 
 /// Why a hook did not run.

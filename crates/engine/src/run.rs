@@ -4,50 +4,151 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
 use ollm_protocol::template::TemplateWarning;
-use ollm_protocol::{Answer, End, Event, Flow, Hook, Output, Verdict};
+use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
-use crate::action::{Prepared, prepare};
+use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, prepare};
+use crate::background::Background;
 use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
 use crate::report::{Report, Status};
 use crate::trust::{Step, Trusted};
 
+/// What hooks are run with.
+#[derive(Debug)]
+pub(crate) struct Means<'a> {
+    pub(crate) children: &'a Children,
+    pub(crate) environment: &'a Environment,
+    pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
+    pub(crate) background: &'a Background,
+    /// The dispatch at hand.
+    pub(crate) trace_id: &'a str,
+}
+
 /// Runs the hooks of one stage at once; the reports are in plan order.
-pub(crate) fn stage(steps: &[Step], event: &Event, children: &Children, environment: &Environment) -> Vec<Report> {
+pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
     let mut waiting: Vec<(usize, &Trusted, Vec<TemplateWarning>)> = Vec::with_capacity(steps.len());
+    let mut errands: Vec<(usize, &Trusted, Vec<TemplateWarning>, Away)> = Vec::new();
     for step in steps {
         let report = match step {
             Step::Fail(hook, why) => Some(failed(hook, why.clone(), Duration::ZERO)),
             Step::Run(trusted) => {
                 let started = Instant::now();
-                match prepare(trusted, event, environment) {
-                    Prepared::Job(job, warnings) => {
+                let hook = trusted.hook();
+                match prepare(trusted, event, means.environment, means.tools) {
+                    Prepared::Task(task, warnings) if hook.detached(event.kind) => {
+                        Some(left(hook, means.background.start(hook, event, task, means), &warnings))
+                    }
+                    Prepared::Task(Task::Job(job), warnings) => {
                         waiting.push((reports.len(), trusted, warnings));
                         jobs.push(*job);
                         None
                     }
-                    Prepared::Decided(verdict) => Some(decided(trusted.hook(), *verdict, started.elapsed())),
-                    Prepared::Impossible(why) => Some(failed(trusted.hook(), why, started.elapsed())),
+                    Prepared::Task(Task::Errand(errand), warnings) => {
+                        errands.push((reports.len(), trusted, warnings, Away::send(errand, started)));
+                        None
+                    }
+                    Prepared::Decided(verdict, warnings) => {
+                        let report = decided(hook, *verdict, started.elapsed());
+                        Some(Report { warnings: warnings.iter().map(ToString::to_string).collect(), ..report })
+                    }
+                    Prepared::Impossible(why) => Some(failed(hook, why, started.elapsed())),
                 }
             }
         };
-        reports.push(report);
+        reports.push(report.map(|report| undecided(report, event.kind)));
     }
-    let outcomes = if jobs.is_empty() { Vec::new() } else { children.run_all(jobs) };
-    for ((at, trusted, warnings), outcome) in waiting.into_iter().zip(outcomes) {
+    let outcomes = if jobs.is_empty() { Vec::new() } else { means.children.run_all(jobs) };
+    let mut put = |at: usize, report| {
         if let Some(place) = reports.get_mut(at) {
-            *place = Some(with_hint(answered(trusted.hook(), event, &outcome, &warnings), trusted, &outcome.stderr));
+            *place = Some(report);
         }
+    };
+    for ((at, trusted, warnings), outcome) in waiting.into_iter().zip(outcomes) {
+        put(at, with_hint(answered(trusted.hook(), event, &outcome, &warnings), trusted, &outcome.stderr));
+    }
+    for (at, trusted, warnings, away) in errands {
+        let (said, duration) = away.wait();
+        put(at, returned(trusted.hook(), event, &said, duration, &warnings));
     }
     let reports = reports.into_iter().flatten();
-    reports.map(|report| apply_policy(presentable(report, environment))).collect()
+    reports.map(|report| apply_policy(presentable(report, means.environment))).collect()
+}
+
+/// A hook that nobody waits for decides nothing; what it has to say to the agent or a person still counts.
+fn undecided(mut report: Report, kind: EventKind) -> Report {
+    if report.hook.detached(kind) {
+        let Verdict { system_messages, messages, prompts, metadata, .. } = report.verdict;
+        report.verdict = Verdict { system_messages, messages, prompts, metadata, ..Verdict::default() };
+        report.detached = true;
+        report.refused = false;
+        if report.status == Status::Blocked {
+            report.status = Status::Ok;
+            report.warnings.push("it refused, but it is async and decides nothing".to_owned());
+        }
+    }
+    report
+}
+
+/// A hook that goes on without us.
+fn left(hook: &Arc<Hook>, started: Result<(), String>, warnings: &[TemplateWarning]) -> Report {
+    let report = match started {
+        Ok(()) => decided(hook, Verdict::default(), Duration::ZERO),
+        Err(why) => failed(hook, why, Duration::ZERO),
+    };
+    Report { warnings: warnings.iter().map(ToString::to_string).collect(), ..report }
+}
+
+/// An errand under way, on a thread that is left behind if it takes too long.
+struct Away {
+    told: Receiver<Said>,
+    started: Instant,
+    timeout: Duration,
+}
+
+impl Away {
+    fn send(errand: Errand, started: Instant) -> Away {
+        let timeout = errand.timeout();
+        let (tell, told) = mpsc::channel();
+        let failed = tell.clone();
+        let sent = thread::Builder::new().name("ollm-errand".to_owned()).spawn(move || {
+            // Whoever sent us may have lost patience.
+            let _ = tell.send(errand.run());
+        });
+        if let Err(error) = sent {
+            let _ = failed.send(Said::failed(format!("no thread could be started for it: {error}")));
+        }
+        Away { told, started, timeout }
+    }
+
+    fn wait(self) -> (Said, Duration) {
+        let left = self.timeout.saturating_sub(self.started.elapsed());
+        let said = match self.told.recv_timeout(left) {
+            Ok(said) => said,
+            Err(RecvTimeoutError::Timeout) => Said::late(self.timeout),
+            Err(RecvTimeoutError::Disconnected) => Said::failed("it panicked"),
+        };
+        (said, self.started.elapsed())
+    }
+}
+
+/// What an errand brought back, as a report.
+pub(crate) fn returned(
+    hook: &Arc<Hook>,
+    event: &Event,
+    said: &Said,
+    duration: Duration,
+    template_warnings: &[TemplateWarning],
+) -> Report {
+    report_of(hook, said.read(hook, event), said.end(), duration, template_warnings)
 }
 
 fn decided(hook: &Arc<Hook>, verdict: Verdict, duration: Duration) -> Report {
@@ -61,6 +162,7 @@ fn decided(hook: &Arc<Hook>, verdict: Verdict, duration: Duration) -> Report {
         warnings: Vec::new(),
         leaky: false,
         refused,
+        detached: false,
     }
 }
 
@@ -69,7 +171,7 @@ fn failed(hook: &Arc<Hook>, why: String, duration: Duration) -> Report {
 }
 
 /// What a process that ended means, in the words of its hook's dialect.
-fn answered(
+pub(crate) fn answered(
     hook: &Arc<Hook>,
     event: &Event,
     outcome: &ollm_process::Outcome,
@@ -85,16 +187,21 @@ fn answered(
         ollm_process::End::NotStarted(error) => return failed(hook, error.to_string(), outcome.elapsed),
     };
     let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
-    let Answer { verdict, failure, warnings } = hook.dialect.read_verdict(event.kind, &output);
+    let report = report_of(hook, action::read(hook, event, &output), end, outcome.elapsed, template_warnings);
+    Report { leaky: outcome.leaky, ..report }
+}
+
+fn report_of(
+    hook: &Arc<Hook>,
+    answer: Answer,
+    end: End,
+    duration: Duration,
+    template_warnings: &[TemplateWarning],
+) -> Report {
+    let Answer { verdict, failure, warnings } = answer;
     let status = status(end, verdict.flow, failure.is_some());
     let odd = template_warnings.iter().map(ToString::to_string);
-    Report {
-        status,
-        error: failure,
-        warnings: odd.chain(warnings).collect(),
-        leaky: outcome.leaky,
-        ..decided(hook, verdict, outcome.elapsed)
-    }
+    Report { status, error: failure, warnings: odd.chain(warnings).collect(), ..decided(hook, verdict, duration) }
 }
 
 /// A readable refusal with a bad exit status is a refusal; what its own answer calls an error is a failure.

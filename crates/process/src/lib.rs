@@ -62,6 +62,6 @@ pub use error::{SpawnError, Stage};
 pub use find::find_program;
 pub use job::{End, Job, Limits, Outcome, Stream};
 #[cfg(unix)]
-pub use unix::{Children, become_subreaper};
+pub use unix::{Children, become_subreaper, leave_session};
 #[cfg(windows)]
-pub use windows::{Children, become_subreaper};
+pub use windows::{Children, become_subreaper, leave_session};

@@ -15,10 +15,13 @@ use self::linux as platform;
 use self::other as platform;
 
 use std::io;
+use std::process::{self, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use rustix::process::Pid;
 
 use self::child::Child;
 use self::leader::Leader;
@@ -55,6 +58,8 @@ pub struct Children {
     guard: Mutex<Option<Arc<Guard>>>,
     /// Killed, but not yet gone when their job had to be answered.
     dying: Mutex<Vec<Leader>>,
+    /// Let go, and not ours to end.
+    released: Mutex<Vec<process::Child>>,
     /// Whether signals are to be held back from the next job on.
     holding: AtomicBool,
     /// The last field: letting signals through may end us.
@@ -95,7 +100,31 @@ impl Children {
     pub fn reap_strays(&self) -> usize {
         self.reap_dying();
         let guard = lock(&self.guard).clone();
-        platform::reap_strays(|pid| guard.as_ref().is_some_and(|guard| guard.knows(pid)))
+        let released: Vec<u32> = lock(&self.released).iter().map(process::Child::id).collect();
+        let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
+        platform::reap_strays(|pid| is_released(pid) || guard.as_ref().is_some_and(|guard| guard.knows(pid)))
+    }
+
+    /// Starts a program that goes on when we end, and that nobody answers for any more: it has neither a group, a
+    /// deadline nor a guard of ours. Its output goes nowhere, and its limits are its own affair.
+    pub fn release(&self, job: &Job) -> io::Result<()> {
+        let mut command = Command::new(&job.program);
+        command.args(&job.args).env_clear().envs(job.env.iter().map(|(name, value)| (name, value)));
+        if let Some(cwd) = &job.cwd {
+            command.current_dir(cwd);
+        }
+        command.stdin(platform::filled(&job.stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
+        let child = command.spawn()?;
+        lock(&self.released).push(child);
+        Ok(())
+    }
+
+    /// Ends all running jobs of this value at once, from whichever thread they run on. Other systems than Linux leave them
+    /// to their deadlines.
+    pub fn end_all(&self) {
+        if let Some(guard) = &*lock(&self.guard) {
+            guard.end_all();
+        }
     }
 
     /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us.
@@ -197,7 +226,13 @@ impl Children {
 
     fn reap_dying(&self) {
         lock(&self.dying).retain_mut(|leader| leader.reap().is_none());
+        lock(&self.released).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
+}
+
+/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it.
+pub fn leave_session() -> io::Result<()> {
+    Ok(rustix::process::setsid().map(drop)?)
 }
 
 /// The value behind a lock, also after a panic elsewhere: no code here leaves it half changed.

@@ -53,10 +53,26 @@ impl Children {
     /// Not supported on this system; does nothing.
     pub fn release_signals(&self) {}
 
+    /// Starts a program that goes on when we end. Its output goes nowhere.
+    pub fn release(&self, job: &Job) -> io::Result<()> {
+        let mut command = Command::new(&job.program);
+        command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
+        child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(&job.stdin))
+    }
+
+    /// Not supported on this system; jobs end by their deadlines.
+    pub fn end_all(&self) {}
+
     /// Nobody is adopted on this system; does nothing.
     pub fn reap_strays(&self) -> usize {
         0
     }
+}
+
+/// Not supported on this system.
+pub fn leave_session() -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Not supported on this system.

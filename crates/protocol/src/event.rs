@@ -239,6 +239,9 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("subagent_type", "agent_type"),
 ];
 
+/// What tools call the file they work on.
+const PATH_ARGS: &[&str] = &["path", "file_path", "filePath", "notebook_path"];
+
 impl Event {
     /// An event with its data.
     ///
@@ -306,6 +309,27 @@ impl Event {
         self.data.get("args").and_then(Value::as_object)
     }
 
+    /// The files the event is about, as the host spelled them, each once: the fields of file events, the file arguments
+    /// of a tool, the files of a commit.
+    ///
+    /// ```
+    /// use ollm_protocol::{Event, EventKind};
+    /// let event = Event::new(EventKind::BeforeTool, [("args", serde_json::json!({"file_path": "a.rs"}))]);
+    /// assert_eq!(event.paths(), ["a.rs"]);
+    /// ```
+    pub fn paths(&self) -> Vec<&str> {
+        let own = ["path", "file_path"].into_iter().filter_map(|field| self.data.get(field));
+        let args = self.args().into_iter().flat_map(|args| PATH_ARGS.iter().filter_map(|name| args.get(*name)));
+        let listed = self.data.get("files").and_then(Value::as_array).into_iter().flatten();
+        let mut paths = Vec::new();
+        for path in own.chain(self.data.get("file")).chain(args).chain(listed).filter_map(file_path) {
+            if !paths.contains(&path) {
+                paths.push(path);
+            }
+        }
+        paths
+    }
+
     /// The same event with data that earlier hooks returned.
     ///
     /// The event's own fields cannot be overwritten, nor can the fields of the table be made up: a later hook must be
@@ -332,6 +356,11 @@ impl Event {
             offered.retain(|tool| tool_name(tool).is_some_and(|name| kept.iter().any(|keep| keep == name)));
         }
     }
+}
+
+/// The path of a file that is named by its path, or described by an object with a `path`.
+fn file_path(file: &Value) -> Option<&str> {
+    file.as_str().or_else(|| file.get("path")?.as_str()).filter(|path| !path.is_empty())
 }
 
 /// The name of one entry of a tool list.
@@ -371,6 +400,26 @@ mod tests {
         assert_eq!(Event::from_loose(EventKind::Custom, Value::Null).data.len(), 0);
         let event = Event::from_loose(EventKind::Custom, 7.into());
         assert_eq!(event.data.get("value"), Some(&Value::from(7)));
+    }
+
+    #[test]
+    fn the_paths_of_an_event_are_found_wherever_hosts_put_them() {
+        for (data, paths) in [
+            (serde_json::json!({"path": "a"}), vec!["a"]),
+            (serde_json::json!({"file_path": "a"}), vec!["a"]),
+            (serde_json::json!({"path": "a", "file": {"path": "b"}}), vec!["a", "b"]),
+            (serde_json::json!({"path": "a", "file": {"path": "a"}}), vec!["a"]),
+            (
+                serde_json::json!({"args": {"path": "a", "file_path": "b", "filePath": "c", "notebook_path": "d"}}),
+                vec!["a", "b", "c", "d"],
+            ),
+            (serde_json::json!({"files": ["a", {"path": "b"}, 3, ""]}), vec!["a", "b"]),
+            (serde_json::json!({"path": 3, "file": null, "args": "x", "files": "a"}), vec![]),
+            (serde_json::json!({}), vec![]),
+        ] {
+            let event = Event::from_loose(EventKind::BeforeTool, data);
+            assert_eq!(event.paths(), paths);
+        }
     }
 
     #[test]

@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::condition::Condition;
 use crate::dialect::Dialect;
 use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;
+use crate::pattern::FilePatterns;
 use crate::template::{ShellTemplate, Template};
 use crate::verdict::Verdict;
 
@@ -379,6 +381,10 @@ pub struct Hook {
     pub on_failure: Setting<OnFailure>,
     /// For which agents it runs.
     pub reach: Setting<Reach>,
+    /// The files it is for; without patterns, events about any file and about none.
+    pub patterns: FilePatterns,
+    /// The condition under which it runs.
+    pub condition: Option<Arc<Condition>>,
 }
 
 impl Hook {
@@ -396,10 +402,12 @@ impl Hook {
         let action = valid::action(&spec, &events, rules)?;
         valid::bounds(&spec)?;
         let timeout = valid::timeout(&spec, rules, dialect)?;
+        let patterns = FilePatterns::parse(&spec.file_patterns)?;
+        let condition = spec.condition.as_deref().map(Condition::parse).transpose()?.map(Arc::new);
         let defaults = dialect.defaults();
         let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
         let reach = Setting::of(spec.reach, defaults.reach);
-        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach })
+        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach, patterns, condition })
     }
 
     /// The id.

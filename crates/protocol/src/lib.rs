@@ -8,17 +8,20 @@
 
 #![forbid(unsafe_code)]
 
+pub mod condition;
 pub mod dialect;
 pub mod event;
 pub mod hook;
 mod json;
 pub mod matcher;
+pub mod pattern;
 mod quote;
 mod scope;
 pub mod template;
 pub mod units;
 mod verdict;
 
+pub use condition::{Condition, ConditionError, ConditionFault, ConditionScope};
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventKind};
 pub use hook::{
@@ -27,6 +30,7 @@ pub use hook::{
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::Matcher;
+pub use pattern::{FilePatterns, PatternError, from_root};
 pub use quote::shell_word;
 pub use scope::scope;
 pub use verdict::{Flow, Verdict, joined};

@@ -13,12 +13,13 @@ use crate::event::Event;
 /// ```
 pub fn scope(event: &Event) -> Value {
     let mut scope = Map::new();
-    for name in
-        ["tool_name", "result", "error", "message", "timestamp", "user_input", "execution_time", "cwd", "session"]
-    {
+    for name in ["tool_name", "result", "error", "message", "timestamp", "user_input", "execution_time", "cwd"] {
         if let Some(value) = event.data.get(name) {
             scope.insert(name.to_owned(), value.clone());
         }
+    }
+    if let Some(session) = session(event) {
+        scope.insert("session".to_owned(), session);
     }
     if let Some(id) = event.session_id() {
         scope.insert("session_id".to_owned(), id.into());
@@ -32,6 +33,19 @@ pub fn scope(event: &Event) -> Value {
     scope.insert("event".to_owned(), event.kind.name().into());
     scope.insert("data".to_owned(), event.data.clone().into());
     Value::Object(scope)
+}
+
+/// The session as templates and conditions see it: what the host says about it, and its id wherever the host put it.
+pub(crate) fn session(event: &Event) -> Option<Value> {
+    let known = event.data.get("session").cloned();
+    let Some(id) = event.session_id() else { return known };
+    let mut session = known.unwrap_or_else(|| json!({}));
+    if let Some(fields) = session.as_object_mut()
+        && !fields.contains_key("id")
+    {
+        fields.insert("id".to_owned(), id.into());
+    }
+    Some(session)
 }
 
 /// Tools call their file `path` or `file_path`; templates may use either.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use ollm_catalog::{Form, Syntax, edit};
-use ollm_protocol::HookSpec;
+use ollm_protocol::{HookSpec, Origin};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -205,7 +205,7 @@ fn specs(world: &World, name: &str, text: &str) -> Vec<HookSpec> {
     let file = world.write(&format!("home/.ollm/hooks/{name}"), text);
     let hooks = world.hooks();
     std::fs::remove_file(file).unwrap();
-    let plain = |spec: HookSpec| HookSpec { id: String::new(), origin: Default::default(), ..spec };
+    let plain = |spec: HookSpec| HookSpec { id: String::new(), origin: Origin::default(), ..spec };
     hooks.into_iter().map(|hook| plain(hook.spec)).collect()
 }
 

@@ -5,10 +5,12 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+pub(crate) mod background;
 mod event;
 mod list;
 mod outcome;
 mod plan;
+mod rules;
 pub(crate) mod run;
 mod show;
 mod trust;

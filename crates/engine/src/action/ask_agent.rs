@@ -9,5 +9,6 @@ use super::Prepared;
 pub(super) fn render(prompt: &Template, scope: impl FnOnce() -> Value) -> Prepared {
     let scope = if prompt.paths().next().is_some() { scope() } else { Value::Null };
     let rendered = prompt.render(&scope);
-    Prepared::Decided(Box::new(Verdict { prompts: vec![rendered.text], ..Verdict::default() }))
+    let verdict = Verdict { prompts: vec![rendered.text], ..Verdict::default() };
+    Prepared::Decided(Box::new(verdict), rendered.warnings)
 }

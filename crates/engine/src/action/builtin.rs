@@ -9,7 +9,7 @@ use super::Prepared;
 pub(super) fn call(builtin: &Builtin, event: &Event) -> Prepared {
     // The closure's own state may be half changed after a panic; that is its owner's to guard, not ours to see.
     match catch_unwind(AssertUnwindSafe(|| builtin.call(event))) {
-        Ok(verdict) => Prepared::Decided(Box::new(verdict)),
+        Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
         Err(_) => Prepared::Impossible("it panicked".to_owned()),
     }
 }

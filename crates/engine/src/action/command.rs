@@ -6,7 +6,7 @@ use ollm_process::Job;
 use ollm_protocol::template::Template;
 use serde_json::Value;
 
-use super::Prepared;
+use super::{Prepared, Task};
 use crate::trust::Trusted;
 
 pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope: impl FnOnce() -> Value) -> Prepared {
@@ -25,5 +25,5 @@ pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope:
             Err(error) => return Prepared::Impossible(error.to_string()),
         }
     }
-    Prepared::Job(Box::new(job), warnings)
+    Prepared::Task(Task::Job(Box::new(job)), warnings)
 }

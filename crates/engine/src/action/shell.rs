@@ -4,7 +4,7 @@ use ollm_process::Job;
 use ollm_protocol::template::ShellTemplate;
 use serde_json::Value;
 
-use super::Prepared;
+use super::{Prepared, Task};
 
 pub(super) fn prepare(mut job: Job, template: &ShellTemplate, scope: impl FnOnce() -> Value) -> Prepared {
     let scope = if template.paths().next().is_some() { scope() } else { Value::Null };
@@ -14,7 +14,7 @@ pub(super) fn prepare(mut job: Job, template: &ShellTemplate, scope: impl FnOnce
             job.args = vec!["-c".into(), template.script().into(), "hook".into()];
             job.env.retain(|(name, _)| !bound.env.iter().any(|(bound, _)| name == bound.as_str()));
             job.env.extend(bound.env.into_iter().map(|(name, value)| (name.into(), value.into())));
-            Prepared::Job(Box::new(job), bound.warnings)
+            Prepared::Task(Task::Job(Box::new(job)), bound.warnings)
         }
         Err(error) => Prepared::Impossible(error.to_string()),
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_protocol::{Event, Hook, Reach};
+use ollm_protocol::{ConditionScope, Event, Hook, Reach, from_root};
 
 use crate::facts::Facts;
 use crate::report::{Reason, Skip};
@@ -16,9 +16,10 @@ pub(crate) enum Narrowed {
     Fails(String),
 }
 
-pub(crate) fn narrow(hook: &Arc<Hook>, event: &Event, _facts: &Facts) -> Result<Narrowed, Skip> {
+pub(crate) fn narrow(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<Narrowed, Skip> {
     scope(hook, event)?;
-    Ok(Narrowed::Fits)
+    patterns(hook, event, facts)?;
+    condition(hook, event, facts)
 }
 
 fn scope(hook: &Arc<Hook>, event: &Event) -> Result<(), Skip> {
@@ -32,4 +33,40 @@ fn scope(hook: &Arc<Hook>, event: &Event) -> Result<(), Skip> {
         "the event comes from {other}, and the hook's scope is {whose} (from the {basis}); \"scope\": \"all\" has it run for both"
     );
     Err(Skip::new(hook, Reason::Scope, detail))
+}
+
+fn patterns(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<(), Skip> {
+    if hook.patterns.is_empty() {
+        return Ok(());
+    }
+    let paths = event.paths();
+    let (cwd, root) = (facts.cwd(event), &facts.surroundings.root);
+    let fits = |path: &&str| hook.patterns.matches(&from_root(path, &cwd, root));
+    if paths.iter().any(fits) {
+        return Ok(());
+    }
+    let patterns = hook.patterns.text().join("`, `");
+    let detail = match paths.as_slice() {
+        [] => format!("`filePatterns` wants a file that matches `{patterns}`, and the event names none"),
+        [path] => format!("`{path}` does not match `{patterns}`"),
+        [path, others @ ..] => {
+            format!("neither `{path}` nor the other {} files match `{patterns}`", others.len())
+        }
+    };
+    Err(Skip::new(hook, Reason::Pattern, detail))
+}
+
+/// A condition that cannot be answered skips the hook, unless its failure stands in the way of the operation.
+fn condition(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<Narrowed, Skip> {
+    let Some(condition) = &hook.condition else { return Ok(Narrowed::Fits) };
+    let cwd = facts.cwd(event);
+    let scope = ConditionScope::new(event, &cwd, &facts.surroundings.variables, hook.spec.source.name());
+    match condition.holds(&scope) {
+        Ok(true) => Ok(Narrowed::Fits),
+        Ok(false) => {
+            Err(Skip::new(hook, Reason::Condition, format!("`if` is false for this event: {}", condition.text())))
+        }
+        Err(fault) if hook.is_gate() => Ok(Narrowed::Fails(format!("its `if` cannot be answered: {fault}"))),
+        Err(fault) => Err(Skip::new(hook, Reason::Condition, format!("its `if` cannot be answered: {fault}"))),
+    }
 }

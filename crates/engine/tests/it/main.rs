@@ -3,16 +3,22 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests as well")]
 
+mod actions;
 mod approver;
 mod attacks;
+mod background;
 mod defects;
 mod environment;
 mod faults;
 mod flow;
+mod http;
+mod plan;
 mod policy;
 mod property_flow;
 mod property_order;
+mod property_plan;
 mod property_run;
+mod rate;
 mod registry;
 mod stress;
 mod support;

@@ -44,8 +44,7 @@ impl World {
         let environment = Environment {
             variables: variables.map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: scripts.folder().to_owned(),
-            project: None,
-            home: None,
+            ..Environment::default()
         };
         let trust = Trust::new(scripts.folder().join("approvals.json"), SystemTime::now);
         World { engine: Engine::new(trust, environment), rules: Rules::default(), scripts }

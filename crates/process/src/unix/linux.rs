@@ -19,8 +19,11 @@ mod signals;
 mod spawn;
 mod strays;
 
-use std::io;
+use std::fs::File;
+use std::io::{self, Seek, Write};
+use std::process::Stdio;
 
+use rustix::fs::{MemfdFlags, memfd_create};
 use rustix::process::{getpid, set_child_subreaper};
 
 pub(super) use self::guard::{Guard, Slot};
@@ -37,4 +40,12 @@ pub(super) use self::strays::reap_strays;
 pub fn become_subreaper() -> io::Result<()> {
     signals::keep_exit_statuses();
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// A file that holds these bytes, to be read from their start; whoever reads it needs nobody to write.
+pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
+    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    file.write_all(bytes)?;
+    file.rewind()?;
+    Ok(file.into())
 }

@@ -2,8 +2,10 @@
 
 use super::endpoint::EndpointError;
 use super::line::LineError;
+use crate::condition::ConditionError;
 use crate::dialect::UnknownEvent;
 use crate::matcher::MatcherError;
+use crate::pattern::PatternError;
 use crate::template::TemplateError;
 
 /// Why a declared hook is not valid; each names the field, the value and the way out.
@@ -65,6 +67,12 @@ pub enum HookError {
     /// The address of an `http` action cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
+    /// A condition that cannot be read.
+    #[error(transparent)]
+    Condition(#[from] ConditionError),
+    /// A file pattern that makes no sense.
+    #[error(transparent)]
+    Pattern(#[from] PatternError),
     /// A limit that would never let the hook run.
     #[error("`{0}` of 0 would never let the hook run; write \"enabled\": false to switch it off, or remove it")]
     NeverRuns(&'static str),
@@ -92,6 +100,8 @@ impl HookError {
             | HookError::Template(_) => "command",
             HookError::NotForEvent(_) | HookError::Empty(_) => "action",
             HookError::Endpoint(error) => error.field(),
+            HookError::Condition(_) => "if",
+            HookError::Pattern(_) => "filePatterns",
             HookError::NeverRuns(_) => "rateLimit",
             HookError::Service(_) => "requires",
             HookError::Timeout(_) => "timeout",

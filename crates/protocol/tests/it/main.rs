@@ -8,10 +8,14 @@
 )]
 
 mod answers;
+mod condition;
+mod condition_abuse;
+mod condition_oracle;
 mod golden;
 mod hook;
 mod laws;
 mod names;
+mod pattern;
 mod properties;
 mod robust;
 mod round_trip;

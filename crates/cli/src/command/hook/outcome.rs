@@ -49,6 +49,9 @@ fn report(report: &Report) -> Value {
         "metadata": metadata(report),
     });
     if let Some(map) = value.as_object_mut() {
+        if report.detached {
+            map.insert("async".to_owned(), true.into());
+        }
         if report.leaky {
             map.insert("leaky".to_owned(), true.into());
         }

@@ -9,7 +9,7 @@ use ollm_protocol::Hook;
 use ollm_protocol::dialect::OLLM;
 use serde_json::{Value, json};
 
-use super::event;
+use super::{event, rules};
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::{Output, one_line};
@@ -75,7 +75,7 @@ fn to_json(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> Value {
 }
 
 fn brief(hook: &Hook) -> Value {
-    json!({
+    let mut value = json!({
         "id": hook.id(),
         "name": hook.spec.name,
         "source": hook.spec.source.name(),
@@ -85,7 +85,11 @@ fn brief(hook: &Hook) -> Value {
         "timeoutFrom": hook.timeout.basis.name(),
         "onFailure": hook.on_failure.value.name(),
         "onFailureFrom": hook.on_failure.basis.name(),
-    })
+    });
+    if let Some(map) = value.as_object_mut() {
+        map.extend(rules::to_json(hook));
+    }
+    value
 }
 
 fn text(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> String {
@@ -107,7 +111,8 @@ fn text(event: &str, stages: &[Vec<Step>], skipped: &[Skip]) -> String {
                 hook.on_failure.value.name(),
                 hook.on_failure.basis.name(),
             );
-            let _ = writeln!(text, "     {}  [{rules}]", one_line(hook.id()));
+            let more = rules::brief(hook).map(|more| format!(", {more}")).unwrap_or_default();
+            let _ = writeln!(text, "     {}  [{rules}{more}]", one_line(hook.id()));
             if let Some(why) = failure {
                 let _ = writeln!(text, "       fails: {}", one_line(why));
             }

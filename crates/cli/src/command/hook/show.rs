@@ -8,7 +8,7 @@ use ollm_engine::Standing;
 use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
 use serde_json::{Value, json};
 
-use super::{list, trust};
+use super::{list, rules, trust};
 use crate::app::App;
 use crate::error::Failure;
 use crate::output::Output;
@@ -77,6 +77,7 @@ fn details(hook: &Hook, state: &State) -> Value {
     let mut value = list::entry(hook, state);
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more(hook, state)) {
         map.extend(more);
+        map.extend(rules::to_json(hook));
     }
     value
 }
@@ -89,7 +90,7 @@ fn more(hook: &Hook, state: &State) -> Value {
         "version": spec.version,
         "matcher": hook.matcher.text(),
         "command": command(hook),
-        "script": spec.script(),
+        "script": hook.script(),
         "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
         "timeoutFrom": hook.timeout.basis.name(),
         "onFailure": hook.on_failure.value.name(),
@@ -143,6 +144,7 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
         ("enabled", spec.enabled.to_string()),
         ("trust", state.trust.to_owned()),
     ];
+    rows.extend(rules::rows(hook));
     rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
     rows.extend(
         spec.env.iter().map(|(name, value)| ("variable", format!("{name}={}", shown_value(hook, name, value)))),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
 
 use libc::{c_int, c_uint, c_void, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::memory::{Map, Stack};
 use super::signals::Blocked;
@@ -65,6 +65,18 @@ impl Guard {
             .find(|index| places.get(*index).is_some_and(take))
             .map(|index| Slot { guard: Arc::clone(self), index })
             .ok_or_else(|| io::Error::other("too many programs are running"))
+    }
+
+    /// Kills every registered group.
+    pub(in crate::unix) fn end_all(&self) {
+        for place in self.table.places() {
+            if let Some(group) =
+                Pid::from_raw(place.load(Ordering::Acquire)).filter(|group| group.as_raw_nonzero().get() > 1)
+            {
+                // A group that is gone already needs no killing.
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+        }
     }
 
     /// Whether a process is the guard or the leader of a registered group.

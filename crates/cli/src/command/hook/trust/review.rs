@@ -19,12 +19,12 @@ const LARGEST_SHOWN: u64 = 256 << 10;
 
 pub(super) fn text(hook: &Hook, proposal: &Proposal, app: &App) -> String {
     let mut text = show::text(hook, &show::state(hook, app));
-    if let Some(script) = hook.spec.script()
+    if let Some(script) = hook.script()
         && let Some(difference) = difference(hook, script, proposal, app)
     {
         let _ = write!(text, "\n--- changed since it was approved: {}\n{difference}---\n", script.display());
     }
-    for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
+    for file in hook.script().into_iter().chain(&hook.spec.inputs) {
         let copy = proposal.copy_of(file);
         let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(copy.as_deref().unwrap_or(file)));
     }

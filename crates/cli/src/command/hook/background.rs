@@ -1,0 +1,26 @@
+//! `ollm hook background`: runs one hook that nobody waits for. `ollm hook run` starts it for itself; it is no part of the
+//! command line that people see.
+
+use std::io::Read;
+
+use ollm_process::Children;
+
+use crate::error::{Failure, Kind, OK};
+
+/// A larger task is refused: the event in it is smaller.
+const LARGEST_TASK: u64 = 256 << 20;
+
+pub(crate) fn run() -> Result<u8, Failure> {
+    // Whoever started us has ended, or will soon: neither its terminal nor what it leaves behind is our affair.
+    let _ = ollm_process::leave_session();
+    let _ = ollm_process::become_subreaper();
+    let mut task = Vec::new();
+    let read = std::io::stdin().take(LARGEST_TASK).read_to_end(&mut task);
+    read.map_err(|error| Failure::new(Kind::Environment, format!("the task cannot be read: {error}")))?;
+    let children = Children::new();
+    children.hold_signals();
+    let done = ollm_engine::run_handed_over(&task, &children);
+    children.reap_strays();
+    children.release_signals();
+    done.map(|_| OK).map_err(|why| Failure::usage(format!("`ollm hook background` is for ollm itself: {why}")))
+}

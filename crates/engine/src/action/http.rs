@@ -1,0 +1,238 @@
+//! Posts the event to an address and reads the answer as a program's output would be read.
+//!
+//! Names are looked up once and the connection goes to what was found and checked, so no second look-up can lead
+//! elsewhere. Nothing is followed, unpacked or kept. The deadline covers everything, the look-up included, because the
+//! whole errand runs on a thread that nobody waits for any longer.
+
+use std::io::{self, Read};
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use ollm_protocol::hook::{Endpoint, Header};
+use ollm_protocol::{End, Event, Hook};
+use ollm_store::read_bounded;
+use ureq::http::header::{CONTENT_ENCODING, LOCATION};
+use ureq::http::{Response, Uri};
+use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
+use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
+use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::{Agent, Body};
+
+use super::{Errand, Prepared, Said, Task, limits, written};
+use crate::environment::Environment;
+
+mod address;
+
+/// More of a response's head is not read.
+const LONGEST_HEAD: usize = 64 << 10;
+/// A larger file of certificates is none.
+const LARGEST_CERTIFICATES: u64 = 16 << 20;
+
+/// A request that is ready to be made.
+#[derive(Clone)]
+pub(crate) struct Post {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Vec<u8>,
+    /// Addresses that may be reached though they are not public.
+    pub(crate) allowed: Vec<String>,
+    /// Who vouches for servers, if not the usual authorities.
+    pub(crate) certificates: Option<PathBuf>,
+    pub(crate) timeout: Duration,
+    pub(crate) cap: usize,
+}
+
+impl std::fmt::Debug for Post {
+    /// Without the values of headers and without the event.
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Post").field("endpoint", &self.endpoint).finish_non_exhaustive()
+    }
+}
+
+pub(super) fn prepare(
+    hook: &Hook,
+    endpoint: &Endpoint,
+    headers: &[Header],
+    event: &Event,
+    environment: &Environment,
+) -> Prepared {
+    let variable = |name: &str| environment.get(name).and_then(|value| value.to_str()).map(str::to_owned);
+    let mut filled = Vec::with_capacity(headers.len());
+    for header in headers {
+        match header.value(variable) {
+            Ok(value) => filled.push((header.name.clone(), value)),
+            Err(name) => {
+                let why = format!("header `{}` needs the variable {name}, which is not set", header.name);
+                return Prepared::Impossible(why);
+            }
+        }
+    }
+    let limits = limits(hook);
+    let post = Post {
+        endpoint: endpoint.clone(),
+        headers: filled,
+        body: written(hook, event),
+        allowed: environment.http_allow.clone(),
+        certificates: environment.certificates.clone(),
+        timeout: limits.timeout,
+        cap: limits.output,
+    };
+    Prepared::Task(Task::Errand(Errand::Post(Box::new(post))), Vec::new())
+}
+
+impl Post {
+    pub(crate) fn run(self) -> Said {
+        let started = Instant::now();
+        let addresses = match self.addresses() {
+            Ok(addresses) => addresses,
+            Err(why) => return Said::failed(why),
+        };
+        let left = self.timeout.saturating_sub(started.elapsed());
+        if left.is_zero() {
+            return Said::late(self.timeout);
+        }
+        match self.send(addresses, left) {
+            Ok(response) => self.receive(response),
+            Err(Failure::Late) => Said::late(self.timeout),
+            Err(Failure::Other(why)) => Said::failed(why),
+        }
+    }
+
+    /// Where the connection may go; an address that may not be reached spoils the whole name.
+    fn addresses(&self) -> Result<Vec<SocketAddr>, String> {
+        let Endpoint { host, port, secure, .. } = &self.endpoint;
+        let found =
+            (host.as_str(), *port).to_socket_addrs().map_err(|error| format!("{host} was not found: {error}"))?;
+        let found: Vec<SocketAddr> = found.collect();
+        if found.is_empty() {
+            return Err(format!("{host} has no address"));
+        }
+        for address in &found {
+            address::check(host, *address, *secure, &self.allowed)?;
+        }
+        Ok(found)
+    }
+
+    fn send(&self, addresses: Vec<SocketAddr>, left: Duration) -> Result<Response<Body>, Failure> {
+        let agent = Agent::with_parts(self.config(left)?, DefaultConnector::default(), Pinned(addresses));
+        let mut request = agent.post(&self.endpoint.url).header("content-type", "application/json");
+        for (name, value) in &self.headers {
+            request = request.header(name, value);
+        }
+        request.send(&self.body[..]).map_err(Failure::from)
+    }
+
+    fn config(&self, left: Duration) -> Result<ureq::config::Config, Failure> {
+        let roots = self.certificates.as_ref().map(certificates).transpose().map_err(Failure::Other)?;
+        let mut tls = TlsConfig::builder();
+        if let Some(roots) = roots {
+            tls = tls.root_certs(RootCerts::new_with_certs(&roots));
+        }
+        Ok(Agent::config_builder()
+            .timeout_global(Some(left))
+            .max_redirects(0)
+            .http_status_as_error(false)
+            .https_only(self.endpoint.secure)
+            // The library would ask the environment for one.
+            .proxy(None)
+            .max_response_header_size(LONGEST_HEAD)
+            .max_idle_connections(0)
+            .user_agent(concat!("ollm/", env!("CARGO_PKG_VERSION")))
+            .accept("application/json")
+            .accept_encoding("identity")
+            .tls_config(tls.build())
+            .build())
+    }
+
+    fn receive(&self, mut response: Response<Body>) -> Said {
+        let status = response.status();
+        let encoding = response.headers().get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()));
+        if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
+            return Said::failed(format!("the answer is packed as `{encoding}`, which was not asked for"));
+        }
+        let failure = match status.as_u16() {
+            200..=299 => None,
+            300..=399 => Some(redirected(&response)),
+            code => Some(format!("answered with status {code}")),
+        };
+        let (body, over) = match bounded(&mut response, self.cap) {
+            Ok(read) => read,
+            Err(Failure::Late) => return Said::late(self.timeout),
+            Err(Failure::Other(why)) => return Said::failed(why),
+        };
+        match failure {
+            Some(why) => Said::Failure(why, body),
+            None if over => Said::Something(body, End::Overflowed(self.cap)),
+            None if status == 204 => Said::Nothing,
+            None => Said::Something(body, End::Exited(0)),
+        }
+    }
+}
+
+/// What went wrong on the way.
+enum Failure {
+    Late,
+    Other(String),
+}
+
+impl From<ureq::Error> for Failure {
+    fn from(error: ureq::Error) -> Failure {
+        match error {
+            ureq::Error::Timeout(_) => Failure::Late,
+            ureq::Error::Io(error) => Failure::from(error),
+            other => Failure::Other(format!("the request failed: {other}")),
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Failure {
+        let late = |error: &ureq::Error| matches!(error, ureq::Error::Timeout(_));
+        let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<ureq::Error>());
+        if error.kind() == io::ErrorKind::TimedOut || inner.is_some_and(late) {
+            return Failure::Late;
+        }
+        Failure::Other(format!("the request failed: {error}"))
+    }
+}
+
+/// As much of the answer as may be read, and whether there is more.
+fn bounded(response: &mut Response<Body>, cap: usize) -> Result<(Vec<u8>, bool), Failure> {
+    let mut body = Vec::new();
+    let most = u64::try_from(cap).unwrap_or(u64::MAX).saturating_add(1);
+    response.body_mut().as_reader().take(most).read_to_end(&mut body)?;
+    let over = body.len() > cap;
+    body.truncate(cap);
+    Ok((body, over))
+}
+
+fn redirected(response: &Response<Body>) -> String {
+    let place = response.headers().get(LOCATION).map(|place| String::from_utf8_lossy(place.as_bytes()).into_owned());
+    let place = place.map(|place| place.chars().take(200).collect::<String>()).unwrap_or_default();
+    format!("answered with status {}, which leads to `{place}`; redirects are not followed", response.status().as_u16())
+}
+
+fn certificates(path: &PathBuf) -> Result<Vec<Certificate<'static>>, String> {
+    let bytes = read_bounded(path, LARGEST_CERTIFICATES).map_err(|error| error.to_string())?;
+    let bytes = bytes.ok_or_else(|| format!("{} with the certificates does not exist", path.display()))?;
+    let items = parse_pem(&bytes).filter_map(|item| match item {
+        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+        Ok(_) => None,
+        Err(error) => Some(Err(format!("{} holds a certificate that cannot be read: {error}", path.display()))),
+    });
+    items.collect()
+}
+
+/// Knows only the addresses that were checked.
+#[derive(Debug)]
+struct Pinned(Vec<SocketAddr>);
+
+impl Resolver for Pinned {
+    fn resolve(&self, _: &Uri, _: &ureq::config::Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
+        let mut addresses = self.empty();
+        // There is room for sixteen.
+        self.0.iter().take(16).for_each(|address| addresses.push(*address));
+        Ok(addresses)
+    }
+}

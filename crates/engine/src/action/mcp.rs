@@ -1,0 +1,83 @@
+//! A tool of an MCP server, called through a port: whoever embeds the engine has the servers.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ollm_protocol::template::{Template, TemplateWarning};
+use ollm_protocol::{End, Hook};
+use serde_json::{Map, Value};
+
+use super::{Errand, Prepared, Said, Task, limits};
+
+/// Calls tools of MCP servers.
+pub trait ToolCaller: fmt::Debug + Send + Sync {
+    /// Calls a tool; the text of its result, otherwise what went wrong. It should end within the time it is given;
+    /// nobody waits for it longer than that.
+    fn call(&self, call: &ToolCall) -> Result<String, String>;
+}
+
+/// A call of a tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ToolCall {
+    /// The server.
+    pub server: String,
+    /// The tool, by the server's own name for it.
+    pub tool: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+    /// How long it may take.
+    pub timeout: Duration,
+}
+
+/// A call, and who makes it.
+#[derive(Debug)]
+pub(crate) struct Call {
+    pub(crate) call: ToolCall,
+    caller: Arc<dyn ToolCaller>,
+    cap: usize,
+}
+
+impl Call {
+    pub(super) fn run(self) -> Said {
+        match self.caller.call(&self.call) {
+            Ok(text) if text.len() > self.cap => Said::Something(Vec::new(), End::Overflowed(self.cap)),
+            Ok(text) => Said::Something(text.into_bytes(), End::Exited(0)),
+            Err(why) => Said::failed(why),
+        }
+    }
+}
+
+pub(super) fn prepare(
+    hook: &Hook,
+    (server, tool, args): (&str, &str, &Map<String, Value>),
+    tools: Option<&Arc<dyn ToolCaller>>,
+    scope: impl FnOnce() -> Value,
+) -> Prepared {
+    let Some(caller) = tools else {
+        let why = format!("no MCP servers are connected here, so `{tool}` of `{server}` cannot be called");
+        return Prepared::Impossible(why);
+    };
+    let mut warnings = Vec::new();
+    let mut args = args.clone();
+    let scope = scope();
+    args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
+    let limits = limits(hook);
+    let call = ToolCall { server: server.to_owned(), tool: tool.to_owned(), args, timeout: limits.timeout };
+    let call = Call { call, caller: Arc::clone(caller), cap: limits.output };
+    Prepared::Task(Task::Errand(Errand::Call(Box::new(call))), warnings)
+}
+
+/// Fills in the texts of a value, each on its own: what an event holds never becomes another argument.
+fn fill(value: &mut Value, scope: &Value, warnings: &mut Vec<TemplateWarning>) {
+    match value {
+        Value::String(text) => {
+            let rendered = Template::parse(text).render(scope);
+            *text = rendered.text;
+            warnings.extend(rendered.warnings);
+        }
+        Value::Array(list) => list.iter_mut().for_each(|value| fill(value, scope, warnings)),
+        Value::Object(map) => map.values_mut().for_each(|value| fill(value, scope, warnings)),
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}

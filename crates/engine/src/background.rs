@@ -1,0 +1,213 @@
+//! Hooks that nobody waits for.
+//!
+//! In a process that lives on, a few threads run them; what is still running when the engine is dropped gets a moment, and
+//! is then ended. A process that is about to end hands each to a small process of its own, which keeps the deadline and
+//! the cap. Either way they decide nothing.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ollm_process::{Children, Job};
+use ollm_protocol::{Event, EventKind, Hook};
+
+use crate::action::Task;
+use crate::environment::Environment;
+use crate::present::presentable;
+use crate::report::Report;
+use crate::run::{Means, answered, returned};
+
+mod payload;
+
+pub use payload::{Done, run as run_handed_over};
+
+/// So many run at once; more wait.
+const THREADS: usize = 8;
+/// So many wait; more are refused.
+const WAITING: usize = 256;
+/// What is still running when nobody needs the engine any more has this long.
+const GRACE: Duration = Duration::from_secs(2);
+
+/// A program that runs what it is handed on standard input, after we have ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Launcher {
+    /// The program.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub args: Vec<OsString>,
+}
+
+/// What came of a hook that nobody waited for.
+#[derive(Clone, Debug)]
+pub struct Late {
+    /// The dispatch it belongs to.
+    pub trace_id: String,
+    /// The event.
+    pub event: EventKind,
+    /// How it went.
+    pub report: Report,
+}
+
+/// Who is told about late hooks.
+pub(crate) type Told = Arc<dyn Fn(Late) + Send + Sync>;
+
+pub(crate) struct Background {
+    shared: Arc<Shared>,
+    pub(crate) told: Option<Told>,
+}
+
+impl fmt::Debug for Background {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Background")
+    }
+}
+
+struct Shared {
+    children: Arc<Children>,
+    queue: Mutex<Queue>,
+    idle: Condvar,
+}
+
+#[derive(Default)]
+struct Queue {
+    waiting: VecDeque<Work>,
+    threads: usize,
+    closed: bool,
+}
+
+struct Work {
+    hook: Arc<Hook>,
+    event: Event,
+    task: Task,
+    environment: Environment,
+    trace_id: String,
+    told: Option<Told>,
+}
+
+impl Background {
+    pub(crate) fn new(children: Arc<Children>) -> Background {
+        let shared = Shared { children, queue: Mutex::default(), idle: Condvar::new() };
+        Background { shared: Arc::new(shared), told: None }
+    }
+
+    /// Starts a task; why it could not be otherwise.
+    pub(crate) fn start(&self, hook: &Arc<Hook>, event: &Event, task: Task, means: &Means<'_>) -> Result<(), String> {
+        if let Some(launcher) = &means.environment.background {
+            return hand_over(launcher, hook, event, &task, means);
+        }
+        let work = Work {
+            hook: Arc::clone(hook),
+            event: event.clone(),
+            task,
+            environment: means.environment.clone(),
+            trace_id: means.trace_id.to_owned(),
+            told: self.told.clone(),
+        };
+        self.shared.enqueue(work)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let mut queue = self.shared.queue();
+        queue.closed = true;
+        queue.waiting.clear();
+        queue = self.shared.wait(queue, GRACE);
+        if queue.threads > 0 {
+            drop(queue);
+            self.shared.children.end_all();
+            drop(self.shared.wait(self.shared.queue(), GRACE));
+        }
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn enqueue(self: &Arc<Self>, work: Work) -> Result<(), String> {
+        let mut queue = self.queue();
+        if queue.waiting.len() >= WAITING {
+            return Err(format!("{WAITING} hooks wait to run in the background already"));
+        }
+        queue.waiting.push_back(work);
+        if queue.threads < THREADS {
+            let shared = Arc::clone(self);
+            let started = thread::Builder::new().name("ollm-background".to_owned()).spawn(move || shared.work());
+            match started {
+                Ok(_) => queue.threads += 1,
+                Err(error) if queue.threads == 0 => {
+                    queue.waiting.pop_back();
+                    return Err(format!("no thread could be started for it: {error}"));
+                }
+                // The threads that there are will come to it.
+                Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn work(&self) {
+        // Counts itself out also if a task panics.
+        let _leaving = Leaving(self);
+        loop {
+            let Some(work) = self.queue().waiting.pop_front() else { return };
+            work.run(&self.children);
+        }
+    }
+
+    /// Waits until no thread is left, but not for ever.
+    fn wait<'a>(&self, mut queue: MutexGuard<'a, Queue>, patience: Duration) -> MutexGuard<'a, Queue> {
+        let deadline = Instant::now() + patience;
+        while queue.threads > 0 {
+            let left = deadline.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                break;
+            }
+            queue = self.idle.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        queue
+    }
+}
+
+struct Leaving<'a>(&'a Shared);
+
+impl Drop for Leaving<'_> {
+    fn drop(&mut self) {
+        self.0.queue().threads -= 1;
+        self.0.idle.notify_all();
+    }
+}
+
+impl Work {
+    fn run(self, children: &Children) {
+        let started = Instant::now();
+        let report = match self.task {
+            Task::Job(job) => answered(&self.hook, &self.event, &children.run(*job), &[]),
+            Task::Errand(errand) => {
+                let said = errand.run();
+                returned(&self.hook, &self.event, &said, started.elapsed(), &[])
+            }
+        };
+        if let Some(told) = &self.told {
+            let report = presentable(Report { detached: true, ..report }, &self.environment);
+            told(Late { trace_id: self.trace_id, event: self.event.kind, report });
+        }
+    }
+}
+
+fn hand_over(launcher: &Launcher, hook: &Hook, event: &Event, task: &Task, means: &Means<'_>) -> Result<(), String> {
+    let stdin = payload::write(hook, event, task, means.trace_id)?;
+    let job = Job {
+        args: launcher.args.clone(),
+        env: means.environment.variables.clone(),
+        stdin,
+        ..Job::new(&launcher.program)
+    };
+    means.children.release(&job).map_err(|error| format!("it could not be left to the background: {error}"))
+}

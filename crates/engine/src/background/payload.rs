@@ -1,0 +1,267 @@
+//! A task on its way to another process, and that process's part: run it within its bounds, and say what came of it.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use ollm_process::{Children, Job, Limits};
+use ollm_protocol::hook::Endpoint;
+use ollm_protocol::{Action, Answer, End, Event, EventKind, Hook, Output, dialect};
+use ollm_store::{Redactor, cut, looks_secret};
+use serde_json::{Map, Value, json};
+
+use crate::action::http::Post;
+use crate::action::{Errand, Said, Task};
+use crate::report::Status;
+
+/// A longer error is cut.
+const LONGEST_TEXT: usize = 10 << 10;
+
+/// What came of a task that was handed over.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Done {
+    /// The hook's id.
+    pub hook: String,
+    /// The dispatch it belongs to.
+    pub trace_id: String,
+    /// The event.
+    pub event: EventKind,
+    /// How it went.
+    pub status: Status,
+    /// What went wrong, without secrets.
+    pub error: Option<String>,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Writes a task down for the process that runs it; why that cannot be done otherwise.
+pub(super) fn write(hook: &Hook, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
+    let task = match task {
+        Task::Job(job) => json!({"job": write_job(job)}),
+        Task::Errand(Errand::Post(post)) => json!({"post": write_post(post)}),
+        Task::Errand(Errand::Call(_)) => {
+            return Err("an async mcp hook needs a process that lives on; remove `async`".to_owned());
+        }
+    };
+    let reads = !matches!(hook.action, Action::RunCommand { .. });
+    let payload = json!({
+        "hook": hook.id(),
+        "traceId": trace_id,
+        "event": event.kind.name(),
+        "dialect": hook.dialect.name(),
+        "reads": reads,
+        "hides": hook.spec.pass_env,
+        "task": task,
+    });
+    Ok(payload.to_string().into_bytes())
+}
+
+/// Runs a task that was handed over; why it cannot be read otherwise.
+pub fn run(payload: &[u8], children: &Children) -> Result<Done, String> {
+    let payload: Value = serde_json::from_slice(payload).map_err(|error| format!("not a task: {error}"))?;
+    read_and_run(&payload, children).ok_or_else(|| "not a task of this version".to_owned())
+}
+
+fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
+    let text = |field: &str| payload.get(field)?.as_str();
+    let (dialect, event) = (dialect::by_name(text("dialect")?)?, EventKind::from_name(text("event")?)?);
+    let hides: Vec<&str> = payload.get("hides")?.as_array()?.iter().filter_map(Value::as_str).collect();
+    let reads = payload.get("reads")?.as_bool()?;
+    let started = Instant::now();
+    let (end, failure, secrets) = match (payload.get("task")?.get("job"), payload.get("task")?.get("post")) {
+        (Some(job), _) => {
+            let job = read_job(job)?;
+            let secrets = secrets(&job.env, &hides);
+            let limits = job.limits.clone();
+            let outcome = children.run(job);
+            let (end, broken) = end(&outcome.end, &limits);
+            let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
+            let failure = if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
+            (end, broken.or(failure), secrets)
+        }
+        (None, Some(post)) => {
+            let post = read_post(post)?;
+            let secrets = post.headers.clone();
+            let said = post.run();
+            let failure = match &said {
+                Said::Failure(why, _) => Some(why.clone()),
+                Said::Nothing => None,
+                Said::Something(body, end) => {
+                    let output = Output { end: *end, stdout: body, stderr: b"" };
+                    let Answer { failure, .. } = dialect.read_verdict(event, &output);
+                    failure
+                }
+            };
+            (said.end(), failure, secrets)
+        }
+        (None, None) => return None,
+    };
+    let redactor = Redactor::new(secrets);
+    Some(Done {
+        hook: text("hook")?.to_owned(),
+        trace_id: text("traceId")?.to_owned(),
+        event,
+        status: match (end, &failure) {
+            (End::TimedOut(_), _) => Status::Timeout,
+            (_, Some(_)) => Status::Failed,
+            (_, None) => Status::Ok,
+        },
+        error: failure.map(|text| cut(&redactor.redact_str(&text), LONGEST_TEXT).into_owned()),
+        duration: started.elapsed(),
+    })
+}
+
+fn secrets(env: &[(OsString, OsString)], hides: &[&str]) -> Vec<(String, String)> {
+    let readable = env.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+    let hidden = readable.filter(|(name, _)| looks_secret(name) || hides.contains(name));
+    hidden.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+}
+
+/// How a process ended, in the words of the protocol, and what those have no word for.
+fn end(end: &ollm_process::End, limits: &Limits) -> (End, Option<String>) {
+    match end {
+        ollm_process::End::Exited(status) => (End::Exited(*status), None),
+        ollm_process::End::Signalled(signal) => (End::Signalled(*signal), None),
+        ollm_process::End::TimedOut => (End::TimedOut(limits.timeout), None),
+        ollm_process::End::Overflowed(_) => (End::Overflowed(limits.output), None),
+        ollm_process::End::Interrupted => (End::Exited(1), Some("was stopped with us".to_owned())),
+        ollm_process::End::Lost => (End::Exited(1), Some("its end could not be observed".to_owned())),
+        ollm_process::End::NotStarted(error) => (End::Exited(1), Some(error.to_string())),
+    }
+}
+
+fn write_job(job: &Job) -> Value {
+    let limits = &job.limits;
+    json!({
+        "program": bytes(job.program.as_os_str()),
+        "arg0": job.arg0.as_deref().map(bytes),
+        "args": job.args.iter().map(|arg| bytes(arg)).collect::<Vec<_>>(),
+        "env": job.env.iter().map(|(name, value)| [bytes(name), bytes(value)]).collect::<Vec<_>>(),
+        "cwd": job.cwd.as_deref().map(Path::as_os_str).map(bytes),
+        "stdin": bytes(OsStr::from_bytes(&job.stdin)),
+        "limits": {
+            "timeout": limits.timeout.as_secs_f64(),
+            "output": limits.output,
+            "cpu": limits.cpu.map(|cpu| cpu.as_secs_f64()),
+            "memory": limits.memory,
+            "processes": limits.processes,
+            "files": limits.files,
+            "fileSize": limits.file_size,
+        },
+    })
+}
+
+fn read_job(value: &Value) -> Option<Job> {
+    let limits = value.get("limits")?.as_object()?;
+    let pair = |pair: &Value| Some((unbytes(pair.get(0)?)?, unbytes(pair.get(1)?)?));
+    Some(Job {
+        program: PathBuf::from(unbytes(value.get("program")?)?),
+        arg0: unbytes(value.get("arg0")?),
+        args: value.get("args")?.as_array()?.iter().map(unbytes).collect::<Option<_>>()?,
+        env: value.get("env")?.as_array()?.iter().map(pair).collect::<Option<_>>()?,
+        cwd: unbytes(value.get("cwd")?).map(PathBuf::from),
+        stdin: unbytes(value.get("stdin")?)?.into_vec(),
+        limits: read_limits(limits)?,
+    })
+}
+
+fn read_limits(limits: &Map<String, Value>) -> Option<Limits> {
+    let number = |field: &str| limits.get(field).and_then(Value::as_u64);
+    let seconds = |field: &str| limits.get(field)?.as_f64().and_then(|time| Duration::try_from_secs_f64(time).ok());
+    Some(Limits {
+        timeout: seconds("timeout")?,
+        output: usize::try_from(number("output")?).ok()?,
+        cpu: seconds("cpu"),
+        memory: number("memory"),
+        processes: number("processes"),
+        files: number("files"),
+        file_size: number("fileSize"),
+        ..Limits::default()
+    })
+}
+
+fn write_post(post: &Post) -> Value {
+    json!({
+        "url": post.endpoint.url,
+        "headers": post.headers,
+        "body": bytes(OsStr::from_bytes(&post.body)),
+        "allowed": post.allowed,
+        "certificates": post.certificates.as_deref().map(Path::as_os_str).map(bytes),
+        "timeout": post.timeout.as_secs_f64(),
+        "cap": post.cap,
+    })
+}
+
+fn read_post(value: &Value) -> Option<Post> {
+    let texts = |value: &Value| {
+        value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect::<Option<Vec<_>>>()
+    };
+    let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
+    Some(Post {
+        endpoint: Endpoint::parse(value.get("url")?.as_str()?).ok()?,
+        headers: value.get("headers")?.as_array()?.iter().map(pair).collect::<Option<_>>()?,
+        body: unbytes(value.get("body")?)?.into_vec(),
+        allowed: texts(value.get("allowed")?)?,
+        certificates: unbytes(value.get("certificates")?).map(PathBuf::from),
+        timeout: Duration::try_from_secs_f64(value.get("timeout")?.as_f64()?).ok()?,
+        cap: usize::try_from(value.get("cap")?.as_u64()?).ok()?,
+    })
+}
+
+/// Bytes as text, or as a list of numbers where they are none.
+fn bytes(text: &OsStr) -> Value {
+    text.to_str().map_or_else(|| text.as_bytes().into(), Value::from)
+}
+
+fn unbytes(value: &Value) -> Option<OsString> {
+    match value {
+        Value::String(text) => Some(text.into()),
+        Value::Array(numbers) => {
+            let byte = |number: &Value| number.as_u64().and_then(|number| u8::try_from(number).ok());
+            numbers.iter().map(byte).collect::<Option<Vec<u8>>>().map(OsString::from_vec)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_job_survives_the_way() {
+        let job = Job {
+            arg0: Some("sh".into()),
+            args: vec!["-c".into(), OsString::from_vec(vec![0xff, b'a'])],
+            env: vec![("A".into(), OsString::from_vec(vec![0xfe]))],
+            cwd: Some("/tmp".into()),
+            stdin: b"\xffx".to_vec(),
+            limits: Limits { cpu: Some(Duration::from_secs(2)), files: Some(9), ..Limits::default() },
+            ..Job::new("/bin/sh")
+        };
+        let back = read_job(&write_job(&job)).unwrap();
+        assert_eq!(format!("{back:?}"), format!("{job:?}"));
+    }
+
+    #[test]
+    fn a_request_survives_the_way() {
+        let post = Post {
+            endpoint: Endpoint::parse("https://example.com/x").unwrap(),
+            headers: vec![("A".to_owned(), "b".to_owned())],
+            body: b"{}".to_vec(),
+            allowed: vec!["127.0.0.1".to_owned()],
+            certificates: Some("/c.pem".into()),
+            timeout: Duration::from_millis(1500),
+            cap: 7,
+        };
+        assert_eq!(write_post(&read_post(&write_post(&post)).unwrap()), write_post(&post));
+    }
+
+    #[test]
+    fn what_is_no_task_is_refused() {
+        for payload in ["", "{}", "[]", r#"{"hook":"a","task":{}}"#] {
+            assert!(run(payload.as_bytes(), &Children::new()).is_err(), "{payload}");
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Conditions of hooks (`if`): expressions in CEL, the Common Expression Language, that are true or false for an event.
+//!
+//! An evaluator of our own, because a hook's condition is read and asked once per process: it is parsed in one pass,
+//! borrows the event's data, and compiles a pattern only when it is asked. `docs/conditions.md` is its guide.
+//!
+//! A condition cannot loop, cannot reach anything but its [`ConditionScope`], and is bounded: in length, in nesting, and
+//! in the steps and memory of one question.
+
+mod convert;
+mod error;
+mod eval;
+mod fuel;
+mod function;
+mod lexer;
+mod literal;
+mod operate;
+mod parser;
+mod regex;
+mod scope;
+mod syntax;
+mod value;
+
+pub use error::{ConditionError, ConditionFault, Fault};
+pub use scope::ConditionScope;
+
+use error::{Failure, Text};
+use eval::Run;
+use regex::Pattern;
+use syntax::Expr;
+
+/// Longer conditions are refused, in bytes.
+const LONGEST: usize = 16 * 1024;
+
+/// Conditions nested deeper are refused.
+const DEEPEST: usize = 100;
+
+/// The steps one question may take.
+const STEPS: usize = 100_000;
+
+/// A condition, ready to be asked.
+///
+/// ```
+/// use ollm_protocol::{Condition, ConditionScope, Event, EventKind};
+///
+/// let condition = Condition::parse("data.args.command.contains('push') && source == 'user'").unwrap();
+/// let args = serde_json::json!({"command": "git push --force"});
+/// let event = Event::new(EventKind::BeforeTool, [("args", args)]);
+/// let env = serde_json::Map::new();
+/// assert_eq!(condition.holds(&ConditionScope::new(&event, "/project", &env, "user")), Ok(true));
+/// ```
+#[derive(Debug)]
+pub struct Condition {
+    text: String,
+    expr: Expr,
+    patterns: Vec<Pattern>,
+}
+
+impl Condition {
+    /// Reads a condition. Patterns of `matches` are left for [`Condition::check`] or the first question.
+    pub fn parse(text: &str) -> Result<Condition, ConditionError> {
+        if text.len() > LONGEST {
+            return Err(Text(text).too_long());
+        }
+        let (expr, patterns) = parser::parse(text)?;
+        Ok(Condition { text: text.to_owned(), expr, patterns })
+    }
+
+    /// Compiles the literal patterns of `matches`, for those who want to know before the first question.
+    pub fn check(&self) -> Result<(), ConditionFault> {
+        self.patterns.iter().try_for_each(|pattern| {
+            pattern.check().map_err(|fault| Text(&self.text).fault(Failure { at: pattern.at, fault }))
+        })
+    }
+
+    /// The condition as it was written.
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the condition is true for an event.
+    pub fn holds(&self, scope: &ConditionScope<'_>) -> Result<bool, ConditionFault> {
+        Run::new(&self.patterns, scope).holds(&self.expr).map_err(|failure| Text(&self.text).fault(failure))
+    }
+}
+
+impl PartialEq for Condition {
+    fn eq(&self, other: &Condition) -> bool {
+        self.text == other.text
+    }
+}

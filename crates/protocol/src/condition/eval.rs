@@ -1,0 +1,318 @@
+//! Asking a condition about an event.
+
+use super::error::{Failure, Fault, quoted};
+use super::fuel::Fuel;
+use super::operate::{binary, mismatch, unary};
+use super::regex::Pattern;
+use super::scope::ConditionScope;
+use super::syntax::{Body, Expr, Link, Macro, Node, Step, StepKind, Variable};
+use super::value::{List, Map, Value, equal};
+
+/// One question: what it can see, what it may still cost.
+pub(super) struct Run<'a> {
+    patterns: &'a [Pattern],
+    scope: &'a ConditionScope<'a>,
+    fuel: Fuel,
+    /// The values of the macro variables around this place.
+    locals: Vec<Value<'a>>,
+}
+
+type Answer<'a> = Result<Value<'a>, Failure>;
+
+impl<'a> Run<'a> {
+    pub(super) fn new(patterns: &'a [Pattern], scope: &'a ConditionScope<'a>) -> Run<'a> {
+        Run { patterns, scope, fuel: Fuel::full(), locals: Vec::new() }
+    }
+
+    /// The answer of a whole condition.
+    pub(super) fn holds(&mut self, expr: &'a Expr) -> Result<bool, Failure> {
+        match self.eval(expr)? {
+            Value::Bool(answer) => Ok(answer),
+            other => Err(Failure { at: expr.at, fault: Fault::NotBool(other.kind().name()) }),
+        }
+    }
+
+    fn eval(&mut self, expr: &'a Expr) -> Answer<'a> {
+        let at = expr.at;
+        self.fuel.take(1).map_err(placed(at))?;
+        match &expr.node {
+            Node::Literal(literal) => Ok(literal.into()),
+            Node::Variable(variable) => Ok(self.variable(*variable)),
+            Node::Local(index) => Ok(self.locals.get(*index).cloned().unwrap_or(Value::Null)),
+            Node::Type(kind) => Ok(Value::Type(*kind)),
+            Node::List(elements) => self.list(elements),
+            Node::Map(entries) => self.map(entries),
+            Node::Unary(sign, operand) => unary(*sign, &self.eval(operand)?).map_err(placed(at)),
+            Node::Any(operands) => self.settled(operands.iter(), "||", true, Self::eval),
+            Node::All(operands) => self.settled(operands.iter(), "&&", false, Self::eval),
+            Node::Chain(first, links) => self.chain(first, links),
+            Node::Choice(parts) => self.choice(parts),
+            Node::Path(base, steps) => self.path(base, steps),
+            Node::Has(object, name) => self.has(at, object, name),
+        }
+    }
+
+    fn variable(&self, variable: Variable) -> Value<'a> {
+        let scope = self.scope;
+        match variable {
+            Variable::Event => Value::borrowed(scope.event.kind.name()),
+            Variable::Data => Value::Map(Map::Json(&scope.event.data)),
+            Variable::Session => Value::from(scope.session()),
+            Variable::Cwd => Value::borrowed(scope.cwd),
+            Variable::Env => Value::Map(Map::Json(scope.env)),
+            Variable::Source => Value::borrowed(scope.source),
+        }
+    }
+
+    fn list(&mut self, elements: &'a [Expr]) -> Answer<'a> {
+        let elements = elements.iter().map(|element| self.eval(element)).collect::<Result<Vec<_>, _>>()?;
+        Ok(Value::made(elements))
+    }
+
+    fn map(&mut self, entries: &'a [(Expr, Expr)]) -> Answer<'a> {
+        let mut made: Vec<(Value<'a>, Value<'a>)> = Vec::new();
+        for (key, value) in entries {
+            let at = key.at;
+            let key = self.eval(key)?;
+            if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Text(_)) {
+                return Err(Failure { at, fault: mismatch("{…}", &[&key]) });
+            }
+            for (other, _) in &made {
+                if equal(other, &key, &mut self.fuel).map_err(placed(at))? {
+                    return Err(Failure { at, fault: Fault::DoubledKey(shown(&key)) });
+                }
+            }
+            made.push((key, self.eval(value)?));
+        }
+        Ok(Value::Map(Map::Made(made.into())))
+    }
+
+    /// `||` and `&&` over operands: one that settles the matter wins over the faults of all others.
+    fn settled<T>(
+        &mut self,
+        operands: impl Iterator<Item = T>,
+        sign: &'static str,
+        settling: bool,
+        ask: impl Fn(&mut Self, T) -> Answer<'a>,
+    ) -> Answer<'a>
+    where
+        T: Placed,
+    {
+        let mut failure = None;
+        for operand in operands {
+            let at = operand.at();
+            let answer = ask(self, operand).and_then(|value| match value {
+                Value::Bool(answer) => Ok(answer),
+                other => Err(Failure { at, fault: mismatch(sign, &[&other]) }),
+            });
+            match answer {
+                Ok(answer) if answer == settling => return Ok(Value::Bool(settling)),
+                Ok(_) => {}
+                Err(spent) if spent.fault == Fault::Exhausted => return Err(spent),
+                Err(other) => _ = failure.get_or_insert(other),
+            }
+        }
+        failure.map_or(Ok(Value::Bool(!settling)), Err)
+    }
+
+    fn chain(&mut self, first: &'a Expr, links: &'a [Link]) -> Answer<'a> {
+        let mut value = self.eval(first)?;
+        for link in links {
+            let right = self.eval(&link.right)?;
+            self.fuel.take(1).map_err(placed(link.at))?;
+            value = binary(link.operator, &value, &right, &mut self.fuel).map_err(placed(link.at))?;
+        }
+        Ok(value)
+    }
+
+    fn choice(&mut self, parts: &'a [Expr; 3]) -> Answer<'a> {
+        let [condition, yes, no] = parts;
+        match self.eval(condition)? {
+            Value::Bool(true) => self.eval(yes),
+            Value::Bool(false) => self.eval(no),
+            other => Err(Failure { at: condition.at, fault: mismatch("? :", &[&other]) }),
+        }
+    }
+
+    fn has(&mut self, at: usize, object: &'a Expr, name: &str) -> Answer<'a> {
+        match self.eval(object)? {
+            Value::Map(map) => {
+                let found = map.field(name, &mut self.fuel).map_err(placed(at))?;
+                Ok(Value::Bool(found.is_some()))
+            }
+            other => Err(Failure { at, fault: mismatch("has", &[&other]) }),
+        }
+    }
+
+    fn path(&mut self, base: &'a Expr, steps: &'a [Step]) -> Answer<'a> {
+        let mut value = self.eval(base)?;
+        for step in steps {
+            self.fuel.take(1).map_err(placed(step.at))?;
+            value = self.step(value, step)?;
+        }
+        Ok(value)
+    }
+
+    fn step(&mut self, value: Value<'a>, step: &'a Step) -> Answer<'a> {
+        let at = step.at;
+        match &step.kind {
+            StepKind::Field(name) => self.field(&value, name).map_err(placed(at)),
+            StepKind::Index(index) => {
+                let index = self.eval(index)?;
+                self.index(&value, &index).map_err(placed(at))
+            }
+            StepKind::Call(function, args) => {
+                let mut values = vec![value];
+                for arg in args {
+                    values.push(self.eval(arg)?);
+                }
+                function.call(&values, &mut self.fuel).map_err(placed(at))
+            }
+            StepKind::Matches(pattern) => self.matches(&value, *pattern).map_err(placed(at)),
+            StepKind::Each(which, body) => self.each(at, *which, body, value),
+        }
+    }
+
+    fn field(&mut self, value: &Value<'a>, name: &str) -> Result<Value<'a>, Fault> {
+        match value {
+            Value::Map(map) => map.field(name, &mut self.fuel)?.ok_or_else(|| Fault::NoKey(name.to_owned())),
+            other => Err(mismatch(".", &[other])),
+        }
+    }
+
+    fn index(&mut self, value: &Value<'a>, index: &Value<'a>) -> Result<Value<'a>, Fault> {
+        match (value, index) {
+            (Value::List(list), Value::Int(_) | Value::Uint(_) | Value::Double(_)) => element(list, index),
+            (Value::Map(map), index) if index.is_key() => {
+                map.get(index, &mut self.fuel)?.ok_or_else(|| Fault::NoKey(shown(index)))
+            }
+            _ => Err(mismatch("[…]", &[value, index])),
+        }
+    }
+
+    fn matches(&mut self, value: &Value<'a>, pattern: usize) -> Result<Value<'a>, Fault> {
+        match (value, self.patterns.get(pattern)) {
+            (Value::Text(text), Some(pattern)) => pattern.matches(text, &mut self.fuel).map(Value::Bool),
+            _ => Err(mismatch("matches", &[value])),
+        }
+    }
+
+    fn each(&mut self, at: usize, which: Macro, body: &'a Body, range: Value<'a>) -> Answer<'a> {
+        let range = match range {
+            Value::List(list) => list,
+            Value::Map(map) => {
+                self.fuel.take(map.len()).map_err(placed(at))?;
+                List::Made(map.keys().into())
+            }
+            other => return Err(Failure { at, fault: mismatch(which.name(), &[&other]) }),
+        };
+        let items = range.iter().map(|item| Item { at, item });
+        match which {
+            Macro::All => self.settled(items, which.name(), false, |run, item| run.test(at, body, item.item)),
+            Macro::Exists => self.settled(items, which.name(), true, |run, item| run.test(at, body, item.item)),
+            Macro::ExistsOne => {
+                let mut count = 0;
+                for item in items {
+                    count += usize::from(self.passes(at, which, body, &item.item)?);
+                }
+                Ok(Value::Bool(count == 1))
+            }
+            Macro::Map | Macro::Filter => self.collect(at, which, body, items.map(|item| item.item)),
+        }
+    }
+
+    /// The elements that pass the test, changed if the body says so.
+    fn collect(
+        &mut self,
+        at: usize,
+        which: Macro,
+        body: &'a Body,
+        items: impl Iterator<Item = Value<'a>>,
+    ) -> Answer<'a> {
+        let mut made = Vec::new();
+        for item in items {
+            if !self.passes(at, which, body, &item)? {
+                continue;
+            }
+            made.push(match &body.result {
+                Some(result) => self.with(item, result)?,
+                None => item,
+            });
+        }
+        Ok(Value::made(made))
+    }
+
+    fn passes(&mut self, at: usize, which: Macro, body: &'a Body, item: &Value<'a>) -> Result<bool, Failure> {
+        match self.test(at, body, item.clone())? {
+            Value::Bool(passes) => Ok(passes),
+            other => Err(Failure { at, fault: mismatch(which.name(), &[&other]) }),
+        }
+    }
+
+    fn test(&mut self, at: usize, body: &'a Body, item: Value<'a>) -> Answer<'a> {
+        self.fuel.take(1).map_err(placed(at))?;
+        body.test.as_ref().map_or(Ok(Value::Bool(true)), |test| self.with(item, test))
+    }
+
+    /// Evaluates with one more variable.
+    fn with(&mut self, local: Value<'a>, expr: &'a Expr) -> Answer<'a> {
+        self.locals.push(local);
+        let answer = self.eval(expr);
+        self.locals.pop();
+        answer
+    }
+}
+
+/// Something that stands at a place of the text.
+trait Placed {
+    fn at(&self) -> usize;
+}
+
+impl Placed for &Expr {
+    fn at(&self) -> usize {
+        self.at
+    }
+}
+
+/// An element that a macro at a place looks at.
+struct Item<'a> {
+    at: usize,
+    item: Value<'a>,
+}
+
+impl Placed for Item<'_> {
+    fn at(&self) -> usize {
+        self.at
+    }
+}
+
+fn placed(at: usize) -> impl Fn(Fault) -> Failure {
+    move |fault| Failure { at, fault }
+}
+
+fn element<'a>(list: &List<'a>, index: &Value<'_>) -> Result<Value<'a>, Fault> {
+    let wanted = match index {
+        Value::Int(index) => usize::try_from(*index).ok(),
+        Value::Uint(index) => usize::try_from(*index).ok(),
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "a whole number in this range fits"
+        )]
+        Value::Double(index) if index.fract() == 0.0 && (0.0..1e15).contains(index) => Some(*index as usize),
+        _ => None,
+    };
+    wanted.and_then(|wanted| list.get(wanted)).ok_or_else(|| Fault::NoIndex { index: shown(index), size: list.len() })
+}
+
+/// A key or index, for a message.
+fn shown(value: &Value<'_>) -> String {
+    match value {
+        Value::Bool(value) => value.to_string(),
+        Value::Int(value) => value.to_string(),
+        Value::Uint(value) => format!("{value}u"),
+        Value::Double(value) => value.to_string(),
+        Value::Text(text) => quoted(text).trim_matches('`').to_owned(),
+        other => other.kind().name().to_owned(),
+    }
+}

@@ -1,0 +1,477 @@
+//! From words to an expression, by the grammar of CEL.
+//!
+//! Names are looked up here: an unknown variable, function or macro is an error of the text, not of the event.
+
+use super::DEEPEST;
+use super::error::{ConditionError, Text, quoted};
+use super::function::{Form, Function, SIGNATURES, Signature};
+use super::lexer::{self, Token, Word};
+use super::regex::Pattern;
+use super::syntax::{Body, Expr, Link, Literal, Macro, Node, Operator, Step, StepKind, Unary, Variable};
+use super::value::Kind;
+
+/// The words CEL keeps for itself.
+const RESERVED: &[&str] = &[
+    "as",
+    "break",
+    "const",
+    "continue",
+    "else",
+    "for",
+    "function",
+    "if",
+    "import",
+    "let",
+    "loop",
+    "package",
+    "namespace",
+    "return",
+    "var",
+    "void",
+    "while",
+];
+
+/// What CEL has and we do not.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("timestamp", "times are not supported; compare texts, or do it in the hook itself"),
+    ("duration", "durations are not supported; compare numbers, or do it in the hook itself"),
+    ("optional", "optional values are not supported; use `has(…)` and `? :`"),
+];
+
+/// Operators by rank, the loosest first; `||` and `&&` bind looser than all of them.
+const RANKS: &[&[(&str, Operator)]] = &[
+    &[
+        ("<", Operator::Less),
+        ("<=", Operator::LessEqual),
+        (">", Operator::Greater),
+        (">=", Operator::GreaterEqual),
+        ("==", Operator::Equal),
+        ("!=", Operator::NotEqual),
+        ("in", Operator::In),
+    ],
+    &[("+", Operator::Add), ("-", Operator::Subtract)],
+    &[("*", Operator::Multiply), ("/", Operator::Divide), ("%", Operator::Remainder)],
+];
+
+/// The expression that a text is, and the literal patterns in it.
+pub(super) fn parse(text: &str) -> Result<(Expr, Vec<Pattern>), ConditionError> {
+    let words = lexer::words(text)?;
+    let mut parser = Parser { text: Text(text), words, next: 0, depth: 0, locals: Vec::new(), patterns: Vec::new() };
+    if parser.peek() == &Token::End {
+        return Err(parser.text.error(0, "the condition is empty", "write one such as `data.tool_name == 'shell'`"));
+    }
+    let expr = parser.expr()?;
+    if parser.peek() != &Token::End {
+        return Err(parser.unexpected("an operator or the end"));
+    }
+    Ok((expr, parser.patterns))
+}
+
+struct Parser<'t> {
+    text: Text<'t>,
+    words: Vec<Word<'t>>,
+    next: usize,
+    depth: usize,
+    /// The variables of the macros around this place.
+    locals: Vec<&'t str>,
+    patterns: Vec<Pattern>,
+}
+
+type Parsed = Result<Expr, ConditionError>;
+
+impl<'t> Parser<'t> {
+    fn expr(&mut self) -> Parsed {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            let what = format!("the condition is nested more than {DEEPEST} levels deep");
+            return Err(self.text.error(self.at(), what, "take parentheses away, or do the work in the hook itself"));
+        }
+        let expr = self.choice();
+        self.depth -= 1;
+        expr
+    }
+
+    fn choice(&mut self) -> Parsed {
+        let condition = self.any()?;
+        if !self.take("?") {
+            return Ok(condition);
+        }
+        let yes = self.any()?;
+        self.expect(":")?;
+        let no = self.expr()?;
+        Ok(Expr { at: condition.at, node: Node::Choice(Box::new([condition, yes, no])) })
+    }
+
+    fn any(&mut self) -> Parsed {
+        self.joined("||", Self::all, Node::Any)
+    }
+
+    fn all(&mut self) -> Parsed {
+        self.joined("&&", |parser| parser.ranked(RANKS), Node::All)
+    }
+
+    fn joined(&mut self, sign: &str, operand: fn(&mut Self) -> Parsed, node: fn(Vec<Expr>) -> Node) -> Parsed {
+        let first = operand(self)?;
+        if self.peek_sign() != Some(sign) {
+            return Ok(first);
+        }
+        let at = first.at;
+        let mut operands = vec![first];
+        while self.take(sign) {
+            operands.push(operand(self)?);
+        }
+        Ok(Expr { at, node: node(operands) })
+    }
+
+    fn ranked(&mut self, ranks: &[&[(&str, Operator)]]) -> Parsed {
+        let Some((rank, tighter)) = ranks.split_first() else { return self.unary() };
+        let first = self.ranked(tighter)?;
+        let mut links = Vec::new();
+        while let Some(operator) = self.operator(rank) {
+            let at = self.at();
+            self.next += 1;
+            links.push(Link { at, operator, right: self.ranked(tighter)? });
+        }
+        if links.is_empty() {
+            return Ok(first);
+        }
+        Ok(Expr { at: first.at, node: Node::Chain(Box::new(first), links) })
+    }
+
+    fn operator(&self, rank: &[(&str, Operator)]) -> Option<Operator> {
+        let sign = self.peek_sign()?;
+        rank.iter().find(|(name, _)| *name == sign).map(|(_, operator)| *operator)
+    }
+
+    fn unary(&mut self) -> Parsed {
+        let at = self.at();
+        let nots = self.repeated("!");
+        let mut minuses = if nots == 0 { self.repeated("-") } else { 0 };
+        let negative = minuses > 0 && self.negative_number();
+        minuses -= usize::from(negative);
+        let operand = self.member()?;
+        let sign = match (nots, minuses) {
+            (0, 0) => return Ok(operand),
+            (0, count) => Unary::Minus { twice: count % 2 == 0 },
+            (count, _) => Unary::Not { twice: count % 2 == 0 },
+        };
+        Ok(Expr { at, node: Node::Unary(sign, Box::new(operand)) })
+    }
+
+    fn repeated(&mut self, sign: &str) -> usize {
+        let mut count = 0;
+        while self.take(sign) {
+            count += 1;
+        }
+        count
+    }
+
+    /// Takes the minus into the number that follows, which may be the smallest int.
+    fn negative_number(&mut self) -> bool {
+        let Some(word) = self.words.get_mut(self.next) else { return false };
+        let negative = match &word.token {
+            Token::Literal(Literal::Int(value)) => Literal::Int(-value),
+            Token::Literal(Literal::Double(value)) => Literal::Double(-value),
+            Token::Smallest => Literal::Int(i64::MIN),
+            _ => return false,
+        };
+        word.token = Token::Literal(negative);
+        true
+    }
+
+    fn member(&mut self) -> Parsed {
+        let base = self.primary()?;
+        let at = base.at;
+        let (base, mut steps) = match base {
+            Expr { node: Node::Path(base, steps), .. } => (base, steps),
+            base => (Box::new(base), Vec::new()),
+        };
+        loop {
+            let at = self.at();
+            let kind = if self.take(".") {
+                self.selection()?
+            } else if self.take("[") {
+                let index = self.expr()?;
+                self.expect("]")?;
+                StepKind::Index(index)
+            } else {
+                break;
+            };
+            steps.push(Step { at, kind });
+        }
+        if steps.is_empty() {
+            return Ok(*base);
+        }
+        Ok(Expr { at, node: Node::Path(base, steps) })
+    }
+
+    /// What stands behind a dot.
+    fn selection(&mut self) -> Result<StepKind, ConditionError> {
+        let at = self.at();
+        match self.peek().clone() {
+            Token::Field(name) => {
+                self.next += 1;
+                Ok(StepKind::Field(name.to_owned()))
+            }
+            Token::Name(name) => {
+                self.next += 1;
+                if self.take("(") { self.method(at, name) } else { Ok(StepKind::Field(name.to_owned())) }
+            }
+            Token::Literal(Literal::Bool(_) | Literal::Null) | Token::Sign("in") => {
+                Err(self.text.error(at, "a word of the language cannot be a field", "write it as `['in']`"))
+            }
+            _ => Err(self.unexpected("a field name")),
+        }
+    }
+
+    fn method(&mut self, at: usize, name: &'t str) -> Result<StepKind, ConditionError> {
+        if let Some((_, which)) = Macro::NAMES.iter().find(|(known, _)| *known == name) {
+            return self.each(at, *which);
+        }
+        let signature = self.signature(at, name, Form::Method)?;
+        let args = self.list(")")?;
+        self.check_count(at, signature, args.len() + 1)?;
+        Ok(self.call(at, signature.function, args))
+    }
+
+    fn call(&mut self, at: usize, function: Function, mut args: Vec<Expr>) -> StepKind {
+        if function == Function::Matches
+            && let Some(Expr { node: Node::Literal(Literal::Text(pattern)), .. }) = args.first_mut()
+        {
+            self.patterns.push(Pattern::new(at, std::mem::take(pattern)));
+            return StepKind::Matches(self.patterns.len() - 1);
+        }
+        StepKind::Call(function, args)
+    }
+
+    /// The inside of `all(x, …)` and its like.
+    fn each(&mut self, at: usize, which: Macro) -> Result<StepKind, ConditionError> {
+        let Token::Name(name) = *self.peek() else {
+            return Err(self.unexpected("the name of a variable, as in `all(x, x > 0)`"));
+        };
+        self.check_reserved(name)?;
+        self.next += 1;
+        self.locals.push(name);
+        let mut parts = Vec::new();
+        while self.take(",") {
+            parts.push(Box::new(self.expr()?));
+        }
+        self.locals.pop();
+        self.expect(")")?;
+        let mut parts = parts.into_iter();
+        let body = match (which, parts.len()) {
+            (Macro::Map, 1) => Body { test: None, result: parts.next() },
+            (Macro::Map, 2) => Body { test: parts.next(), result: parts.next() },
+            (Macro::All | Macro::Exists | Macro::ExistsOne | Macro::Filter, 1) => {
+                Body { test: parts.next(), result: None }
+            }
+            _ => {
+                let what = format!("`{}` takes a variable and an expression", which.name());
+                return Err(self.text.error(at, what, format!("write it as in `{}(x, x > 0)`", which.name())));
+            }
+        };
+        Ok(StepKind::Each(which, body))
+    }
+
+    fn primary(&mut self) -> Parsed {
+        let at = self.at();
+        let node = match self.peek().clone() {
+            Token::Literal(literal) => {
+                self.next += 1;
+                Node::Literal(literal)
+            }
+            Token::Name(name) => {
+                self.next += 1;
+                return if self.take("(") { self.function(at, name) } else { self.variable(at, name) };
+            }
+            Token::Sign("(") => {
+                self.next += 1;
+                let inner = self.expr()?;
+                self.expect(")")?;
+                return Ok(inner);
+            }
+            Token::Sign("[") => {
+                self.next += 1;
+                Node::List(self.list("]")?)
+            }
+            Token::Sign("{") => {
+                self.next += 1;
+                Node::Map(self.entries()?)
+            }
+            Token::Smallest => {
+                return Err(self.text.error(at, "this number is no 64-bit number", "write a minus directly before it"));
+            }
+            _ => return Err(self.unexpected("a value")),
+        };
+        Ok(Expr { at, node })
+    }
+
+    fn variable(&self, at: usize, name: &str) -> Parsed {
+        let node = if let Some(index) = self.locals.iter().rposition(|local| *local == name) {
+            Node::Local(index)
+        } else if let Some((_, variable)) = Variable::NAMES.iter().find(|(known, _)| *known == name) {
+            Node::Variable(*variable)
+        } else if let Some(kind) = Kind::ALL.iter().find(|kind| kind.name() == name) {
+            Node::Type(*kind)
+        } else {
+            return Err(self.unknown_variable(at, name));
+        };
+        Ok(Expr { at, node })
+    }
+
+    /// `f(a, b)`, which is kept as `a.f(b)`, and `has(a.b)`.
+    fn function(&mut self, at: usize, name: &'t str) -> Parsed {
+        if name == "has" {
+            return self.has(at);
+        }
+        let signature = self.signature(at, name, Form::Function)?;
+        let mut args = self.list(")")?;
+        self.check_count(at, signature, args.len())?;
+        if args.is_empty() {
+            return Err(self.unexpected("a value"));
+        }
+        let first = args.remove(0);
+        let kind = self.call(at, signature.function, args);
+        Ok(Expr { at, node: Node::Path(Box::new(first), vec![Step { at, kind }]) })
+    }
+
+    fn has(&mut self, at: usize) -> Parsed {
+        let inner = self.expr()?;
+        self.expect(")")?;
+        if let Expr { at: start, node: Node::Path(base, mut steps) } = inner
+            && let Some(Step { kind: StepKind::Field(name), .. }) = steps.pop()
+        {
+            let object =
+                if steps.is_empty() { base } else { Box::new(Expr { at: start, node: Node::Path(base, steps) }) };
+            return Ok(Expr { at, node: Node::Has(object, name) });
+        }
+        Err(self.text.error(at, "`has` takes a field", "write `has(data.name)`, or `'name' in data` for any key"))
+    }
+
+    /// Expressions up to a closing sign; a comma may end them.
+    fn list(&mut self, close: &'static str) -> Result<Vec<Expr>, ConditionError> {
+        let mut elements = Vec::new();
+        while !self.take(close) {
+            elements.push(self.expr()?);
+            let comma = self.take(",");
+            if comma && close == ")" && self.peek_sign() == Some(close) {
+                return Err(self.unexpected("a value"));
+            }
+            if !comma && self.peek_sign() != Some(close) {
+                return Err(self.unexpected(&format!("`,` or `{close}`")));
+            }
+        }
+        Ok(elements)
+    }
+
+    fn entries(&mut self) -> Result<Vec<(Expr, Expr)>, ConditionError> {
+        let mut entries = Vec::new();
+        while !self.take("}") {
+            let key = self.expr()?;
+            self.expect(":")?;
+            entries.push((key, self.expr()?));
+            if !self.take(",") && self.peek_sign() != Some("}") {
+                return Err(self.unexpected("`,` or `}`"));
+            }
+        }
+        Ok(entries)
+    }
+}
+
+/// Looking at words, and saying what is wrong with them.
+impl<'t> Parser<'t> {
+    fn peek(&self) -> &Token<'t> {
+        self.words.get(self.next).map_or(&Token::End, |word| &word.token)
+    }
+
+    fn peek_sign(&self) -> Option<&'static str> {
+        match self.peek() {
+            Token::Sign(sign) => Some(sign),
+            _ => None,
+        }
+    }
+
+    fn at(&self) -> usize {
+        self.words.get(self.next).map_or(self.text.0.len(), |word| word.at)
+    }
+
+    fn take(&mut self, sign: &str) -> bool {
+        let there = self.peek_sign() == Some(sign);
+        self.next += usize::from(there);
+        there
+    }
+
+    fn expect(&mut self, sign: &str) -> Result<(), ConditionError> {
+        if self.take(sign) { Ok(()) } else { Err(self.unexpected(&format!("`{sign}`"))) }
+    }
+
+    fn unexpected(&self, wanted: &str) -> ConditionError {
+        let wanted = match self.peek() {
+            Token::Name("and" | "or" | "not") => "`&&` for and, `||` for or, `!` for not",
+            _ => wanted,
+        };
+        let what = match self.peek() {
+            Token::End => "the condition ends early".to_owned(),
+            Token::Name(name) | Token::Field(name) => format!("unexpected name {}", quoted(name)),
+            Token::Literal(_) | Token::Smallest => "unexpected value".to_owned(),
+            Token::Sign(sign) => format!("unexpected `{sign}`"),
+        };
+        self.text.error(self.at(), what, format!("expected {wanted}"))
+    }
+
+    fn signature(&self, at: usize, name: &str, form: Form) -> Result<&'static Signature, ConditionError> {
+        if let Some((_, way_out)) = UNSUPPORTED.iter().find(|(known, _)| *known == name) {
+            return Err(self.text.error(at, format!("`{name}` is not supported"), *way_out));
+        }
+        let Some(signature) = SIGNATURES.iter().find(|signature| signature.name == name) else {
+            let names = SIGNATURES.iter().map(|signature| signature.name);
+            let names = names.chain(Macro::NAMES.iter().map(|(name, _)| *name)).chain(["has"]);
+            let way_out = nearest(name, names).unwrap_or_else(|| "see docs/conditions.md for those there are".into());
+            return Err(self.text.error(at, format!("unknown function {}", quoted(name)), way_out));
+        };
+        if signature.form != Form::Both && signature.form != form {
+            let (what, way_out) = match form {
+                Form::Function => ("is called on a value", format!("write `value.{name}(…)`")),
+                Form::Method | Form::Both => ("is not called on a value", format!("write `{name}(value)`")),
+            };
+            return Err(self.text.error(at, format!("`{name}` {what}"), way_out));
+        }
+        Ok(signature)
+    }
+
+    fn check_count(&self, at: usize, signature: &Signature, count: usize) -> Result<(), ConditionError> {
+        if signature.values.contains(&count) {
+            return Ok(());
+        }
+        let what = format!("`{}` has the wrong number of arguments", signature.name);
+        Err(self.text.error(at, what, format!("write `{}`", signature.usage)))
+    }
+
+    fn check_reserved(&self, name: &str) -> Result<(), ConditionError> {
+        if RESERVED.contains(&name) {
+            return Err(self.text.error(self.at(), format!("`{name}` is a reserved word"), "use another name"));
+        }
+        Ok(())
+    }
+
+    fn unknown_variable(&self, at: usize, name: &str) -> ConditionError {
+        if let Some((_, way_out)) = UNSUPPORTED.iter().find(|(known, _)| *known == name) {
+            return self.text.error(at, format!("`{name}` is not supported"), *way_out);
+        }
+        let known = Variable::NAMES.iter().map(|(name, _)| *name);
+        let way_out = match nearest(name, known.clone().chain(self.locals.iter().copied())) {
+            Some(way_out) => way_out,
+            None if name == "not" => "write `!` for not".to_owned(),
+            None => format!("a condition sees {}; put text in quotes", known.collect::<Vec<_>>().join(", ")),
+        };
+        self.text.error(at, format!("unknown variable {}", quoted(name)), way_out)
+    }
+}
+
+/// A known name that was probably meant.
+fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
+    let distance = |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
+    let best = known.map(|other| (distance(other), other)).min_by_key(|(distance, _)| *distance);
+    best.filter(|(distance, other)| *distance <= 2 && *distance < other.len())
+        .map(|(_, other)| format!("did you mean `{other}`?"))
+}

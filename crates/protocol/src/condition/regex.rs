@@ -1,0 +1,79 @@
+//! The patterns of `matches`, compiled once and only when they are asked.
+
+use std::sync::OnceLock;
+
+use regex_lite::{Regex, RegexBuilder};
+
+use super::error::{Fault, quoted};
+use super::fuel::Fuel;
+
+/// Longer patterns are refused.
+const LONGEST: usize = 1000;
+
+/// How large a compiled pattern may be. The smallest of these that suffices says how costly each byte of text is.
+const SIZES: [usize; 3] = [1 << 12, 1 << 14, 1 << 16];
+
+/// Size of pattern times bytes of text that one step pays for.
+const WORK: usize = 1 << 17;
+
+/// What a pattern that is no literal costs at each use, in steps.
+const COMPILING: usize = 200;
+
+/// A pattern written in the condition.
+#[derive(Debug)]
+pub(super) struct Pattern {
+    /// Where `matches` stands.
+    pub(super) at: usize,
+    text: String,
+    compiled: OnceLock<Result<Compiled, String>>,
+}
+
+#[derive(Debug)]
+struct Compiled {
+    regex: Regex,
+    size: usize,
+}
+
+impl Pattern {
+    pub(super) fn new(at: usize, text: String) -> Pattern {
+        Pattern { at, text, compiled: OnceLock::new() }
+    }
+
+    /// Compiles the pattern, to see whether it does.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        self.compiled().map(|_| ())
+    }
+
+    /// Whether the pattern is found in a text.
+    pub(super) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
+        let compiled = self.compiled()?;
+        fuel.take((text.len() + 1).saturating_mul(compiled.size) / WORK + 1)?;
+        Ok(compiled.regex.is_match(text))
+    }
+
+    fn compiled(&self) -> Result<&Compiled, Fault> {
+        let compiled = self.compiled.get_or_init(|| compile(&self.text)).as_ref();
+        compiled.map_err(|reason| Fault::Pattern { pattern: quoted(&self.text), reason: reason.clone() })
+    }
+}
+
+/// Whether a pattern that was put together by the condition is found in a text.
+pub(super) fn matches(pattern: &str, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
+    fuel.take(COMPILING)?;
+    let pattern = Pattern::new(0, pattern.chars().take(LONGEST + 1).collect());
+    pattern.matches(text, fuel)
+}
+
+fn compile(pattern: &str) -> Result<Compiled, String> {
+    if pattern.len() > LONGEST {
+        return Err(format!("it is longer than {LONGEST} bytes"));
+    }
+    let mut failure = String::new();
+    for size in SIZES {
+        match RegexBuilder::new(pattern).size_limit(size).build() {
+            Ok(regex) => return Ok(Compiled { regex, size }),
+            Err(error) => failure = error.to_string(),
+        }
+    }
+    Err(failure)
+}

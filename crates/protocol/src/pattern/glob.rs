@@ -1,0 +1,245 @@
+//! One glob: read into words, its braces written out, matched segment by segment.
+
+use super::PatternProblem;
+
+/// Braces nested deeper are refused.
+const DEEPEST: usize = 16;
+
+/// How many words all alternatives of one pattern may have together.
+const WORDS: usize = 16 * 1024;
+
+/// A glob without braces.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Glob {
+    segments: Vec<Segment>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+enum Segment {
+    /// `**`: any number of segments.
+    Deep,
+    /// One segment of this shape.
+    Shape(Vec<Word>),
+}
+
+/// The smallest part of a glob.
+#[derive(Clone, Debug, PartialEq)]
+enum Word {
+    Char(char),
+    /// `?`
+    One,
+    /// `*`
+    Star,
+    Set {
+        negated: bool,
+        ranges: Vec<(char, char)>,
+    },
+    Separator,
+    Open(usize),
+    Comma,
+    Close,
+}
+
+/// The alternatives of a pattern, at most `most`. `skipped` characters stand before it, for columns.
+pub(super) fn read(text: &str, skipped: usize, most: usize) -> Result<Vec<Glob>, PatternProblem> {
+    let words = Reader { chars: text.chars().collect(), at: 0, skipped }.words()?;
+    let mut expansion = Expansion { words: words.into_iter(), most };
+    expansion.branches(None, 0)?.iter().map(|words| glob(words)).collect()
+}
+
+fn glob(words: &[Word]) -> Result<Glob, PatternProblem> {
+    let mut segments: Vec<Segment> = words.split(|word| *word == Word::Separator).map(segment).collect();
+    if segments.contains(&Segment::Shape(vec![Word::Char('.'), Word::Char('.')])) {
+        return Err(PatternProblem::Parent);
+    }
+    // What ends in `/` means all that lies below, and what lies below has a name.
+    if segments.len() > 1 && segments.last() == Some(&Segment::Shape(Vec::new())) {
+        segments.pop();
+        segments.push(Segment::Deep);
+    }
+    if segments.last() == Some(&Segment::Deep) {
+        segments.push(Segment::Shape(vec![Word::Star]));
+    }
+    Ok(Glob { segments })
+}
+
+fn segment(words: &[Word]) -> Segment {
+    if words == [Word::Star, Word::Star] { Segment::Deep } else { Segment::Shape(words.to_vec()) }
+}
+
+impl Glob {
+    /// Whether a path has this shape. After a `**` the shortest stretch that works is as good as any other, so only the
+    /// last one is ever tried again.
+    pub(super) fn matches(&self, path: &[char]) -> bool {
+        let parts: Vec<&[char]> = path.split(|c| *c == '/').collect();
+        let fits = |segment: &Segment, part: &&[char]| match segment {
+            Segment::Deep => false,
+            Segment::Shape(words) => wildcard(words, part, |word| *word == Word::Star, |word, c| word.fits(*c)),
+        };
+        wildcard(&self.segments, &parts, |segment| *segment == Segment::Deep, fits)
+    }
+}
+
+impl Word {
+    fn fits(&self, c: char) -> bool {
+        match self {
+            Self::Char(own) => *own == c,
+            Self::One => true,
+            Self::Set { negated, ranges } => ranges.iter().any(|(low, high)| (*low..=*high).contains(&c)) != *negated,
+            Self::Star | Self::Separator | Self::Open(_) | Self::Comma | Self::Close => false,
+        }
+    }
+}
+
+/// Matches a row of items against a pattern in which some elements stand for any number of items.
+fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
+    let (mut p, mut i) = (0, 0);
+    // The last wildcard, and the first item it has not swallowed yet.
+    let mut last = None;
+    while let Some(item) = items.get(i) {
+        match pattern.get(p) {
+            Some(element) if any(element) => {
+                last = Some((p, i));
+                p += 1;
+                continue;
+            }
+            Some(element) if fits(element, item) => {
+                p += 1;
+                i += 1;
+                continue;
+            }
+            _ => {}
+        }
+        let Some((wild, swallowed)) = last else { return false };
+        last = Some((wild, swallowed + 1));
+        p = wild + 1;
+        i = swallowed + 1;
+    }
+    pattern.get(p..).unwrap_or_default().iter().all(any)
+}
+
+/// Writes braces out.
+struct Expansion {
+    words: std::vec::IntoIter<Word>,
+    most: usize,
+}
+
+impl Expansion {
+    /// Every way to read the words up to the end of this group, or of the pattern.
+    fn branches(&mut self, opened: Option<usize>, depth: usize) -> Result<Vec<Vec<Word>>, PatternProblem> {
+        let mut done = Vec::new();
+        let mut current = vec![Vec::new()];
+        while let Some(word) = self.words.next() {
+            match (word, opened) {
+                (Word::Open(_), _) if depth >= DEEPEST => return Err(PatternProblem::TooMany),
+                (Word::Open(column), _) => {
+                    let inner = self.branches(Some(column), depth + 1)?;
+                    current = self.product(&current, &inner)?;
+                }
+                (Word::Comma, Some(_)) => done.append(&mut std::mem::replace(&mut current, vec![Vec::new()])),
+                (Word::Close, Some(_)) => {
+                    done.append(&mut current);
+                    return self.bounded(done);
+                }
+                (Word::Comma, None) => append(&mut current, &Word::Char(',')),
+                (Word::Close, None) => append(&mut current, &Word::Char('}')),
+                (word, _) => append(&mut current, &word),
+            }
+        }
+        match opened {
+            Some(column) => Err(PatternProblem::Unclosed { sign: '{', column }),
+            None => self.bounded(current),
+        }
+    }
+
+    fn product(&self, heads: &[Vec<Word>], tails: &[Vec<Word>]) -> Result<Vec<Vec<Word>>, PatternProblem> {
+        if heads.len().saturating_mul(tails.len()) > self.most {
+            return Err(PatternProblem::TooMany);
+        }
+        let joined = heads.iter().flat_map(|head| tails.iter().map(move |tail| [head.as_slice(), tail].concat()));
+        self.bounded(joined.collect())
+    }
+
+    fn bounded(&self, branches: Vec<Vec<Word>>) -> Result<Vec<Vec<Word>>, PatternProblem> {
+        let words: usize = branches.iter().map(Vec::len).sum();
+        if branches.len() > self.most || words > WORDS { Err(PatternProblem::TooMany) } else { Ok(branches) }
+    }
+}
+
+fn append(branches: &mut [Vec<Word>], word: &Word) {
+    for branch in branches {
+        branch.push(word.clone());
+    }
+}
+
+/// Reads a pattern into words.
+struct Reader {
+    chars: Vec<char>,
+    at: usize,
+    skipped: usize,
+}
+
+impl Reader {
+    fn words(mut self) -> Result<Vec<Word>, PatternProblem> {
+        let mut words = Vec::new();
+        while let Some(c) = self.next() {
+            words.push(match c {
+                '*' => Word::Star,
+                '?' => Word::One,
+                '/' => Word::Separator,
+                '{' => Word::Open(self.column()),
+                ',' => Word::Comma,
+                '}' => Word::Close,
+                '[' => self.set()?,
+                '\\' => Word::Char(self.next().ok_or(PatternProblem::Backslash)?),
+                other => Word::Char(other),
+            });
+        }
+        Ok(words)
+    }
+
+    /// The inside of `[…]`; a `]` that comes first belongs to the set.
+    fn set(&mut self) -> Result<Word, PatternProblem> {
+        let column = self.column();
+        let unclosed = || PatternProblem::Unclosed { sign: '[', column };
+        let negated = matches!(self.peek(), Some('!' | '^'));
+        self.at += usize::from(negated);
+        let mut ranges = Vec::new();
+        loop {
+            let from = match self.next().ok_or_else(unclosed)? {
+                ']' if !ranges.is_empty() => return Ok(Word::Set { negated, ranges }),
+                '\\' => self.next().ok_or_else(unclosed)?,
+                other => other,
+            };
+            let more = self.peek() == Some('-') && self.chars.get(self.at + 1).is_some_and(|next| *next != ']');
+            let to = if more { self.range_end().ok_or_else(unclosed)? } else { from };
+            if from > to {
+                return Err(PatternProblem::Backwards { from, to, column });
+            }
+            ranges.push((from, to));
+        }
+    }
+
+    fn range_end(&mut self) -> Option<char> {
+        self.at += 1;
+        match self.next()? {
+            '\\' => self.next(),
+            other => Some(other),
+        }
+    }
+
+    fn peek(&self) -> Option<char> {
+        self.chars.get(self.at).copied()
+    }
+
+    fn next(&mut self) -> Option<char> {
+        let next = self.peek();
+        self.at += usize::from(next.is_some());
+        next
+    }
+
+    /// The column of the character that was read last.
+    fn column(&self) -> usize {
+        self.skipped + self.at
+    }
+}
