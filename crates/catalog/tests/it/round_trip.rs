@@ -355,7 +355,7 @@ proptest! {
     #[test]
     fn a_hook_of_its_own_file_survives_edits_and_conversions(
         pairs in prop::collection::vec(pair(), 0..6),
-        patterns in prop::option::of(prop::collection::vec("[*a-z.]{1,6}", 1..3)),
+        patterns in prop::option::of(prop::collection::vec("(\\*\\.)?[a-z]{1,5}", 1..3)),
         prompt in text().prop_filter("a prompt says something", |text| !text.trim().is_empty()),
         yaml: bool,
         modern: bool,
