@@ -8,7 +8,7 @@ use ollm_protocol::{ActionSpec, HookSpec, LimitsSpec, OnFailure, Priority, Timeo
 
 use crate::file::Finding;
 use crate::format::Context;
-use crate::node::{Cursor, Node};
+use crate::node::{Cursor, Node, Part};
 use crate::path;
 use crate::value;
 
@@ -230,6 +230,10 @@ impl Reader<'_> {
                 self.refuse(at, "only hooks of type \"command\" are written like this", Some(help.to_owned()));
             }
             "trusted" => self.trusted(at),
+            "source" | "sourcePath" | "extensionName" => {
+                let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");
+                self.warn(at, Part::Key, message, Some("remove it".to_owned()));
+            }
             "persistent" if matches!(at.node, Node::Bool(false)) => {}
             "hooks" => {
                 let help = "write `command` beside `matcher`, or put groups into a file of their own";

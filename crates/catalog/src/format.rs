@@ -197,7 +197,8 @@ fn invalid(error: &HookError, at: Spotted<'_>) -> Finding {
     let action = at.entry.get("action").or_else(|| at.entry.get("then"));
     let when = at.entry.get("when");
     let group = at.group.and_then(|group| group.get(field));
-    let own = at.entry.entries().find(|(key, _)| canonical(key) == field || (field == "event" && *key == "eventType"));
+    let key = if field == "event" { "eventType" } else { field };
+    let own = at.entry.entries().find(|(written, _)| canonical(written) == key);
     let deep = action.as_ref().and_then(|action| action.get(field)).or_else(|| match field {
         "action" => action,
         "event" => when.as_ref()?.get("type"),

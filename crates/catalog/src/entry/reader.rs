@@ -199,7 +199,7 @@ impl Reader<'_> {
         self.findings.push(not_loaded(at, message, help));
     }
 
-    fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+    pub(super) fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         let value = Some(at.node.shown());
         self.findings.push(Finding { severity: Severity::Warning, spot: Some(at.spot(part)), value, message, help });
     }
