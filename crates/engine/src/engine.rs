@@ -151,9 +151,7 @@ impl Engine {
         let means = self.means(trace_id);
         for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
-                let detail = format!("hook `{refuser}` refused before its turn");
-                let left = stage.hooks().into_iter().map(|hook| Skip::new(hook, Reason::AfterBlock, detail.clone()));
-                progress.skipped.extend(left);
+                progress.skipped.extend(stage.hooks().into_iter().map(|hook| self.left_out(hook, &refuser)));
                 continue;
             }
             let steps = match stage {
@@ -168,6 +166,13 @@ impl Engine {
             progress.take(reports);
         }
         progress
+    }
+
+    /// Why a hook does not run after a refusal. That nobody approved it is said all the same: a person should know.
+    fn left_out(&self, hook: &Arc<Hook>, refuser: &str) -> Skip {
+        let unapproved = self.trust.forecast(hook, &self.environment).filter(|skip| skip.reason.needs_approval());
+        unapproved
+            .unwrap_or_else(|| Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")))
     }
 
     fn means<'a>(&'a self, trace_id: &'a str) -> Means<'a> {

@@ -40,11 +40,11 @@ const TEXTS: &[(&str, &str)] = &[
     ("zero-timeout", "{\"hooks\": {\"before_tool\": [{\"name\": \"x\", \"command\": \"npx\", \"timeout\": 0}]}}"),
     (
         "unknown-key",
-        "{\"hooks\": {\"before_tool\": [{\"name\": \"fine\", \"command\": \"sh\", \"args\": [\"good.sh\"], \"timout\": 5}]}}",
+        "{\"hooks\": {\"before_tool\": [{\"name\": \"fine\", \"command\": \"sh\", \"args\": [\"good.sh\", \"a\"], \"timout\": 5}]}}",
     ),
     (
         "coerced",
-        "{\"hooks\": {\"before_tool\": [{\"name\": \"fine-too\", \"command\": \"sh\", \"args\": [\"good.sh\"], \"timeout\": \"25000\"}]}}",
+        "{\"hooks\": {\"before_tool\": [{\"name\": \"fine-too\", \"command\": \"sh\", \"args\": [\"good.sh\", \"b\"], \"timeout\": \"25000\"}]}}",
     ),
     ("nul", "{\"hooks\": \u{0}}"),
     ("escapes", "{\"hooks\": {\"\\u001b[31mbefore_tool\u{202e}\": []}}"),
@@ -220,14 +220,17 @@ fn an_id_that_is_taken_is_refused_and_both_places_named() {
 fn the_same_name_twice_gets_an_id_of_its_own() {
     let lab = Lab::new();
     lab.user("good.sh", "printf '{\"continue\": true}'");
-    let entry = json!({"name": "twin", "command": "sh", "args": ["good.sh"]});
-    lab.user("a.json", json!({"hooks": {"before_tool": [entry, entry]}}).to_string());
+    let entry = |word: &str| json!({"name": "twin", "command": "sh", "args": ["good.sh", word]});
+    lab.user("a.json", json!({"hooks": {"before_tool": [entry("a"), entry("b"), entry("b")]}}).to_string());
     let answer = lab.event(shell_event("ls")).answer();
     let ids: Vec<_> = answer["hooks"].as_array().unwrap().iter().map(|hook| hook["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["user:a.json:before_tool:twin", "user:a.json:before_tool:twin#2"]);
+    let skip = &answer["skipped"][0];
+    assert_eq!((&skip["id"], &skip["reason"]), (&json!("user:a.json:before_tool:twin#3"), &json!("duplicate")));
+    assert!(skip["detail"].as_str().unwrap().contains("hook `user:a.json:before_tool:twin#2`, declared in "), "{skip}");
     let ran = lab.run(&["hook", "show", "twin"]);
     assert_eq!(ran.code, 64);
-    assert!(ran.stderr.contains("2 hooks are named `twin`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("3 hooks are named `twin`"), "{}", ran.stderr);
 }
 
 #[test]

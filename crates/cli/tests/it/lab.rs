@@ -309,3 +309,13 @@ pub(crate) fn python() -> PathBuf {
     });
     program.clone()
 }
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "still not: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::json;
 
-use crate::lab::{Lab, shell_event};
+use crate::lab::{Lab, eventually, shell_event};
 
 const PROJECT_LOCAL: &str = "project/.config/agent/settings.local.json";
 const PROJECT: &str = "project/.config/agent/settings.json";
@@ -134,12 +134,44 @@ fn the_security_check_example_blocks_with_its_reason_and_metadata() {
 #[test]
 fn a_program_that_is_not_installed_warns_and_continues() {
     let lab = Lab::new();
-    let commands = ["slack-cli send '#ai-agents' '{{message}}'"];
-    lab.write(USER, settings("Notification", "*", &commands));
-    let ran = lab.run(&["hook", "run", "Notification", "--data", r#"{"message": "done"}"#]);
+    let commands = ["slack-cli send '#ai-agents' '{{tool_name}}'"];
+    lab.write(USER, settings("PostToolUse", "*", &commands));
+    let ran = lab.run(&["hook", "run", "PostToolUse", "--data", r#"{"tool_name": "shell"}"#]);
     let answer = ran.answer();
     assert_eq!((ran.code, &answer["hooks"][0]["status"]), (0, &json!("failed")));
     assert!(answer["hooks"][0]["error"].as_str().unwrap().contains("exited with status 127"), "{answer}");
+}
+
+#[test]
+fn nobody_waits_for_a_hook_at_a_notification_and_it_runs_all_the_same() {
+    let lab = Lab::new();
+    let (go, done) = (lab.root.join("go"), lab.root.join("done"));
+    let command = format!(
+        "while [ ! -e '{}' ]; do sleep 0.02; done; printf '%s' {{{{message}}}} > '{}'",
+        go.display(),
+        done.display()
+    );
+    lab.write(USER, settings("Notification", "*", &[&command]));
+    let ran = lab.run(&["hook", "run", "Notification", "--data", r#"{"message": "it's done"}"#]);
+    let hook = &ran.answer()["hooks"][0];
+    assert_eq!((ran.code, &hook["status"], &hook["async"]), (0, &json!("ok"), &json!(true)));
+    assert!(!done.exists());
+    std::fs::write(&go, "").unwrap();
+    eventually("the hook has run", || std::fs::read_to_string(&done).is_ok_and(|text| text == "it's done"));
+}
+
+#[test]
+fn a_hook_nobody_waits_for_still_has_a_deadline() {
+    let lab = Lab::new();
+    let (pid, ended) = (lab.root.join("pid"), lab.root.join("ended"));
+    let command = format!("trap 'echo > {}' TERM; echo $$ > '{}'; sleep 1000 & wait", ended.display(), pid.display());
+    let hooks =
+        json!({"hooks": {"Notification": [{"hooks": [{"type": "command", "command": command, "timeout": 1}]}]}});
+    lab.write(USER, hooks.to_string());
+    let ran = lab.run(&["hook", "run", "Notification", "--data", "{}"]);
+    assert_eq!(ran.code, 0);
+    eventually("it was told to end", || ended.exists());
+    lab.assert_nobody_is_left();
 }
 
 #[test]

@@ -140,7 +140,7 @@ fn nobody_is_asked_about_a_hook_that_a_refusal_keeps_from_running() {
     desk.world.add(builtin("guard", |_| Verdict::block("no")));
     desk.guest("one");
     let outcome = desk.dispatch("A");
-    assert_eq!(skipped(&outcome), [("one", "after_block")]);
+    assert_eq!(skipped(&outcome), [("one", "untrusted")]);
     assert_eq!(desk.asked(), []);
 }
 

@@ -179,7 +179,7 @@ fn a_summary_counts_runs_by_how_they_went() {
     let summary = summarise(&reports);
     let counts = (summary.total, summary.failed, summary.blocked, summary.timed_out, summary.ok);
     assert_eq!(counts, (7, 3, 1, 1, 2));
-    assert_eq!(summary.duration, reports.iter().map(|report| report.duration).sum());
+    assert_eq!(summary.duration, reports.iter().map(|report| report.duration).sum::<std::time::Duration>());
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn what_does_not_run_uses_nothing_up() {
     world.add(per_minute(1, HookSpec { source: Source::Workspace, ..logs("stranger") }));
     let guard = world.add(builtin("guard", |_| Verdict::block("no")));
     for _ in 0..3 {
-        assert_eq!(skipped(&world.engine.dispatch(&event())), [("stranger", "after_block")]);
+        assert_eq!(skipped(&world.engine.dispatch(&event())), [("stranger", "untrusted")]);
     }
     world.engine.registry.unregister(guard.id());
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("stranger", "untrusted")]);

@@ -308,7 +308,7 @@ fn entries_of_other_programs_approve_nothing() {
 #[test]
 fn a_builtin_runs_beside_unapproved_hooks() {
     let mut world = World::new();
-    world.add(builtin("guard-b", |_| ollm_protocol::Verdict::ask("sure?")));
+    world.add(builtin("guard-b", |_| ollm_protocol::Verdict::block("no")));
     let spec = sh("guard-w", &prints(&go_on("ollm")));
     world.add(HookSpec { source: Source::Workspace, ..spec });
     let outcome = world.engine.dispatch(&event());

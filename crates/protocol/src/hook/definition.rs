@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::{ActionSpec, Hook, LimitsSpec, Timeout};
+use super::{Action, ActionSpec, Hook, LimitsSpec, Timeout};
 
 impl Hook {
     /// Every field that changes what the hook does, independent of where in its file it stands.
@@ -18,7 +18,7 @@ impl Hook {
             "version": spec.version,
             "events": self.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
             "matcher": self.matcher.text(),
-            "action": action(&spec.action),
+            "action": action(&self.action, &spec.action),
             "dialect": self.dialect.name(),
             "timeout": spec.timeout.map(|_| self.timeout.value.as_secs_f64()),
             "onFailure": spec.on_failure.map(super::OnFailure::name),
@@ -48,14 +48,17 @@ impl Hook {
     }
 }
 
-fn action(action: &ActionSpec) -> Value {
-    match action {
+fn action(valid: &Action, declared: &ActionSpec) -> Value {
+    match declared {
         ActionSpec::Command { command, args, script } => {
             json!({"command": command, "args": args, "script": script.as_deref().map(path)})
         }
         ActionSpec::Shell { script } => json!({"shell": script}),
         ActionSpec::AskAgent { prompt } => json!({"askAgent": prompt}),
-        ActionSpec::RunCommand { line } => json!({"runCommand": line}),
+        ActionSpec::RunCommand { line } => {
+            let script = if let Action::RunCommand { script, .. } = valid { script.as_deref().map(path) } else { None };
+            json!({"runCommand": line, "script": script})
+        }
         ActionSpec::Http { url, headers } => json!({"http": url, "headers": headers}),
         ActionSpec::Mcp { server, tool, args } => json!({"mcp": server, "tool": tool, "args": args}),
         ActionSpec::Builtin(_) => json!("builtin"),

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ollm_protocol::hook::WHITELIST;
 use ollm_protocol::{
     ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
-    Rules, Setting, Source, Timeout, Verdict,
+    RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Verdict,
 };
 
 fn command(command: &str) -> ActionSpec {
@@ -219,6 +219,23 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
         acting(ActionSpec::Command { command: "python3".to_owned(), args, script: script.map(PathBuf::from) })
     };
     let texts = |texts: &[&str]| texts.iter().map(|&text| text.to_owned()).collect::<Vec<_>>();
+    let requiring = |commands: &[&str], files: &[&str], services: &[&str]| {
+        let requires = Requires { commands: texts(commands), files: texts(files), services: texts(services) };
+        HookSpec { requires, ..spec() }
+    };
+    let on_stop = |line: &str, file: &str| HookSpec {
+        events: vec!["after_agent".to_owned()],
+        origin: Origin { file: file.into(), line: 1, column: 1 },
+        ..acting(ActionSpec::RunCommand { line: line.to_owned() })
+    };
+    let http = |url: &str, headers: &[(&str, &str)]| {
+        let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
+        acting(ActionSpec::Http { url: url.to_owned(), headers })
+    };
+    let mcp = |server: &str, tool: &str, value: &str| {
+        let args = serde_json::Map::from_iter([("a".to_owned(), value.into())]);
+        acting(ActionSpec::Mcp { server: server.to_owned(), tool: tool.to_owned(), args })
+    };
     let different = vec![
         spec(),
         HookSpec { name: "other".to_owned(), ..spec() },
@@ -255,6 +272,32 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
         limited(LimitsSpec { files: Some(5), ..none }),
         limited(LimitsSpec { file_size: Some(5), ..none }),
         limited(LimitsSpec { output: Some(5), ..none }),
+        HookSpec { detached: Some(true), ..spec() },
+        HookSpec { detached: Some(false), ..spec() },
+        HookSpec { file_patterns: texts(&["*.rs"]), ..spec() },
+        HookSpec { file_patterns: texts(&["*.rs", "*.md"]), ..spec() },
+        HookSpec { condition: Some("true".to_owned()), ..spec() },
+        HookSpec { condition: Some("false".to_owned()), ..spec() },
+        HookSpec { rate_limit: RateLimit { per_minute: Some(1), cooldown: None }, ..spec() },
+        HookSpec { rate_limit: RateLimit { per_minute: None, cooldown: Some(Duration::from_secs(1)) }, ..spec() },
+        requiring(&["git"], &[], &[]),
+        requiring(&[], &["git"], &[]),
+        requiring(&[], &[], &["git:1"]),
+        HookSpec { reach: Some(Reach::Main), ..spec() },
+        HookSpec { reach: Some(Reach::All), ..spec() },
+        acting(ActionSpec::AskAgent { prompt: "python3 guard.py".to_owned() }),
+        acting(ActionSpec::AskAgent { prompt: "x".to_owned() }),
+        on_stop("node a.js", "/a/hooks.json"),
+        on_stop("node b.js", "/a/hooks.json"),
+        on_stop("node a.js", "/b/hooks.json"),
+        http("https://a", &[]),
+        http("https://b", &[]),
+        http("https://b", &[("A", "1")]),
+        http("https://b", &[("A", "2")]),
+        mcp("a", "b", "c"),
+        mcp("x", "b", "c"),
+        mcp("a", "x", "c"),
+        mcp("a", "b", "x"),
         HookSpec { source: Source::Workspace, ..spec() },
         HookSpec { extension: Some("git-tools".to_owned()), ..spec() },
     ];
@@ -282,4 +325,94 @@ fn two_paths_that_are_no_text_never_look_the_same() {
 fn the_place_a_hook_was_found_in_decides_its_order_only() {
     let workspace = HookSpec { layer: Layer::Workspace, ..spec() };
     assert_eq!(hook(workspace).definition(), hook(spec()).definition());
+}
+
+// Actions and when they run.
+
+fn complaint(spec: HookSpec) -> (&'static str, String) {
+    let error = refused(spec);
+    (error.field(), error.to_string())
+}
+
+#[test]
+fn run_command_is_for_prompts_and_stops_only_and_the_alternative_is_named() {
+    let line = |event: &str, line: &str| HookSpec::new("x", event, ActionSpec::RunCommand { line: line.to_owned() });
+    for event in ["promptSubmit", "agentStop", "before_agent", "Stop"] {
+        assert!(Hook::new(line(event, "npx eslint src/"), &Rules::default()).is_ok(), "{event}");
+    }
+    let (field, message) = complaint(line("fileEdited", "npx eslint src/"));
+    assert_eq!(field, "action");
+    assert_eq!(
+        message,
+        "runCommand is only for promptSubmit (before_agent) and agentStop (after_agent), not for file_edited; \
+         use askAgent there, or a `command`"
+    );
+    let both = HookSpec { events: vec!["agentStop".to_owned(), "fileEdited".to_owned()], ..line("x", "npx a") };
+    assert_eq!(complaint(both).0, "action");
+    for (written, word) in [
+        ("rm -rf /", "rm"),
+        ("npx a && rm b", "needs a shell"),
+        ("", "empty"),
+        ("bash", "run the event as code"),
+        ("npx 'a", "never closed"),
+        ("python3 -c {{data.response}}", "data.response"),
+        ("{{data.response}} a", "data.response"),
+    ] {
+        let (field, message) = complaint(line("agentStop", written));
+        assert!(field == "command" && message.contains(word), "{written}: {message}");
+    }
+}
+
+#[test]
+fn what_cannot_be_meant_is_refused_with_its_field() {
+    let acting = |action: ActionSpec| HookSpec { action, ..spec() };
+    let http = |url: &str, name: &str, value: &str| {
+        acting(ActionSpec::Http { url: url.to_owned(), headers: vec![(name.to_owned(), value.to_owned())] })
+    };
+    let mcp = |server: &str, tool: &str| {
+        acting(ActionSpec::Mcp { server: server.to_owned(), tool: tool.to_owned(), args: serde_json::Map::new() })
+    };
+    let services = |service: &str| HookSpec {
+        requires: Requires { services: vec![service.to_owned()], ..Requires::default() },
+        ..spec()
+    };
+    for (spec, field, word) in [
+        (HookSpec { condition: Some("data.".to_owned()), ..spec() }, "if", "column 6"),
+        (HookSpec { condition: Some("1+".repeat(50_000) + "1"), ..spec() }, "if", "100001"),
+        (HookSpec { file_patterns: vec!["[a".to_owned()], ..spec() }, "filePatterns", "[a"),
+        (
+            HookSpec { rate_limit: RateLimit { per_minute: Some(0), cooldown: None }, ..spec() },
+            "rateLimit",
+            "perMinute",
+        ),
+        (services("localhost"), "requires", "localhost"),
+        (services("::1:80"), "requires", "::1:80"),
+        (services("a:0"), "requires", "a:0"),
+        (services("http://a:80"), "requires", "http://a:80"),
+        (acting(ActionSpec::AskAgent { prompt: " ".to_owned() }), "action", "prompt"),
+        (http("ftp://a", "A", "b"), "url", "ftp://a"),
+        (http("https://a", "A", "${TOKEN}"), "headers", "passEnv"),
+        (mcp("", "b"), "action", "server"),
+        (mcp("a", ""), "action", "tool"),
+    ] {
+        let (at, message) = complaint(spec);
+        assert!(at == field && message.contains(word), "{at}: {message}");
+    }
+    for service in ["127.0.0.1:11434", "[::1]:80", "db.local:5432"] {
+        assert!(Hook::new(services(service), &Rules::default()).is_ok(), "{service}");
+    }
+}
+
+#[test]
+fn an_event_of_a_sub_agent_is_told_by_the_name_of_that_agent() {
+    let from = |kind, data| ollm_protocol::Event::from_loose(kind, data).is_subagents();
+    for spelling in ["agent_id", "agentId", "subagent_id"] {
+        assert!(from(EventKind::BeforeTool, serde_json::json!({spelling: "a1"})), "{spelling}");
+    }
+    for data in [serde_json::json!({}), serde_json::json!({"agent_type": "x"}), serde_json::json!({"agent_id": ""})] {
+        assert!(!from(EventKind::BeforeTool, data.clone()), "{data}");
+    }
+    // What a model may write into the arguments says nothing.
+    assert!(!from(EventKind::BeforeTool, serde_json::json!({"args": {"agent_id": "a1"}})));
+    assert!(!from(EventKind::SubagentStop, serde_json::json!({"agent_id": "a1"})));
 }

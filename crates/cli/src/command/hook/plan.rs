@@ -87,7 +87,7 @@ fn brief(hook: &Hook) -> Value {
         "onFailureFrom": hook.on_failure.basis.name(),
     });
     if let Some(map) = value.as_object_mut() {
-        map.extend(rules::to_json(hook));
+        map.extend(rules::said(hook));
     }
     value
 }

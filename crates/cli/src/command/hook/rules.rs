@@ -1,6 +1,6 @@
 //! When a hook runs, as declared: the parts of `show` and `plan` that most hooks do not have.
 
-use ollm_protocol::{ActionSpec, Hook, RateLimit, Source};
+use ollm_protocol::{ActionSpec, Basis, Hook, RateLimit, Reach, Source};
 use ollm_store::looks_secret;
 use serde_json::{Map, Value, json};
 
@@ -26,10 +26,31 @@ pub(super) fn to_json(hook: &Hook) -> Map<String, Value> {
     fields.as_object().cloned().unwrap_or_default()
 }
 
+/// The same for a plan: scope and async always, the rest where the hook says something.
+pub(super) fn said(hook: &Hook) -> Map<String, Value> {
+    let (mut fields, silent) = (to_json(hook), to_json_of_silence());
+    fields.retain(|name, value| !silent.get(name).is_some_and(|silence| silence == value));
+    fields
+}
+
+/// What a hook without any such rule would print.
+fn to_json_of_silence() -> Map<String, Value> {
+    let silence = json!({
+        "filePatterns": [],
+        "if": null,
+        "rateLimit": {"perMinute": null, "cooldownMs": null},
+        "requires": {"commands": [], "files": [], "services": []},
+    });
+    silence.as_object().cloned().unwrap_or_default()
+}
+
 /// The same for people: only what is not as usual.
 pub(super) fn rows(hook: &Hook) -> Vec<(&'static str, String)> {
     let spec = &hook.spec;
-    let mut rows = vec![("scope", format!("{} (from the {})", hook.reach.value.name(), hook.reach.basis.name()))];
+    let mut rows = Vec::new();
+    if (hook.reach.value, hook.reach.basis) != (Reach::All, Basis::Dialect) {
+        rows.push(("scope", format!("{} (from the {})", hook.reach.value.name(), hook.reach.basis.name())));
+    }
     rows.extend((!spec.file_patterns.is_empty()).then(|| ("files", spec.file_patterns.join(", "))));
     rows.extend(spec.condition.clone().map(|condition| ("if", condition)));
     rows.extend(limit(&spec.rate_limit).map(|limit| ("at most", limit)));
