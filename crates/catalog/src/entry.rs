@@ -18,7 +18,7 @@ mod reader;
 pub(crate) use action::Deed;
 use action::{STAY, left};
 use reader::{COUNT, FLAG, SIZE, TIME};
-pub(crate) use reader::{Reader, canonical, not_loaded};
+pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
 
 /// The keys of an entry.
 const KEYS: &[&str] = &[
@@ -301,7 +301,7 @@ impl Reader<'_> {
             "files" => requires.files = reader.texts(at, "a list of paths"),
             "services" => requires.services = reader.texts(at, "a list of addresses such as \"127.0.0.1:11434\""),
             // What is not understood is not known to be there.
-            _ => reader.refuse(at, &format!("`{key}` cannot be required"), reader::meant(key, REQUIRES)),
+            _ => reader.refuse(at, &format!("`{key}` cannot be required"), meant(key, REQUIRES)),
         });
         requires
     }
