@@ -23,7 +23,7 @@ mod place;
 mod yaml;
 
 pub use convert::convert;
-pub use disk::{Change, append, change, rewrite};
+pub use disk::{Change, Owner, append, change, rewrite};
 use op::{Op, perform};
 use place::Place;
 
@@ -32,7 +32,7 @@ use place::Place;
 #[non_exhaustive]
 pub enum EditError {
     /// The text is not what its syntax demands.
-    #[error("line {line}, column {column}: {message}; mend it first")]
+    #[error("{}{message}; mend it first", place_of(*line, *column))]
     Broken {
         /// The line, counted from one; zero when unknown.
         line: usize,
@@ -45,7 +45,7 @@ pub enum EditError {
     #[error("it fits no form of hook file; mend it first")]
     Formless,
     /// The text is a hook file of another form than the one asked for.
-    #[error("it is written in another form ({found:?}); use a file of its own")]
+    #[error("it is {}; use a file of its own", found.what())]
     Other {
         /// The form it is in.
         found: Form,
@@ -91,6 +91,10 @@ pub enum EditError {
     File(#[from] ollm_store::FileError),
 }
 
+fn place_of(line: usize, column: usize) -> String {
+    if line == 0 { String::new() } else { format!("line {line}, column {column}: ") }
+}
+
 /// Adds a hook for an event; an empty text becomes a file of this form.
 ///
 /// ```
@@ -113,16 +117,23 @@ pub fn add(
         return perform(text, syntax, &root, &Op::Fill { value: &place::fresh(form, event, entry) });
     }
     let cursor = Cursor::root(&root);
-    match Form::of(&cursor).ok_or(EditError::Formless)? {
-        Form::Modern | Form::WhenThen => Err(EditError::Single),
-        found if found != form && !is_empty(&cursor) => Err(EditError::Other { found }),
-        _ => {
-            let (at, key, value) = place::slot(&cursor, form, event, entry);
-            match key {
-                Some(key) => perform(text, syntax, &root, &Op::Set { at: &at, key: &key, value: &value }),
-                None => perform(text, syntax, &root, &Op::Push { at: &at, value: &value }),
-            }
+    match (Form::of(&cursor), &root) {
+        // Settings of another tool that has no hooks yet.
+        (None, Node::Map(_)) if form == Form::Agent => {
+            let events = place::events(form, event, entry);
+            return perform(text, syntax, &root, &Op::Set { at: &[], key: "hooks", value: &events });
         }
+        (None, _) => return Err(EditError::Formless),
+        (Some(Form::Modern | Form::WhenThen), _) => return Err(EditError::Single),
+        (Some(found), _) if found != form && !Place::all(&cursor).is_empty() => {
+            return Err(EditError::Other { found });
+        }
+        (Some(_), _) => {}
+    }
+    let (at, key, value) = place::slot(&cursor, form, event, entry);
+    match key {
+        Some(key) => perform(text, syntax, &root, &Op::Set { at: &at, key: &key, value: &value }),
+        None => perform(text, syntax, &root, &Op::Push { at: &at, value: &value }),
     }
 }
 
@@ -131,19 +142,15 @@ pub fn remove(text: &str, syntax: Syntax, which: usize) -> Result<String, EditEr
     let syntax = syntax.settle(text);
     let root = parse(text, syntax)?;
     let place = Place::find(&Cursor::root(&root), which)?;
-    let Some((index, list)) = place.entry.split_last() else {
-        let help = "remove the file";
-        return Err(EditError::Fixed { key: "the only hook".to_owned(), help });
+    let steps = match &place.group {
+        // A group without hooks would be left behind.
+        Some(group) if group.hooks == 1 => &group.steps,
+        _ => &place.entry,
     };
-    // A group without hooks would be left behind.
-    let (at, index) = match &place.group {
-        Some(group) if group.hooks == 1 => match group.steps.split_last() {
-            Some((index, list)) => (list, *index),
-            None => (list, *index),
-        },
-        _ => (list, *index),
-    };
-    perform(text, syntax, &root, &Op::Remove { at, index })
+    match steps.split_last() {
+        Some((index, at)) => perform(text, syntax, &root, &Op::Remove { at, index: *index }),
+        None => Err(EditError::Fixed { key: "the only hook".to_owned(), help: "remove the file" }),
+    }
 }
 
 /// Sets a key of the nth hook, counted from zero. The key may be a path such as `limits.time`, in the words of an
@@ -170,6 +177,7 @@ pub fn unset(text: &str, syntax: Syntax, which: usize, key: &str) -> Result<Stri
 }
 
 fn parse(text: &str, syntax: Syntax) -> Result<Node, EditError> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     if text.trim().is_empty() {
         return Ok(Node::Null);
     }
@@ -177,11 +185,6 @@ fn parse(text: &str, syntax: Syntax) -> Result<Node, EditError> {
         let at = broken.at.unwrap_or_default();
         EditError::Broken { line: at.line, column: at.column, message: broken.message }
     })
-}
-
-/// Whether there is no hook yet that would tell one form from the other.
-fn is_empty(root: &Cursor<'_>) -> bool {
-    Place::all(root).is_empty()
 }
 
 /// The index of a key in a map, however it is spelled.

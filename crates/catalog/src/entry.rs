@@ -8,7 +8,7 @@ use ollm_protocol::{ActionSpec, HookSpec, LimitsSpec, OnFailure, Priority, Timeo
 
 use crate::file::Finding;
 use crate::format::Context;
-use crate::node::{Cursor, Node};
+use crate::node::{Cursor, Node, Part};
 use crate::path;
 use crate::value;
 
@@ -19,7 +19,7 @@ mod schema;
 pub(crate) use action::Deed;
 use action::{STAY, left};
 use reader::{COUNT, FLAG, SIZE, TIME};
-pub(crate) use reader::{Reader, canonical, not_loaded};
+pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
 pub use schema::{hook_file_schema, hook_schema};
 
 /// The keys of an entry.
@@ -232,6 +232,10 @@ impl Reader<'_> {
                 self.refuse(at, "only hooks of type \"command\" are written like this", Some(help.to_owned()));
             }
             "trusted" => self.trusted(at),
+            "source" | "sourcePath" | "extensionName" => {
+                let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");
+                self.warn(at, Part::Key, message, Some("remove it".to_owned()));
+            }
             "persistent" if matches!(at.node, Node::Bool(false)) => {}
             "hooks" => {
                 let help = "write `command` beside `matcher`, or put groups into a file of their own";
@@ -299,7 +303,7 @@ impl Reader<'_> {
             "files" => requires.files = reader.texts(at, "a list of paths"),
             "services" => requires.services = reader.texts(at, "a list of addresses such as \"127.0.0.1:11434\""),
             // What is not understood is not known to be there.
-            _ => reader.refuse(at, &format!("`{key}` cannot be required"), reader::meant(key, REQUIRES)),
+            _ => reader.refuse(at, &format!("`{key}` cannot be required"), meant(key, REQUIRES)),
         });
         requires
     }

@@ -5,11 +5,10 @@ use std::path::Path;
 
 use ollm_protocol::{ActionSpec, Hook, HookError, Layer, Rules, Source, dialect};
 
-use crate::entry::{self, Draft, Own, canonical, not_loaded};
+use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
-use crate::value::nearest;
 
 pub(crate) mod agent;
 mod events;
@@ -135,13 +134,16 @@ impl Intake<'_> {
 
     /// Whether the key is the name of an event; if not, that is a finding.
     fn is_event(&mut self, name: &str, at: &Cursor<'_>) -> bool {
-        let Err(unknown) = dialect::event_named(name) else {
+        if dialect::is_event(name) {
             return true;
-        };
+        }
+        let shown: String = name.chars().take(80).collect();
+        let likely = (self.findings.len() < MANY).then(|| dialect::event_named(name).err()).flatten();
+        let unknown = likely.map_or_else(|| format!("unknown event `{shown}`"), |unknown| unknown.to_string());
         self.findings.push(Finding {
             severity: Severity::Error,
             spot: Some(at.spot(Part::Key)),
-            value: Some(name.chars().take(80).collect()),
+            value: Some(shown),
             message: format!("{unknown}; its hooks are not loaded"),
             help: None,
         });
@@ -169,7 +171,7 @@ impl Intake<'_> {
             spot: Some(at.spot(Part::Key)),
             value: Some(at.node.shown()),
             message: format!("unknown key `{key}` is ignored"),
-            help: nearest(key, known).map(|near| format!("did you mean `{near}`?")),
+            help: if self.findings.len() < MANY { meant(key, known) } else { None },
         });
     }
 
@@ -197,7 +199,8 @@ fn invalid(error: &HookError, at: Spotted<'_>) -> Finding {
     let action = at.entry.get("action").or_else(|| at.entry.get("then"));
     let when = at.entry.get("when");
     let group = at.group.and_then(|group| group.get(field));
-    let own = at.entry.entries().find(|(key, _)| canonical(key) == field || (field == "event" && *key == "eventType"));
+    let key = if field == "event" { "eventType" } else { field };
+    let own = at.entry.entries().find(|(written, _)| canonical(written) == key);
     let deep = action.as_ref().and_then(|action| action.get(field)).or_else(|| match field {
         "action" => action,
         "event" => when.as_ref()?.get("type"),

@@ -148,7 +148,7 @@ pub(crate) enum HookCommand {
     /// Withdraw the approval of hooks
     #[command(arg_required_else_help = true)]
     Untrust {
-        /// The hooks' ids, or their names if no other hook has them
+        /// The hooks' ids, or their names if no other hook has them; `trusted` for all hooks of the project's hooks/trusted
         ids: Vec<String>,
         /// Withdraw every approval
         #[arg(long, conflicts_with = "ids")]
@@ -375,7 +375,7 @@ pub(crate) struct TestArguments {
 #[command(arg_required_else_help = true)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct TrustArguments {
-    /// The hooks' ids, or their names if no other hook has them
+    /// The hooks' ids, or their names if no other hook has them; `trusted` for all hooks of the project's hooks/trusted
     pub(crate) ids: Vec<String>,
     /// Show all hooks that wait for approval, and ask once for all of them
     #[arg(long, conflicts_with_all = ["ids", "digest"])]
@@ -389,7 +389,8 @@ pub(crate) struct TrustArguments {
     /// With --list: print a JSON array
     #[arg(long, requires = "list")]
     pub(crate) json: bool,
-    /// Approve one hook without a terminal by naming the digest that `ollm hook show ID --json` prints
+    /// Approve without a terminal by naming the digest that `ollm hook show ID --json` prints: `digest` of the hook, or
+    /// `groupDigest` of all hooks of its group
     #[arg(long, value_name = "sha256:…", requires = "ids")]
     pub(crate) digest: Option<String>,
 }

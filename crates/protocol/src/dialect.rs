@@ -225,6 +225,11 @@ pub fn event_named(name: &str) -> Result<Named, UnknownEvent> {
     Ok(Named { kinds, custom: None })
 }
 
+/// Whether a name stands for events; cheaper than [`event_named`] where the answer is no.
+pub fn is_event(name: &str) -> bool {
+    name.strip_prefix("custom:").is_some_and(|custom| !custom.is_empty()) || !kinds_spelled(name).is_empty()
+}
+
 fn kinds_spelled(name: &str) -> Vec<EventKind> {
     if let Some(kind) = EventKind::from_name(name) {
         return vec![kind];

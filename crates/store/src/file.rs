@@ -105,7 +105,7 @@ pub fn read_bounded(path: &Path, max: u64) -> Result<Option<Vec<u8>>, FileError>
 /// [`update`].
 pub fn write_atomic(path: &Path, bytes: &[u8]) -> Result<(), FileError> {
     make_parent(path)?;
-    replace(path, bytes, &format!(".{}.tmp", random_name()))
+    replace(path, bytes, &format!(".{}.tmp", random_name()), None)
 }
 
 /// Reads, transforms and replaces a file under an exclusive lock, so that two writers never lose an update.
@@ -136,6 +136,20 @@ where
     Ok(())
 }
 
+/// Like [`update`], for files that people keep themselves and may share: an existing file keeps its mode.
+pub fn rewrite<E, F>(path: &Path, max: u64, change: F) -> Result<(), E>
+where
+    E: From<FileError>,
+    F: FnOnce(Option<Vec<u8>>) -> Result<Option<Vec<u8>>, E>,
+{
+    let lock = Lock::acquire(path)?;
+    let mode = fs::metadata(path).ok().map(|meta| meta.permissions());
+    if let Some(bytes) = change(read_bounded(path, max)?)? {
+        lock.replace_as(&bytes, mode)?;
+    }
+    Ok(())
+}
+
 /// The right to replace one file, held until dropped.
 pub(crate) struct Lock<'a> {
     path: &'a Path,
@@ -153,10 +167,15 @@ impl<'a> Lock<'a> {
 
     /// Under the lock there is one writer, hence one temporary name: what a killed writer left is cleared away here.
     pub(crate) fn replace(&self, bytes: &[u8]) -> Result<(), FileError> {
+        self.replace_as(bytes, None)
+    }
+
+    /// The same with another mode than the owner's alone.
+    fn replace_as(&self, bytes: &[u8], mode: Option<Permissions>) -> Result<(), FileError> {
         let stale = sibling(self.path, ".tmp")?;
         match fs::remove_file(&stale) {
             Err(source) if source.kind() != io::ErrorKind::NotFound => Err(failed("remove", &stale, source)),
-            _ => replace(self.path, bytes, ".tmp"),
+            _ => replace(self.path, bytes, ".tmp", mode),
         }
     }
 }
@@ -252,12 +271,15 @@ fn not_opened(path: &Path, source: io::Error) -> FileError {
     }
 }
 
-fn replace(path: &Path, bytes: &[u8], suffix: &str) -> Result<(), FileError> {
+fn replace(path: &Path, bytes: &[u8], suffix: &str, mode: Option<Permissions>) -> Result<(), FileError> {
     if fs::symlink_metadata(path).is_ok_and(|meta| meta.is_symlink()) {
         return Err(FileError::Link { path: path.to_owned() });
     }
     let temp = Temp::create(sibling(path, suffix)?)?;
     temp.fill(bytes).map_err(|source| failed("write", path, source))?;
+    if let Some(mode) = mode {
+        temp.file.set_permissions(mode).map_err(|source| failed("set the mode of", path, source))?;
+    }
     temp.rename(path)?;
     sync_folder(parent(path))
 }

@@ -3,7 +3,8 @@
 //! A leaf: it knows nothing of hooks, reads neither environment nor home, prints nothing and asks no clock. Paths,
 //! times and secrets come in as values.
 //!
-//! - [`write_atomic`], [`read_bounded`], [`update`]: owner-only files that survive two writers and a kill at any moment.
+//! - [`write_atomic`], [`read_bounded`], [`update`], [`rewrite`]: files that survive two writers and a kill at any moment;
+//!   ours are owner-only, those that people keep themselves stay as open as they were.
 //! - [`versioned`]: JSON documents with a `version`; what cannot be understood is never overwritten.
 //! - [`Digest`], [`Hasher`], [`FileDigests`]: SHA-256 over bytes, without collisions by concatenation.
 //! - [`Vault`]: owner-only copies of approved content, named by their content, from which it runs.
@@ -30,7 +31,7 @@ mod visible;
 
 pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all};
 pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree};
-pub use file::{FileError, read_bounded, update, write_atomic};
+pub use file::{FileError, read_bounded, rewrite, update, write_atomic};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};
 pub use switches::{Switch, Switches, set_switches};

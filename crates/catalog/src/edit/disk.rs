@@ -27,6 +27,17 @@ pub enum Change<'a> {
     Unset(&'a str),
 }
 
+/// Whose file it is, and what its hooks are checked against.
+#[derive(Clone, Copy, Debug)]
+pub struct Owner<'a> {
+    /// Where its hooks come from.
+    pub source: Source,
+    /// Whose folder it is in.
+    pub layer: Layer,
+    /// What applies to all hooks.
+    pub rules: &'a Rules,
+}
+
 /// Changes a loaded hook in the file that declares it.
 ///
 /// The file is read again under the lock. The hook must be there as it was loaded, and the changed file must load: if
@@ -59,10 +70,11 @@ pub fn append(
     form: Form,
     event: &str,
     entry: &Map<String, Value>,
-    (source, layer, rules): (Source, Layer, &Rules),
+    owner: Owner<'_>,
 ) -> Result<(), EditError> {
     let label = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let file = Declared { path: path.to_owned(), label, source, layer, rules, syntax: Syntax::of(path) };
+    let syntax = Syntax::of(path);
+    let file = Declared { path: path.to_owned(), label, owner, syntax, settings: form == Form::Agent };
     rewrite(path, |text| {
         let before = if text.trim().is_empty() { 0 } else { file.read(text)?.errors };
         let text = add(text, file.syntax, form, event, entry)?;
@@ -71,32 +83,26 @@ pub fn append(
     })
 }
 
-/// Reads, changes and replaces a text file under its lock; its mode stays.
-pub fn rewrite(path: &Path, mut with: impl FnMut(&str) -> Result<Option<String>, EditError>) -> Result<(), EditError> {
-    let mode = fs::metadata(path).ok().map(|meta| meta.permissions());
-    ollm_store::update(path, LARGEST_FILE, |bytes| {
+/// Reads, changes and replaces a text file under its lock.
+pub fn rewrite(path: &Path, with: impl FnOnce(&str) -> Result<Option<String>, EditError>) -> Result<(), EditError> {
+    ollm_store::rewrite(path, LARGEST_FILE, |bytes| {
         let text = String::from_utf8(bytes.unwrap_or_default()).map_err(|_| EditError::Broken {
             line: 0,
             column: 0,
             message: "it is not UTF-8 text".to_owned(),
         })?;
-        Ok::<_, EditError>(with(&text)?.map(String::into_bytes))
-    })?;
-    match mode {
-        Some(mode) if path.exists() => fs::set_permissions(path, mode)
-            .map_err(|source| FileError::Io { doing: "restore the mode of", path: path.to_owned(), source }.into()),
-        _ => Ok(()),
-    }
+        Ok(with(&text)?.map(String::into_bytes))
+    })
 }
 
 /// A file and what it means for the hooks in it.
 struct Declared<'a> {
     path: PathBuf,
     label: String,
-    source: Source,
-    layer: Layer,
-    rules: &'a Rules,
+    owner: Owner<'a>,
     syntax: Syntax,
+    /// Whether it is another tool's, whatever its keys.
+    settings: bool,
 }
 
 /// What a text declares.
@@ -112,7 +118,8 @@ impl<'a> Declared<'a> {
     fn of(hook: &Hook, rules: &'a Rules) -> Declared<'a> {
         let HookSpec { source, layer, origin, .. } = &hook.spec;
         let path = origin.file.clone();
-        Declared { label: label(hook), source: *source, layer: *layer, rules, syntax: Syntax::of(&path), path }
+        let (label, owner) = (label(hook), Owner { source: *source, layer: *layer, rules });
+        Declared { settings: label.starts_with(".config/"), label, owner, syntax: Syntax::of(&path), path }
     }
 
     fn read(&self, text: &str) -> Result<Reading, EditError> {
@@ -145,10 +152,10 @@ impl<'a> Declared<'a> {
             path: &self.path,
             folder,
             label: &self.label,
-            source: self.source,
-            layer: self.layer,
+            source: self.owner.source,
+            layer: self.owner.layer,
             group: None,
-            rules: self.rules,
+            rules: self.owner.rules,
         };
         let mut ids = Ids::default();
         let mut intake = Intake {
@@ -159,14 +166,10 @@ impl<'a> Declared<'a> {
             findings: Vec::new(),
         };
         let cursor = Cursor::root(root);
-        let take = if self.is_settings() { agent::take } else { take };
+        let take = if self.settings { agent::take } else { take };
         take(&cursor, &mut intake);
         let Intake { hooks, spots, findings, .. } = intake;
         (hooks.into_iter().zip(spots.unwrap_or_default()).collect(), findings)
-    }
-
-    fn is_settings(&self) -> bool {
-        self.label.contains("/agent/") || self.label.contains("/cli-agent/")
     }
 }
 

@@ -165,12 +165,11 @@ pub(super) fn slot(
     // Without the wrapper every key is an event; an empty map has neither.
     let bare = hooks.is_none() && root.entries().next().is_some();
     if hooks.as_ref().is_none_or(|hooks| !matches!(hooks.node, Node::Map(_))) && !bare {
-        let events = json!({ event: [item(form, entry)] });
-        return (Vec::new(), Some("hooks".to_owned()), events);
+        return (Vec::new(), Some("hooks".to_owned()), events(form, event, entry));
     }
-    let events = hooks.as_ref().unwrap_or(root);
-    let steps = events.spot(Part::Value).steps;
-    let Some(list) = events.get(event).filter(|list| matches!(list.node, Node::List(_))) else {
+    let lists = hooks.as_ref().unwrap_or(root);
+    let steps = lists.spot(Part::Value).steps;
+    let Some(list) = lists.get(event).filter(|list| matches!(list.node, Node::List(_))) else {
         return (steps, Some(event.to_owned()), json!([item(form, entry)]));
     };
     if form == Form::Agent
@@ -185,7 +184,7 @@ pub(super) fn slot(
 /// A whole file with this hook in it.
 pub(super) fn fresh(form: Form, event: &str, entry: &Map<String, Value>) -> Value {
     match form {
-        Form::Events | Form::Agent => json!({"hooks": { event: [item(form, entry)] }}),
+        Form::Events | Form::Agent => json!({"hooks": events(form, event, entry)}),
         Form::Modern => {
             let mut hook = Map::new();
             hook.insert("eventType".to_owned(), event.into());
@@ -194,6 +193,11 @@ pub(super) fn fresh(form: Form, event: &str, entry: &Map<String, Value>) -> Valu
         }
         Form::WhenThen => super::convert::split(event, entry),
     }
+}
+
+/// The only hook of a map of events.
+pub(super) fn events(form: Form, event: &str, entry: &Map<String, Value>) -> Value {
+    json!({ event: [item(form, entry)] })
 }
 
 /// A hook as an item of its list.

@@ -51,6 +51,34 @@ impl Deed {
     }
 }
 
+/// The keys of an action of any type.
+#[derive(Default)]
+struct Parts {
+    command: Option<String>,
+    args: Vec<String>,
+    prompt: Option<String>,
+    url: Option<String>,
+    headers: Vec<(String, String)>,
+    server: Option<String>,
+    tool: Option<String>,
+    object: serde_json::Map<String, serde_json::Value>,
+}
+
+impl Parts {
+    /// What comes of them, if all that is needed is there.
+    fn deed(self, kind: &str) -> Option<Deed> {
+        let action = match kind {
+            "command" => return self.command.map(|command| Deed::Program { command, args: self.args }),
+            "shell" => ActionSpec::Shell { script: self.command? },
+            "runCommand" => ActionSpec::RunCommand { line: self.command? },
+            "askAgent" => ActionSpec::AskAgent { prompt: self.prompt? },
+            "http" => ActionSpec::Http { url: self.url?, headers: self.headers },
+            _ => ActionSpec::Mcp { server: self.server?, tool: self.tool?, args: self.object },
+        };
+        Some(Deed::Plain(action))
+    }
+}
+
 impl Draft {
     /// What the hook does, with its files found; `holder` is the node with `command` and `args` in it.
     pub(crate) fn act(
@@ -99,35 +127,29 @@ impl Reader<'_> {
     /// An action: `{"type": …}` and what that type needs.
     pub(crate) fn action(&mut self, at: &Cursor<'_>) -> Option<Deed> {
         let (kind, known) = self.kind(at)?;
-        let (mut command, mut args, mut texts, mut values) = (None, Vec::new(), Vec::new(), serde_json::Map::new());
-        let mut headers = Vec::new();
+        let mut parts = Parts::default();
         self.map(at, |reader, key, at| match key {
             "type" => {}
             key if !known.contains(&key) => reader.unsuited(at, kind, known),
-            "args" if kind == "mcp" => values = reader.object(at),
-            "args" => args = reader.texts(at, "a list of texts"),
-            "headers" => headers = reader.texts_by_name(at),
-            "command" => command = reader.need(at, value::plain(at.node), "text"),
-            key => texts.extend(
-                reader.need(at, value::word(at.node), "text that is not empty").map(|text| (key.to_owned(), text)),
-            ),
+            "args" if kind == "mcp" => parts.object = reader.object(at),
+            "args" => parts.args = reader.texts(at, "a list of texts"),
+            "headers" => parts.headers = reader.texts_by_name(at),
+            "command" => parts.command = reader.need(at, value::plain(at.node), "text"),
+            "prompt" => parts.prompt = reader.word(at),
+            "url" => parts.url = reader.word(at),
+            "server" => parts.server = reader.word(at),
+            _ => parts.tool = reader.word(at),
         });
-        let mut text = |key: &str| texts.iter().position(|(name, _)| name == key).map(|at| texts.swap_remove(at).1);
-        let deed = match kind {
-            "command" => command.map(|command| Deed::Program { command, args }),
-            "shell" => command.map(|script| Deed::Plain(ActionSpec::Shell { script })),
-            "runCommand" => command.map(|line| Deed::Plain(ActionSpec::RunCommand { line })),
-            "askAgent" => text("prompt").map(|prompt| Deed::Plain(ActionSpec::AskAgent { prompt })),
-            "http" => text("url").map(|url| Deed::Plain(ActionSpec::Http { url, headers })),
-            _ => text("server")
-                .zip(text("tool"))
-                .map(|(server, tool)| Deed::Plain(ActionSpec::Mcp { server, tool, args: values })),
-        };
+        let deed = parts.deed(kind);
         if deed.is_none() && self.sound {
             let needed: Vec<String> = known.iter().filter(|key| is_needed(key)).map(|key| format!("`{key}`")).collect();
             self.refuse(at, &format!("an action of type \"{kind}\" needs {}", needed.join(" and ")), None);
         }
         deed
+    }
+
+    fn word(&mut self, at: &Cursor<'_>) -> Option<String> {
+        self.need(at, value::word(at.node), "text that is not empty")
     }
 
     /// The type of an action, and the keys of that type.

@@ -13,6 +13,12 @@ pub(super) const TIME: &str = "a number, or text with a unit such as \"5s\"";
 pub(super) const SIZE: &str = "a number of bytes, or text with a unit such as \"256MiB\"";
 pub(super) const COUNT: &str = "a whole number";
 
+/// After so many findings nobody is helped by more help, and looking for it costs time.
+pub(crate) const MANY: usize = 200;
+
+/// More keys of one map are not looked at.
+const MOST_KEYS: usize = 1000;
+
 /// Reads one entry.
 pub(crate) struct Reader<'a> {
     pub(super) context: &'a Context<'a>,
@@ -51,7 +57,7 @@ pub(crate) fn canonical(key: &str) -> Cow<'_, str> {
 }
 
 /// The known word that may have been meant.
-pub(super) fn meant(word: &str, known: &[&str]) -> Option<String> {
+pub(crate) fn meant(word: &str, known: &[&str]) -> Option<String> {
     nearest(word, known).map(|near| format!("did you mean `{near}`?"))
 }
 
@@ -59,6 +65,9 @@ impl Reader<'_> {
     /// Every key of a map that is set, by the word for it that we use.
     pub(super) fn keys(&mut self, at: &Cursor<'_>, mut take: impl FnMut(&mut Self, &str, &Cursor<'_>)) {
         let mut seen: Vec<Cow<'_, str>> = Vec::new();
+        if self.is_crowded(at) {
+            return;
+        }
         for (written, value) in at.entries() {
             let key = canonical(written);
             if seen.contains(&key) {
@@ -69,6 +78,15 @@ impl Reader<'_> {
             }
             seen.push(key);
         }
+    }
+
+    /// Whether a map has more keys than anybody writes; each is compared with all others.
+    fn is_crowded(&mut self, at: &Cursor<'_>) -> bool {
+        let crowded = matches!(at.node, Node::Map(entries) if entries.len() > MOST_KEYS);
+        if crowded {
+            self.refuse(at, &format!("it has more than {MOST_KEYS} keys"), None);
+        }
+        crowded
     }
 
     /// The keys of what must be a map.
@@ -113,6 +131,9 @@ impl Reader<'_> {
             self.refuse(at, &format!("`{key}` must be a map of names to text, not {}", at.node.kind()), None);
         }
         let mut all: Vec<(String, String)> = Vec::new();
+        if self.is_crowded(at) {
+            return all;
+        }
         for (name, value) in at.entries() {
             if name.is_empty() || name.contains(['=', '\0']) || all.iter().any(|(seen, _)| seen == name) {
                 let what = if key == "headers" { "header" } else { "variable" };
@@ -191,7 +212,8 @@ impl Reader<'_> {
 
     pub(crate) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
-        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), meant(key, known));
+        let help = if self.findings.len() < MANY { meant(key, known) } else { None };
+        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 
     pub(crate) fn refuse(&mut self, at: &Cursor<'_>, message: &str, help: Option<String>) {
@@ -199,7 +221,7 @@ impl Reader<'_> {
         self.findings.push(not_loaded(at, message, help));
     }
 
-    fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+    pub(super) fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         let value = Some(at.node.shown());
         self.findings.push(Finding { severity: Severity::Warning, spot: Some(at.spot(part)), value, message, help });
     }

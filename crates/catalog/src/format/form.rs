@@ -50,6 +50,16 @@ impl Form {
         }
     }
 
+    /// The form in words.
+    pub fn what(self) -> &'static str {
+        match self {
+            Form::Events => "a map of events to lists of hooks",
+            Form::Modern => "a hook with `eventType` and `action`",
+            Form::WhenThen => "a hook with `when` and `then`",
+            Form::Agent => "a map of events to groups of shell commands",
+        }
+    }
+
     /// The smallest file of this form.
     pub(crate) fn example(self) -> &'static str {
         match self {
@@ -68,10 +78,10 @@ impl Form {
 }
 
 /// The forms with the keys they are told by.
-const MARKS: &[(Form, &str, &[&str])] = &[
-    (Form::Events, "a map of events to lists of hooks", &["hooks"]),
-    (Form::Modern, "a hook with `eventType` and `action`", &["eventType", "action", "filePatterns", "command", "args"]),
-    (Form::WhenThen, "a hook with `when` and `then`", &["when", "then", "patterns"]),
+const MARKS: &[(Form, &[&str])] = &[
+    (Form::Events, &["hooks"]),
+    (Form::Modern, &["eventType", "action", "filePatterns", "command", "args"]),
+    (Form::WhenThen, &["when", "then", "patterns"]),
 ];
 
 /// So many keys tell what a file was meant to be; comparing words costs time.
@@ -102,9 +112,9 @@ fn closest(root: &Cursor<'_>) -> (Form, String) {
     let near = |marks: &[&str]| {
         root.entries().take(LOOKED_AT).filter(|(key, _)| nearest(&canonical(key), marks).is_some()).count()
     };
-    let best = MARKS.iter().rev().max_by_key(|(_, _, marks)| near(marks)).filter(|(_, _, marks)| near(marks) > 0);
+    let best = MARKS.iter().rev().max_by_key(|(_, marks)| near(marks)).filter(|(_, marks)| near(marks) > 0);
     match best {
-        Some((form, what, _)) => (*form, format!("it fits no form of hook file; it comes closest to {what}")),
+        Some((form, _)) => (*form, format!("it fits no form of hook file; it comes closest to {}", form.what())),
         None => (Form::Events, "it has no `hooks`".to_owned()),
     }
 }

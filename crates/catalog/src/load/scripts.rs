@@ -33,14 +33,12 @@ fn in_folder(folder: &Path, hooks: &[Hook]) -> Vec<Undeclared> {
         return Vec::new();
     }
     scripts.sort_unstable();
-    let declared = |path: &Path| {
-        hooks.iter().any(|hook| hook.spec.script().is_some_and(|script| script == path) || names(hook, path))
-    };
+    let declared = |path: &Path| hooks.iter().any(|hook| names(hook, path));
     // The text counts as well: an entry that could not be loaded, or a line of shell, still means its script.
     let texts: Vec<String> = files(folder).filter(|path| is_hook_file(path)).filter_map(|path| text(&path)).collect();
     let mentioned = |path: &Path| {
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
-        texts.iter().any(|text| text.contains(&*name))
+        texts.iter().any(|text| speaks_of(text, &name))
     };
     let left = scripts.into_iter().filter(|path| !declared(path) && !mentioned(path)).take(MOST_FILES);
     left.map(|path| Undeclared { event: only_event(&path), path }).collect()
@@ -65,12 +63,18 @@ fn is_executable(path: &Path) -> bool {
 }
 
 fn names(hook: &Hook, path: &Path) -> bool {
-    hook.spec.inputs.iter().any(|input| input == path)
+    hook.script().into_iter().chain(&hook.spec.inputs).any(|file| file == path)
 }
 
 fn text(path: &Path) -> Option<String> {
     let bytes = read_bounded(path, LARGEST_FILE).ok()??;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Whether a text holds a name, and not merely the end of a longer one.
+fn speaks_of(text: &str, name: &str) -> bool {
+    let longer = |before: &str| before.ends_with(|letter: char| letter.is_alphanumeric() || "-_.".contains(letter));
+    text.match_indices(name).any(|(at, _)| !longer(text.get(..at).unwrap_or_default()))
 }
 
 /// The event a script is for, by the only name of one that its text holds as a word.

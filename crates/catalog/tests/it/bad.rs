@@ -189,6 +189,29 @@ fn a_flood_of_warnings_is_cut_short_and_hides_no_error() {
 }
 
 #[test]
+fn a_crowd_of_keys_or_events_costs_no_time_and_is_told() {
+    let keys: Vec<String> = (0..100_000).map(|index| format!("\"key{index}\": 1")).collect();
+    let crowd = keys.join(", ");
+    for (entry, field) in [
+        (format!(r#"{{"command": "npx", {crowd}}}"#), "hooks.before_tool[1]"),
+        (format!(r#"{{"command": "npx", "env": {{{crowd}}}}}"#), "hooks.before_tool[1].env"),
+    ] {
+        let world = World::new();
+        world.entry(&format!(r#"{{"command": "npx"}}, {entry}"#));
+        let (problem, loaded) = world.problem();
+        assert_eq!((problem.field.as_str(), loaded), (field, 1));
+        assert_eq!(problem.message, "it has more than 1000 keys; the hook is not loaded");
+    }
+    let world = World::new();
+    world.write(
+        "home/.ollm/hooks/a.json",
+        format!("{{\"hooks\": {{{crowd}, \"before_tool\": [{{\"command\": \"npx\"}}]}}}}"),
+    );
+    let (catalog, problems) = world.load();
+    assert_eq!((catalog.hooks.len(), problems.len()), (1, 101));
+}
+
+#[test]
 fn a_problem_prints_as_one_line() {
     let world = World::new();
     let file = world.entry(r#"{"command": "npx", "timout": 5}"#);

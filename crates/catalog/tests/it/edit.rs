@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ollm_catalog::edit::{self, Change, EditError};
+use ollm_catalog::edit::{self, Change, EditError, Owner};
 use ollm_catalog::{Form, Syntax};
 use ollm_protocol::{Layer, Rules, Source};
 use serde_json::{Map, Value, json};
@@ -162,6 +162,18 @@ fn a_key_is_written_where_its_form_keeps_it() {
 }
 
 #[test]
+fn settings_without_hooks_get_their_first_one_and_a_byte_order_mark_stays() {
+    let text = "\u{feff}{\n  // theirs\n  \"model\": \"x\"\n}\n";
+    let text = edit::add(text, Syntax::Json, Form::Agent, "Stop", &map(json!({"command": "true"}))).unwrap();
+    assert!(text.starts_with("\u{feff}{\n  // theirs\n  \"model\": \"x\",\n  \"hooks\": {"), "{text}");
+    let world = World::new();
+    let file = world.write("home/.config/agent/settings.json", "{\"model\": \"x\"}");
+    let owner = Owner { source: Source::User, layer: Layer::User, rules: &Rules::default() };
+    edit::append(&file, Form::Agent, "Stop", &map(json!({"command": "true"})), owner).unwrap();
+    assert_eq!(world.hook().spec.name, "true");
+}
+
+#[test]
 fn groups_of_agent_settings_are_joined_kept_and_removed() {
     let text = r#"{"model": "x", "hooks": {"PreToolUse": [{"matcher": "a", "hooks": [{"type": "command", "command": "one"}]}]}}"#;
     let add = |text: &str, entry| edit::add(text, Syntax::Json, Form::Agent, "PreToolUse", &map(entry)).unwrap();
@@ -304,7 +316,7 @@ fn two_editors_at_once_lose_nothing_and_the_mode_stays() {
                 scope.spawn(move || {
                     for round in 0..5 {
                         let entry = map(json!({"name": format!("{editor}-{round}"), "command": "npx"}));
-                        let owner = (Source::User, Layer::User, rules);
+                        let owner = Owner { source: Source::User, layer: Layer::User, rules };
                         edit::append(file, Form::Events, "before_tool", &entry, owner).unwrap();
                     }
                 });

@@ -159,6 +159,22 @@ fn a_key_that_would_narrow_the_hook_is_an_error_as_long_as_it_is_not_supported()
 }
 
 #[test]
+fn a_hook_as_programs_register_it_loads_but_does_not_choose_its_source() {
+    let world = World::new();
+    let text = r#"{"before_model": [{"id": "log-model-calls", "name": "Log Model Calls", "command": "node",
+        "args": ["/path/to/hook.js"], "source": "builtin", "sourcePath": "/path/to/hook.js"}]}"#;
+    world.write("project/.ollm/hooks/a.json", text);
+    let (catalog, problems) = world.load();
+    let [hook] = catalog.hooks.as_slice() else { panic!("{problems:#?}") };
+    assert_eq!((hook.id(), hook.spec.source), ("log-model-calls", Source::Workspace));
+    assert_eq!(hook.spec.script(), Some(&"/path/to/hook.js".into()));
+    let told: Vec<_> = problems.iter().map(|problem| (problem.severity, problem.message.as_str())).collect();
+    let why = "is ignored: the place of its file says where a hook comes from";
+    let expected = [format!("`source` {why}"), format!("`sourcePath` {why}")];
+    assert_eq!(told, expected.each_ref().map(|message| (Severity::Warning, message.as_str())));
+}
+
+#[test]
 fn what_can_be_converted_is_converted_with_a_warning() {
     for (key, value) in [
         ("timeout", "\"5000\""),

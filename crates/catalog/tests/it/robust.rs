@@ -1,6 +1,7 @@
 //! No bytes whatever make loading panic, hang, or lose the file beside them.
 
-use ollm_catalog::{Positions, Severity};
+use ollm_catalog::edit::{self, EditError};
+use ollm_catalog::{Form, Positions, Severity, Syntax};
 use proptest::prelude::*;
 
 use crate::world::World;
@@ -10,6 +11,10 @@ const HOOKS: &str = r#"{"hooks": {"before_tool": [{"name": "guard", "command": "
   "PreToolUse": [{"matcher": "a|b*", "hooks": [{"type": "command", "command": "echo {{tool_name}}"}]}], "no": 1}}"#;
 
 const CONFIG: &str = "hooks: &h\n  enabled: \"true\"\n  timeout: 5s\n  trustWorkspace: [~/x, /y]\n  untrusted: block\n  whitelist: [sh]\n  odd: {a: [1, 2.5, ~]}\nmcp: *h\n";
+
+const YAML: &str = "hooks: # all\n  before_tool:\n    - &a\n      name: guard # x\n      command: python3\n      args: [-u, 'guard.py', \"x\\n\"]\n      description: |+\n        long\n\n    - {command: npx, limits: {memory: 1MiB}}\n    - *a\n  PreToolUse:\n  - matcher: a|b*\n    hooks:\n    - ? command\n      : echo\n";
+
+const WHEN: &str = "{\"name\": \"n\", // c\n \"when\": {\"type\": \"fileEdited\", \"patterns\": [\"*.ts\"]},\n \"then\": {\"type\": \"http\", \"url\": \"https://x/\", \"headers\": {\"a\": \"b\"}}}";
 
 /// A valid text with some of its bytes changed, removed, doubled or cut.
 fn mutated(text: &'static str) -> impl Strategy<Value = Vec<u8>> {
@@ -41,6 +46,10 @@ fn content(text: &'static str) -> impl Strategy<Value = Vec<u8>> {
     ]
 }
 
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![".{0,20}", "[ -~\n\t]{0,20}"]
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -63,6 +72,50 @@ proptest! {
             if let Some(snippet) = &problem.snippet {
                 prop_assert!(problem.line > 0 && problem.column > 0, "{problem:?} {snippet:?}");
             }
+        }
+    }
+
+    #[test]
+    fn no_bytes_of_any_form_make_loading_panic(yaml in content(YAML), when in content(WHEN), script: Vec<u8>, always: bool) {
+        let mut world = World::new();
+        world.positions = if always { Positions::Always } else { Positions::OnDemand };
+        for folder in ["home/.ollm/hooks", "project/.ollm/hooks", "project/.ollm/hooks/trusted"] {
+            world.write(&format!("{folder}/a.yaml"), &yaml);
+            world.write(&format!("{folder}/b.kiro.hook"), &when);
+            world.write(&format!("{folder}/c.json"), &yaml);
+            world.write(&format!("{folder}/d.sh"), &script);
+        }
+        world.write("home/.ollm/hooks/z.yml", "before_tool:\n  - {id: good, command: /bin/true}\n");
+        let (catalog, problems) = world.load();
+        prop_assert!(catalog.hooks.iter().any(|hook| hook.id() == "good"));
+        for problem in &problems {
+            prop_assert!(problem.snippet.is_none() || problem.line > 0 && problem.column > 0, "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn no_text_makes_an_edit_panic_and_every_edit_leaves_a_text_that_parses(
+        bytes in prop_oneof![content(YAML), content(WHEN), content(HOOKS)],
+        syntax in prop::sample::select(vec![Syntax::Json, Syntax::Yaml, Syntax::Either]),
+        which in 0..4_usize,
+        key in prop::sample::select(vec!["name", "command", "limits.time", "filePatterns", "matcher", "event", "x.y.z"]),
+        value in text(),
+    ) {
+        let text = String::from_utf8_lossy(&bytes);
+        let entry = serde_json::json!({"name": value, "command": "npx"}).as_object().cloned().unwrap();
+        let value = serde_json::Value::from(value);
+        let edits = [
+            edit::set(&text, syntax, which, key, &value),
+            edit::unset(&text, syntax, which, key),
+            edit::remove(&text, syntax, which),
+            edit::add(&text, syntax, Form::Events, "before_tool", &entry),
+            edit::add(&text, syntax, Form::Agent, "Stop", &entry),
+            edit::convert(&text, syntax, Form::Modern),
+            edit::convert(&text, syntax, Form::WhenThen),
+        ];
+        for edited in edits.into_iter().flatten() {
+            let again = edit::remove(&edited, syntax, usize::MAX).unwrap_err();
+            prop_assert!(matches!(again, EditError::NoSuch), "{again}\n{edited}");
         }
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use ollm_catalog::{Form, Syntax, edit};
-use ollm_protocol::HookSpec;
+use ollm_protocol::{HookSpec, Origin};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -205,7 +205,7 @@ fn specs(world: &World, name: &str, text: &str) -> Vec<HookSpec> {
     let file = world.write(&format!("home/.ollm/hooks/{name}"), text);
     let hooks = world.hooks();
     std::fs::remove_file(file).unwrap();
-    let plain = |spec: HookSpec| HookSpec { id: String::new(), origin: Default::default(), ..spec };
+    let plain = |spec: HookSpec| HookSpec { id: String::new(), origin: Origin::default(), ..spec };
     hooks.into_iter().map(|hook| plain(hook.spec)).collect()
 }
 
@@ -355,7 +355,7 @@ proptest! {
     #[test]
     fn a_hook_of_its_own_file_survives_edits_and_conversions(
         pairs in prop::collection::vec(pair(), 0..6),
-        patterns in prop::option::of(prop::collection::vec("[*a-z]{1,3}[.]?[a-z]{0,2}", 1..3)),
+        patterns in prop::option::of(prop::collection::vec("(\\*\\.)?[a-z]{1,5}", 1..3)),
         prompt in text().prop_filter("a prompt says something", |text| !text.trim().is_empty()),
         yaml: bool,
         modern: bool,

@@ -16,6 +16,8 @@ mod contract;
 mod declaring;
 mod documents;
 mod faults;
+mod forms;
+mod groups;
 mod hosts;
 mod invariants;
 mod lab;

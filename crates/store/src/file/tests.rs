@@ -271,3 +271,17 @@ fn a_full_disk_leaves_the_old_file_whole() {
     assert_eq!(fs::read(&path).unwrap(), b"old");
     assert_eq!(names_in(folder.path()), [".file.lock", "file"]);
 }
+
+#[test]
+fn a_file_that_people_keep_themselves_keeps_its_mode() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("file");
+    let write = |text: &'static [u8]| rewrite(&path, MAX, |_| Ok::<_, FileError>(Some(text.to_vec()))).unwrap();
+    let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+    write(b"new");
+    assert_eq!(mode(), 0o600);
+    fs::set_permissions(&path, Permissions::from_mode(0o664)).unwrap();
+    write(b"other");
+    assert_eq!((fs::read(&path).unwrap().as_slice(), mode()), (&b"other"[..], 0o664));
+    assert_eq!(names_in(folder.path()), [".file.lock", "file"]);
+}

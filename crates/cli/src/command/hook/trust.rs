@@ -140,7 +140,8 @@ fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: 
     match ask(&question).as_deref() {
         Some("y" | "Y" | "yes" | "a") => Ok(()),
         Some(_) => Err(Failure::new(Kind::Untrusted, "nothing was approved")),
-        None => Err(nobody("the hooks were not approved", "ID")),
+        None => Err(nobody("the hooks were not approved", "ID")
+            .hint("the hooks of one group are approved at once by their `groupDigest`, which it prints as well")),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ollm_catalog::edit::Owner;
 use ollm_catalog::{Form, Positions, edit};
 use ollm_protocol::dialect::{by_spelling, event_named};
 use ollm_protocol::{Layer, Source};
@@ -32,8 +33,9 @@ pub(in crate::command::hook) fn run(
     let name = name(arguments, &script);
     let file = folder.join(arguments.file.clone().unwrap_or_else(|| format!("{name}.json")));
     let entry = entry(arguments, &name, &script, &folder);
-    let owner = if arguments.project { (Source::Workspace, Layer::Workspace) } else { (Source::User, Layer::User) };
-    edit::append(&file, Form::Events, &arguments.event, &entry, (owner.0, owner.1, &app.rules))
+    let (source, layer) =
+        if arguments.project { (Source::Workspace, Layer::Workspace) } else { (Source::User, Layer::User) };
+    edit::append(&file, Form::Events, &arguments.event, &entry, Owner { source, layer, rules: &app.rules })
         .map_err(|error| unchanged(&file, &error))?;
     output.line(&format!("{name} stands in {}", file.display()))?;
     let next = if arguments.project { "hook trust" } else { "hook test" };
