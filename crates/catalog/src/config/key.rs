@@ -91,7 +91,7 @@ pub const KEYS: &[Key] = &[
     key("hooks.guards", Kind::Guards, r#"["destructive-commands","self-protection"]"#, "The built-in guards that are on.")
         .project(Project::More("a project cannot switch guards off"))
         .critical(),
-    key("hooks.rateLimit.perMinute", WHOLE, "null", "How many hooks may run in any sixty seconds, all together. Unset, there is no limit.")
+    key("hooks.rateLimit.perMinute", Kind::Count(1, 0xffff_ffff), "null", "How many hooks may run in any sixty seconds, all together. Unset, there is no limit.")
         .variable("OLLM_HOOKS_RATE_LIMIT_PER_MINUTE")
         .guarded(),
     key("hooks.rateLimit.cooldownMs", Kind::Pause, "0", "How long to wait after a hook has run before the same one runs again.")
