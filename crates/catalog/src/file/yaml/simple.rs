@@ -19,10 +19,7 @@ pub(super) fn parse(text: &str) -> Option<Node> {
     if text.len() > LONGEST || !text.bytes().all(|byte| byte == b'\n' || (b' '..=b'~').contains(&byte)) {
         return None;
     }
-    let mut lines = Vec::new();
-    for line in text.split('\n') {
-        lines.extend(read(line)?);
-    }
+    let lines: Vec<Line<'_>> = text.split('\n').filter(|line| !is_blank(line)).map(read).collect::<Option<_>>()?;
     let mut rest = lines.as_slice();
     let root = map(&mut rest, 0, DEEPEST)?;
     rest.is_empty().then_some(root)
@@ -36,22 +33,21 @@ struct Line<'a> {
     value: &'a str,
 }
 
-/// `Some(None)` for a blank line or a comment, `None` for a line in another form.
-fn read(line: &str) -> Option<Option<Line<'_>>> {
+/// The line without its comment; nothing for one in another form.
+fn read(line: &str) -> Option<Line<'_>> {
     let body = line.trim_start_matches(' ');
-    if body.is_empty() || body.starts_with('#') {
-        return Some(None);
-    }
     let indent = line.len() - body.len();
-    let (key, value) = match body.strip_prefix("- ") {
-        Some(item) => (None, item),
-        None => {
-            let (key, value) = body.split_once(':')?;
-            (Some(key).filter(|key| is_name(key)).map(Some)?, value)
-        }
-    };
-    let value = if key.is_some() && !value.is_empty() { value.strip_prefix(' ')? } else { value };
-    Some(Some(Line { indent, key, value: bare(value)? }))
+    if let Some(item) = body.strip_prefix("- ") {
+        return Some(Line { indent, key: None, value: bare(item)? });
+    }
+    let (key, value) = body.split_once(':')?;
+    let value = if value.is_empty() { value } else { value.strip_prefix(' ')? };
+    is_name(key).then_some(Line { indent, key: Some(key), value: bare(value)? })
+}
+
+fn is_blank(line: &str) -> bool {
+    let body = line.trim_start_matches(' ');
+    body.is_empty() || body.starts_with('#')
 }
 
 /// A value without the comment behind it.
@@ -126,15 +122,15 @@ fn scalar(word: &str) -> Option<Node> {
     is_text.then(|| Node::Text(word.to_owned()))
 }
 
-/// A name, or a path.
+/// A name, or a path: `name`, `/a/b`, `~/a`, `.a/b`.
 fn is_word(word: &str) -> bool {
-    let path = word.strip_prefix('~').unwrap_or(word);
-    let starts = if path.len() < word.len() { path.starts_with('/') } else { path.starts_with(is_start) };
-    starts && path.chars().all(|letter| letter.is_ascii_alphanumeric() || "_./-".contains(letter)) && !is_reserved(word)
-}
-
-fn is_start(letter: char) -> bool {
-    letter.is_ascii_alphabetic() || letter == '/'
+    let body = word.strip_prefix('.').unwrap_or(word);
+    let starts = match word.strip_prefix('~') {
+        Some(rest) => rest.starts_with('/'),
+        None => body.starts_with(|first: char| first.is_ascii_alphabetic()) || word.starts_with('/'),
+    };
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "_./-".contains(letter);
+    starts && word.chars().skip(1).all(plain) && !is_reserved(body)
 }
 
 fn is_name(key: &str) -> bool {
@@ -154,7 +150,7 @@ mod tests {
 
     use super::*;
 
-    const DOCUMENTED: &str = "hooks:\n  enabled: true\n  timeout: 30000 # ms\n  trustWorkspace: false\n\nextensions:\n  enabled: true\n  directories:\n    - ~/.ollm/extensions\n    - /usr/lib/ollm\n  autoEnable: true\n\n# servers\nmcp:\n  connectionTimeout: 10s\n  servers: {}\nmodel:\n";
+    const DOCUMENTED: &str = "hooks:\n  enabled: true\n  timeout: 30000 # ms\n  trustWorkspace: false\n\nextensions:\n  enabled: true\n  directories:\n    - ~/.ollm/extensions\n    - .ollm/extensions\n  autoEnable: true\n\n# servers\nmcp:\n  connectionTimeout: 10s\n  servers: {}\nmodel:\n";
 
     #[test]
     fn what_people_write_is_in_the_small_form() {
@@ -186,6 +182,9 @@ mod tests {
             "a: 0x1f\n",
             "a: 1_000\n",
             "a: .inf\n",
+            "a: .NaN\n",
+            "a: .5\n",
+            "a: ..\n",
             "a: b\na: c\n",
             "a:\n\tb: c\n",
             "a:\r\n",
