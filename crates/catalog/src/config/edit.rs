@@ -94,6 +94,14 @@ pub enum EditError {
         /// The problem.
         message: String,
     },
+    /// The file has the setting under an older name.
+    #[error("`{path}` stands in {} under an older name", file.display())]
+    Older {
+        /// The setting.
+        path: String,
+        /// The file.
+        file: PathBuf,
+    },
     /// The file could be somebody else's.
     #[error("it is not changed: {0}")]
     Unsafe(String),
@@ -146,6 +154,9 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     }
     let mut edited = None;
     update(&file, &top, |old| {
+        if stands_under_older_name(&old, path) {
+            return Err(EditError::Older { path: path.to_owned(), file: file.clone() });
+        }
         let new = spliced(&file, &old, &parts, value.as_ref())?;
         check(&file, &old, &new, path)?;
         edited = Some(found(&file, &new, path, new != old)?);
@@ -159,9 +170,22 @@ fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError
     match layer {
         Layer::User => Ok((places.config(), places.top().to_owned())),
         Layer::Workspace => {
-            let file = places.project_config().ok_or(EditError::NoProject)?;
-            Ok((file, places.project.clone().unwrap_or_default()))
+            let (file, project) = (places.project_config(), places.project.clone());
+            let (file, project) = file.zip(project).ok_or(EditError::NoProject)?;
+            if leads_out(&file, &project) {
+                return Err(EditError::Unsafe(format!("{} leads out of the project", file.display())));
+            }
+            Ok((file, project))
         }
+    }
+}
+
+/// Whether the folder of a file is a link to somewhere else: a repository can have a link to any folder of its user.
+fn leads_out(file: &Path, project: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    match (file.parent().and_then(real), real(project)) {
+        (Some(folder), Some(project)) => !folder.starts_with(project),
+        _ => false,
     }
 }
 
@@ -182,6 +206,12 @@ fn update(
         let (mark, body) = text.strip_prefix(MARK).map_or(("", text.as_str()), |body| ("\u{feff}", body));
         Ok(change(body.to_owned())?.map(|new| format!("{mark}{new}").into_bytes()))
     })
+}
+
+fn stands_under_older_name(text: &str, path: &str) -> bool {
+    let node = parse_yaml(text).unwrap_or(Node::Null);
+    let (said, _) = written::read(&Cursor::root(&node), Severity::Fatal);
+    said.iter().any(|said| said.older && said.path == path)
 }
 
 fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Result<String, EditError> {
