@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
 use ollm_protocol::template::TemplateWarning;
@@ -15,7 +15,7 @@ use crate::bus::Wire;
 use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
-use crate::report::{Process, Report, Said, Status};
+use crate::report::{Process, Report, Spoken, Status};
 use crate::trust::{Step, Trusted};
 
 /// Runs the hooks of one stage at once; the reports are in plan order.
@@ -26,54 +26,70 @@ pub(crate) fn stage(
     environment: &Environment,
     wire: &Wire<'_>,
 ) -> Vec<Report> {
+    let mut starts: Vec<Instant> = Vec::with_capacity(steps.len());
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
-    let mut waiting: Vec<(usize, &Trusted, Sent)> = Vec::with_capacity(steps.len());
+    let mut waiting: Vec<(usize, &Trusted, Vec<TemplateWarning>, usize)> = Vec::with_capacity(steps.len());
     for step in steps {
-        let started = Instant::now();
+        starts.push(Instant::now());
         wire.starts(step.hook(), event);
         let report = match step {
-            Step::Fail(hook, why) => Some(failed(hook, why.clone(), started)),
-            Step::Run(trusted) => match prepare(trusted, event, environment) {
-                Prepared::Job(job, warnings) => {
-                    waiting.push((reports.len(), trusted, Sent { started, bytes: job.stdin.len(), warnings }));
-                    jobs.push(*job);
-                    None
+            Step::Fail(hook, why) => Some(failed(hook, why.clone(), Duration::ZERO)),
+            Step::Run(trusted) => {
+                let started = Instant::now();
+                match prepare(trusted, event, environment) {
+                    Prepared::Job(job, warnings) => {
+                        waiting.push((reports.len(), trusted, warnings, job.stdin.len()));
+                        jobs.push(*job);
+                        None
+                    }
+                    Prepared::Decided(verdict) => Some(decided(trusted.hook(), *verdict, started.elapsed())),
+                    Prepared::Impossible(why) => Some(failed(trusted.hook(), why, started.elapsed())),
                 }
-                Prepared::Decided(verdict) => Some(decided(trusted.hook(), *verdict, started)),
-                Prepared::Impossible(why) => Some(failed(trusted.hook(), why, started)),
-            },
+            }
         };
         reports.push(report);
     }
     let outcomes = if jobs.is_empty() { Vec::new() } else { children.run_all(jobs) };
-    for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
+    for ((at, trusted, warnings, bytes_in), outcome) in waiting.into_iter().zip(outcomes) {
         if let Some(place) = reports.get_mut(at) {
-            let mut report = with_hint(answered(trusted.hook(), event, &outcome, &sent), trusted, &outcome.stderr);
-            report.duration = outcome.elapsed;
-            report.process = left(&outcome, &sent, wire);
-            *place = Some(report);
+            let report = with_hint(answered(trusted.hook(), event, &outcome, &warnings), trusted, &outcome.stderr);
+            *place = Some(Report { process: remains(&outcome, bytes_in, wire), ..report });
         }
     }
-    let reports = reports.into_iter().flatten().map(|report| apply_policy(presentable(report, environment)));
+    let reports = reports.into_iter().zip(starts).filter_map(|(report, started)| Some(Report { started, ..report? }));
+    let reports = reports.map(|report| apply_policy(presentable(report, environment)));
     reports.inspect(|report| wire.ends(report, event)).collect()
 }
 
-/// What is known of a job before it runs.
-struct Sent {
-    started: Instant,
-    bytes: usize,
-    warnings: Vec<TemplateWarning>,
+/// What remains of a process; nothing if it never was one.
+fn remains(outcome: &ollm_process::Outcome, bytes_in: usize, wire: &Wire<'_>) -> Option<Process> {
+    let (exit, signal) = match &outcome.end {
+        ollm_process::End::NotStarted(_) => return None,
+        ollm_process::End::Exited(status) => (Some(*status), None),
+        ollm_process::End::Signalled(signal) => (None, Some(*signal)),
+        _ => (None, None),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let spoken = || Spoken { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
+    Some(Process {
+        exit,
+        signal,
+        bytes_in,
+        bytes_out: outcome.stdout.len(),
+        bytes_err: outcome.stderr.len(),
+        spoken: wire.listened().then(spoken),
+    })
 }
 
-fn decided(hook: &Arc<Hook>, verdict: Verdict, started: Instant) -> Report {
+fn decided(hook: &Arc<Hook>, verdict: Verdict, duration: Duration) -> Report {
     let refused = verdict.flow.refuses();
     Report {
         hook: Arc::clone(hook),
         status: if refused { Status::Blocked } else { Status::Ok },
         verdict,
-        started,
-        duration: started.elapsed(),
+        started: Instant::now(),
+        duration,
         process: None,
         error: None,
         warnings: Vec::new(),
@@ -82,52 +98,36 @@ fn decided(hook: &Arc<Hook>, verdict: Verdict, started: Instant) -> Report {
     }
 }
 
-fn failed(hook: &Arc<Hook>, why: String, started: Instant) -> Report {
-    Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), started) }
-}
-
-/// What remains of a process; nothing if it never was one.
-fn left(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Option<Process> {
-    let (exit, signal) = match &outcome.end {
-        ollm_process::End::NotStarted(_) => return None,
-        ollm_process::End::Exited(status) => (Some(*status), None),
-        ollm_process::End::Signalled(signal) => (None, Some(*signal)),
-        _ => (None, None),
-    };
-    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let said = || Said { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
-    Some(Process {
-        exit,
-        signal,
-        bytes_in: sent.bytes,
-        bytes_out: outcome.stdout.len(),
-        bytes_err: outcome.stderr.len(),
-        said: wire.listened().then(said),
-    })
+fn failed(hook: &Arc<Hook>, why: String, duration: Duration) -> Report {
+    Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), duration) }
 }
 
 /// What a process that ended means, in the words of its hook's dialect.
-fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::Outcome, sent: &Sent) -> Report {
-    let lost = |why: &str| failed(hook, why.to_owned(), sent.started);
+fn answered(
+    hook: &Arc<Hook>,
+    event: &Event,
+    outcome: &ollm_process::Outcome,
+    template_warnings: &[TemplateWarning],
+) -> Report {
     let end = match &outcome.end {
         ollm_process::End::Exited(status) => End::Exited(*status),
         ollm_process::End::Signalled(signal) => End::Signalled(*signal),
         ollm_process::End::TimedOut => End::TimedOut(hook.timeout.value),
         ollm_process::End::Overflowed(_) => End::Overflowed(crate::action::limits(hook).output),
-        ollm_process::End::Interrupted => return lost("was stopped with us"),
-        ollm_process::End::Lost => return lost("its end could not be observed"),
-        ollm_process::End::NotStarted(error) => return lost(&error.to_string()),
+        ollm_process::End::Interrupted => return failed(hook, "was stopped with us".to_owned(), outcome.elapsed),
+        ollm_process::End::Lost => return failed(hook, "its end could not be observed".to_owned(), outcome.elapsed),
+        ollm_process::End::NotStarted(error) => return failed(hook, error.to_string(), outcome.elapsed),
     };
     let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
     let Answer { verdict, failure, warnings } = hook.dialect.read_verdict(event.kind, &output);
     let status = status(end, verdict.flow, failure.is_some());
-    let odd = sent.warnings.iter().map(ToString::to_string);
+    let odd = template_warnings.iter().map(ToString::to_string);
     Report {
         status,
         error: failure,
         warnings: odd.chain(warnings).collect(),
         leaky: outcome.leaky,
-        ..decided(hook, verdict, sent.started)
+        ..decided(hook, verdict, outcome.elapsed)
     }
 }
 
