@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{HookSettings, Positions, Problem, Severity, TraceSettings, Undeclared};
+use ollm_catalog::{Positions, Problem, Severity, TraceSettings, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
-use ollm_protocol::{Hook, Origin, RateLimit, Rules, shell_word};
+use ollm_protocol::{Hook, Origin, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
@@ -51,7 +51,7 @@ impl App {
             http_allow: settings.http_allow.clone(),
         };
         let mut engine = Engine::new(trust, environment);
-        engine.rates.global = global_limit(&settings);
+        engine.rates.global = settings.rate_limit;
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         let (switches, trouble) = Switches::load(&world.switches());
@@ -105,15 +105,6 @@ impl App {
                     .hint(format!("use one of their ids: {}", ids.join(", "))))
             }
         }
-    }
-}
-
-/// How often hooks may run, all together.
-fn global_limit(settings: &HookSettings) -> RateLimit {
-    let limit = settings.rate_limit;
-    RateLimit {
-        per_minute: limit.per_minute.map(|count| u32::try_from(count).unwrap_or(u32::MAX)),
-        cooldown: Some(limit.cooldown).filter(|cooldown| !cooldown.is_zero()),
     }
 }
 

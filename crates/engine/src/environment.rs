@@ -63,8 +63,8 @@ impl Environment {
 
     /// The values that must never be shown: those of variables whose name says so.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
-        let readable = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-        readable.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned()))
+        let secret = self.variables.iter().filter(|(name, _)| name.to_str().is_some_and(looks_secret));
+        secret.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
     }
 
     /// The variables one hook sees.

@@ -54,5 +54,5 @@ pub use ollm_store::{Standing, Term};
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};
-pub use report::{Outcome, Process, Reason, Report, Said, Skip, Status, Summary, summarise};
+pub use report::{Outcome, Process, Reason, Report, Skip, Spoken, Status, Summary, summarise};
 pub use trust::{Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

@@ -21,9 +21,9 @@ pub(crate) fn presentable(mut report: Report, environment: &Environment) -> Repo
         &mut verdict.prompts,
         &mut report.warnings,
     ];
-    let said = report.process.as_mut().and_then(|process| process.said.as_mut());
-    let said = said.into_iter().flat_map(|said| [&mut said.stdout, &mut said.stderr]);
-    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).chain(said).collect();
+    let spoken = report.process.as_mut().and_then(|process| process.spoken.as_mut());
+    let spoken = spoken.into_iter().flat_map(|spoken| [&mut spoken.stdout, &mut spoken.stderr]);
+    let mut texts: Vec<&mut String> = lists.into_iter().flatten().chain(&mut report.error).chain(spoken).collect();
     if texts.is_empty() && verdict.metadata.is_empty() {
         return report;
     }

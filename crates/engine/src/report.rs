@@ -72,12 +72,12 @@ pub struct Process {
     /// How many bytes it wrote on standard error, as far as they were read.
     pub bytes_err: usize,
     /// What it wrote, without secrets and not too long; kept only while somebody listens to the bus.
-    pub said: Option<Said>,
+    pub spoken: Option<Spoken>,
 }
 
 /// What a hook's process wrote.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Said {
+pub struct Spoken {
     /// On standard output.
     pub stdout: String,
     /// On standard error.

@@ -194,14 +194,14 @@ fn remains(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Opt
         _ => (None, None),
     };
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let said = || report::Said { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
+    let spoken = || report::Spoken { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
     Some(Process {
         exit,
         signal,
         bytes_in: sent.bytes,
         bytes_out: outcome.stdout.len(),
         bytes_err: outcome.stderr.len(),
-        said: wire.listened().then(said),
+        spoken: wire.listened().then(spoken),
     })
 }
 

@@ -4,19 +4,16 @@
 //! no `fsync`: a crash of the machine may take the last lines with it, which is the price of costing next to nothing. A
 //! file that has reached its bound becomes `NAME.1`, the earlier one `NAME.2` and so on; the oldest goes.
 
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{DirBuilderExt, FileExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fchmod, fstat, mkdirat, openat, renameat, statat, unlinkat,
-};
+use rustix::fs::{FileType, Mode, OFlags, Stat, fstat, lstat};
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-use crate::file::{FileError, failed};
+use crate::file::{FileError, failed, kind_of};
 use crate::owner::current_uid;
 
 mod lines;
@@ -68,12 +65,13 @@ impl Trail {
     /// be a symbolic link or belong to somebody else: the line is refused then, as it is when the disk is full.
     pub fn append(&self, line: &str) -> Result<(), FileError> {
         let bytes = terminated(line);
-        let folder = self.enter()?;
-        let (mut file, mut stat) = self.open(&folder)?;
+        let owner = current_uid();
+        self.enter(owner)?;
+        let (mut file, mut stat) = self.open(owner)?;
         let goes_over = |stat: &Stat, most: u64| stat.st_size > 0 && size(stat) + bytes.len() as u64 > most;
         if goes_over(&stat, self.bounds.file) {
-            self.rotate(&folder, stat.st_ino)?;
-            (file, stat) = self.open(&folder)?;
+            self.rotate(stat.st_ino)?;
+            (file, stat) = self.open(owner)?;
         }
         if goes_over(&stat, self.bounds.file.saturating_mul(2)) {
             return Err(FileError::TooLarge { path: self.path(), size: size(&stat), max: self.bounds.file });
@@ -83,54 +81,62 @@ impl Trail {
 
     /// The lines, newest first, of this file and its predecessors.
     pub fn lines(&self) -> Result<Lines, FileError> {
-        Lines::open(&self.folder, (0..self.bounds.files).map(|age| self.aged(age)), self.bounds.file.saturating_mul(2))
+        Lines::open((0..self.bounds.files).map(|age| self.aged(age)), self.bounds.file.saturating_mul(2))
     }
 
-    /// The folder, made sure to be ours alone.
-    fn enter(&self) -> Result<OwnedFd, FileError> {
-        let open = || rustix::fs::open(&self.folder, folder_flags(), Mode::empty());
-        let folder = match open() {
+    /// Makes sure that the folder is ours alone.
+    ///
+    /// Looking at it by name is enough: who could replace it afterwards owns the folder above, and the file itself is
+    /// looked at once it is open.
+    fn enter(&self, owner: u32) -> Result<(), FileError> {
+        let look = || lstat(&self.folder);
+        let stat = match look() {
             Err(Errno::NOENT) => {
                 self.make_folder()?;
-                open()
+                look()
             }
-            opened => opened,
+            seen => seen,
         };
-        let folder = folder.map_err(|errno| not_opened(&self.folder, errno))?;
-        let stat = fstat(&folder).map_err(|errno| failed("inspect", &self.folder, errno.into()))?;
-        check_owned(&stat, &self.folder)?;
-        if stat.st_mode & 0o077 != 0 {
-            let tightened = fchmod(&folder, Mode::from_raw_mode(0o700));
-            tightened.map_err(|errno| failed("change the mode of", &self.folder, errno.into()))?;
+        let stat = stat.map_err(|errno| failed("inspect", &self.folder, errno.into()))?;
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => check_owned(&stat, owner, &self.folder)?,
+            FileType::Symlink => return Err(refused(&self.folder, "is a symbolic link")),
+            _ => return Err(failed("open", &self.folder, Errno::NOTDIR.into())),
         }
-        Ok(folder)
+        if stat.st_mode & 0o077 != 0 {
+            let tightened = fs::set_permissions(&self.folder, Permissions::from_mode(0o700));
+            tightened.map_err(|error| failed("change the mode of", &self.folder, error))?;
+        }
+        Ok(())
     }
 
     fn make_folder(&self) -> Result<(), FileError> {
         // Not the folders further up: a home that does not exist is not ours to make.
         for folder in [self.folder.parent(), Some(self.folder.as_path())].into_iter().flatten() {
-            match mkdirat(CWD, folder, Mode::from_raw_mode(0o700)) {
-                Ok(()) | Err(Errno::EXIST) => {}
-                Err(errno) => return Err(failed("create the folder", folder, errno.into())),
+            match DirBuilder::new().mode(0o700).create(folder) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(failed("create the folder", folder, error));
+                }
+                _ => {}
             }
         }
         Ok(())
     }
 
     /// The present file and what is known of it.
-    fn open(&self, folder: &OwnedFd) -> Result<(File, Stat), FileError> {
-        let path = || self.path();
-        let file = openat(folder, self.name.as_str(), file_flags(), Mode::from_raw_mode(0o600));
-        let file = file.map_err(|errno| not_opened(&path(), errno))?;
-        let stat = fstat(&file).map_err(|errno| failed("inspect", &path(), errno.into()))?;
-        let file = File::from(file);
+    fn open(&self, owner: u32) -> Result<(File, Stat), FileError> {
+        let path = self.path();
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | guarded();
+        let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
+        let file = File::from(file.map_err(|errno| not_opened(&path, errno))?);
+        let stat = fstat(&file).map_err(|errno| failed("inspect", &path, errno.into()))?;
         if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-            let kind = file.metadata().map_or("special file", |meta| crate::file::kind_of(&meta));
-            return Err(FileError::NotRegular { path: path(), kind });
+            let kind = file.metadata().map_or("special file", |meta| kind_of(&meta));
+            return Err(FileError::NotRegular { path, kind });
         }
-        check_owned(&stat, &path())?;
+        check_owned(&stat, owner, &path)?;
         if stat.st_nlink > 1 {
-            return Err(FileError::Refused { path: path(), why: "has a second name elsewhere" });
+            return Err(refused(&path, "has a second name elsewhere"));
         }
         Ok((file, stat))
     }
@@ -155,44 +161,40 @@ impl Trail {
     }
 
     /// Makes room for a new file, unless somebody else is at it: then the present one grows a little longer.
-    fn rotate(&self, folder: &OwnedFd, full: u64) -> Result<(), FileError> {
-        let name = format!("{}.lock", self.name);
-        let flags = OFlags::RDWR | OFlags::CREATE | guarded();
-        let lock = openat(folder, name.as_str(), flags, Mode::from_raw_mode(0o600));
-        let lock = File::from(lock.map_err(|errno| not_opened(&self.folder.join(&name), errno))?);
+    fn rotate(&self, full: u64) -> Result<(), FileError> {
+        let path = self.folder.join(format!("{}.lock", self.name));
+        let lock = rustix::fs::open(&path, OFlags::RDWR | OFlags::CREATE | guarded(), Mode::from_raw_mode(0o600));
+        let lock = File::from(lock.map_err(|errno| not_opened(&path, errno))?);
         if lock.try_lock().is_err() {
             return Ok(());
         }
-        let present = statat(folder, self.name.as_str(), AtFlags::SYMLINK_NOFOLLOW);
-        if present.is_ok_and(|stat| stat.st_ino != full) {
+        if lstat(self.path()).is_ok_and(|stat| stat.st_ino != full) {
             // Whoever had the lock before us has done it.
             return Ok(());
         }
         for age in (0..self.bounds.files.max(1)).rev() {
-            let (from, to) = (self.aged(age), self.aged(age + 1));
-            let moved = if age + 1 >= self.bounds.files {
-                unlinkat(folder, from.as_str(), AtFlags::empty())
-            } else {
-                renameat(folder, from.as_str(), folder, to.as_str())
-            };
+            let from = self.aged(age);
+            let is_oldest = age + 1 >= self.bounds.files;
+            let moved = if is_oldest { fs::remove_file(&from) } else { fs::rename(&from, self.aged(age + 1)) };
             match moved {
-                Ok(()) | Err(Errno::NOENT) => {}
-                Err(errno) => return Err(failed("rotate", &self.folder.join(from), errno.into())),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed("rotate", &from, error)),
+                _ => {}
             }
         }
         Ok(())
     }
 
-    /// The name of the file so many rotations ago.
-    fn aged(&self, age: usize) -> String {
-        if age == 0 { self.name.clone() } else { format!("{}.{age}", self.name) }
+    /// The file of so many rotations ago.
+    fn aged(&self, age: usize) -> PathBuf {
+        if age == 0 { self.path() } else { self.folder.join(format!("{}.{age}", self.name)) }
     }
 }
 
 /// The bytes of one line, whatever is in the text.
 fn terminated(line: &str) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(line.len() + 2);
-    bytes.extend(line.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
+    bytes.extend_from_slice(line.as_bytes());
+    bytes.iter_mut().filter(|byte| **byte == b'\n').for_each(|byte| *byte = b' ');
     bytes.push(b'\n');
     bytes
 }
@@ -201,13 +203,11 @@ fn size(stat: &Stat) -> u64 {
     u64::try_from(stat.st_size).unwrap_or(0)
 }
 
+/// Whether the last line has no end. A disk that is full stops at the end of a block, so elsewhere nobody need look.
 fn is_torn(file: &File, size: u64) -> bool {
+    const SMALLEST_BLOCK: u64 = 512;
     let mut last = [b'\n'];
-    size > 0 && file.read_at(&mut last, size - 1).is_ok() && last != [b'\n']
-}
-
-fn folder_flags() -> OFlags {
-    OFlags::DIRECTORY | OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC
+    size > 0 && size.is_multiple_of(SMALLEST_BLOCK) && file.read_at(&mut last, size - 1).is_ok() && last != [b'\n']
 }
 
 /// Opening never follows a link, never waits for a pipe.
@@ -215,20 +215,17 @@ fn guarded() -> OFlags {
     OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC
 }
 
-fn file_flags() -> OFlags {
-    OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | guarded()
+fn check_owned(stat: &Stat, owner: u32, path: &Path) -> Result<(), FileError> {
+    if stat.st_uid == owner { Ok(()) } else { Err(refused(path, "belongs to somebody else")) }
 }
 
-fn check_owned(stat: &Stat, path: &Path) -> Result<(), FileError> {
-    if stat.st_uid == current_uid() {
-        return Ok(());
-    }
-    Err(FileError::Refused { path: path.to_owned(), why: "belongs to somebody else" })
+fn refused(path: &Path, why: &'static str) -> FileError {
+    FileError::Refused { path: path.to_owned(), why }
 }
 
 fn not_opened(path: &Path, errno: Errno) -> FileError {
     match fs::symlink_metadata(path) {
-        Ok(meta) if meta.is_symlink() => FileError::Refused { path: path.to_owned(), why: "is a symbolic link" },
+        Ok(meta) if meta.is_symlink() => refused(path, "is a symbolic link"),
         _ => failed("open", path, errno.into()),
     }
 }

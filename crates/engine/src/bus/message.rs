@@ -126,14 +126,14 @@ impl Matter {
 /// A report in the fields of a hook's result.
 fn result_of(report: &Report) -> Value {
     let process = report.process.as_ref();
-    let said = process.and_then(|process| process.said.as_ref());
-    let stdout = said.map_or("", |said| said.stdout.as_str());
+    let spoken = process.and_then(|process| process.spoken.as_ref());
+    let stdout = spoken.map_or("", |spoken| spoken.stdout.as_str());
     let flow = report.verdict.flow;
     json!({
         "success": report.error.is_none(),
         "exit_code": process.and_then(|process| process.exit),
         "stdout": stdout,
-        "stderr": said.map_or("", |said| said.stderr.as_str()),
+        "stderr": spoken.map_or("", |spoken| spoken.stderr.as_str()),
         "execution_time": report.duration.as_secs_f64(),
         "json_output": serde_json::from_str::<Map<String, Value>>(stdout).ok(),
         "should_continue": flow.continues(),

@@ -172,7 +172,7 @@ fn nothing_a_hook_wrote_is_kept_while_nobody_listens() {
     let world = World::new();
     let report = world.run(sh("says", GO_ON), &event());
     let process = report.process.unwrap();
-    assert_eq!((process.exit, process.bytes_out, process.said), (Some(0), 18, None));
+    assert_eq!((process.exit, process.bytes_out, process.spoken), (Some(0), 18, None));
 }
 
 #[test]

@@ -6,7 +6,37 @@
 /// last word says that the value only describes a secret or where to find one (`SSH_AUTH_SOCK`, `SECRETS_DIR`,
 /// `TOKEN_FILE`, `AWS_ACCESS_KEY_ID`), numbers of tokens (`MAX_TOKENS`), public keys, and `PWD`.
 pub fn looks_secret(env_var_name: &str) -> bool {
-    let words = words(env_var_name);
+    // Every event has a whole environment to look through, and hardly any of it is secret.
+    may_be_secret(env_var_name.as_bytes()) && is_secret_name(env_var_name)
+}
+
+/// Whether the beginning of some telling word is in a name at all.
+fn may_be_secret(name: &[u8]) -> bool {
+    name.windows(3).any(|three| match three {
+        [first, second, third] => matches!(
+            &[first.to_ascii_uppercase(), second.to_ascii_uppercase(), third.to_ascii_uppercase()],
+            b"TOK"
+                | b"SEC"
+                | b"PAS"
+                | b"CRE"
+                | b"AUT"
+                | b"PRI"
+                | b"COO"
+                | b"DSN"
+                | b"JWT"
+                | b"BEA"
+                | b"KEY"
+                | b"PWD"
+                | b"URL"
+                | b"URI"
+                | b"STR"
+        ),
+        _ => false,
+    })
+}
+
+fn is_secret_name(name: &str) -> bool {
+    let words = words(name);
     let Some(last) = words.last() else {
         return false;
     };
@@ -134,7 +164,31 @@ fn words(name: &str) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(1024))]
+
+        #[test]
+        fn the_quick_look_passes_over_no_secret(
+            parts in prop::collection::vec(
+                prop_oneof![
+                    prop::sample::select([&SECRET[..], &ENDINGS, &WHOLE, &["KEY", "KEYS", "PWD", "TOKENS"]].concat())
+                        .prop_map(str::to_owned),
+                    "[a-zA-Z0-9]{0,6}",
+                ],
+                0..4,
+            ),
+            glue in "[_.-]?",
+            small in any::<bool>(),
+        ) {
+            let name = parts.join(&glue);
+            let name = if small { name.to_lowercase() } else { name };
+            prop_assert_eq!(looks_secret(&name), is_secret_name(&name));
+        }
+    }
 
     #[test]
     fn names_of_secrets_are_recognised() {

@@ -21,13 +21,12 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Opens the files with these names, newest first.
-    pub(super) fn open(folder: &Path, names: impl Iterator<Item = String>, most: u64) -> Result<Lines, FileError> {
+    /// Opens these files, newest first.
+    pub(super) fn open(paths: impl Iterator<Item = PathBuf>, most: u64) -> Result<Lines, FileError> {
         let mut files = Vec::new();
         let mut seen: Vec<(u64, u64)> = Vec::new();
         // From the newest on: what a rotation moves meanwhile is met twice, and never missed.
-        for name in names {
-            let path = folder.join(name);
+        for path in paths {
             if let Some((file, meta)) = open_regular(&path, OFlags::NOFOLLOW)? {
                 use std::os::unix::fs::MetadataExt;
                 let identity = (meta.dev(), meta.ino());
@@ -54,9 +53,15 @@ impl Lines {
     fn load(&mut self, path: &Path, mut file: File) -> Result<(), FileError> {
         let fail = |error| failed("read", path, error);
         let size = file.seek(SeekFrom::End(0)).map_err(fail)?;
-        file.seek(SeekFrom::Start(size.saturating_sub(self.most))).map_err(fail)?;
+        let start = size.saturating_sub(self.most);
+        file.seek(SeekFrom::Start(start)).map_err(fail)?;
         self.bytes.clear();
         file.take(self.most).read_to_end(&mut self.bytes).map_err(fail)?;
+        if start > 0 {
+            // The first line began before.
+            let rest = self.bytes.iter().position(|&byte| byte == b'\n').map_or(self.bytes.len(), |at| at + 1);
+            self.bytes.drain(..rest);
+        }
         self.end = self.bytes.len();
         Ok(())
     }

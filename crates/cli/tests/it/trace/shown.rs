@@ -158,8 +158,9 @@ fn lines_that_are_no_records_are_left_out_and_counted() {
     let lab = furnished();
     let mut file = OpenOptions::new().append(true).open(lab.trace_file()).unwrap();
     file.write_all(b"{\"version\":1,\"traceId\":\"half\n\xff\xfe\n[]\n{\"version\":2,\"traceId\":\"new\"}\n").unwrap();
-    let torn = fs::read(lab.trace_file()).unwrap();
-    file.write_all(&torn[..300]).unwrap();
+    // A full disk takes as much of a line as its last block holds.
+    let size = fs::metadata(lab.trace_file()).unwrap().len();
+    file.write_all(&fs::read(lab.trace_file()).unwrap()[..usize::try_from(512 - size % 512).unwrap()]).unwrap();
     let ran = lab.run(&["trace", "list", "--json"]);
     assert_eq!(ran.answer().as_array().unwrap().len(), 3);
     let told = "ollm: 4 lines of the trace are left out: each is damaged\n\

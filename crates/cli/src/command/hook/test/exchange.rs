@@ -31,7 +31,7 @@ pub(super) fn show(
 fn json(hook: &Hook, stdin: &str, outcome: &Outcome) -> Value {
     let report = outcome.reports.first();
     let process = report.and_then(|report| report.process.as_ref());
-    let said = process.and_then(|process| process.said.as_ref());
+    let said = process.and_then(|process| process.spoken.as_ref());
     json!({
         "id": hook.id(),
         "event": outcome.event.name(),
@@ -62,7 +62,7 @@ fn text(hook: &Hook, stdin: &str, outcome: &Outcome) -> String {
 
 fn ran(text: &mut String, report: &Report) {
     if let Some(process) = &report.process {
-        if let Some(said) = &process.said {
+        if let Some(said) = &process.spoken {
             part(text, "stdout", &said.stdout);
             part(text, "stderr", &said.stderr);
         }
