@@ -27,9 +27,7 @@ pub use edit::{Edit, EditError, Edited, Migration, change, migrate};
 pub use key::{KEYS, Key, Project, Safety};
 pub use kind::{Item, Kind};
 pub use reference::{key_table, schema};
-pub use settings::{
-    ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, RateLimit, TraceSettings,
-};
+pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
 
 /// Larger configuration files are not read.
 pub(crate) const LARGEST_FILE: u64 = 1 << 20;

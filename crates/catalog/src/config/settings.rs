@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use ollm_protocol::{Layer, Rules};
+use ollm_protocol::{Layer, RateLimit, Rules};
 use serde_json::{Map, Value};
 
 use super::kind::duration;
@@ -44,15 +44,6 @@ pub struct HookSettings {
     pub signature_keys: Vec<String>,
     /// The digests that make a downloaded hook verified.
     pub pins: Vec<String>,
-}
-
-/// How often hooks may run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct RateLimit {
-    /// How many in any sixty seconds; no limit without it.
-    pub per_minute: Option<u32>,
-    /// How long one waits after it has run; not at all without it.
-    pub cooldown: Option<Duration>,
 }
 
 /// What applies to extensions.
@@ -150,8 +141,8 @@ impl Config {
                 per_minute: self
                     .value("hooks.rateLimit.perMinute")
                     .as_u64()
-                    .and_then(|count| u32::try_from(count).ok()),
-                cooldown: duration(&self.value("hooks.rateLimit.cooldownMs")).filter(|pause| !pause.is_zero()),
+                    .map(|count| count.try_into().unwrap_or(u32::MAX)),
+                cooldown: duration(&self.value("hooks.rateLimit.cooldownMs")).filter(|time| !time.is_zero()),
             },
             http_allow: self.texts("hooks.http.allow"),
             signature_keys: self.texts("hooks.signatureKeys"),

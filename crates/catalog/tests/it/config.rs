@@ -2,7 +2,8 @@
 
 use std::time::Duration;
 
-use ollm_catalog::{HookSettings, Positions, Problem, RateLimit, Severity};
+use ollm_catalog::{HookSettings, Positions, Problem, Severity};
+use ollm_protocol::RateLimit;
 use ollm_protocol::{Basis, Layer};
 
 use crate::world::{World, link};
