@@ -16,6 +16,7 @@ pub mod matcher;
 mod quote;
 mod scope;
 pub mod template;
+mod tool;
 pub mod units;
 mod verdict;
 
@@ -29,4 +30,5 @@ pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::Matcher;
 pub use quote::shell_word;
 pub use scope::scope;
+pub use tool::{Content, Tool, ToolResult, ToolSchema};
 pub use verdict::{Flow, Verdict, joined};
