@@ -6,5 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod declaration;
+mod name;
 
 pub use declaration::{Declaration, Endpoint, Filter};
+pub use name::{BadName, Labels, split, tool_names};
