@@ -20,4 +20,4 @@ pub use result::{
     show as show_result, write as write_result,
 };
 pub use schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
-pub use tool::{Notice, Offer, Offers};
+pub use tool::{Remark, Offer, Offers};

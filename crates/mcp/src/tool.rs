@@ -24,7 +24,7 @@ pub struct Offer {
 
 /// A tool that is not offered, or not as the server wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct Remark {
     /// The server's own name for it, as far as it has one.
     pub tool: String,
     /// What is wrong with it.
@@ -37,7 +37,7 @@ pub struct Offers {
     /// The tools.
     pub tools: Vec<Offer>,
     /// What was wrong with others.
-    pub notices: Vec<Notice>,
+    pub remarks: Vec<Remark>,
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -67,17 +67,17 @@ impl Offers {
             let label = raw.as_ref().map(|_| settled.next().unwrap_or(Err(BadName::Taken)));
             let taken = match label {
                 None => Err(Refused::Shapeless),
-                Some(label) => label.map_err(Refused::from).and_then(|name| tool(name, entry, &mut offers.notices)),
+                Some(label) => label.map_err(Refused::from).and_then(|name| tool(name, entry, &mut offers.remarks)),
             };
             let raw = raw.unwrap_or_default();
             match taken {
                 Ok(tool) => offers.tools.push(Offer { raw, tool }),
-                Err(why) => offers.notices.push(Notice { tool: raw, why: format!("{why}; it is not offered") }),
+                Err(why) => offers.remarks.push(Remark { tool: raw, why: format!("{why}; it is not offered") }),
             }
         }
         if more > 0 {
             let why = format!("{more} tools beyond the first {MOST_TOOLS} are not offered");
-            offers.notices.push(Notice { tool: String::new(), why });
+            offers.remarks.push(Remark { tool: String::new(), why });
         }
         offers
     }
@@ -88,13 +88,13 @@ impl Offers {
     }
 }
 
-fn tool(name: String, entry: &Value, notices: &mut Vec<Notice>) -> Result<Tool, Refused> {
+fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, Refused> {
     let input = schema::read("inputSchema", entry.get("inputSchema"))?;
     Ok(Tool {
         name,
         description: description(entry),
         input,
-        output: output(entry, notices),
+        output: output(entry, remarks),
         read_only: entry.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true)),
     })
 }
@@ -106,13 +106,13 @@ fn description(entry: &Value) -> String {
 }
 
 /// A tool whose promise about its result makes no sense is still a tool.
-fn output(entry: &Value, notices: &mut Vec<Notice>) -> Option<ToolSchema> {
+fn output(entry: &Value, remarks: &mut Vec<Remark>) -> Option<ToolSchema> {
     let written = entry.get("outputSchema").filter(|written| !written.is_null())?;
     match schema::read("outputSchema", Some(written)) {
         Ok(schema) => Some(schema),
         Err(why) => {
             let tool = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
-            notices.push(Notice { tool, why: format!("{why}; its results are not checked") });
+            remarks.push(Remark { tool, why: format!("{why}; its results are not checked") });
             None
         }
     }

@@ -23,7 +23,7 @@ fn one_bad_tool_never_drops_the_list() {
     ];
     let offers = Offers::read("s", &listed, &Filter::default());
     assert_eq!(names(&offers), ["mcp__s__good", "mcp__s__promises"]);
-    assert_eq!(offers.notices.len(), 6);
+    assert_eq!(offers.remarks.len(), 6);
     let good = &offers.tools[0];
     assert_eq!((good.raw.as_str(), good.tool.description.as_str(), good.tool.read_only), ("good", "d", true));
     assert_eq!(offers.tools[1].tool.output, None);
@@ -42,7 +42,7 @@ fn a_list_without_end_is_cut_and_says_so() {
     let listed: Vec<Value> = (0..12_000).map(|number| json!({"name": format!("t{number}")})).collect();
     let offers = Offers::read("s", &listed, &Filter::default());
     assert_eq!(offers.tools.len(), 10_000);
-    assert_eq!(offers.notices[0].why, "2000 tools beyond the first 10000 are not offered");
+    assert_eq!(offers.remarks[0].why, "2000 tools beyond the first 10000 are not offered");
 }
 
 #[test]
@@ -95,7 +95,7 @@ proptest! {
         listed.extend(tools.iter().map(|(name, (about, schema))| json!({"name": name, "description": about, "inputSchema": schema})));
         let offers = Offers::read("s", &listed, &Filter::default());
         prop_assert_eq!(offers.tools.len(), tools.len());
-        prop_assert_eq!(offers.notices.len(), noise.len());
+        prop_assert_eq!(offers.remarks.len(), noise.len());
         for offer in &offers.tools {
             let (about, schema) = &tools[&offer.raw];
             prop_assert_eq!(&offer.tool.name, &format!("mcp__s__{}", offer.raw));
