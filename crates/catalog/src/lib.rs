@@ -17,6 +17,7 @@ mod entry;
 mod file;
 mod format;
 mod load;
+mod mcp;
 mod node;
 mod path;
 mod place;
@@ -25,5 +26,9 @@ mod value;
 
 pub use config::{GUARDS, HookSettings, Overrides};
 pub use load::{Catalog, Positions, load};
+pub use mcp::{
+    Address, EditError, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, expand, join_servers,
+    load_servers, remove_server, server_digest, settings_file,
+};
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

@@ -16,4 +16,5 @@ mod files;
 mod paths;
 mod places;
 mod robust;
+mod servers;
 mod world;
