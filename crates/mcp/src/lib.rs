@@ -5,6 +5,36 @@
 
 #![forbid(unsafe_code)]
 
+mod backoff;
+mod connect;
 mod declaration;
+mod desk;
+mod error;
+mod events;
+mod fleet;
+mod handshake;
+mod http;
+mod life;
+mod link;
+mod list;
+mod log;
+mod place;
+mod port;
+mod program;
+mod server;
+mod settings;
+mod sse;
+mod status;
+mod web;
+mod wire;
 
 pub use declaration::{Declaration, Endpoint, Filter};
+pub use desk::{OnProgress, Progress};
+pub use error::{CallError, Trouble};
+pub use fleet::{Fleet, Pending};
+pub use handshake::Era;
+pub use list::Listing;
+pub use port::{Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
+pub use server::{Call, Context, Memory, Server};
+pub use settings::{Bounds, Pace, Root, Settings};
+pub use status::{State, Status};
