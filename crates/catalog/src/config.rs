@@ -1,33 +1,38 @@
-//! What applies to all hooks: `config.yaml` of the user and of the project, the environment, the command line.
+//! The configuration: `config.yaml` of the user and of the project, the environment, the command line.
 //!
-//! Later ones win, except that a project may only tighten: whatever it says that could switch a guard off is ignored,
-//! visibly.
+//! Later ones win, except that a project may only tighten: whatever it says that could switch a guard off or send data
+//! elsewhere is ignored, visibly. All settings there are stand in one table, [`KEYS`].
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_protocol::Rules;
-use ollm_store::{check_owner, current_uid};
+use ollm_protocol::Layer;
+use serde_json::Value;
 
-use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::load::Positions;
-use crate::node::{Cursor, Node};
-use crate::place::{Places, same_place};
-use crate::problem::{Problem, Severity};
-use crate::value::{self, Reading};
+use crate::place::Places;
+use crate::problem::Problem;
 
+pub(crate) mod edit;
+mod key;
+mod kind;
+mod layer;
+mod older;
+mod reference;
+mod settings;
 mod written;
 
-use written::{Said, Trust, Written};
+pub use edit::{Edit, EditError, Edited, Migration, change, migrate};
+pub use key::{KEYS, Key, Project, Safety};
+pub use kind::{Item, Kind};
+pub use reference::{key_table, schema};
+pub use settings::{
+    ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, RateLimit, TraceSettings,
+};
 
 /// Larger configuration files are not read.
-const LARGEST_FILE: u64 = 1 << 20;
-
-const MILLISECOND: Duration = Duration::from_millis(1);
-const SECOND: Duration = Duration::from_secs(1);
-
-/// What applies as `hooks.timeout` where nobody says anything.
-const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+pub(crate) const LARGEST_FILE: u64 = 1 << 20;
 
 /// What the command line says; it wins over everything else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -36,246 +41,199 @@ pub struct Overrides {
     pub enabled: Option<bool>,
     /// A timeout for hooks that have none of their own.
     pub timeout: Option<Duration>,
+    /// Any other settings: paths and values in their canonical form.
+    settings: Vec<(String, Value)>,
 }
 
-/// What applies to all hooks.
+impl Overrides {
+    /// Adds a setting, as somebody types it.
+    pub fn set(&mut self, path: &str, typed: &str) -> Result<(), EditError> {
+        let value = edit::typed_value(path, typed)?;
+        self.settings.push((path.to_owned(), value));
+        Ok(())
+    }
+}
+
+/// Who says what a setting is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HookSettings {
-    /// Whether hooks run at all.
-    pub enabled: bool,
-    /// Who says so: `FILE:LINE:COLUMN`, the name of a variable, `the command line` or `default`.
-    pub enabled_from: String,
-    /// A timeout for hooks that have none of their own.
-    pub timeout: Option<Duration>,
-    /// A shorter one for the project's own hooks, which is all a project can ask for: a shorter one for the user's hooks
-    /// would let a project switch guards off by never letting them finish.
-    pub workspace_timeout: Option<Duration>,
-    /// Whether hooks that came with the project need no approval.
-    pub trust_workspace: bool,
-    /// Whether an unapproved hook that fits blocks the operation.
-    pub untrusted_blocks: bool,
-    /// The programs a hook may name without a path.
-    pub whitelist: Vec<String>,
-    /// The built-in guards that are on, out of [`GUARDS`].
-    pub guards: Vec<String>,
+pub enum Origin {
+    /// Nobody: the default applies.
+    Default,
+    /// A file.
+    File {
+        /// Whose file.
+        layer: Layer,
+        /// The file.
+        file: PathBuf,
+        /// The line, counted from one; zero unless positions were asked for.
+        line: usize,
+        /// The column in characters, counted from one; zero unless positions were asked for.
+        column: usize,
+    },
+    /// An environment variable.
+    Variable(&'static str),
+    /// The command line.
+    Flag,
 }
 
-/// The names of the built-in guards.
-pub const GUARDS: &[&str] = &["destructive-commands", "self-protection"];
+/// A value that applies.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Setting {
+    /// Its path, such as `hooks.timeout`, with the names people chose.
+    pub path: String,
+    /// Its row in the table.
+    pub key: &'static Key,
+    /// The value in its canonical form: times in milliseconds, sizes in bytes.
+    pub value: Value,
+    /// Who says so.
+    pub origin: Origin,
+}
 
-impl Default for HookSettings {
-    fn default() -> HookSettings {
-        HookSettings {
-            enabled: true,
-            enabled_from: "default".to_owned(),
-            timeout: None,
-            workspace_timeout: None,
-            trust_workspace: false,
-            untrusted_blocks: false,
-            whitelist: Rules::default().whitelist,
-            guards: GUARDS.iter().map(|&name| name.to_owned()).collect(),
-        }
+/// A value that does not apply although somebody says it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ignored {
+    /// What was said, and by whom.
+    pub setting: Setting,
+    /// Why it does not apply.
+    pub why: String,
+}
+
+/// Everything that was said, and what came of it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Config {
+    /// What applies, without the defaults.
+    said: Vec<Setting>,
+    /// What a project says for what it declares itself.
+    own: Vec<Setting>,
+    /// What does not apply, and why.
+    pub ignored: Vec<Ignored>,
+}
+
+/// The row of the table for a path; `Err` with the path that may be meant, if there is one.
+pub fn find_key(path: &str) -> Result<&'static Key, Option<String>> {
+    edit::find(path).map(|(key, _)| key).map_err(|error| match error {
+        EditError::Unknown { near, .. } => near,
+        _ => None,
+    })
+}
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Key) -> bool {
+        self.path == other.path
     }
 }
 
-impl HookSettings {
-    /// What the user's hooks are checked against.
-    pub fn rules(&self) -> Rules {
-        Rules { whitelist: self.whitelist.clone(), timeout: self.timeout }
-    }
-}
-
-/// Reads the configuration.
-pub(crate) fn load(
+/// Reads the configuration alone, without the hooks.
+///
+/// ```
+/// use ollm_catalog::{Overrides, Places, Positions, configuration};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let home = folder.path().canonicalize().unwrap().join(".ollm");
+/// std::fs::create_dir_all(&home).unwrap();
+/// std::fs::write(home.join("config.yaml"), "mcp:\n  connectionTimeout: 5s\n").unwrap();
+/// let places = Places { home: home.clone(), ..Places::default() };
+/// let (config, problems) = configuration(&places, &|_| None, &Overrides::default(), Positions::Always);
+/// assert_eq!(problems, []);
+/// let setting = config.get("mcp.connectionTimeout").unwrap();
+/// assert_eq!(setting.value, 5000);
+/// assert_eq!(setting.origin.to_string(), format!("{}:2:22", home.join("config.yaml").display()));
+/// ```
+pub fn configuration(
     places: &Places,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
     positions: Positions,
-    problems: &mut Vec<Problem>,
-) -> HookSettings {
-    let mut settings = HookSettings::default();
-    let user = places.home.join("config.yaml");
-    let top = places.user_home.as_deref().filter(|home| places.home.starts_with(home)).unwrap_or(&places.home);
-    read(&user, top, problems, |document, root| {
-        let (written, findings) = Written::read(root, Severity::Fatal);
-        apply(&mut settings, written, places, |enabled| said_by(document, enabled, places, positions));
-        findings
-    });
-    if let Some(project) = &places.project {
-        let path = project.join(".ollm/config.yaml");
-        if !same_place(&path, &user) {
-            read(&path, project, problems, |_, root| {
-                let (written, mut findings) = Written::read(root, Severity::Warning);
-                tighten(&mut settings, written, &mut findings);
-                findings
-            });
-        }
-    }
-    surround(&mut settings, env, problems);
-    if let Some(enabled) = overrides.enabled {
-        (settings.enabled, settings.enabled_from) = (enabled, "the command line".to_owned());
-    }
-    if let Some(timeout) = overrides.timeout {
-        (settings.timeout, settings.workspace_timeout) = (Some(timeout), None);
-    }
-    settings
+) -> (Config, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let config = layer::load(places, env, overrides, positions, &mut problems);
+    (config, problems)
 }
 
-/// Reads a file that nobody else could have written, up to the folder `top`.
-fn read(
-    path: &Path,
-    top: &Path,
-    problems: &mut Vec<Problem>,
-    take: impl FnOnce(&Document<'_>, &Cursor<'_>) -> Vec<Finding>,
-) {
-    if path.exists()
-        && let Err(why) = check_owner(path, top, current_uid())
-    {
-        let message = format!("nothing of it applies: {why}");
-        return problems.push(file::whole_file(Severity::Error, path, message));
+impl Config {
+    /// What applies at this path and who says so; nothing for a path that is not known.
+    pub fn get(&self, path: &str) -> Option<Setting> {
+        self.said(path).cloned().or_else(|| {
+            let key = KEYS.iter().find(|key| key.path == path && !key.is_open())?;
+            Some(unsaid(key))
+        })
     }
-    match file::read(path, Syntax::Yaml, LARGEST_FILE) {
-        Ok(None) => {}
-        Ok(Some((document, node))) => {
-            let findings = take(&document, &Cursor::root(&node));
-            problems.append(&mut document.problems(findings));
-        }
-        Err(mut problem) => {
-            problem.message.push_str("; none of its settings apply");
-            problems.push(*problem);
-        }
-    }
-}
 
-/// The user's own word.
-fn apply(settings: &mut HookSettings, written: Written, places: &Places, said_by: impl FnOnce(&Said<bool>) -> String) {
-    if let Some(enabled) = written.enabled {
-        settings.enabled = enabled.value;
-        settings.enabled_from = said_by(&enabled);
-    }
-    if let Some(timeout) = written.timeout {
-        settings.timeout = Some(timeout.value);
-    }
-    if let Some(trust) = written.trust {
-        settings.trust_workspace = match trust.value {
-            Trust::All(all) => all,
-            Trust::Under(paths) => covers(&paths, places),
-        };
-    }
-    if let Some(blocks) = written.blocks {
-        settings.untrusted_blocks = blocks.value;
-    }
-    if let Some(whitelist) = written.whitelist {
-        settings.whitelist = whitelist.value;
-    }
-    if let Some(guards) = written.guards {
-        settings.guards = guards.value;
-    }
-}
-
-/// Whether the project is one of the paths or below one of them, with links resolved.
-fn covers(paths: &[String], places: &Places) -> bool {
-    let Some(project) = places.project.as_ref().and_then(|project| project.canonicalize().ok()) else {
-        return false;
-    };
-    let expand = |path: &String| match (path.strip_prefix('~'), &places.user_home) {
-        (Some(rest), Some(home)) => Some(home.join(rest.trim_start_matches('/'))),
-        (Some(_), None) => None,
-        (None, _) => Some(PathBuf::from(path)),
-    };
-    paths.iter().filter_map(expand).filter_map(|path| path.canonicalize().ok()).any(|path| project.starts_with(path))
-}
-
-/// The project's word: heard where it makes things stricter.
-fn tighten(settings: &mut HookSettings, written: Written, findings: &mut Vec<Finding>) {
-    if let Some(enabled) = written.enabled
-        && enabled.value != settings.enabled
-    {
-        findings.push(ignored(enabled, "a project cannot switch the user's hooks on or off"));
-    }
-    if let Some(timeout) = written.timeout {
-        let usual = settings.timeout.unwrap_or(USUAL_TIMEOUT);
-        if timeout.value > usual {
-            findings.push(ignored(timeout, &format!("it may only be shorter than {usual:?}")));
-        } else if timeout.value < usual {
-            settings.workspace_timeout = Some(timeout.value);
-        }
-    }
-    match written.trust {
-        Some(Said { value: Trust::All(false), .. }) => settings.trust_workspace = false,
-        Some(trust) => findings.push(ignored(trust, "a project cannot vouch for itself")),
-        None => {}
-    }
-    match written.blocks {
-        Some(Said { value: true, .. }) => settings.untrusted_blocks = true,
-        Some(skips) => findings.push(ignored(skips, "a project cannot decide that unapproved hooks do not matter")),
-        None => {}
-    }
-    if let Some(whitelist) = written.whitelist {
-        findings.push(ignored(whitelist, "only the user decides which programs need no path"));
-    }
-    if let Some(guards) = written.guards {
-        let missing = settings.guards.iter().any(|name| !guards.value.contains(name));
-        if missing {
-            findings.push(ignored(guards, "a project cannot switch guards off"));
-        } else {
-            settings.guards = guards.value;
-        }
-    }
-}
-
-fn ignored<T>(said: Said<T>, why: &str) -> Finding {
-    let key = said.spot.field.rsplit('.').next().unwrap_or_default();
-    Finding {
-        severity: Severity::Warning,
-        value: Some(said.shown),
-        message: format!("`{key}` is ignored in a project: {why}"),
-        help: Some("set it in the user's own config.yaml".to_owned()),
-        spot: Some(said.spot),
-    }
-}
-
-/// What the environment says.
-fn surround(settings: &mut HookSettings, env: &dyn Fn(&str) -> Option<String>, problems: &mut Vec<Problem>) {
-    let set = |name: &str| env(name).filter(|value| !value.trim().is_empty());
-    for (name, unit) in [("HOOKS_TIMEOUT", SECOND), ("OLLM_HOOKS_TIMEOUT", MILLISECOND)] {
-        let Some(value) = set(name) else { continue };
-        match value::time(&Node::Text(value.clone()), unit) {
-            Reading::Exact(timeout) | Reading::Converted(timeout) => {
-                (settings.timeout, settings.workspace_timeout) = (Some(timeout), None);
+    /// Everything that applies, the defaults too, in the order of the table; a version only where it is written.
+    pub fn settings(&self) -> Vec<Setting> {
+        let mut settings = Vec::new();
+        for key in KEYS.iter().filter(|key| !key.is_inner()) {
+            let before = settings.len();
+            settings.extend(self.said.iter().filter(|setting| setting.key == key).cloned());
+            if settings.len() == before && !key.is_open() && key.path != "version" {
+                settings.push(unsaid(key));
             }
-            Reading::Wrong => problems.push(bad_variable(name, &value, "a positive time such as 5s")),
+        }
+        settings
+    }
+
+    /// What a project says for what it declares itself.
+    pub fn own(&self) -> &[Setting] {
+        &self.own
+    }
+
+    fn said(&self, path: &str) -> Option<&Setting> {
+        self.said.iter().find(|setting| setting.path == path)
+    }
+
+    /// The value at a path of the table.
+    fn value(&self, path: &str) -> Value {
+        match self.said(path) {
+            Some(setting) => setting.value.clone(),
+            None => KEYS.iter().find(|key| key.path == path).map(Key::default_value).unwrap_or_default(),
         }
     }
-    for name in ["HOOKS_ENABLED", "OLLM_HOOKS_ENABLED"] {
-        let Some(value) = set(name) else { continue };
-        match value::flag_word(&value) {
-            Some(enabled) => (settings.enabled, settings.enabled_from) = (enabled, name.to_owned()),
-            None => problems.push(bad_variable(name, &value, "true or false")),
+
+    /// Puts a value in the place of what was said before.
+    fn put(&mut self, setting: Setting) {
+        match self.said.iter_mut().find(|known| known.path == setting.path) {
+            Some(known) => *known = setting,
+            None => self.said.push(setting),
         }
     }
 }
 
-fn bad_variable(name: &str, value: &str, expected: &str) -> Problem {
-    let message = format!("the variable must be {expected}; it is ignored");
-    Problem {
-        field: name.to_owned(),
-        value: Some(Node::Text(value.to_owned()).shown()),
-        help: Some(format!("correct it or unset {name}")),
-        ..whole_file(Severity::Warning, Path::new(name), message)
+/// The default of a setting.
+fn unsaid(key: &'static Key) -> Setting {
+    Setting { path: key.path.to_owned(), key, value: key.default_value(), origin: Origin::Default }
+}
+
+impl Origin {
+    /// The word for the layer.
+    pub fn layer(&self) -> &'static str {
+        match self {
+            Origin::Default => "default",
+            Origin::File { layer: Layer::User, .. } => "user",
+            Origin::File { layer: Layer::Workspace, .. } => "project",
+            Origin::Variable(_) => "environment",
+            Origin::Flag => "command line",
+        }
+    }
+
+    /// The place for people, with `~` for their home.
+    pub fn shown(&self, user_home: Option<&Path>) -> String {
+        let below = |file: &Path| user_home.and_then(|home| file.strip_prefix(home).ok().map(Path::to_owned));
+        match self {
+            Origin::File { file, line, column, .. } => {
+                let file = match below(file) {
+                    Some(below) => format!("~/{}", below.display()),
+                    None => file.display().to_string(),
+                };
+                if *line > 0 { format!("{file}:{line}:{column}") } else { file }
+            }
+            Origin::Default => "default".to_owned(),
+            Origin::Variable(name) => (*name).to_owned(),
+            Origin::Flag => "the command line".to_owned(),
+        }
     }
 }
 
-/// The file that decides, and for the answer "off", or on request, the place in it.
-fn said_by(document: &Document<'_>, enabled: &Said<bool>, places: &Places, positions: Positions) -> String {
-    let below = places.user_home.as_ref().and_then(|home| document.path.strip_prefix(home).ok());
-    let file = match below {
-        Some(below) => format!("~/{}", below.display()),
-        None => document.path.display().to_string(),
-    };
-    if enabled.value && positions == Positions::OnDemand {
-        return file;
+impl fmt::Display for Origin {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.shown(None))
     }
-    let at = document.locate(std::iter::once(&enabled.spot)).into_iter().next().unwrap_or_default();
-    format!("{file}:{}:{}", at.line, at.column)
 }

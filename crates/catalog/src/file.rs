@@ -13,6 +13,7 @@ mod yaml;
 
 use lines::Lines;
 pub(crate) use lines::Position;
+pub(crate) use yaml::{Outline, outline, parse as parse_yaml};
 
 /// Problems of one file beyond this number are only counted.
 const MOST_PROBLEMS: usize = 100;
@@ -45,7 +46,7 @@ pub(crate) struct Finding {
 
 /// Why a text is not what its syntax demands.
 #[derive(Debug)]
-struct Broken {
+pub(crate) struct Broken {
     at: Option<Position>,
     message: String,
     help: Option<&'static str>,
@@ -56,6 +57,11 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
     let Some(bytes) = read_bounded(path, max).map_err(|error| unreadable(path, &error))? else {
         return Ok(None);
     };
+    parse(path, syntax, bytes).map(Some)
+}
+
+/// Parses the content of a file.
+pub(crate) fn parse(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
     let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),
@@ -67,7 +73,7 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
         Syntax::Yaml => yaml::parse(&document.text),
     };
     match parsed {
-        Ok(node) => Ok(Some((document, node))),
+        Ok(node) => Ok((document, node)),
         Err(broken) => Err(Box::new(document.broken(broken))),
     }
 }

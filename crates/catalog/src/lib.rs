@@ -24,7 +24,12 @@ mod place;
 mod problem;
 mod value;
 
-pub use config::{GUARDS, HookSettings, Overrides};
+pub use config::{
+    Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
+    LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, RateLimit, Safety, Setting,
+    TraceSettings, change as change_config, configuration, find_key, key_table, migrate as migrate_config,
+    schema as config_schema,
+};
 pub use load::{Catalog, Positions, load};
 pub use mcp::{
     Address, EditError, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, expand, join_servers,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
-use crate::config::{self, HookSettings, Overrides};
+use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{Context, Ids, Intake, agent, events};
 use crate::node::Cursor;
@@ -29,6 +29,8 @@ pub struct Catalog {
     pub hooks: Vec<Hook>,
     /// What applies to all of them.
     pub settings: HookSettings,
+    /// The whole configuration.
+    pub config: Config,
 }
 
 /// Whether the position of every hook is wanted, which costs a second reading of its file.
@@ -65,8 +67,8 @@ pub fn load(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Catalog, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let settings = config::load(places, env, overrides, positions, &mut problems);
+    let (config, problems) = configuration(places, env, overrides, positions);
+    let settings = config.hooks(places);
     let mut loading = Loading { positions, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
     let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
     loading.folder(&places.home.join("hooks"), &user);
@@ -82,7 +84,7 @@ pub fn load(
         }
         loading.settings(project, PROJECT_SETTINGS, &owner);
     }
-    (Catalog { hooks: loading.hooks, settings }, loading.problems)
+    (Catalog { hooks: loading.hooks, settings, config }, loading.problems)
 }
 
 /// Whose files are read.

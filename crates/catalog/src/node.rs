@@ -6,6 +6,7 @@
 use std::fmt::{self, Write as _};
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::Value;
 
 /// A JSON or YAML value; a map keeps the order of its keys, and doubled ones.
 #[derive(Clone, Debug, PartialEq)]
@@ -29,6 +30,19 @@ impl Node {
             Node::Text(_) => "text",
             Node::List(_) => "a list",
             Node::Map(_) => "a map",
+        }
+    }
+
+    /// The value in JSON; of doubled keys the last one.
+    pub(crate) fn to_json(&self) -> Value {
+        match self {
+            Node::Null => Value::Null,
+            Node::Bool(value) => Value::from(*value),
+            Node::Whole(value) => whole(*value),
+            Node::Fraction(value) => Value::from(*value),
+            Node::Text(value) => Value::from(value.as_str()),
+            Node::List(items) => items.iter().map(Node::to_json).collect(),
+            Node::Map(entries) => entries.iter().map(|(key, value)| (key.clone(), value.to_json())).collect(),
         }
     }
 
@@ -67,6 +81,12 @@ impl Node {
             }
         }
     }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "JSON has no larger whole numbers")]
+fn whole(value: i128) -> Value {
+    let exact = i64::try_from(value).map(Value::from).or_else(|_| u64::try_from(value).map(Value::from));
+    exact.unwrap_or_else(|_| Value::from(value as f64))
 }
 
 fn write_quoted(text: &mut Short, value: &str) -> fmt::Result {

@@ -14,6 +14,36 @@ pub struct Places {
     pub project: Option<PathBuf>,
 }
 
+impl Places {
+    /// The user's configuration.
+    pub fn config(&self) -> PathBuf {
+        self.home.join("config.yaml")
+    }
+
+    /// The project's configuration; none where the project's folder is the user's own.
+    pub fn project_config(&self) -> Option<PathBuf> {
+        let own = self.project.as_ref()?.join(".ollm");
+        (!same_place(&own, &self.home)).then(|| own.join("config.yaml"))
+    }
+
+    /// The folder from which on nobody else may write to the user's files.
+    pub(crate) fn top(&self) -> &Path {
+        self.user_home.as_deref().filter(|home| self.home.starts_with(home)).unwrap_or(&self.home)
+    }
+
+    /// A folder as it is written in a configuration: absolute, below `~`, or relative to the project.
+    pub(crate) fn folder(&self, written: &str) -> Option<PathBuf> {
+        if let Some(own) = written.strip_prefix("~/.ollm/") {
+            return Some(self.home.join(own));
+        }
+        if written == "~" || written.starts_with("~/") {
+            return Some(self.user_home.as_ref()?.join(written.trim_start_matches('~').trim_start_matches('/')));
+        }
+        let path = Path::new(written);
+        if path.is_absolute() { Some(path.to_owned()) } else { Some(self.project.as_ref()?.join(path)) }
+    }
+}
+
 /// The nearest ancestor of `cwd` with a `.ollm` or `.git` in it; the user's own `.ollm` does not make a project.
 pub fn find_project(cwd: &Path, home: &Path) -> Option<PathBuf> {
     let home = home.metadata().ok();

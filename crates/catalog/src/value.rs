@@ -86,6 +86,14 @@ pub(crate) fn whole(node: &Node) -> Reading<u64> {
     }
 }
 
+/// Any finite number.
+pub(crate) fn decimal(node: &Node) -> Reading<f64> {
+    match node {
+        Node::Text(text) => Reading::converted(text.trim().parse().ok().filter(|number: &f64| number.is_finite())),
+        _ => Reading::exact(number(node).filter(|number| number.is_finite())),
+    }
+}
+
 /// A timeout: a number in the unit of its dialect, or text with a unit.
 pub(crate) fn timeout(node: &Node) -> Reading<Timeout> {
     match node {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Overrides, Positions, Problem, Severity};
+use ollm_catalog::{Positions, Problem, Severity};
 use ollm_engine::{DuplicateId, Engine, Environment, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin};
 
@@ -23,7 +23,7 @@ impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &World, positions: Positions) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
-        let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &Overrides::default(), positions);
+        let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &world.overrides, positions);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }

@@ -3,7 +3,9 @@
 use std::ffi::OsString;
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use ollm_catalog::Overrides;
 
+use crate::command::config::refused;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
@@ -14,6 +16,9 @@ use crate::output::Output;
     after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
 )]
 pub(crate) struct Cli {
+    /// Let a setting be this for one run, whatever the files and the environment say; before the command, may be repeated
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
 }
@@ -24,6 +29,11 @@ pub(crate) enum Command {
     Hook {
         #[command(subcommand)]
         command: HookCommand,
+    },
+    /// Show, check and change the configuration
+    Config {
+        #[command(subcommand)]
+        command: ConfigCommand,
     },
     /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
     Demo {
@@ -78,6 +88,67 @@ pub(crate) enum HookCommand {
     },
 }
 
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Show every setting, who says so, and what was ignored and why
+    Show {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print what applies for one setting, or for all of a section
+    Get {
+        /// The setting, such as hooks.timeout, or a section, such as hooks
+        key: String,
+        /// Print a JSON object with the value and who says so
+        #[arg(long)]
+        json: bool,
+    },
+    /// Give a setting a value in config.yaml; everything else in the file stays as it is
+    #[command(
+        after_help = "VALUE is text, a number, true or false, a list such as \"a,b\" or \"[a, b]\", or a map such as \"{command: npx}\".\nSettings that guard something cannot be changed by an agent."
+    )]
+    Set {
+        /// The setting, such as hooks.timeout
+        key: String,
+        /// Its value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+        /// Set it for this project instead of for you; a project may only make things stricter
+        #[arg(long)]
+        project: bool,
+    },
+    /// Take a setting out of config.yaml, so that the default applies again
+    Unset {
+        /// The setting, such as hooks.timeout
+        key: String,
+        /// Take it out of the project's file instead of yours
+        #[arg(long)]
+        project: bool,
+    },
+    /// Check both files and the environment; exit 1 if something is wrong, 3 if it stops the program
+    Validate {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Replace older names of settings by today's, and keep a copy of the file
+    Migrate {
+        /// Migrate the project's file instead of yours
+        #[arg(long)]
+        project: bool,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print where the files are
+    Path {
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
 #[derive(Debug, Args)]
 #[command(arg_required_else_help = true)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
@@ -114,6 +185,27 @@ pub(crate) struct RunArguments {
     /// List also the hooks of the event that do not fit
     #[arg(long)]
     explain: bool,
+}
+
+/// The settings in front of the command, and the rest of the command line.
+pub(crate) fn overrides(arguments: &[OsString]) -> Result<(Overrides, &[OsString]), Failure> {
+    let mut overrides = Overrides::default();
+    let mut rest = arguments;
+    loop {
+        let (setting, after) = match rest {
+            [flag, setting, after @ ..] if flag == "--set" => (setting.to_str(), after),
+            [flag, after @ ..] => match flag.to_str().and_then(|flag| flag.strip_prefix("--set=")) {
+                Some(setting) => (Some(setting), after),
+                None => break,
+            },
+            [] => break,
+        };
+        let pair = setting.and_then(|setting| setting.split_once('='));
+        let (key, value) = pair.ok_or_else(|| Failure::usage("`--set` needs KEY=VALUE"))?;
+        overrides.set(key, value).map_err(refused)?;
+        rest = after;
+    }
+    Ok((overrides, rest))
 }
 
 /// Whether help is asked for, which only the full parser can give.

@@ -15,6 +15,8 @@ pub(crate) enum Kind {
 
 /// The operation goes on.
 pub(crate) const OK: u8 = 0;
+/// Something was found that should be mended.
+pub(crate) const FINDING: u8 = 1;
 /// The operation is blocked.
 pub(crate) const BLOCKED: u8 = 2;
 

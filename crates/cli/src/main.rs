@@ -32,15 +32,17 @@ fn main() -> ExitCode {
 
 /// Other agents start us for every event, so what they call is found before the argument parser is built.
 fn run(arguments: &[OsString], output: &mut Output) -> Result<u8, Failure> {
-    let words: Vec<&str> = arguments.iter().take(2).filter_map(|word| word.to_str()).collect();
+    let (overrides, rest) = arguments::overrides(arguments)?;
+    let world = || World::of_this_process().map(|world| world.with(overrides));
+    let words: Vec<&str> = rest.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
-        ["hook", "run"] if !arguments::wants_help(arguments) => {
-            let request = command::hook::run::Arguments::parse(arguments.get(2..).unwrap_or_default())?;
-            command::hook::run::run(&request, &World::of_this_process()?, output)
+        ["hook", "run"] if !arguments::wants_help(rest) => {
+            let request = command::hook::run::Arguments::parse(rest.get(2..).unwrap_or_default())?;
+            command::hook::run::run(&request, &world()?, output)
         }
         _ => match arguments::parse(arguments, output)? {
-            Some(command) => command::run(command, &World::of_this_process()?, output),
+            Some(command) => command::run(command, &world()?, output),
             None => Ok(error::OK),
         },
     }

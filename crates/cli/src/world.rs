@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Places, find_project};
+use ollm_catalog::{Overrides, Places, find_project};
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -17,6 +17,8 @@ pub(crate) struct World {
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
     pub(crate) places: Places,
+    /// What the command line says about settings.
+    pub(crate) overrides: Overrides,
     /// What was odd about the surroundings.
     notices: Vec<String>,
 }
@@ -46,7 +48,13 @@ impl World {
             }
         }
         let project = find_project(&cwd, &home);
-        World { variables, cwd, places: Places { home, user_home, project }, notices }
+        let places = Places { home, user_home, project };
+        World { variables, cwd, places, overrides: Overrides::default(), notices }
+    }
+
+    /// The same, where the command line says something about settings.
+    pub(crate) fn with(self, overrides: Overrides) -> World {
+        World { overrides, ..self }
     }
 
     /// The value of a variable that is text.

@@ -7,7 +7,7 @@ use std::ffi::{OsStr, OsString};
 use std::fs::{self, DirBuilder, File, Metadata, OpenOptions, Permissions, TryLockError};
 use std::hash::{BuildHasher, Hasher as _, RandomState};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
@@ -167,22 +167,40 @@ pub(crate) fn write_unsynced(path: &Path, bytes: &[u8]) -> Result<(), FileError>
     temp.rename(path)
 }
 
-/// Reads a regular file and what `fstat` said about the very descriptor that was read.
+/// Reads a regular file and what `fstat` said about the very descriptor that was read; again if somebody wrote to it
+/// meanwhile.
 pub(crate) fn read_regular(path: &Path, max: u64) -> Result<Option<(Vec<u8>, Metadata)>, FileError> {
-    let Some((mut file, meta)) = open_regular(path, OFlags::empty())? else {
-        return Ok(None);
-    };
+    const TRIES: u32 = 3;
+    for _ in 0..TRIES {
+        let Some((mut file, meta)) = open_regular(path, OFlags::empty())? else {
+            return Ok(None);
+        };
+        let bytes = read_open(path, &mut file, &meta, max)?;
+        let after = file.metadata().map_err(|source| failed("inspect", path, source))?;
+        if content_key(&meta) == content_key(&after) {
+            return Ok(Some((bytes, meta)));
+        }
+    }
+    Err(FileError::Changed { path: path.to_owned() })
+}
+
+/// What changes when somebody writes to a file, but not when it is replaced by another one.
+fn content_key(meta: &Metadata) -> (u64, i64, i64) {
+    (meta.len(), meta.mtime(), meta.mtime_nsec())
+}
+
+fn read_open(path: &Path, file: &mut File, meta: &Metadata, max: u64) -> Result<Vec<u8>, FileError> {
     let too_large = |size| FileError::TooLarge { path: path.to_owned(), size, max };
     if meta.len() > max {
         return Err(too_large(meta.len()));
     }
     let mut bytes = Vec::with_capacity(usize::try_from(meta.len()).unwrap_or(0).saturating_add(1));
-    let read = Read::by_ref(&mut file).take(max.saturating_add(1)).read_to_end(&mut bytes);
+    let read = Read::by_ref(file).take(max.saturating_add(1)).read_to_end(&mut bytes);
     let read = read.map_err(|source| failed("read", path, source))?;
     if read as u64 > max {
         return Err(too_large(read as u64));
     }
-    Ok(Some((bytes, meta)))
+    Ok(bytes)
 }
 
 /// Opens a regular file for reading; `None` when it does not exist.

@@ -1,137 +1,240 @@
-//! The settings of one `config.yaml`, each with its place.
+//! What one `config.yaml` says, each value with its place.
 
-use std::time::Duration;
+use serde_json::Value;
 
-use super::{GUARDS, MILLISECOND};
+use super::key::{KEYS, Key, Place, Safety, names, place};
+use super::kind::Kind;
+use super::older;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 use crate::value::{self, Reading, nearest};
 
-const TOP: &[&str] = &["hooks", "extensions", "mcp", "model"];
-const HOOKS: &[&str] = &["enabled", "timeout", "trustWorkspace", "untrusted", "whitelist", "guards"];
-
-/// What one file says.
-#[derive(Debug, Default)]
-pub(super) struct Written {
-    pub(super) enabled: Option<Said<bool>>,
-    pub(super) timeout: Option<Said<Duration>>,
-    pub(super) trust: Option<Said<Trust>>,
-    /// Whether an unapproved hook blocks.
-    pub(super) blocks: Option<Said<bool>>,
-    pub(super) whitelist: Option<Said<Vec<String>>>,
-    /// Which built-in guards are on.
-    pub(super) guards: Option<Said<Vec<String>>>,
-}
+/// The newest form of the file that we know.
+const VERSION: u64 = 1;
 
 /// A value and where it is written.
 #[derive(Debug)]
-pub(super) struct Said<T> {
-    pub(super) value: T,
-    pub(super) spot: Spot,
-    pub(super) shown: String,
+pub(crate) struct Said {
+    pub(crate) key: &'static Key,
+    /// Its path, with the names people chose.
+    pub(crate) path: Vec<String>,
+    pub(crate) value: Value,
+    pub(crate) spot: Spot,
+    /// The value as it was written.
+    pub(crate) shown: String,
+    /// Whether it stands under an older name.
+    pub(crate) older: bool,
 }
 
-/// Which projects are trusted.
-#[derive(Debug, PartialEq)]
-pub(super) enum Trust {
-    /// All, or none.
-    All(bool),
-    /// Those at or below these paths.
-    Under(Vec<String>),
+/// Reads the settings; `guarded` is how bad it is when one that guards something makes no sense.
+pub(crate) fn read(root: &Cursor<'_>, guarded: Severity) -> (Vec<Said>, Vec<Finding>) {
+    let mut reader = Reader { guarded, said: Vec::new(), findings: Vec::new() };
+    if reader.is_known_version(root) {
+        reader.section(root, &[]);
+    }
+    reader.drop_doubles();
+    (reader.said, reader.findings)
 }
 
 struct Reader {
     guarded: Severity,
+    said: Vec<Said>,
     findings: Vec<Finding>,
 }
 
-impl Written {
-    /// Reads the settings; `guarded` is how bad it is when one that guards something makes no sense.
-    pub(super) fn read(root: &Cursor<'_>, guarded: Severity) -> (Written, Vec<Finding>) {
-        let mut reader = Reader { guarded, findings: Vec::new() };
-        let mut written = Written::default();
-        if !matches!(root.node, Node::Map(_) | Node::Null) {
-            let message = format!("a map of settings is needed, not {}; none apply", root.node.kind());
-            reader.find(Severity::Error, root, Part::Value, message, None);
-        }
-        for (key, value) in root.entries() {
-            match key {
-                "hooks" => reader.hooks(&value, &mut written),
-                key if TOP.contains(&key) => {}
-                key => reader.unknown(&value, key, TOP),
-            }
-        }
-        (written, reader.findings)
-    }
+/// How a setting is to be read.
+#[derive(Clone, Copy)]
+struct Leaf {
+    key: &'static Key,
+    kind: Kind,
+    older: bool,
 }
 
 impl Reader {
-    fn hooks(&mut self, hooks: &Cursor<'_>, written: &mut Written) {
-        if !matches!(hooks.node, Node::Map(_) | Node::Null) {
-            let message = format!("`hooks` must be a map of settings, not {}; none apply", hooks.node.kind());
-            self.find(Severity::Error, hooks, Part::Value, message, None);
-        }
-        for (key, at) in hooks.entries() {
-            match key {
-                key if HOOKS.contains(&key) && matches!(at.node, Node::Null) => {
-                    let message = format!("`{key}` has no value; the default applies");
-                    self.find(Severity::Warning, &at, Part::Key, message, None);
-                }
-                "enabled" => {
-                    let reading = value::flag(at.node);
-                    written.enabled = self.settle(&at, reading, "true or false", Severity::Warning);
-                }
-                "timeout" => {
-                    let reading = value::time(at.node, MILLISECOND);
-                    let expected = "a positive number of milliseconds, or text with a unit such as \"5s\"";
-                    written.timeout = self.settle(&at, reading, expected, Severity::Warning);
-                }
-                "trustWorkspace" => {
-                    let expected = "true, false or a list of absolute paths";
-                    written.trust = self.settle(&at, trust(at.node), expected, self.guarded);
-                }
-                "untrusted" => {
-                    written.blocks = self.settle(&at, blocks(at.node), "skip or block", self.guarded);
-                }
-                "whitelist" => {
-                    let expected = "a list of program names without a path";
-                    written.whitelist = self.settle(&at, whitelist(at.node), expected, self.guarded);
-                }
-                "guards" => {
-                    let expected = format!("true, false or a list out of {}", GUARDS.join(", "));
-                    written.guards = self.settle(&at, guards(at.node), &expected, self.guarded);
-                }
-                "rateLimit" => {
-                    let message = "`rateLimit` is not supported by this version and has no effect".to_owned();
-                    self.find(Severity::Warning, &at, Part::Key, message, None);
-                }
-                key => self.unknown(&at, key, HOOKS),
+    fn is_known_version(&mut self, root: &Cursor<'_>) -> bool {
+        let Some(at) = root.get("version") else { return true };
+        match value::whole(at.node) {
+            Reading::Exact(found) | Reading::Converted(found) if found > VERSION => {
+                let message = format!(
+                    "this file has version {found}, and this program knows versions up to {VERSION}; none of its settings apply"
+                );
+                self.find(self.guarded.min(Severity::Error), &at, Part::Value, message, Some("update ollm".to_owned()));
+                false
             }
+            _ => true,
         }
     }
 
-    fn settle<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str, wrong: Severity) -> Option<Said<T>> {
-        let said = |value| Said { value, spot: at.spot(Part::Value), shown: at.node.shown() };
-        let key = at.key().unwrap_or_default();
-        match reading {
-            Reading::Exact(value) => Some(said(value)),
+    fn section(&mut self, at: &Cursor<'_>, path: &[&str]) {
+        if !matches!(at.node, Node::Map(_) | Node::Null) {
+            let kind = at.node.kind();
+            let message = match path.last() {
+                Some(name) => format!("`{name}` must be a map of settings, not {kind}; none apply"),
+                None => format!("a map of settings is needed, not {kind}; none apply"),
+            };
+            self.find(Severity::Error, at, Part::Value, message, None);
+        }
+        for (name, value) in at.entries() {
+            let path: Vec<&str> = path.iter().copied().chain([name]).collect();
+            self.entry(&value, &path);
+        }
+    }
+
+    fn entry(&mut self, at: &Cursor<'_>, path: &[&str]) {
+        let here = place(path);
+        match here {
+            Place::Leaf(key) => return self.leaf(at, path, Leaf { key, kind: key.kind, older: false }),
+            Place::Section => return self.section(at, path),
+            Place::Open(_) | Place::Nowhere => {}
+        }
+        match (older::today(path), here) {
+            (Some((today, kind)), _) => self.older(at, &today, kind),
+            (None, Place::Open(key)) => {
+                self.hint(at, path);
+                self.leaf(at, path, Leaf { key, kind: key.kind, older: false });
+            }
+            (None, _) => self.unknown(at, path),
+        }
+    }
+
+    /// What stands under an older name counts as if it stood under today's.
+    fn older(&mut self, at: &Cursor<'_>, today: &[String], kind: Option<Kind>) {
+        let path: Vec<&str> = today.iter().map(String::as_str).collect();
+        let name = at.key().unwrap_or_default();
+        let message = format!("`{name}` is an older name of `{}` and is read as that", today.join("."));
+        let help = "`ollm config migrate` writes today's name".to_owned();
+        self.find(Severity::Warning, at, Part::Key, message, Some(help));
+        if let Place::Leaf(key) = place(&path) {
+            return self.leaf(at, &path, Leaf { key, kind: kind.unwrap_or(key.kind), older: true });
+        }
+        let before = self.said.len();
+        self.section(at, &path);
+        self.said.iter_mut().skip(before).for_each(|said| said.older = true);
+    }
+
+    fn leaf(&mut self, at: &Cursor<'_>, path: &[&str], leaf: Leaf) {
+        let name = path.last().copied().unwrap_or_default();
+        if matches!(at.node, Node::Null) {
+            let message = format!("`{name}` has no value; the default applies");
+            return self.find(Severity::Warning, at, Part::Key, message, None);
+        }
+        let value = match leaf.kind {
+            Kind::Server => self.server(at, name),
+            kind => self.settle(at, kind, self.wrong(leaf.key)),
+        };
+        if let Some(value) = value {
+            let path = path.iter().map(|&name| name.to_owned()).collect();
+            let (spot, shown) = (at.spot(Part::Value), at.node.shown());
+            self.said.push(Said { key: leaf.key, path, value, spot, shown, older: leaf.older });
+        }
+    }
+
+    /// How bad it is when a setting makes no sense.
+    fn wrong(&self, key: &Key) -> Severity {
+        if key.safety == Safety::Critical { self.guarded } else { Severity::Warning }
+    }
+
+    fn settle(&mut self, at: &Cursor<'_>, kind: Kind, wrong: Severity) -> Option<Value> {
+        let (name, expected) = (at.key().unwrap_or_default(), || kind.expected());
+        match kind.read(at.node) {
+            Reading::Exact(value) => Some(value),
             Reading::Converted(value) => {
-                let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
+                let message = format!("`{name}` should be {}, not {}; it is read as meant", expected(), at.node.kind());
                 self.find(Severity::Warning, at, Part::Value, message, None);
-                Some(said(value))
+                Some(value)
             }
             Reading::Wrong => {
-                let message = format!("`{key}` must be {expected}; the default applies");
+                let then = match wrong {
+                    Severity::Fatal => "nothing runs until it is corrected",
+                    Severity::Error | Severity::Warning => "the default applies",
+                };
+                let message = format!("`{name}` must be {}; {then}", expected());
                 self.find(wrong, at, Part::Value, message, None);
                 None
             }
         }
     }
 
-    fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &[&str]) {
-        let help = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
-        self.find(Severity::Warning, at, Part::Key, format!("unknown key `{key}` is ignored"), help);
+    /// A server is taken whole or not at all: half of one would be another one.
+    fn server(&mut self, at: &Cursor<'_>, name: &str) -> Option<Value> {
+        let Node::Map(_) = at.node else {
+            let message = format!("`{name}` must be {}; the server is left out", Kind::Server.expected());
+            self.find(Severity::Error, at, Part::Value, message, None);
+            return None;
+        };
+        let mut server = serde_json::Map::new();
+        let mut whole = true;
+        for (name, at) in at.entries() {
+            let known = KEYS.iter().find(|key| key.path.strip_prefix("mcp.servers.*.") == Some(name));
+            let value = match known {
+                Some(_) if matches!(at.node, Node::Null) => continue,
+                Some(key) => self.part(&at, key.kind),
+                None => {
+                    self.hint(&at, &["mcp", "servers", "", name]);
+                    Some(at.node.to_json())
+                }
+            };
+            whole &= value.is_some();
+            server.insert(name.to_owned(), value.unwrap_or_default());
+        }
+        if whole && !server.contains_key("command") && !server.contains_key("url") {
+            let message = format!("the server `{name}` has neither a `command` nor a `url` and is left out");
+            self.find(Severity::Error, at, Part::Key, message, None);
+            return None;
+        }
+        whole.then(|| Value::from(server))
+    }
+
+    fn part(&mut self, at: &Cursor<'_>, kind: Kind) -> Option<Value> {
+        if let Reading::Wrong = kind.read(at.node) {
+            let name = at.key().unwrap_or_default();
+            let message = format!("`{name}` must be {}; the server is left out", kind.expected());
+            self.find(Severity::Error, at, Part::Value, message, None);
+            return None;
+        }
+        self.settle(at, kind, Severity::Error)
+    }
+
+    fn unknown(&mut self, at: &Cursor<'_>, path: &[&str]) {
+        let name = path.last().copied().unwrap_or_default();
+        let help = near(path).map(|near| format!("did you mean `{near}`?"));
+        self.find(Severity::Warning, at, Part::Key, format!("unknown key `{name}` is ignored"), help);
+    }
+
+    /// A word where any word may stand is worth a word only if it looks mistyped.
+    fn hint(&mut self, at: &Cursor<'_>, path: &[&str]) {
+        if let Some(near) = near(path) {
+            let name = at.key().unwrap_or_default();
+            let message = format!("unknown key `{name}` is handed on as it is");
+            self.find(Severity::Warning, at, Part::Key, message, Some(format!("did you mean `{near}`?")));
+        }
+    }
+
+    /// Where a setting stands under two names, today's counts.
+    fn drop_doubles(&mut self) {
+        let mut kept: Vec<Said> = Vec::with_capacity(self.said.len());
+        for said in std::mem::take(&mut self.said) {
+            let lost = match kept.iter_mut().find(|other| other.path == said.path) {
+                Some(other) if other.older && !said.older => std::mem::replace(other, said),
+                Some(_) => said,
+                None => {
+                    kept.push(said);
+                    continue;
+                }
+            };
+            self.findings.push(Finding {
+                severity: Severity::Warning,
+                message: format!(
+                    "this is ignored: `{}` stands in this file under today's name too",
+                    lost.path.join(".")
+                ),
+                help: Some("remove the older one".to_owned()),
+                value: Some(lost.shown),
+                spot: Some(lost.spot),
+            });
+        }
+        self.said = kept;
     }
 
     fn find(&mut self, severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
@@ -140,53 +243,8 @@ impl Reader {
     }
 }
 
-fn trust(node: &Node) -> Reading<Trust> {
-    match node {
-        Node::List(items) => {
-            let paths: Option<Vec<String>> = items.iter().map(absolute).collect();
-            paths.map_or(Reading::Wrong, |paths| Reading::Exact(Trust::Under(paths)))
-        }
-        Node::Text(_) => match (value::flag(node), absolute(node)) {
-            (Reading::Wrong, Some(path)) => Reading::Converted(Trust::Under(vec![path])),
-            (flag, _) => flag.map(Trust::All),
-        },
-        _ => value::flag(node).map(Trust::All),
-    }
-}
-
-fn absolute(node: &Node) -> Option<String> {
-    match node {
-        Node::Text(path) if path.starts_with('/') || path == "~" || path.starts_with("~/") => Some(path.clone()),
-        _ => None,
-    }
-}
-
-fn blocks(node: &Node) -> Reading<bool> {
-    match node {
-        Node::Text(word) if word == "block" => Reading::Exact(true),
-        Node::Text(word) if word == "skip" => Reading::Exact(false),
-        _ => Reading::Wrong,
-    }
-}
-
-/// All, none, or those in the list.
-fn guards(node: &Node) -> Reading<Vec<String>> {
-    let all = || GUARDS.iter().map(|&name| name.to_owned()).collect();
-    match node {
-        Node::List(_) => match value::texts(node) {
-            Reading::Exact(names) if names.iter().all(|name| GUARDS.contains(&name.as_str())) => Reading::Exact(names),
-            _ => Reading::Wrong,
-        },
-        _ => value::flag(node).map(|on| if on { all() } else { Vec::new() }),
-    }
-}
-
-fn whitelist(node: &Node) -> Reading<Vec<String>> {
-    let is_name = |name: &String| {
-        !name.is_empty() && name.chars().all(|letter| letter.is_alphanumeric() || "._+-".contains(letter))
-    };
-    match value::texts(node) {
-        Reading::Exact(names) | Reading::Converted(names) if !names.iter().all(is_name) => Reading::Wrong,
-        reading => reading,
-    }
+/// The known name nearest to the last one of a path.
+fn near(path: &[&str]) -> Option<&'static str> {
+    let (name, section) = path.split_last()?;
+    nearest(name, &names(section))
 }

@@ -71,7 +71,7 @@ fn an_empty_variable_is_not_set_and_a_senseless_one_is_ignored_with_a_warning() 
     assert_eq!(problem.severity, Severity::Warning);
     assert_eq!(
         problem.to_string(),
-        "OLLM_HOOKS_TIMEOUT: the variable must be a positive time such as 5s; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT"
+        "OLLM_HOOKS_TIMEOUT: the variable must be a positive number of milliseconds, or text with a unit such as \"5s\"; it is ignored (OLLM_HOOKS_TIMEOUT = \"soon\"); correct it or unset OLLM_HOOKS_TIMEOUT"
     );
     assert_eq!(problem.value.as_deref(), Some("\"soon\""));
 }
@@ -178,7 +178,12 @@ fn a_guard_that_makes_no_sense_is_fatal_and_anything_else_is_not() {
         ("timeout: [1]", Severity::Warning, "hooks.timeout", 12, "[1]"),
         ("timeout:", Severity::Warning, "hooks.timeout", 3, "null"),
         ("timout: 5", Severity::Warning, "hooks.timout", 3, "5"),
-        ("rateLimit: {perMinute: 3}", Severity::Warning, "hooks.rateLimit", 3, "{\"perMinute\": 3}"),
+        ("rateLimit: 3", Severity::Error, "hooks.rateLimit", 14, "3"),
+        ("rateLimit: {perMinute: 0}", Severity::Warning, "hooks.rateLimit.perMinute", 26, "0"),
+        ("rateLimit: {perminute: 3}", Severity::Warning, "hooks.rateLimit.perminute", 15, "3"),
+        ("http: {allow: [\"http://localhost\"]}", Severity::Fatal, "hooks.http.allow", 17, "[\"http://localhost\"]"),
+        ("signatureKeys: [short]", Severity::Fatal, "hooks.signatureKeys", 18, "[\"short\"]"),
+        ("pins: [sha256:ab]", Severity::Fatal, "hooks.pins", 9, "[\"sha256:ab\"]"),
     ] {
         let world = World::new();
         let file = world.write(USER, format!("hooks:\n  {line}\n"));

@@ -11,6 +11,9 @@
 mod agent;
 mod bad;
 mod config;
+mod config_docs;
+mod config_edit;
+mod config_laws;
 mod entries;
 mod files;
 mod paths;

@@ -13,6 +13,7 @@ pub(crate) mod run;
 mod show;
 mod trust;
 
+pub(crate) use list::columns;
 pub(crate) use outcome::{is_shown, to_json};
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {

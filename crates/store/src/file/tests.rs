@@ -173,6 +173,23 @@ fn readers_never_see_a_torn_file() {
 }
 
 #[test]
+fn a_file_that_is_written_to_is_known_by_it_and_one_that_is_replaced_is_not() {
+    let folder = tempdir().unwrap();
+    let path = folder.path().join("file");
+    fs::write(&path, "a").unwrap();
+    let file = File::open(&path).unwrap();
+    let key = || content_key(&file.metadata().unwrap());
+    let before = key();
+    write_atomic(&path, b"another file").unwrap();
+    assert_eq!(key(), before);
+    fs::write(&path, "a").unwrap();
+    let file = File::open(&path).unwrap();
+    let before = content_key(&file.metadata().unwrap());
+    OpenOptions::new().append(true).open(&path).unwrap().write_all(b"b").unwrap();
+    assert_ne!(content_key(&file.metadata().unwrap()), before);
+}
+
+#[test]
 fn no_update_of_many_writers_is_lost() {
     let folder = tempdir().unwrap();
     let path = folder.path().join("file");

@@ -91,7 +91,7 @@ fn standing(hook: &Hook, state: &State) -> String {
 }
 
 /// Rows of cells, aligned.
-pub(super) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
+pub(crate) fn columns<const N: usize>(rows: &[[String; N]]) -> String {
     let rows: Vec<[String; N]> = rows.iter().map(|row| row.each_ref().map(|cell| one_line(cell))).collect();
     let mut widths = [0; N];
     for row in &rows {

@@ -1,0 +1,290 @@
+//! Changing a `config.yaml`: one value at a time, everything else in it left as it is.
+//!
+//! A change is checked before it is written: the value must be what its key wants, a project's file must be allowed to
+//! say it, and the file must not have a problem more than before. The file is read again under its lock, so that of two
+//! writers none undoes the other's change, and it is replaced in one step, so that a full disk leaves the old one whole.
+
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::Layer;
+use ollm_store::{FileError, check_owner, current_uid};
+use serde_json::Value;
+
+use super::key::{Key, Place, names, place};
+use super::kind::Kind;
+use super::written;
+use super::{LARGEST_FILE, layer, older};
+use crate::file::{self, Syntax, parse_yaml};
+use crate::node::{Cursor, Node, Part};
+use crate::place::Places;
+use crate::problem::{Problem, Severity};
+use crate::value::{Reading, nearest};
+
+mod migrate;
+mod render;
+mod splice;
+
+pub use migrate::{Migration, migrate};
+
+/// What to do with an entry.
+#[derive(Clone, Copy, Debug)]
+pub enum Edit<'a> {
+    /// Give it this value, as somebody types it.
+    Set(&'a str),
+    /// Take it away.
+    Unset,
+}
+
+/// A change that was made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edited {
+    /// The file.
+    pub file: PathBuf,
+    /// The line of the value, counted from one; zero for one that was taken away.
+    pub line: usize,
+    /// The column of the value in characters, counted from one; zero for one that was taken away.
+    pub column: usize,
+    /// The value in its canonical form; none for one that was taken away.
+    pub value: Option<Value>,
+    /// Whether the file is another one than before.
+    pub changed: bool,
+}
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EditError {
+    /// There is no such setting.
+    #[error("there is no setting `{path}`")]
+    Unknown {
+        /// What was asked for.
+        path: String,
+        /// The setting that may be meant.
+        near: Option<String>,
+    },
+    /// The value is not what the setting wants.
+    #[error("`{path}` must be {expected}, not `{typed}`")]
+    Value {
+        /// The setting.
+        path: String,
+        /// What it may be.
+        expected: String,
+        /// What was typed.
+        typed: String,
+    },
+    /// A project may not say that.
+    #[error("`{path}` would be ignored in a project: {why}")]
+    Ignored {
+        /// The setting.
+        path: String,
+        /// Why.
+        why: String,
+    },
+    /// There is no project here.
+    #[error("there is no project here, and so no configuration of one")]
+    NoProject,
+    /// The file cannot be understood.
+    #[error("{0}")]
+    Problem(Box<Problem>),
+    /// The file would have a problem with this change that it does not have now.
+    #[error("`{path}` cannot be set so: {message}")]
+    Worse {
+        /// The setting.
+        path: String,
+        /// The problem.
+        message: String,
+    },
+    /// The file could be somebody else's.
+    #[error("it is not changed: {0}")]
+    Unsafe(String),
+    /// The text has a form in which the change cannot be made safely.
+    #[error("{} has a form that cannot be changed safely from here", file.display())]
+    ByHand {
+        /// The file.
+        file: PathBuf,
+        /// What to do instead.
+        way: String,
+    },
+    /// The file could not be read or written.
+    #[error(transparent)]
+    File(#[from] FileError),
+}
+
+/// The row of the table for a path with names in it.
+pub(crate) fn find(path: &str) -> Result<(&'static Key, Vec<&str>), EditError> {
+    let parts: Vec<&str> = path.split('.').collect();
+    match place(&parts) {
+        Place::Leaf(key) | Place::Open(key) => Ok((key, parts)),
+        Place::Section | Place::Nowhere => Err(EditError::Unknown { path: path.to_owned(), near: near(&parts) }),
+    }
+}
+
+/// The setting that may be meant by a path that is none.
+fn near(parts: &[&str]) -> Option<String> {
+    if let Some((today, _)) = older::today(parts) {
+        return Some(today.join("."));
+    }
+    let known = (0..parts.len()).find(|depth| matches!(parts.get(..=*depth).map(place), Some(Place::Nowhere)))?;
+    let (above, rest) = parts.split_at(known);
+    let name = nearest(rest.first()?, &names(above))?;
+    let path = above.iter().copied().chain([name]).chain(rest.iter().skip(1).copied());
+    Some(path.collect::<Vec<_>>().join("."))
+}
+
+/// Changes one setting in the user's or the project's file.
+pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Result<Edited, EditError> {
+    let (key, parts) = find(path)?;
+    let (file, top) = target(places, layer)?;
+    let value = match edit {
+        Edit::Set(typed) => Some(meant(path, key.kind, typed)?),
+        Edit::Unset => None,
+    };
+    if let (Some(value), Layer::Workspace) = (&value, layer)
+        && let Some(why) = layer::refusal(places, key, path, value)
+    {
+        return Err(EditError::Ignored { path: path.to_owned(), why });
+    }
+    let mut edited = None;
+    update(&file, &top, |old| {
+        let new = spliced(&file, &old, &parts, value.as_ref())?;
+        check(&file, &old, &new, path)?;
+        edited = Some(found(&file, &new, path, new != old)?);
+        Ok((new != old).then_some(new))
+    })?;
+    edited.ok_or(EditError::NoProject)
+}
+
+/// The file of a layer, and the folder from which on it must be the user's alone.
+fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError> {
+    match layer {
+        Layer::User => Ok((places.config(), places.top().to_owned())),
+        Layer::Workspace => {
+            let file = places.project_config().ok_or(EditError::NoProject)?;
+            Ok((file, places.project.clone().unwrap_or_default()))
+        }
+    }
+}
+
+/// Changes the text of a file under its lock; a mark at its start stays.
+fn update(
+    file: &Path,
+    top: &Path,
+    change: impl FnOnce(String) -> Result<Option<String>, EditError>,
+) -> Result<(), EditError> {
+    const MARK: char = '\u{feff}';
+    if file.exists() {
+        check_owner(file, top, current_uid()).map_err(|why| EditError::Unsafe(why.to_string()))?;
+    }
+    ollm_store::update(file, LARGEST_FILE, |bytes| {
+        let bytes = bytes.unwrap_or_default();
+        file::parse(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let (mark, body) = text.strip_prefix(MARK).map_or(("", text.as_str()), |body| ("\u{feff}", body));
+        Ok(change(body.to_owned())?.map(|new| format!("{mark}{new}").into_bytes()))
+    })
+}
+
+fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Result<String, EditError> {
+    let there = parse_yaml(old).is_ok_and(|node| at(&node, parts).is_some());
+    let new = match value {
+        Some(value) => splice::set(old, parts, value),
+        None if !there => Some(old.to_owned()),
+        None => splice::unset(old, parts),
+    };
+    let way = || match value {
+        Some(value) => {
+            format!("write `{}` into it", render::block(parts, value, 0, "\n").trim_end().replace('\n', "\\n"))
+        }
+        None => format!("remove `{}` from it", parts.join(".")),
+    };
+    new.filter(|new| new.len() as u64 <= LARGEST_FILE)
+        .ok_or_else(|| EditError::ByHand { file: file.to_owned(), way: way() })
+}
+
+/// Refuses a change that would add a problem.
+fn check(file: &Path, old: &str, new: &str, path: &str) -> Result<(), EditError> {
+    let before = problems(file, old)?;
+    let known = |problem: &Problem| {
+        before.iter().any(|before| before.field == problem.field && before.message == problem.message)
+    };
+    let fresh = problems(file, new)?.into_iter().find(|problem| !known(problem));
+    fresh.map_or(Ok(()), |Problem { message, .. }| Err(EditError::Worse { path: path.to_owned(), message }))
+}
+
+fn problems(file: &Path, text: &str) -> Result<Vec<Problem>, EditError> {
+    let (document, node) = file::parse(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
+    let (_, findings) = written::read(&Cursor::root(&node), Severity::Fatal);
+    Ok(document.problems(findings).into_iter().map(layer::discreet).collect())
+}
+
+/// Where the value stands now.
+fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, EditError> {
+    let (document, node) = file::parse(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
+    let parts: Vec<&str> = path.split('.').collect();
+    let spot = spot(&Cursor::root(&node), &parts);
+    let place = spot.as_ref().map(|spot| document.locate(std::iter::once(spot)).into_iter().next().unwrap_or_default());
+    let place = place.unwrap_or_default();
+    let value = at(&node, &parts).map(|node| {
+        let reading = find(path).map(|(key, _)| key.kind.read(node));
+        if let Ok(Reading::Exact(value) | Reading::Converted(value)) = reading { value } else { node.to_json() }
+    });
+    Ok(Edited { file: file.to_owned(), line: place.line, column: place.column, value, changed })
+}
+
+fn spot(at: &Cursor<'_>, parts: &[&str]) -> Option<crate::node::Spot> {
+    match parts.split_first() {
+        None => Some(at.spot(Part::Value)),
+        Some((name, rest)) => spot(&at.get(name)?, rest),
+    }
+}
+
+fn at<'n>(node: &'n Node, parts: &[&str]) -> Option<&'n Node> {
+    parts.iter().try_fold(node, |node, name| match node {
+        Node::Map(entries) => entries.iter().find(|(key, _)| key == name).map(|(_, value)| value),
+        _ => None,
+    })
+}
+
+/// The value that was meant: as YAML, as a list with commas, or as the very text. A text is never read as another one.
+fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
+    let text = Node::Text(typed.to_owned());
+    let yaml = parse_yaml(typed).ok().filter(|node| !matches!(node, Node::Text(_) | Node::Null));
+    let yaml = yaml.filter(|_| !matches!(kind, Kind::Text(_) | Kind::Choice(_)));
+    let list = Node::List(typed.split(',').map(|item| Node::Text(item.trim().to_owned())).collect());
+    let list = Some(list).filter(|_| matches!(kind, Kind::List(_) | Kind::Trust | Kind::Guards));
+    let mut converted = None;
+    for node in yaml.into_iter().chain([text]).chain(list) {
+        match kind.read(&node) {
+            Reading::Exact(_) => return Ok(node),
+            Reading::Converted(value) => converted = converted.or(Some(value)),
+            Reading::Wrong => {}
+        }
+    }
+    converted.map(|value| from_json(&value)).ok_or_else(|| EditError::Value {
+        path: path.to_owned(),
+        expected: kind.expected(),
+        typed: typed.to_owned(),
+    })
+}
+
+/// The canonical value of a setting, as somebody types it.
+pub(super) fn typed_value(path: &str, typed: &str) -> Result<Value, EditError> {
+    let (key, _) = find(path)?;
+    let node = meant(path, key.kind, typed)?;
+    let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(&node) else { return Ok(node.to_json()) };
+    Ok(value)
+}
+
+fn from_json(value: &Value) -> Node {
+    match value {
+        Value::Null => Node::Null,
+        Value::Bool(value) => Node::Bool(*value),
+        Value::Number(number) => match number.as_i128() {
+            Some(whole) => Node::Whole(whole),
+            None => Node::Fraction(number.as_f64().unwrap_or_default()),
+        },
+        Value::String(text) => Node::Text(text.clone()),
+        Value::Array(items) => Node::List(items.iter().map(from_json).collect()),
+        Value::Object(map) => Node::Map(map.iter().map(|(key, value)| (key.clone(), from_json(value))).collect()),
+    }
+}

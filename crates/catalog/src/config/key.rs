@@ -1,0 +1,331 @@
+//! All settings there are, as data: validation, layers, `config show`, the JSON Schema and the reference come from here.
+
+use std::time::Duration;
+
+use super::kind::{Item, Kind};
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Key {
+    /// Its path, such as `hooks.timeout`; `*` stands for any one name.
+    pub path: &'static str,
+    /// What it may be.
+    pub kind: Kind,
+    /// What applies where nobody says anything, in JSON.
+    pub default: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// What a project may do with it.
+    pub project: Project,
+    /// How much depends on it.
+    pub safety: Safety,
+    /// The variable that sets it.
+    pub variable: Option<&'static str>,
+    /// An older variable that sets it too, and what that one may be.
+    pub older_variable: Option<(&'static str, Kind)>,
+}
+
+/// What a project's own configuration may do with a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Project {
+    /// Nothing, for this reason.
+    Never(&'static str),
+    /// Only this value, in JSON; for this reason no other one.
+    Only(&'static str, &'static str),
+    /// A smaller value.
+    Lower,
+    /// A smaller value, which counts for what the project itself declares.
+    OwnLower,
+    /// More entries, but none less.
+    More(&'static str),
+    /// Names the user has not used.
+    New(&'static str),
+    /// Any value: it guards nothing.
+    Any,
+}
+
+/// How much depends on a setting.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Safety {
+    /// Nothing but comfort.
+    Plain,
+    /// It could weaken a guard: agents may not change it.
+    Guarded,
+    /// It is a guard: agents may not change it, and a senseless value stops the program.
+    Critical,
+}
+
+const MS: Kind = Kind::Time(Duration::from_millis(1));
+const SECONDS: Kind = Kind::Time(Duration::from_secs(1));
+const WHOLE: Kind = Kind::Count(1, u64::MAX);
+const WORDS: Kind = Kind::Text(Item::Words);
+
+const SWITCH: Project = Project::Never("a project cannot switch parts of the user's program on or off");
+const ELSEWHERE: Project = Project::Never("a project cannot decide where the user's data goes");
+const USERS: Project = Project::Never("only the user decides about this");
+const VOUCH: Project = Project::Never("a project cannot vouch for itself");
+
+/// All settings, in the order in which people should meet them.
+pub const KEYS: &[Key] = &[
+    key("version", Kind::Count(1, 1), "1", "The version of the file's form.").project(Project::Any),
+    key("hooks.enabled", Kind::Flag, "true", "Whether hooks run at all.")
+        .variable("OLLM_HOOKS_ENABLED")
+        .older_variable("HOOKS_ENABLED", Kind::Flag)
+        .project(Project::Never("a project cannot switch the user's hooks on or off"))
+        .guarded(),
+    key("hooks.timeout", MS, "null", "How long a hook without a timeout of its own may take. Unset, its dialect decides: 30 s, in `gate` 5 s.")
+        .variable("OLLM_HOOKS_TIMEOUT")
+        .older_variable("HOOKS_TIMEOUT", SECONDS)
+        .project(Project::OwnLower)
+        .guarded(),
+    key("hooks.trustWorkspace", Kind::Trust, "false", "Whether hooks that came with a project need no approval: in all projects, in none, or in those at or below the listed paths.")
+        .project(Project::Only("false", "a project cannot vouch for itself"))
+        .critical(),
+    key("hooks.untrusted", Kind::Choice(&["skip", "block"]), "\"skip\"", "What an unapproved hook that fits means: it is skipped, visibly, or the operation is blocked.")
+        .variable("OLLM_HOOKS_UNTRUSTED")
+        .project(Project::Only("\"block\"", "a project cannot decide that unapproved hooks do not matter"))
+        .critical(),
+    key("hooks.whitelist", Kind::List(Item::Program), r#"["node","python","python3","bash","sh","npx","uvx"]"#, "The programs a hook may name without a path.")
+        .project(Project::Never("only the user decides which programs need no path"))
+        .critical(),
+    key("hooks.guards", Kind::Guards, r#"["destructive-commands","self-protection"]"#, "The built-in guards that are on.")
+        .project(Project::More("a project cannot switch guards off"))
+        .critical(),
+    key("hooks.rateLimit.perMinute", WHOLE, "null", "How many hooks may run in any sixty seconds, all together. Unset, there is no limit.")
+        .variable("OLLM_HOOKS_RATE_LIMIT_PER_MINUTE")
+        .guarded(),
+    key("hooks.rateLimit.cooldownMs", Kind::Pause, "0", "How long to wait after a hook has run before the same one runs again.")
+        .variable("OLLM_HOOKS_RATE_LIMIT_COOLDOWN_MS")
+        .guarded(),
+    key("hooks.http.allow", Kind::List(Item::Host), "[]", "The hosts and addresses that an `http` hook may reach although they are loopback or private.")
+        .project(ELSEWHERE)
+        .critical(),
+    key("hooks.signatureKeys", Kind::List(Item::PublicKey), "[]", "The minisign keys whose signature makes a downloaded hook verified.")
+        .project(VOUCH)
+        .critical(),
+    key("hooks.pins", Kind::List(Item::Digest), "[]", "The digests that make a downloaded hook verified.")
+        .project(VOUCH)
+        .critical(),
+    key("extensions.enabled", Kind::Flag, "true", "Whether extensions are loaded at all.")
+        .variable("OLLM_EXTENSIONS_ENABLED")
+        .project(SWITCH)
+        .guarded(),
+    key("extensions.directories", Kind::List(Item::Folder), r#"["~/.ollm/extensions",".ollm/extensions"]"#, "The folders in which extensions are looked for; relative ones lie in the project.")
+        .guarded(),
+    key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
+        .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
+        .guarded(),
+    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Secrets are better kept in the variable the extension names.")
+        .guarded(),
+    key("mcp.enabled", Kind::Flag, "true", "Whether MCP servers are started at all.")
+        .variable("OLLM_MCP_ENABLED")
+        .project(SWITCH)
+        .guarded(),
+    key("mcp.connectionTimeout", MS, "10000", "How long a server may take to answer for the first time.")
+        .variable("OLLM_MCP_CONNECTION_TIMEOUT"),
+    key("mcp.toolTimeout", MS, "60000", "How long a call of a tool may take.").variable("OLLM_MCP_TOOL_TIMEOUT"),
+    key("mcp.autoRestart", Kind::Flag, "false", "Whether a server that crashed is started again.")
+        .variable("OLLM_MCP_AUTO_RESTART"),
+    key("mcp.servers.*", Kind::Server, "null", "An MCP server, by its name. One that a project declares needs approval.")
+        .project(Project::New("a project cannot replace a server of the user"))
+        .guarded(),
+    inner("mcp.servers.*.command", WORDS, "The program that is the server."),
+    inner("mcp.servers.*.args", Kind::List(Item::Free), "Its arguments."),
+    inner("mcp.servers.*.env", Kind::Pairs, "Its variables; `${NAME}` stands for one of ours."),
+    inner("mcp.servers.*.cwd", WORDS, "The folder it runs in."),
+    inner("mcp.servers.*.url", Kind::Text(Item::Url), "Where it is, if it is not started by us."),
+    inner("mcp.servers.*.headers", Kind::Pairs, "The headers it is sent."),
+    inner("mcp.servers.*.transport", Kind::Choice(&["stdio", "sse", "http"]), "How it is spoken to. Unset, `stdio` for a command and `http` for a URL."),
+    inner("mcp.servers.*.timeout", MS, "How long it may take to answer for the first time."),
+    inner("mcp.servers.*.toolTimeout", MS, "How long a call of one of its tools may take."),
+    inner("mcp.servers.*.enabled", Kind::Flag, "Whether it is started."),
+    inner("mcp.servers.*.autoRestart", Kind::Flag, "Whether it is started again after a crash."),
+    key("model.provider", WORDS, "null", "Who runs the model.").variable("OLLM_MODEL_PROVIDER").project(ELSEWHERE).guarded(),
+    key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE),
+    key("model.baseUrl", Kind::Text(Item::Url), "null", "Where the model is reached.")
+        .variable("OLLM_MODEL_BASE_URL")
+        .project(ELSEWHERE)
+        .critical(),
+    key("model.apiKeyEnv", Kind::Text(Item::Variable), "null", "The variable that holds the key for the model.")
+        .variable("OLLM_MODEL_API_KEY_ENV")
+        .project(ELSEWHERE)
+        .guarded(),
+    key("model.temperature", Kind::Number(0.0, 2.0), "null", "How free the model's answers are.")
+        .variable("OLLM_MODEL_TEMPERATURE")
+        .project(Project::Any),
+    key("model.maxTokens", WHOLE, "null", "The longest answer, in tokens.")
+        .variable("OLLM_MODEL_MAX_TOKENS")
+        .project(Project::Lower),
+    key("model.contextWindow", WHOLE, "null", "How many tokens the model can look at.")
+        .variable("OLLM_MODEL_CONTEXT_WINDOW")
+        .project(Project::Lower),
+    key("model.*", Kind::Any, "null", "Anything else is handed on to the provider as it is.").project(ELSEWHERE).guarded(),
+    key("trace.enabled", Kind::Flag, "true", "Whether every dispatch leaves a record.")
+        .variable("OLLM_TRACE_ENABLED")
+        .project(SWITCH)
+        .guarded(),
+    key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How `ollm trace` shows records.")
+        .variable("OLLM_TRACE_FORMAT")
+        .project(Project::Any),
+    key("trace.maxSize", Kind::Size, "8388608", "How large a file of records may grow, in bytes or as \"16MiB\".")
+        .variable("OLLM_TRACE_MAX_SIZE")
+        .guarded(),
+    key("trace.maxFiles", Kind::Count(1, 1000), "4", "How many files of records are kept.")
+        .variable("OLLM_TRACE_MAX_FILES")
+        .guarded(),
+    key("log.level", Kind::Choice(&["off", "error", "warn", "info", "debug", "trace"]), "\"warn\"", "What the log file holds.")
+        .variable("OLLM_LOG_LEVEL")
+        .guarded(),
+    key("log.maxSize", Kind::Size, "1048576", "How large the log file may grow, in bytes or as \"16MiB\".")
+        .variable("OLLM_LOG_MAX_SIZE"),
+];
+
+const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
+    let (project, safety) = (USERS, Safety::Plain);
+    Key { path, kind, default, about, project, safety, variable: None, older_variable: None }
+}
+
+/// A part of an entry that is taken or left as a whole.
+const fn inner(path: &'static str, kind: Kind, about: &'static str) -> Key {
+    key(path, kind, "null", about).project(Project::New("a project cannot replace a server of the user")).guarded()
+}
+
+impl Key {
+    const fn project(mut self, project: Project) -> Key {
+        self.project = project;
+        self
+    }
+
+    const fn guarded(mut self) -> Key {
+        self.safety = Safety::Guarded;
+        self
+    }
+
+    const fn critical(mut self) -> Key {
+        self.safety = Safety::Critical;
+        self
+    }
+
+    const fn variable(mut self, name: &'static str) -> Key {
+        self.variable = Some(name);
+        self
+    }
+
+    const fn older_variable(mut self, name: &'static str, kind: Kind) -> Key {
+        self.older_variable = Some((name, kind));
+        self
+    }
+
+    /// Whether this is a part of an entry that is taken or left as a whole.
+    pub fn is_inner(&self) -> bool {
+        self.path.starts_with("mcp.servers.*.")
+    }
+
+    /// Whether the path has names of people's choice in it.
+    pub fn is_open(&self) -> bool {
+        self.path.contains('*')
+    }
+
+    /// The default as a value.
+    pub fn default_value(&self) -> serde_json::Value {
+        serde_json::from_str(self.default).unwrap_or_default()
+    }
+
+    /// Whether this is the key of a path.
+    fn fits(&self, path: &[&str]) -> bool {
+        let mut parts = self.path.split('.');
+        path.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == *name)) && parts.next().is_none()
+    }
+
+    /// The next part of this key below a section; nothing if it is not below it.
+    fn below(&self, section: &[&str]) -> Option<&'static str> {
+        let mut parts = self.path.split('.');
+        let inside = section.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == *name));
+        if inside { parts.next() } else { None }
+    }
+}
+
+/// What stands at a path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Place {
+    /// A setting.
+    Leaf(&'static Key),
+    /// A map of settings.
+    Section,
+    /// Something that is handed on unknown.
+    Open(&'static Key),
+    /// Nothing we know.
+    Nowhere,
+}
+
+pub(crate) fn place(path: &[&str]) -> Place {
+    let leaf = KEYS.iter().find(|key| key.kind != Kind::Any && key.fits(path));
+    if let Some(key) = leaf {
+        return Place::Leaf(key);
+    }
+    if KEYS.iter().any(|key| key.below(path).is_some()) {
+        return Place::Section;
+    }
+    KEYS.iter().find(|key| key.fits(path)).map_or(Place::Nowhere, Place::Open)
+}
+
+/// The names that are known below a section.
+pub(crate) fn names(section: &[&str]) -> Vec<&'static str> {
+    let mut names: Vec<&str> = KEYS.iter().filter_map(|key| key.below(section)).filter(|name| *name != "*").collect();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::Node;
+    use crate::value::Reading;
+
+    #[test]
+    fn every_setting_stands_once_and_is_described() {
+        for (index, key) in KEYS.iter().enumerate() {
+            assert!(KEYS.iter().skip(index + 1).all(|other| other.path != key.path), "{}", key.path);
+            assert!(key.about.ends_with('.') && key.about.starts_with(char::is_uppercase), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn every_default_is_a_value_its_kind_allows() {
+        for key in KEYS.iter().filter(|key| key.default != "null") {
+            let node: Node = serde_json::from_str(key.default).unwrap();
+            assert_eq!(key.kind.read(&node), Reading::Exact(key.default_value()), "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn every_scalar_setting_has_the_variable_of_its_path_and_nothing_else_has_one() {
+        for key in KEYS {
+            let scalar = matches!(
+                key.kind,
+                Kind::Flag
+                    | Kind::Time(_)
+                    | Kind::Pause
+                    | Kind::Count(..)
+                    | Kind::Number(..)
+                    | Kind::Size
+                    | Kind::Choice(_)
+                    | Kind::Text(_)
+            );
+            let words = key.path.chars().flat_map(|letter| {
+                let line = (letter.is_uppercase() || letter == '.').then_some('_');
+                line.into_iter().chain((letter != '.').then(|| letter.to_ascii_uppercase()))
+            });
+            let name = format!("OLLM_{}", words.collect::<String>());
+            let wanted = (scalar && !key.is_open() && key.path != "version").then_some(name);
+            assert_eq!(key.variable.map(str::to_owned), wanted, "{}", key.path);
+        }
+    }
+
+    #[test]
+    fn nothing_that_guards_is_open_to_projects() {
+        for key in KEYS.iter().filter(|key| key.safety != Safety::Plain) {
+            assert!(!matches!(key.project, Project::Any | Project::Lower), "{}", key.path);
+        }
+    }
+}

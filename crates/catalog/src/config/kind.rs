@@ -1,0 +1,316 @@
+//! What a setting may look like: reading it, describing it, its JSON Schema.
+//!
+//! A value that has been read is JSON in one canonical form: times in milliseconds, sizes in bytes, a single text where a
+//! list is wanted as a list.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use super::settings::GUARDS;
+use crate::node::Node;
+use crate::value::{self, Reading};
+
+/// The type of a setting.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Kind {
+    /// True or false.
+    Flag,
+    /// A positive time; a bare number counts this unit.
+    Time(Duration),
+    /// A time in milliseconds that may be zero.
+    Pause,
+    /// A whole number within bounds, both included.
+    Count(u64, u64),
+    /// A number within bounds, both included.
+    Number(f64, f64),
+    /// A positive number of bytes, or text with a unit.
+    Size,
+    /// One of these words.
+    Choice(&'static [&'static str]),
+    /// Text of a certain form.
+    Text(Item),
+    /// A list of texts of a certain form.
+    List(Item),
+    /// Names with text values.
+    Pairs,
+    /// True, false or a list of absolute paths.
+    Trust,
+    /// True, false or a list out of the guards there are.
+    Guards,
+    /// Text, a number, or true or false.
+    Scalar,
+    /// How an MCP server is reached; its keys are settings of their own.
+    Server,
+    /// Anything; handed on as it is.
+    Any,
+}
+
+/// The form of a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// Any text.
+    Free,
+    /// Any text that is not blank.
+    Words,
+    /// The name of a program, without a path.
+    Program,
+    /// A folder: absolute, below `~`, or relative to the project.
+    Folder,
+    /// An absolute path, or one below `~`.
+    Absolute,
+    /// A host name or address, with a port or a prefix length if wanted.
+    Host,
+    /// A minisign public key.
+    PublicKey,
+    /// `sha256:` and 64 hexadecimal digits.
+    Digest,
+    /// The name of an environment variable.
+    Variable,
+    /// An `http` or `https` address.
+    Url,
+}
+
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+impl Kind {
+    /// The canonical value, if the node has one.
+    pub(crate) fn read(self, node: &Node) -> Reading<Value> {
+        match self {
+            Kind::Flag => value::flag(node).map(Value::from),
+            Kind::Time(unit) => value::time(node, unit).map(milliseconds),
+            Kind::Pause => pause(node),
+            Kind::Count(least, most) => {
+                let within = |count: &u64| (least..=most).contains(count);
+                keep(value::whole(node), within).map(Value::from)
+            }
+            Kind::Number(least, most) => {
+                keep(value::decimal(node), |number| (least..=most).contains(number)).map(number)
+            }
+            Kind::Size => keep(value::size(node), |size| *size > 0).map(Value::from),
+            Kind::Choice(words) => keep(value::plain(node), |word| words.contains(&word.as_str())).map(Value::from),
+            Kind::Text(item) => keep(value::text(node), |text| item.fits(text)).map(Value::from),
+            Kind::List(item) => {
+                keep(value::texts(node), |texts| texts.iter().all(|text| item.fits(text))).map(Value::from)
+            }
+            Kind::Pairs => pairs(node),
+            Kind::Trust => trust(node),
+            Kind::Guards => guards(node),
+            Kind::Scalar => scalar(node),
+            Kind::Server if !matches!(node, Node::Map(_)) => Reading::Wrong,
+            Kind::Server | Kind::Any => Reading::Exact(node.to_json()),
+        }
+    }
+
+    /// What a value must be, for people.
+    pub fn expected(self) -> String {
+        match self {
+            Kind::Flag => "true or false".to_owned(),
+            Kind::Time(MILLISECOND) => {
+                "a positive number of milliseconds, or text with a unit such as \"5s\"".to_owned()
+            }
+            Kind::Time(_) => "a positive number of seconds, or text with a unit such as \"5s\"".to_owned(),
+            Kind::Pause => "a number of milliseconds, or text with a unit such as \"5s\"".to_owned(),
+            Kind::Count(least, u64::MAX) => format!("a whole number from {least}"),
+            Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
+            Kind::Number(least, most) => format!("a number from {least} to {most}"),
+            Kind::Size => "a positive number of bytes, or text with a unit such as \"16MiB\"".to_owned(),
+            Kind::Choice(words) => words.join(" or "),
+            Kind::Text(item) => item.one().to_owned(),
+            Kind::List(item) => format!("a list of {}", item.many()),
+            Kind::Pairs => "a map of names to texts".to_owned(),
+            Kind::Trust => "true, false or a list of absolute paths".to_owned(),
+            Kind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
+            Kind::Scalar => "text, a number, true or false".to_owned(),
+            Kind::Server => "a map with a `command` or a `url`".to_owned(),
+            Kind::Any => "anything".to_owned(),
+        }
+    }
+
+    /// The JSON Schema of a value as it should be written.
+    pub(crate) fn schema(self) -> Value {
+        let texts = |pattern: &str| json!({"type": "array", "items": {"type": "string", "pattern": pattern}});
+        match self {
+            Kind::Flag => json!({"type": "boolean"}),
+            Kind::Time(_) => {
+                json!({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": TIME}]})
+            }
+            Kind::Pause => json!({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": TIME}]}),
+            Kind::Count(least, u64::MAX) => json!({"type": "integer", "minimum": least}),
+            Kind::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
+            Kind::Number(least, most) => json!({"type": "number", "minimum": least, "maximum": most}),
+            Kind::Size => json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": SIZE}]}),
+            Kind::Choice(words) => json!({"enum": words}),
+            Kind::Text(item) => json!({"type": "string", "pattern": item.pattern()}),
+            Kind::List(item) => texts(item.pattern()),
+            Kind::Pairs => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+            Kind::Trust => json!({"anyOf": [{"type": "boolean"}, texts(Item::Absolute.pattern())]}),
+            Kind::Guards => json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"enum": GUARDS}}]}),
+            Kind::Scalar => json!({"type": ["string", "number", "boolean"]}),
+            Kind::Server => json!({"type": "object"}),
+            Kind::Any => json!(true),
+        }
+    }
+}
+
+const TIME: &str = r"^\s*[0-9.]+\s*(ms|s|m|h)\s*$";
+const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+
+impl Item {
+    fn fits(self, text: &str) -> bool {
+        let all = |fits: fn(char) -> bool| !text.is_empty() && text.chars().all(fits);
+        match self {
+            Item::Free => true,
+            Item::Words => !text.trim().is_empty(),
+            Item::Program => all(|letter| letter.is_alphanumeric() || "._+-".contains(letter)),
+            Item::Folder => !text.trim().is_empty() && !text.contains('\0'),
+            Item::Absolute => text.starts_with('/') || text == "~" || text.starts_with("~/"),
+            Item::Host => all(|letter| letter.is_ascii_alphanumeric() || "._-:[]/".contains(letter)) && is_host(text),
+            Item::PublicKey => text.len() == 56 && text.starts_with("RW") && all(is_base64),
+            Item::Digest => text
+                .strip_prefix("sha256:")
+                .is_some_and(|hex| hex.len() == 64 && hex.chars().all(|digit| digit.is_ascii_hexdigit())),
+            Item::Variable => {
+                all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+                    && !text.starts_with(|first: char| first.is_ascii_digit())
+            }
+            Item::Url => ["http://", "https://"].iter().any(|scheme| {
+                text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
+                    && !text.contains(char::is_whitespace)
+            }),
+        }
+    }
+
+    fn one(self) -> &'static str {
+        match self {
+            Item::Free => "text",
+            Item::Words => "text that is not blank",
+            Item::Program => "the name of a program without a path",
+            Item::Folder => "the path of a folder",
+            Item::Absolute => "an absolute path",
+            Item::Host => "a host name or an address",
+            Item::PublicKey => "a minisign public key, 56 characters from `RW`",
+            Item::Digest => "`sha256:` and 64 hexadecimal digits",
+            Item::Variable => "the name of an environment variable",
+            Item::Url => "an address that begins with http:// or https://",
+        }
+    }
+
+    fn many(self) -> &'static str {
+        match self {
+            Item::Free | Item::Words => "texts",
+            Item::Program => "program names without a path",
+            Item::Folder => "folders",
+            Item::Absolute => "absolute paths",
+            Item::Host => "host names or addresses such as localhost:8080 or 10.0.0.0/8",
+            Item::PublicKey => "minisign public keys, each 56 characters from `RW`",
+            Item::Digest => "digests, each `sha256:` and 64 hexadecimal digits",
+            Item::Variable => "names of environment variables",
+            Item::Url => "addresses that begin with http:// or https://",
+        }
+    }
+
+    fn pattern(self) -> &'static str {
+        match self {
+            Item::Free => "",
+            Item::Words | Item::Folder => r"\S",
+            Item::Program => r"^[\p{L}\p{N}._+-]+$",
+            Item::Absolute => "^(/|~$|~/)",
+            Item::Host => r"^[A-Za-z0-9._:\[\]/-]+$",
+            Item::PublicKey => "^RW[A-Za-z0-9+/=]{54}$",
+            Item::Digest => "^sha256:[0-9a-fA-F]{64}$",
+            Item::Variable => "^[A-Za-z_][A-Za-z0-9_]*$",
+            Item::Url => r"^https?://[^/\s]\S*$",
+        }
+    }
+}
+
+fn is_base64(letter: char) -> bool {
+    letter.is_ascii_alphanumeric() || "+/=".contains(letter)
+}
+
+/// A name or address; the only slash is that of a prefix length, as a path or a scheme would promise what is not kept.
+fn is_host(text: &str) -> bool {
+    let (host, length) = text.split_once('/').map_or((text, None), |(host, length)| (host, Some(length)));
+    !host.is_empty() && length.is_none_or(|length| length.parse::<u8>().is_ok_and(|length| length <= 128))
+}
+
+fn keep<T>(reading: Reading<T>, fits: impl Fn(&T) -> bool) -> Reading<T> {
+    match &reading {
+        Reading::Exact(value) | Reading::Converted(value) if !fits(value) => Reading::Wrong,
+        _ => reading,
+    }
+}
+
+/// A time as a number of milliseconds, whole where it can be.
+pub(crate) fn milliseconds(time: Duration) -> Value {
+    match u64::try_from(time.as_millis()) {
+        Ok(whole) if Duration::from_millis(whole) == time => Value::from(whole),
+        _ => Value::from(time.as_secs_f64() * 1e3),
+    }
+}
+
+/// A number of milliseconds as a time.
+pub(crate) fn duration(value: &Value) -> Option<Duration> {
+    match value.as_u64() {
+        Some(whole) => Some(Duration::from_millis(whole)),
+        None => Duration::try_from_secs_f64(value.as_f64()? / 1e3).ok(),
+    }
+}
+
+fn number(number: f64) -> Value {
+    Value::from(number)
+}
+
+fn pause(node: &Node) -> Reading<Value> {
+    let zero = match node {
+        Node::Whole(0) => Some(Reading::Exact(Value::from(0))),
+        Node::Text(text) if text.trim() == "0" => Some(Reading::Converted(Value::from(0))),
+        _ => None,
+    };
+    zero.unwrap_or_else(|| value::time(node, MILLISECOND).map(milliseconds))
+}
+
+fn pairs(node: &Node) -> Reading<Value> {
+    let Node::Map(entries) = node else { return Reading::Wrong };
+    let mut converted = false;
+    let mut map = serde_json::Map::new();
+    for (name, node) in entries {
+        let text = match value::text(node) {
+            Reading::Exact(text) => text,
+            Reading::Converted(text) => {
+                converted = true;
+                text
+            }
+            Reading::Wrong => return Reading::Wrong,
+        };
+        map.insert(name.clone(), Value::from(text));
+    }
+    if converted { Reading::Converted(map.into()) } else { Reading::Exact(map.into()) }
+}
+
+fn trust(node: &Node) -> Reading<Value> {
+    let absolute = |node: &Node| matches!(node, Node::Text(path) if Item::Absolute.fits(path));
+    match node {
+        Node::List(items) if items.iter().all(absolute) => Reading::Exact(node.to_json()),
+        Node::List(_) => Reading::Wrong,
+        node if absolute(node) => Reading::Converted(Value::from(vec![node.to_json()])),
+        node => value::flag(node).map(Value::from),
+    }
+}
+
+/// All, none, or those in the list.
+fn guards(node: &Node) -> Reading<Value> {
+    let known = |names: &Vec<String>| names.iter().all(|name| GUARDS.contains(&name.as_str()));
+    match node {
+        Node::List(_) => keep(value::texts(node), known).map(Value::from),
+        node => value::flag(node).map(|on| if on { Value::from(GUARDS) } else { Value::from(Vec::<Value>::new()) }),
+    }
+}
+
+fn scalar(node: &Node) -> Reading<Value> {
+    match node {
+        Node::Null | Node::List(_) | Node::Map(_) => Reading::Wrong,
+        scalar => Reading::Exact(scalar.to_json()),
+    }
+}

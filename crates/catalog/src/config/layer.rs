@@ -1,0 +1,245 @@
+//! The layers, one upon the other: the user's file, the project's, the environment, the command line.
+
+use std::path::Path;
+
+use ollm_protocol::Layer;
+use ollm_store::{check_owner, current_uid, looks_secret};
+use serde_json::Value;
+
+use super::kind::{duration, milliseconds};
+use super::settings::USUAL_TIMEOUT;
+use super::written::{self, Said};
+use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
+use crate::file::{self, Document, Finding, Syntax, whole_file};
+use crate::load::Positions;
+use crate::node::{Cursor, Node};
+use crate::place::{Places, same_place};
+use crate::problem::{Problem, Severity};
+use crate::value::Reading;
+
+/// Reads all layers.
+pub(crate) fn load(
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    positions: Positions,
+    problems: &mut Vec<Problem>,
+) -> Config {
+    let mut config = Config::default();
+    let user = places.config();
+    read(&user, places.top(), problems, |document, root| {
+        let (said, findings) = written::read(root, Severity::Fatal);
+        settings(document, Layer::User, said, positions).for_each(|(setting, _)| config.put(setting));
+        findings
+    });
+    if let Some(project) = &places.project {
+        let path = project.join(".ollm/config.yaml");
+        if !same_place(&path, &user) {
+            read(&path, project, problems, |document, root| {
+                let (said, mut findings) = written::read(root, Severity::Warning);
+                for (setting, said) in settings(document, Layer::Workspace, said, positions) {
+                    findings.extend(tighten(&mut config, setting, said));
+                }
+                findings
+            });
+        }
+    }
+    surround(&mut config, env, problems);
+    override_with(&mut config, overrides);
+    config
+}
+
+/// Reads a file that nobody else could have written, up to the folder `top`.
+fn read(
+    path: &Path,
+    top: &Path,
+    problems: &mut Vec<Problem>,
+    take: impl FnOnce(&Document<'_>, &Cursor<'_>) -> Vec<Finding>,
+) {
+    if path.exists()
+        && let Err(why) = check_owner(path, top, current_uid())
+    {
+        let message = format!("nothing of it applies: {why}");
+        return problems.push(file::whole_file(Severity::Error, path, message));
+    }
+    match file::read(path, Syntax::Yaml, LARGEST_FILE) {
+        Ok(None) => {}
+        Ok(Some((document, node))) => {
+            let findings = take(&document, &Cursor::root(&node));
+            problems.extend(document.problems(findings).into_iter().map(discreet));
+        }
+        Err(mut problem) => {
+            problem.message.push_str("; none of its settings apply");
+            problems.push(discreet(*problem));
+        }
+    }
+}
+
+/// What one file says as settings, with their positions if wanted; where hooks are switched off is always wanted.
+fn settings(
+    document: &Document<'_>,
+    layer: Layer,
+    said: Vec<Said>,
+    positions: Positions,
+) -> impl Iterator<Item = (Setting, Said)> {
+    let is_off = |said: &Said| said.key.path == "hooks.enabled" && said.value == false;
+    let is_wanted = |said: &Said| positions == Positions::Always || is_off(said);
+    let wanted: Vec<bool> = said.iter().map(is_wanted).collect();
+    let mut found = Vec::new();
+    if wanted.contains(&true) {
+        found = document.locate(said.iter().filter(|said| is_wanted(said)).map(|said| &said.spot));
+    }
+    let mut found = found.into_iter();
+    let file = document.path.to_owned();
+    said.into_iter().zip(wanted).map(move |(said, wanted)| {
+        let at = wanted.then(|| found.next()).flatten().unwrap_or_default();
+        let origin = Origin::File { layer, file: file.clone(), line: at.line, column: at.column };
+        (Setting { path: said.path.join("."), key: said.key, value: said.value.clone(), origin }, said)
+    })
+}
+
+/// What becomes of a project's word.
+enum Heard {
+    Counts,
+    CountsForOwn,
+    /// It says what applies anyway.
+    Same,
+    Ignored(String),
+}
+
+/// The project's word: heard where it makes things stricter.
+fn tighten(config: &mut Config, setting: Setting, said: Said) -> Option<Finding> {
+    match judge(config, &setting) {
+        Heard::Counts => config.put(setting),
+        Heard::CountsForOwn => config.own.push(setting),
+        Heard::Same => {}
+        Heard::Ignored(why) => {
+            let finding = ignored(said, &why);
+            config.ignored.push(Ignored { setting, why });
+            return Some(finding);
+        }
+    }
+    None
+}
+
+fn judge(config: &Config, setting: &Setting) -> Heard {
+    let key = setting.key;
+    let now = if key.is_open() {
+        config.said(&setting.path).map(|said| said.value.clone())
+    } else {
+        Some(config.value(key.path)).filter(|value| !value.is_null())
+    };
+    let same = now.as_ref() == Some(&setting.value);
+    match key.project {
+        Project::Only(value, why) => match serde_json::from_str::<Value>(value) {
+            Ok(only) if only == setting.value => Heard::Counts,
+            _ => Heard::Ignored(why.to_owned()),
+        },
+        Project::Any => Heard::Counts,
+        _ if same => Heard::Same,
+        Project::Never(why) => Heard::Ignored(why.to_owned()),
+        Project::New(why) => now.map_or(Heard::Counts, |_| Heard::Ignored(why.to_owned())),
+        Project::More(why) if lacks(&setting.value, now.as_ref()) => Heard::Ignored(why.to_owned()),
+        Project::More(_) => Heard::Counts,
+        Project::Lower => match now.filter(|now| setting.value.as_f64() > now.as_f64()) {
+            Some(now) => Heard::Ignored(format!("it may only be less than {now}")),
+            None => Heard::Counts,
+        },
+        Project::OwnLower => {
+            let usual = now.as_ref().and_then(duration).unwrap_or(USUAL_TIMEOUT);
+            match duration(&setting.value) {
+                Some(time) if time < usual => Heard::CountsForOwn,
+                Some(time) if time == usual => Heard::Same,
+                _ => Heard::Ignored(format!("it may only be shorter than {usual:?}")),
+            }
+        }
+    }
+}
+
+/// Whether a list lacks something that another one has.
+fn lacks(list: &Value, other: Option<&Value>) -> bool {
+    let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let has = items(list);
+    other.map(items).unwrap_or_default().iter().any(|item| !has.contains(item))
+}
+
+fn ignored(said: Said, why: &str) -> Finding {
+    let name = said.path.last().map(String::as_str).unwrap_or_default();
+    Finding {
+        severity: Severity::Warning,
+        value: Some(said.shown),
+        message: format!("`{name}` is ignored in a project: {why}"),
+        help: Some("set it in the user's own config.yaml".to_owned()),
+        spot: Some(said.spot),
+    }
+}
+
+/// What the environment says.
+fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems: &mut Vec<Problem>) {
+    for key in KEYS {
+        let own = key.variable.map(|name| (name, key.kind));
+        for (name, kind) in key.older_variable.into_iter().chain(own) {
+            let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { continue };
+            match kind.read(&Node::Text(text.clone())) {
+                Reading::Exact(value) | Reading::Converted(value) => {
+                    config.own.retain(|own| own.key != key);
+                    let origin = Origin::Variable(name);
+                    config.put(Setting { path: key.path.to_owned(), key, value, origin });
+                }
+                Reading::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),
+            }
+        }
+    }
+}
+
+fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
+    let critical = key.safety == Safety::Critical;
+    let (severity, then) = if critical { (Severity::Fatal, "") } else { (Severity::Warning, "; it is ignored") };
+    Problem {
+        field: name.to_owned(),
+        value: Some(Node::Text(text.to_owned()).shown()),
+        help: Some(format!("correct it or unset {name}")),
+        ..whole_file(severity, Path::new(name), format!("the variable must be {expected}{then}"))
+    }
+}
+
+/// What the command line says.
+fn override_with(config: &mut Config, overrides: &Overrides) {
+    let Overrides { enabled, timeout, settings } = overrides;
+    let enabled = enabled.map(|enabled| ("hooks.enabled", Value::from(enabled)));
+    let timeout = timeout.map(|timeout| ("hooks.timeout", milliseconds(timeout)));
+    let settings = settings.iter().map(|(path, value)| (path.as_str(), value.clone()));
+    for (path, value) in settings.chain(enabled).chain(timeout) {
+        let Ok(key) = find_key(path) else { continue };
+        config.own.retain(|own| own.key != key);
+        config.put(Setting { path: path.to_owned(), key, value, origin: Origin::Flag });
+    }
+}
+
+/// A problem without what may be a secret: neither the value nor its line is shown where a name promises one.
+pub(crate) fn discreet(problem: Problem) -> Problem {
+    let known = |word: &str| KEYS.iter().any(|key| key.path.rsplit('.').next() == Some(word));
+    let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
+    let betrays = |text: &str| text.split(|letter| !is_part(letter)).any(|word| looks_secret(word) && !known(word));
+    let line = problem.snippet.as_ref().map(|snippet| snippet.text.as_str()).unwrap_or_default();
+    if !betrays(&problem.field) && !betrays(line) && !problem.value.as_deref().is_some_and(betrays) {
+        return problem;
+    }
+    Problem { value: problem.value.map(|_| "(hidden)".to_owned()), snippet: None, ..problem }
+}
+
+/// Why a project's file would not be heard with this.
+pub(crate) fn refusal(places: &Places, key: &'static Key, path: &str, node: &Node) -> Option<String> {
+    let mut config = Config::default();
+    let mut problems = Vec::new();
+    read(&places.config(), places.top(), &mut problems, |document, root| {
+        let (said, findings) = written::read(root, Severity::Fatal);
+        settings(document, Layer::User, said, Positions::OnDemand).for_each(|(setting, _)| config.put(setting));
+        findings
+    });
+    let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(node) else { return None };
+    match judge(&config, &Setting { path: path.to_owned(), key, value, origin: Origin::Default }) {
+        Heard::Ignored(why) => Some(why),
+        Heard::Counts | Heard::CountsForOwn | Heard::Same => None,
+    }
+}

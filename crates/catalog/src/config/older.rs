@@ -1,0 +1,81 @@
+//! Older names of settings: still read, with a notice, and written anew by `config migrate`.
+
+use std::time::Duration;
+
+use super::key::{Place, place};
+use super::kind::Kind;
+
+/// An older name, today's path, and, if it was written in another unit, its kind.
+type Older = (&'static str, &'static str, Option<Kind>);
+
+/// The flat names that came before sections, and 004's own spelling, whose timeout counts seconds.
+const OLDER: &[Older] = &[
+    ("hooksEnabled", "hooks.enabled", None),
+    ("hooks_enabled", "hooks.enabled", None),
+    ("hookTimeout", "hooks.timeout", None),
+    ("hooksTimeout", "hooks.timeout", None),
+    ("hooks_timeout", "hooks.timeout", Some(Kind::Time(Duration::from_secs(1)))),
+    ("trustWorkspace", "hooks.trustWorkspace", None),
+    ("trustedWorkspace", "hooks.trustWorkspace", None),
+    ("trust_workspace", "hooks.trustWorkspace", None),
+    ("hooks.trustedWorkspace", "hooks.trustWorkspace", None),
+    ("extensionsEnabled", "extensions.enabled", None),
+    ("extensions_enabled", "extensions.enabled", None),
+    ("extensionDirectories", "extensions.directories", None),
+    ("mcpEnabled", "mcp.enabled", None),
+    ("mcp_enabled", "mcp.enabled", None),
+    ("mcpServers", "mcp.servers", None),
+    ("mcp_servers", "mcp.servers", None),
+    ("hooks.rateLimit.cooldown", "hooks.rateLimit.cooldownMs", None),
+];
+
+/// Today's path of an older one: one of the flat names, or a known name in `snake_case` or `kebab-case`.
+pub(crate) fn today(path: &[&str]) -> Option<(Vec<String>, Option<Kind>)> {
+    let written = path.join(".");
+    if let Some((_, today, kind)) = OLDER.iter().find(|(older, ..)| *older == written) {
+        return Some((today.split('.').map(str::to_owned).collect(), *kind));
+    }
+    let (last, section) = path.split_last()?;
+    let name = camel(last)?;
+    let today: Vec<&str> = section.iter().copied().chain([name.as_str()]).collect();
+    let known = matches!(place(&today), Place::Leaf(_) | Place::Section);
+    known.then(|| (today.iter().map(|&name| name.to_owned()).collect(), None))
+}
+
+/// The name in camelCase, if it is written with lines between its words.
+fn camel(name: &str) -> Option<String> {
+    let mut words = name.split(['_', '-']);
+    let first = words.next()?.to_owned();
+    let rest: String = words
+        .map(|word| {
+            let mut letters = word.chars();
+            letters.next().map(|first| first.to_uppercase().chain(letters).collect::<String>()).unwrap_or_default()
+        })
+        .collect();
+    (!rest.is_empty() && !first.is_empty()).then(|| first + &rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::key::KEYS;
+
+    #[test]
+    fn every_older_name_leads_to_a_setting_there_is_and_is_none_itself() {
+        for (older, today, _) in OLDER {
+            let parts: Vec<&str> = today.split('.').collect();
+            assert!(matches!(place(&parts), Place::Leaf(_) | Place::Section), "{today}");
+            assert!(KEYS.iter().all(|key| key.path != *older), "{older}");
+        }
+    }
+
+    #[test]
+    fn lines_between_words_are_an_older_spelling() {
+        let path = |path: &[&str]| today(path).map(|(today, _)| today.join("."));
+        assert_eq!(path(&["hooks", "trust_workspace"]).as_deref(), Some("hooks.trustWorkspace"));
+        assert_eq!(path(&["hooks", "rate-limit"]).as_deref(), Some("hooks.rateLimit"));
+        assert_eq!(path(&["model", "base_url"]).as_deref(), Some("model.baseUrl"));
+        assert_eq!(path(&["hooks", "trustworkspace"]), None);
+        assert_eq!(path(&["hooks", "_enabled"]), None);
+    }
+}

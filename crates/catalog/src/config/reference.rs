@@ -1,0 +1,113 @@
+//! What the table says to people and to editors: the reference of all settings, and the JSON Schema of `config.yaml`.
+
+use std::fmt::Write;
+
+use serde_json::{Map, Value, json};
+
+use super::key::{KEYS, Key, Project, Safety};
+use super::kind::Kind;
+
+/// All settings as a table in Markdown.
+pub fn key_table() -> String {
+    let mut text = String::from("| key | value | default | variable | in a project |\n|---|---|---|---|---|\n");
+    for key in KEYS {
+        let default =
+            if key.default == "null" { String::new() } else { format!("`{}`", key.default.replace(',', ", ")) };
+        let variables = key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name));
+        let variables = variables.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let _ = writeln!(
+            text,
+            "| `{}`{} | {} {} | {default} | {variables} | {} |",
+            key.path,
+            mark(key),
+            key.about,
+            capital(&key.kind.expected()),
+            project(key)
+        );
+    }
+    text
+}
+
+/// How much depends on it, in a sign.
+fn mark(key: &Key) -> &'static str {
+    match key.safety {
+        Safety::Plain => "",
+        Safety::Guarded => " ◆",
+        Safety::Critical => " ◆◆",
+    }
+}
+
+fn project(key: &Key) -> String {
+    match key.project {
+        Project::Never(_) => "ignored".to_owned(),
+        Project::Only(value, _) => format!("only `{}`", value.trim_matches('"')),
+        Project::Lower => "only less".to_owned(),
+        Project::OwnLower => "only less, for its own hooks".to_owned(),
+        Project::More(_) => "only more".to_owned(),
+        Project::New(_) => "only new names".to_owned(),
+        Project::Any => "yes".to_owned(),
+    }
+}
+
+fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    let first = letters.next().map(char::to_uppercase);
+    first.into_iter().flatten().chain(letters).chain(['.']).collect()
+}
+
+/// The JSON Schema of `config.yaml`.
+pub fn schema() -> Value {
+    let mut root = section();
+    for key in KEYS {
+        let parts: Vec<&str> = key.path.split('.').collect();
+        insert(&mut root, &parts, key);
+    }
+    root.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    root.insert("title".to_owned(), json!("The configuration of ollm"));
+    Value::Object(root)
+}
+
+fn section() -> Map<String, Value> {
+    let mut section = Map::new();
+    section.insert("type".to_owned(), json!(["object", "null"]));
+    section.insert("properties".to_owned(), json!({}));
+    section.insert("additionalProperties".to_owned(), json!(false));
+    section
+}
+
+fn insert(section: &mut Map<String, Value>, parts: &[&str], key: &Key) {
+    let Some((name, rest)) = parts.split_first() else { return };
+    let slot = if *name == "*" {
+        section.entry("additionalProperties")
+    } else {
+        let Some(Value::Object(properties)) = section.get_mut("properties") else { return };
+        properties.entry(*name)
+    };
+    let slot = slot.or_insert(Value::Null);
+    if rest.is_empty() {
+        *slot = leaf(key);
+    } else {
+        if !slot.is_object() {
+            *slot = Value::Object(self::section());
+        }
+        if let Value::Object(below) = slot {
+            insert(below, rest, key);
+        }
+    }
+}
+
+fn leaf(key: &Key) -> Value {
+    if key.kind == Kind::Any {
+        return json!(true);
+    }
+    let Value::Object(mut leaf) = key.kind.schema() else { return json!(true) };
+    leaf.insert("description".to_owned(), json!(key.about));
+    if key.kind == Kind::Server {
+        leaf.insert("properties".to_owned(), json!({}));
+        leaf.insert("anyOf".to_owned(), json!([{"required": ["command"]}, {"required": ["url"]}]));
+    }
+    if key.default != "null" {
+        leaf.insert("default".to_owned(), key.default_value());
+    }
+    Value::Object(leaf)
+}

@@ -1,0 +1,242 @@
+//! The settings as the parts of the program use them.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ollm_protocol::{Layer, Rules};
+use serde_json::{Map, Value};
+
+use super::kind::duration;
+use super::{Config, Origin, Setting};
+use crate::place::Places;
+
+/// What applies as `hooks.timeout` where nobody says anything.
+pub(crate) const USUAL_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// The names of the built-in guards.
+pub const GUARDS: &[&str] = &["destructive-commands", "self-protection"];
+
+/// What applies to all hooks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HookSettings {
+    /// Whether hooks run at all.
+    pub enabled: bool,
+    /// Who says so: `FILE:LINE:COLUMN`, the name of a variable, `the command line` or `default`.
+    pub enabled_from: String,
+    /// A timeout for hooks that have none of their own.
+    pub timeout: Option<Duration>,
+    /// A shorter one for the project's own hooks, which is all a project can ask for: a shorter one for the user's hooks
+    /// would let a project switch guards off by never letting them finish.
+    pub workspace_timeout: Option<Duration>,
+    /// Whether hooks that came with the project need no approval.
+    pub trust_workspace: bool,
+    /// Whether an unapproved hook that fits blocks the operation.
+    pub untrusted_blocks: bool,
+    /// The programs a hook may name without a path.
+    pub whitelist: Vec<String>,
+    /// The built-in guards that are on, out of [`GUARDS`].
+    pub guards: Vec<String>,
+    /// How often hooks may run, all together.
+    pub rate_limit: RateLimit,
+    /// The hosts and addresses that an `http` hook may reach although they are loopback or private.
+    pub http_allow: Vec<String>,
+    /// The minisign keys whose signature makes a downloaded hook verified.
+    pub signature_keys: Vec<String>,
+    /// The digests that make a downloaded hook verified.
+    pub pins: Vec<String>,
+}
+
+/// How often hooks may run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RateLimit {
+    /// How many in any sixty seconds; no limit without it.
+    pub per_minute: Option<u64>,
+    /// How long one waits after it has run.
+    pub cooldown: Duration,
+}
+
+/// What applies to extensions.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ExtensionSettings {
+    /// Whether they are loaded at all.
+    pub enabled: bool,
+    /// The folders in which they are looked for, absolute.
+    pub directories: Vec<PathBuf>,
+    /// Whether a new one is on without being switched on.
+    pub auto_enable: bool,
+    /// What the user set for them: `extensions.settings.NAME.KEY`.
+    pub settings: Vec<Setting>,
+}
+
+/// What applies to MCP servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpSettings {
+    /// Whether they are started at all.
+    pub enabled: bool,
+    /// How long one may take to answer for the first time.
+    pub connection_timeout: Duration,
+    /// How long a call of a tool may take.
+    pub tool_timeout: Duration,
+    /// Whether one that crashed is started again.
+    pub auto_restart: bool,
+    /// Those that are declared, the user's first.
+    pub servers: Vec<McpServer>,
+}
+
+/// A declared MCP server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct McpServer {
+    /// Its name.
+    pub name: String,
+    /// Whose file declares it; a project's needs approval.
+    pub layer: Layer,
+    /// Its keys, each of the right type; unknown ones as they were written.
+    pub value: Map<String, Value>,
+    /// The place of the declaration.
+    pub origin: Origin,
+}
+
+/// What applies to the records of dispatches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceSettings {
+    /// Whether there are any.
+    pub enabled: bool,
+    /// How they are shown: `json`, `pretty` or `compact`.
+    pub format: String,
+    /// How large a file of them may grow, in bytes.
+    pub max_size: u64,
+    /// How many files are kept.
+    pub max_files: u64,
+}
+
+/// What applies to the log file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogSettings {
+    /// What it holds: `off`, `error`, `warn`, `info`, `debug` or `trace`.
+    pub level: String,
+    /// How large it may grow, in bytes.
+    pub max_size: u64,
+}
+
+impl Default for HookSettings {
+    fn default() -> HookSettings {
+        Config::default().hooks(&Places::default())
+    }
+}
+
+impl HookSettings {
+    /// What the user's hooks are checked against.
+    pub fn rules(&self) -> Rules {
+        Rules { whitelist: self.whitelist.clone(), timeout: self.timeout }
+    }
+}
+
+impl Config {
+    /// What applies to all hooks.
+    pub fn hooks(&self, places: &Places) -> HookSettings {
+        let enabled = self.said("hooks.enabled");
+        let origin = enabled.map_or(&Origin::Default, |setting| &setting.origin);
+        let own = self.own.iter().find(|own| own.path == "hooks.timeout");
+        HookSettings {
+            enabled: self.flag("hooks.enabled"),
+            enabled_from: origin.shown(places.user_home.as_deref()),
+            timeout: duration(&self.value("hooks.timeout")),
+            workspace_timeout: own.and_then(|own| duration(&own.value)),
+            trust_workspace: self.trusts(places),
+            untrusted_blocks: self.value("hooks.untrusted") == "block",
+            whitelist: self.texts("hooks.whitelist"),
+            guards: self.texts("hooks.guards"),
+            rate_limit: RateLimit {
+                per_minute: self.value("hooks.rateLimit.perMinute").as_u64(),
+                cooldown: duration(&self.value("hooks.rateLimit.cooldownMs")).unwrap_or_default(),
+            },
+            http_allow: self.texts("hooks.http.allow"),
+            signature_keys: self.texts("hooks.signatureKeys"),
+            pins: self.texts("hooks.pins"),
+        }
+    }
+
+    /// What applies to extensions.
+    pub fn extensions(&self, places: &Places) -> ExtensionSettings {
+        let directories = self.texts("extensions.directories");
+        ExtensionSettings {
+            enabled: self.flag("extensions.enabled"),
+            directories: directories.iter().filter_map(|folder| places.folder(folder)).collect(),
+            auto_enable: self.flag("extensions.autoEnable"),
+            settings: self.below("extensions.settings.*.*").cloned().collect(),
+        }
+    }
+
+    /// What applies to MCP servers.
+    pub fn mcp(&self) -> McpSettings {
+        McpSettings {
+            enabled: self.flag("mcp.enabled"),
+            connection_timeout: duration(&self.value("mcp.connectionTimeout")).unwrap_or_default(),
+            tool_timeout: duration(&self.value("mcp.toolTimeout")).unwrap_or_default(),
+            auto_restart: self.flag("mcp.autoRestart"),
+            servers: self.below("mcp.servers.*").filter_map(server).collect(),
+        }
+    }
+
+    /// What is said about the model, by name: `provider`, `name`, `baseUrl`, `temperature` and whatever else is handed on.
+    pub fn model(&self) -> Vec<(String, Setting)> {
+        let named = |setting: &Setting| Some((setting.path.strip_prefix("model.")?.to_owned(), setting.clone()));
+        self.said.iter().filter_map(named).collect()
+    }
+
+    /// What applies to the records of dispatches.
+    pub fn trace(&self) -> TraceSettings {
+        TraceSettings {
+            enabled: self.flag("trace.enabled"),
+            format: self.text("trace.format"),
+            max_size: self.value("trace.maxSize").as_u64().unwrap_or_default(),
+            max_files: self.value("trace.maxFiles").as_u64().unwrap_or_default(),
+        }
+    }
+
+    /// What applies to the log file.
+    pub fn log(&self) -> LogSettings {
+        LogSettings { level: self.text("log.level"), max_size: self.value("log.maxSize").as_u64().unwrap_or_default() }
+    }
+
+    fn flag(&self, path: &str) -> bool {
+        self.value(path).as_bool().unwrap_or_default()
+    }
+
+    fn text(&self, path: &str) -> String {
+        self.value(path).as_str().unwrap_or_default().to_owned()
+    }
+
+    fn texts(&self, path: &str) -> Vec<String> {
+        let value = self.value(path);
+        let items = value.as_array().map(Vec::as_slice).unwrap_or_default();
+        items.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+    }
+
+    fn below(&self, pattern: &'static str) -> impl Iterator<Item = &Setting> {
+        self.said.iter().filter(move |setting| setting.key.path == pattern)
+    }
+
+    /// Whether the project needs no approval: all projects, or it is one of the paths or below one of them, with links
+    /// resolved.
+    fn trusts(&self, places: &Places) -> bool {
+        let trust = self.value("hooks.trustWorkspace");
+        let Value::Array(_) = trust else { return trust == true };
+        let Some(project) = places.project.as_ref().and_then(|project| project.canonicalize().ok()) else {
+            return false;
+        };
+        let paths = self.texts("hooks.trustWorkspace");
+        let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
+        real.into_iter().any(|path| project.starts_with(path))
+    }
+}
+
+fn server(setting: &Setting) -> Option<McpServer> {
+    let Origin::File { layer, .. } = setting.origin else { return None };
+    Some(McpServer {
+        name: setting.path.strip_prefix("mcp.servers.")?.to_owned(),
+        layer,
+        value: setting.value.as_object()?.clone(),
+        origin: setting.origin.clone(),
+    })
+}

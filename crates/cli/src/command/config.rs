@@ -1,0 +1,135 @@
+//! `ollm config …`.
+
+use std::path::Path;
+
+use ollm_catalog::{Config, EditError, Origin, Positions, Problem, Setting, Severity, configuration};
+use ollm_protocol::Layer;
+use ollm_store::{Redactor, looks_secret};
+use serde_json::{Value, json};
+
+use crate::arguments::ConfigCommand;
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+use crate::world::World;
+
+mod get;
+mod migrate;
+mod path;
+mod set;
+mod show;
+mod validate;
+
+pub(super) fn run_command(command: ConfigCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    world.tell_notices(output);
+    match command {
+        ConfigCommand::Show { json } => show::run(world, json, output),
+        ConfigCommand::Get { key, json } => get::run(&key, world, json, output),
+        ConfigCommand::Set { key, value, project } => set::set(&key, &value, layer(project), world, output),
+        ConfigCommand::Unset { key, project } => set::unset(&key, layer(project), world, output),
+        ConfigCommand::Validate { json } => validate::run(world, json, output),
+        ConfigCommand::Migrate { project, json } => migrate::run(layer(project), world, json, output),
+        ConfigCommand::Path { json } => path::run(world, json, output),
+    }
+}
+
+fn layer(project: bool) -> Layer {
+    if project { Layer::Workspace } else { Layer::User }
+}
+
+/// The configuration with the place of every value.
+fn load(world: &World) -> (Config, Vec<Problem>) {
+    configuration(&world.places, &|name| world.variable(name), &world.overrides, Positions::Always)
+}
+
+fn is_fatal(problems: &[Problem]) -> bool {
+    problems.iter().any(|problem| problem.severity == Severity::Fatal)
+}
+
+/// A setting as a program reads it.
+fn entry(setting: &Setting, value: &Value) -> Value {
+    let mut entry = json!({"key": setting.path, "value": value, "layer": setting.origin.layer()});
+    let Some(map) = entry.as_object_mut() else { return entry };
+    match &setting.origin {
+        Origin::File { file, line, column, .. } => {
+            map.insert("file".to_owned(), json!(file));
+            map.insert("line".to_owned(), json!(line));
+            map.insert("column".to_owned(), json!(column));
+        }
+        Origin::Variable(name) => {
+            map.insert("variable".to_owned(), json!(name));
+        }
+        Origin::Default | Origin::Flag => {}
+    }
+    entry
+}
+
+/// A problem as a program reads it.
+fn problem_entry(problem: &Problem) -> Value {
+    json!({
+        "severity": problem.severity.name(),
+        "file": problem.file,
+        "line": problem.line,
+        "column": problem.column,
+        "field": problem.field,
+        "value": problem.value,
+        "message": problem.message,
+        "help": problem.help,
+    })
+}
+
+/// The value without what may be a secret: names tell in what people named, and the form of well-known tokens anywhere.
+fn discreet(setting: &Setting) -> Value {
+    let name = setting.path.rsplit('.').next().unwrap_or_default();
+    if setting.key.is_open() { hidden(name, &setting.value) } else { setting.value.clone() }
+}
+
+fn hidden(name: &str, value: &Value) -> Value {
+    match value {
+        Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), hidden(name, value))).collect(),
+        Value::Array(items) => items.iter().map(|item| hidden(name, item)).collect(),
+        Value::String(_) | Value::Number(_) if looks_secret(name) => json!("(hidden)"),
+        Value::String(text) => json!(Redactor::new(Vec::<(&str, &str)>::new()).redact_str(text)),
+        other => other.clone(),
+    }
+}
+
+/// A value on one line: text as it is, everything else as JSON.
+fn plain(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+fn origin(setting: &Setting, world: &World) -> String {
+    setting.origin.shown(world.places.user_home.as_deref())
+}
+
+/// A file for people, with `~` for their home.
+fn short(file: &Path, world: &World) -> String {
+    let below = world.places.user_home.as_ref().and_then(|home| file.strip_prefix(home).ok());
+    below.map_or_else(|| file.display().to_string(), |below| format!("~/{}", below.display()))
+}
+
+/// Why a change was not made, and the way out.
+pub(crate) fn refused(error: EditError) -> Failure {
+    let message = error.to_string();
+    match error {
+        EditError::Unknown { near: Some(near), .. } => {
+            Failure::new(Kind::Usage, message).hint(format!("did you mean `{near}`?"))
+        }
+        EditError::Unknown { .. } => {
+            Failure::new(Kind::Usage, message).hint("`ollm config show` lists the settings there are")
+        }
+        EditError::Ignored { .. } => {
+            Failure::new(Kind::Usage, message).hint("without --project it is set for you, in all projects")
+        }
+        EditError::Value { .. } | EditError::NoProject | EditError::Worse { .. } => Failure::new(Kind::Usage, message),
+        EditError::Problem(problem) => {
+            let failure = Failure::new(Kind::Configuration, format!("nothing was changed: {message}"));
+            match problem.help {
+                Some(_) => failure,
+                None => failure.hint("correct the file, then try again"),
+            }
+        }
+        EditError::ByHand { way, .. } => Failure::new(Kind::Configuration, message).hint(way),
+        _ => Failure::new(Kind::Environment, message),
+    }
+}

@@ -1,0 +1,59 @@
+//! `ollm config get`: what applies for one setting, or for all of a section.
+
+use ollm_catalog::{Config, Setting, find_key};
+use ollm_store::escape_for_people;
+use serde_json::{Value, json};
+
+use super::{discreet, entry, load, plain, refused};
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+use crate::world::World;
+
+pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let (config, problems) = load(world);
+    if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
+        return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
+    }
+    let below = section(&config, key);
+    if !below.is_empty() {
+        return section_of(&below, as_json, output);
+    }
+    let found = find(&config, key)?;
+    if as_json {
+        return output.pretty_json(&found);
+    }
+    output.line(&escape_for_people(&plain(found.get("value").unwrap_or(&Value::Null))))
+}
+
+/// The settings of a section.
+fn section(config: &Config, key: &str) -> Vec<Setting> {
+    let prefix = format!("{key}.");
+    config.settings().into_iter().filter(|setting| setting.path.starts_with(&prefix)).collect()
+}
+
+fn section_of(settings: &[Setting], as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    if as_json {
+        return output.pretty_json(&settings.iter().map(|setting| entry(setting, &discreet(setting))).collect());
+    }
+    let lines = settings.iter().map(|setting| format!("{} = {}", setting.path, plain(&discreet(setting))));
+    output.line(&escape_for_people(&lines.collect::<Vec<_>>().join("\n")))
+}
+
+/// One setting, or a part of one that is a map.
+fn find(config: &Config, key: &str) -> Result<Value, Failure> {
+    if let Some(setting) = config.get(key) {
+        return Ok(entry(&setting, &setting.value));
+    }
+    let above = config.settings().into_iter().find_map(|setting| {
+        let rest = key.strip_prefix(&setting.path)?.strip_prefix('.')?;
+        let part = rest.split('.').try_fold(&setting.value, |value, name| value.get(name))?.clone();
+        Some(entry(&Setting { path: key.to_owned(), ..setting }, &part))
+    });
+    if let Some(found) = above {
+        return Ok(found);
+    }
+    match find_key(key) {
+        Ok(_) => Ok(json!({"key": key, "value": null, "layer": "default"})),
+        Err(near) => Err(refused(ollm_catalog::EditError::Unknown { path: key.to_owned(), near })),
+    }
+}

@@ -1,0 +1,49 @@
+//! `ollm config set` and `unset`: one setting in one file; everything else in it stays as it is.
+
+use ollm_catalog::{Edit, EditError, Edited, Origin, Safety, change_config, find_key};
+use ollm_protocol::Layer;
+
+use super::{discreet, load, origin, plain, refused, short};
+use crate::agent::refuse_agents;
+use crate::error::{Failure, OK};
+use crate::output::Output;
+use crate::world::World;
+
+pub(super) fn set(key: &str, value: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let edited = change(key, Edit::Set(value), layer, world)?;
+    let place = format!("{}:{}:{}", short(&edited.file, world), edited.line, edited.column);
+    let already = if edited.changed { "" } else { " already" };
+    output.tell(&format!("`{key}` is set{already} ({place})"));
+    tell_who_decides(key, &edited, world, output);
+    Ok(OK)
+}
+
+pub(super) fn unset(key: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let edited = change(key, Edit::Unset, layer, world)?;
+    let file = short(&edited.file, world);
+    let said = if edited.changed { "is no longer set" } else { "was not set" };
+    output.tell(&format!("`{key}` {said} in {file}"));
+    tell_who_decides(key, &edited, world, output);
+    Ok(OK)
+}
+
+/// What guards something is for people to change.
+fn change(key: &str, edit: Edit<'_>, layer: Layer, world: &World) -> Result<Edited, Failure> {
+    let found = find_key(key).map_err(|near| refused(EditError::Unknown { path: key.to_owned(), near }))?;
+    if found.safety != Safety::Plain {
+        refuse_agents(world, &format!("change `{key}`"))?;
+    }
+    change_config(&world.places, layer, key, edit).map_err(refused)
+}
+
+/// A person who changed a value wants to know if another one applies.
+fn tell_who_decides(key: &str, edited: &Edited, world: &World, output: &mut Output) {
+    let (config, _) = load(world);
+    let Some(setting) = config.get(key) else { return };
+    let is_here = matches!(&setting.origin, Origin::File { file, .. } if *file == edited.file);
+    let for_own = config.own().iter().any(|own| own.path == key);
+    if !is_here && !for_own && setting.origin != Origin::Default {
+        let value = plain(&discreet(&setting));
+        output.tell(&format!("what applies is {value}, because {} says so", origin(&setting, world)));
+    }
+}

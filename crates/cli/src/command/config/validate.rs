@@ -1,0 +1,53 @@
+//! `ollm config validate`: everything that is wrong with the files and the environment.
+
+use std::path::Path;
+
+use ollm_catalog::{Problem, Severity};
+
+use super::{is_fatal, load, problem_entry, short};
+use crate::error::{FINDING, Failure, Kind, OK};
+use crate::output::Output;
+use crate::problem;
+use crate::world::World;
+
+pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let (_, mut problems) = load(world);
+    let files = [Some(world.places.config()), world.places.project_config()];
+    problems.extend(files.iter().flatten().filter_map(|file| misnamed(file)));
+    let code = match () {
+        () if is_fatal(&problems) => Kind::Configuration as u8,
+        () if problems.is_empty() => OK,
+        () => FINDING,
+    };
+    if as_json {
+        output.pretty_json(&problems.iter().map(problem_entry).collect())?;
+        return Ok(code);
+    }
+    for problem in &problems {
+        output.explain(&problem::render(problem));
+    }
+    let there: Vec<String> =
+        files.iter().flatten().filter(|file| file.exists()).map(|file| short(file, world)).collect();
+    if code == OK {
+        let checked = if there.is_empty() { "no file, so the defaults".to_owned() } else { there.join(" and ") };
+        output.tell(&format!("nothing is wrong with the configuration ({checked})"));
+    }
+    Ok(code)
+}
+
+/// A file that looks like the configuration and is never read.
+fn misnamed(file: &Path) -> Option<Problem> {
+    let names = ["config.yml", "config.json"];
+    let found = names.iter().map(|name| file.with_file_name(name)).find(|file| file.exists())?;
+    Some(Problem {
+        severity: Severity::Warning,
+        file: found,
+        line: 0,
+        column: 0,
+        field: String::new(),
+        value: None,
+        message: "this file is not read: the configuration is config.yaml".to_owned(),
+        help: Some("rename it; JSON is YAML too".to_owned()),
+        snippet: None,
+    })
+}
