@@ -32,8 +32,8 @@ pub use config::{
 };
 pub use load::{Catalog, Positions, load};
 pub use mcp::{
-    Address, EditError, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, expand, join_servers,
-    load_servers, remove_server, server_digest, settings_file,
+    Address, EditError as ServerEditError, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, check_server,
+    expand, join_servers, load_servers, remove_server, server_digest, server_files, settings_file,
 };
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use ollm_protocol::{LimitsSpec, Origin, Source};
 use ollm_store::{check_owner, current_uid};
+use serde_json::{Map, Value};
 
 use crate::file::{self, Finding, Syntax};
 use crate::node::{Cursor, Node, Part};
@@ -23,7 +24,7 @@ mod read;
 
 pub use edit::{EditError, add_server, remove_server};
 pub use expand::expand;
-pub use identity::{Unclear, server_digest};
+pub use identity::{Unclear, server_digest, server_files};
 pub use read::TRANSPORTS;
 pub(crate) use read::{Context, read};
 
@@ -161,6 +162,23 @@ pub fn join_servers(servers: &mut Vec<ServerSpec>, more: Vec<ServerSpec>, proble
             Some(known) => problems.push(taken(&server, known)),
         }
     }
+}
+
+/// Reads one declaration on its own, such as one that is about to be written down.
+pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec<Problem>) {
+    let file = Path::new("the declaration");
+    let text = Value::Object(Map::from_iter([(name.to_owned(), declaration.clone())])).to_string();
+    let Ok(node) = serde_json::from_str::<Node>(&text) else { return (None, Vec::new()) };
+    let mut findings = Vec::new();
+    let context = Context { file, source: Source::User, extension: None };
+    let (mut servers, _) = read(&Cursor::root(&node), &context, &mut findings);
+    let problems = findings.into_iter().map(|finding| Problem {
+        field: finding.spot.map(|spot| spot.field).unwrap_or_default(),
+        value: finding.value,
+        help: finding.help,
+        ..file::whole_file(finding.severity, file, finding.message)
+    });
+    (servers.pop(), problems.collect())
 }
 
 #[derive(Default)]

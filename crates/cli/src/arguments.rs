@@ -9,6 +9,10 @@ use crate::command::config::refused;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
+mod mcp;
+
+pub(crate) use mcp::{AddArguments, CallArguments, McpCommand};
+
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
 #[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
@@ -34,6 +38,11 @@ pub(crate) enum Command {
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// Look after MCP servers, and call their tools
+    Mcp {
+        #[command(subcommand)]
+        command: McpCommand,
     },
     /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
     Demo {

@@ -11,6 +11,7 @@ mod guards;
 mod open;
 mod output;
 mod problem;
+mod servers;
 mod world;
 
 use std::ffi::OsString;

@@ -44,7 +44,7 @@ pub fn server_digest(server: &ServerSpec, program: Option<&Path>, project: Optio
             if let Some(program) = program {
                 hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
             }
-            for file in files(command, args, cwd.as_deref(), program, project)? {
+            for file in server_files(server, program, project)? {
                 hasher =
                     hasher.field("file", file.as_os_str().as_encoded_bytes()).file("content", &file, LARGEST_FILE)?;
             }
@@ -64,16 +64,15 @@ fn pairs(mut hasher: Hasher, label: &str, pairs: &Pairs) -> Hasher {
     hasher
 }
 
-/// The files of the project that a command line names.
-fn files(
-    command: &str,
-    args: &[String],
-    cwd: Option<&Path>,
+/// The files of the project that a server's command line names.
+pub fn server_files(
+    server: &ServerSpec,
     program: Option<&Path>,
     project: Option<&Path>,
 ) -> Result<Vec<PathBuf>, Unclear> {
+    let Address::Command { command, args, cwd, .. } = &server.address else { return Ok(Vec::new()) };
     let Some(project) = project.and_then(|project| project.canonicalize().ok()) else { return Ok(Vec::new()) };
-    let here = cwd.map_or_else(|| project.clone(), |cwd| project.join(cwd));
+    let here = cwd.as_ref().map_or_else(|| project.clone(), |cwd| project.join(cwd));
     let inside = |written: &Path| here.join(written).canonicalize().ok().filter(|path| path.starts_with(&project));
     let mut files: Vec<PathBuf> = program.and_then(inside).into_iter().collect();
     let script = match runs(command, args) {
