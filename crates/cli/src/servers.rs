@@ -97,22 +97,20 @@ impl<'w> Servers<'w> {
 
     /// Why a server may not be started, if it may not.
     pub(crate) fn refusal(&self, known: &Known) -> Option<Failure> {
-        let name = &known.spec.name;
+        let (kind, why) = self.obstacle(known)?;
+        Some(Failure::new(kind, format!("server `{}` is not started: {why}", known.spec.name)))
+    }
+
+    /// What stands between a server and its start.
+    pub(crate) fn obstacle(&self, known: &Known) -> Option<(Kind, String)> {
         if !self.settings.enabled {
-            return Some(Failure::new(
-                Kind::Configuration,
-                format!("server `{name}` is not started: mcp.enabled is false"),
-            ));
+            return Some((Kind::Configuration, "mcp.enabled is false".to_owned()));
         }
         if !known.spec.enabled {
-            let place = known.spec.origin.file.display();
-            return Some(Failure::new(Kind::Configuration, format!("server `{name}` is disabled in {place}")));
+            return Some((Kind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
-        if let Some(why) = known.untrusted() {
-            return Some(Failure::new(Kind::Untrusted, format!("server `{name}` is not started: {why}")));
-        }
-        let program = known.program.as_ref().err();
-        program.map(|why| Failure::new(Kind::Environment, format!("server `{name}` cannot be started: {why}")))
+        let untrusted = known.untrusted().map(|why| (Kind::Untrusted, why));
+        untrusted.or_else(|| known.program.as_ref().err().map(|why| (Kind::Environment, why.clone())))
     }
 
     /// The tools of a server's list, under the names models use.

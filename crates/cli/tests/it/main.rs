@@ -18,6 +18,7 @@ mod faults;
 mod hosts;
 mod invariants;
 mod lab;
+mod mcp;
 mod scripts;
 mod seen;
 mod settings;

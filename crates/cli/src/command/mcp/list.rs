@@ -37,7 +37,7 @@ impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
     pub(super) fn resting(known: &'a Known, servers: &Servers<'_>) -> Row<'a> {
         let on = servers.settings.enabled && known.spec.enabled;
-        let error = servers.refusal(known).filter(|_| on).map(|failure| failure.message);
+        let error = servers.obstacle(known).filter(|_| on).map(|(_, why)| why);
         let tools = known.cached.as_ref().map(|entry| servers.offers(known, &entry.tools).tools.len());
         Row { known, state: if on { "configured" } else { "stopped" }, tools, error }
     }
