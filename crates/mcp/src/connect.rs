@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use reqwest::Url;
@@ -41,12 +42,30 @@ pub(crate) struct Connection {
     pub(crate) link: Arc<Link>,
     pub(crate) program: Option<Program>,
     /// Ready when the connection has ended.
-    pub(crate) service: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(crate) service: Service,
     pub(crate) fault: wire::Fault,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
     cancel: Option<RunningServiceCancellationToken>,
     announcements: Option<JoinHandle<()>>,
+}
+
+/// The SDK's part of a connection; can be waited for any number of times.
+pub(crate) struct Service(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Future for Service {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(running) = &mut self.0 else {
+            return Poll::Ready(());
+        };
+        let polled = running.as_mut().poll(context);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
 }
 
 /// A connection that did not come about.
@@ -175,9 +194,9 @@ impl Connection {
         let (peer, cancel) = (running.peer().clone(), running.cancellation_token());
         let link = Arc::new(Link::new(peer, Arc::clone(&shared.desk), Arc::new(info), Arc::clone(&shared.log)));
         let announcements = subscription(&link.info).map(|filter| tokio::spawn(hear(Arc::clone(&link), filter)));
-        let service = Box::pin(async move {
+        let service = Service(Some(Box::pin(async move {
             let _ = running.waiting().await;
-        });
+        })));
         Self { link, program, service, fault, mark, cancel: Some(cancel), announcements }
     }
 

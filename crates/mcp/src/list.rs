@@ -118,7 +118,7 @@ async fn fetch(
     cursor: Option<String>,
     bounds: &Bounds,
 ) -> Result<(Vec<Value>, Option<String>), Failure> {
-    let patience = Patience { idle: bounds.listing, ceiling: bounds.listing };
+    let patience = Patience::new(bounds.listing, bounds.listing);
     let answer = link.ask(kind.request(cursor), kind.method(), patience, None).await?;
     let mut answer = serde_json::to_value(answer).unwrap_or_default();
     let Some(Value::Array(items)) = answer.get_mut(kind.field()).map(Value::take) else {

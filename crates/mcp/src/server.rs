@@ -297,8 +297,8 @@ impl Server {
     }
 
     async fn fulfil(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
-        let patience = Patience { idle, ceiling: self.shared.context.settings.pace.ceiling.max(idle) };
         let link = self.link().await?;
+        let patience = Patience::new(idle, self.shared.context.settings.pace.ceiling.max(idle));
         match link.fulfil(&wish, patience, report.clone()).await {
             Ok(result) => Ok(result),
             // It ended unnoticed, and nothing was sent: there is no harm in a second try.

@@ -1,0 +1,12 @@
+//! Live servers, through the public interface.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, clippy::panic, reason = "helpers of tests are tests as well")]
+
+mod calls;
+mod faults;
+mod orphans;
+mod properties;
+mod remote;
+mod support;
+mod web;
