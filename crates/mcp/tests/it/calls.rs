@@ -70,7 +70,8 @@ fn a_failure_is_told_as_the_server_says_it_but_fit_for_eyes() {
 #[test]
 fn calls_run_at_once_and_keep_their_answers() {
     let fleet = started("normal");
-    let calls: Vec<_> = (0..50).map(|number| fleet.call("fake", tool("echo", json!({"number": number}))).unwrap()).collect();
+    let calls: Vec<_> =
+        (0..50).map(|number| fleet.call("fake", tool("echo", json!({"number": number}))).unwrap()).collect();
     for (number, call) in calls.into_iter().enumerate() {
         assert_eq!(call.wait().unwrap()["structuredContent"], json!({"number": number}));
     }
@@ -88,7 +89,8 @@ fn progress_is_heard_and_keeps_a_call_alive() {
     };
     let result = fleet.call("fake", call).unwrap().wait().unwrap();
     assert_eq!(text(&result), "done", "it took longer than its timeout, and never as long without a sign");
-    let steps: Vec<_> = heard.lock().unwrap().iter().map(|step| (step.done, step.total, step.message.clone())).collect();
+    let steps: Vec<_> =
+        heard.lock().unwrap().iter().map(|step| (step.done, step.total, step.message.clone())).collect();
     let expected = |step: f64| (step, Some(4.0), Some(format!("step {step}")));
     assert_eq!(steps, [1.0, 2.0, 3.0, 4.0].map(expected));
 }
@@ -99,7 +101,8 @@ fn progress_does_not_lift_the_ceiling() {
     settings.pace.ceiling = Duration::from_millis(500);
     let fleet = fleet(settings, Ports::default());
     fleet.add(scripted("normal"), Memory::default());
-    let call = Call { timeout: Some(Duration::from_millis(400)), ..tool("steps", json!({"count": 1000, "pause": 0.1})) };
+    let call =
+        Call { timeout: Some(Duration::from_millis(400)), ..tool("steps", json!({"count": 1000, "pause": 0.1})) };
     let error = fleet.call("fake", call).unwrap().wait().unwrap_err();
     let after = Duration::from_millis(500);
     assert_eq!(error.kind, Trouble::TimedOut { what: "steps".into(), after });

@@ -38,7 +38,10 @@ fn a_program_that_exits_at_once_is_tried_three_times_and_its_last_words_told() {
         env.push(("API_KEY".into(), "s3cret-s3cret".into()));
     }
     let text = failure(declaration);
-    assert!(text.starts_with("it did not start (3 tries): it ended the connection before it answered; command: "), "{text}");
+    assert!(
+        text.starts_with("it did not start (3 tries): it ended the connection before it answered; command: "),
+        "{text}"
+    );
     assert!(text.contains("server.py exit; it exited with code 3; its last words:\ncannot find my keys"), "{text}");
     assert!(!text.contains("s3cret"), "{text}");
 }

@@ -38,6 +38,12 @@ def call(request):
     name, args = request["params"]["name"], request["params"].get("arguments", {})
     if name == "echo":
         return {**text(args), "structuredContent": args}
+    if name == "give":
+        for step, message in enumerate(args["steps"]):
+            token = request["params"]["_meta"]["progressToken"]
+            params = {"progressToken": token, "progress": step, "message": message}
+            send({"method": "notifications/progress", "params": params})
+        return args["result"]
     if name == "die":
         print("dying now", file=sys.stderr, flush=True)
         os._exit(9)
@@ -126,6 +132,8 @@ def answer(request):
         if request["params"]["name"] == "error":
             error = {"code": -32001, "message": "no such \u001b[31mcity", "data": {"city": "Ys"}}
             return send({"id": request["id"], "error": error})
+        if request["params"]["name"] == "raise":
+            return send({"id": request["id"], "error": request["params"]["arguments"]})
         if request["params"]["name"] == "hang":
             return
         return send({"id": request["id"], "result": call(request)})
