@@ -16,6 +16,7 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, Str
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use crate::clock::after;
 use crate::declaration::Endpoint;
 use crate::desk::Desk;
 use crate::error::Fault;
@@ -71,7 +72,7 @@ impl Future for Service {
 /// A connection that did not come about.
 pub(crate) struct Failed {
     pub(crate) fault: Fault,
-    /// What became of its program.
+    /// How its program ended, if it did so by itself.
     pub(crate) program: Option<String>,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
@@ -80,7 +81,7 @@ pub(crate) struct Failed {
 /// Connects to a server; the connect timeout covers all of it.
 pub(crate) async fn connect(shared: &Shared, era: Option<Era>) -> Result<Connection, Failed> {
     let mark = shared.log.mark();
-    let end = Instant::now() + shared.declaration.connect_timeout;
+    let end = after(shared.declaration.connect_timeout);
     let plain = |fault| Failed { fault, program: None, mark };
     match &shared.declaration.endpoint {
         endpoint @ Endpoint::Stdio { .. } => by_program(shared, endpoint, era, mark, end).await,
@@ -123,9 +124,8 @@ async fn by_program(
             drop(wire);
             let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
             let late = matches!(error, Fault::Late(_));
-            let how = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
-            // A program that had to be ended says nothing by how it ended.
-            Err(Failed { fault: error, program: Some(how).filter(|_| !late), mark })
+            let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
+            Err(Failed { fault: error, program, mark })
         }
     }
 }
@@ -200,7 +200,7 @@ impl Connection {
         Self { link, program, service, fault, mark, cancel: Some(cancel), announcements }
     }
 
-    /// Ends the connection and its program, with time to do so. Says how the program ended.
+    /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.
     pub(crate) async fn close(mut self, parting: Duration) -> Option<String> {
         if let Some(cancel) = self.cancel.take() {
             cancel.cancel();
@@ -208,7 +208,7 @@ impl Connection {
         // The session of a web server is given back, the input of a program closed.
         let _ = tokio::time::timeout(parting, &mut self.service).await;
         match self.program.take() {
-            Some(program) => Some(program.stop(parting).await),
+            Some(program) => program.stop(parting).await,
             None => None,
         }
     }

@@ -285,7 +285,7 @@ impl Life {
         self.shared.change(|now| now.link = None);
         let (mark, fault) = (connection.mark, connection.fault.get().cloned());
         let how = connection.close(REMAINS).await.filter(|_| !hung);
-        let what = if hung { "it does not answer any more" } else { "it ended unasked" };
+        let what = if hung { "it does not answer any more" } else { "it ended the connection" };
         let mut text = fault.unwrap_or_else(|| how.unwrap_or_else(|| what.to_owned()));
         let tail = self.shared.log.tail(mark);
         if !tail.is_empty() {

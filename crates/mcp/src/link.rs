@@ -17,8 +17,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::clock::after;
 use crate::desk::{Desk, OnProgress};
-use crate::error::Trouble;
+use crate::error::{Fault, Trouble};
 use crate::http::HttpError;
 use crate::log::Log;
 use crate::web::WebError;
@@ -56,7 +57,7 @@ pub(crate) struct Patience {
 impl Patience {
     /// Waits from now on.
     pub(crate) fn new(idle: Duration, ceiling: Duration) -> Self {
-        Self { idle, ceiling, end: Instant::now() + ceiling }
+        Self { idle, ceiling, end: after(ceiling) }
     }
 }
 
@@ -174,7 +175,7 @@ impl Link {
         report: Option<OnProgress>,
     ) -> Result<Result<Result<ServerResult, ServiceError>, RecvError>, Failure> {
         let attended = self.desk.attend(handle.progress_token.clone(), report);
-        let next = || patience.end.min(Instant::now() + patience.idle);
+        let next = || patience.end.min(after(patience.idle));
         let mut alarm = std::pin::pin!(sleep_until(next()));
         loop {
             tokio::select! {
@@ -224,10 +225,12 @@ impl Link {
         }
     }
 
-    fn web_failure(&self, fault: crate::error::Fault) -> Failure {
+    fn web_failure(&self, fault: Fault) -> Failure {
+        let text = self.log.clean(&fault.to_string());
         match fault {
-            crate::error::Fault::Denied(challenge) => Failure::Denied(challenge),
-            fault => Failure::Trouble(Trouble::Lost(self.log.clean(&fault.to_string()))),
+            Fault::Denied(challenge) => Failure::Denied(challenge),
+            Fault::Web(WebError::Net(_)) => Failure::Trouble(Trouble::Lost(text)),
+            _ => Failure::Trouble(Trouble::Unexpected(text)),
         }
     }
 

@@ -7,8 +7,9 @@ use rmcp::model::{
     PaginatedRequestParams,
 };
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
+use crate::clock::after;
 use crate::error::{Trouble, seconds};
 use crate::link::{Failure, Link, Patience};
 use crate::settings::Bounds;
@@ -70,7 +71,7 @@ impl Kind {
 
 /// Reads a whole list, as far as the bounds allow. Only a first page that does not come is a failure.
 pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Listing, Failure> {
-    let end = Instant::now() + bounds.listing;
+    let end = after(bounds.listing);
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let mut cursor = None;

@@ -111,14 +111,11 @@ fn read(reader: &mut impl BufRead) -> Option<Request> {
 }
 
 fn write(mut stream: &TcpStream, response: Response) -> io::Result<()> {
-    let mut head = format!("HTTP/1.1 {} X\r\n", response.status);
-    for (name, value) in response.headers {
-        head += &format!("{name}: {value}\r\n");
-    }
+    let headers = response.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+    let head = format!("HTTP/1.1 {} X\r\n{}", response.status, headers.collect::<Vec<_>>().concat());
     match response.body {
         Body::Whole(body) => {
-            head += &format!("content-length: {}\r\n\r\n", body.len());
-            stream.write_all(head.as_bytes())?;
+            stream.write_all(format!("{head}content-length: {}\r\n\r\n", body.len()).as_bytes())?;
             stream.write_all(&body)
         }
         Body::Stream(pieces) => {
