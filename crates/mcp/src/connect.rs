@@ -3,6 +3,7 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use reqwest::Url;
@@ -15,6 +16,7 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, Str
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use crate::clock::after;
 use crate::declaration::Endpoint;
 use crate::desk::Desk;
 use crate::error::Fault;
@@ -41,7 +43,7 @@ pub(crate) struct Connection {
     pub(crate) link: Arc<Link>,
     pub(crate) program: Option<Program>,
     /// Ready when the connection has ended.
-    pub(crate) service: Pin<Box<dyn Future<Output = ()> + Send>>,
+    pub(crate) service: Service,
     pub(crate) fault: wire::Fault,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
@@ -49,10 +51,28 @@ pub(crate) struct Connection {
     announcements: Option<JoinHandle<()>>,
 }
 
+/// The SDK's part of a connection; can be waited for any number of times.
+pub(crate) struct Service(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Future for Service {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(running) = &mut self.0 else {
+            return Poll::Ready(());
+        };
+        let polled = running.as_mut().poll(context);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
 /// A connection that did not come about.
 pub(crate) struct Failed {
     pub(crate) fault: Fault,
-    /// What became of its program.
+    /// How its program ended, if it did so by itself.
     pub(crate) program: Option<String>,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
@@ -61,7 +81,7 @@ pub(crate) struct Failed {
 /// Connects to a server; the connect timeout covers all of it.
 pub(crate) async fn connect(shared: &Shared, era: Option<Era>) -> Result<Connection, Failed> {
     let mark = shared.log.mark();
-    let end = Instant::now() + shared.declaration.connect_timeout;
+    let end = after(shared.declaration.connect_timeout);
     let plain = |fault| Failed { fault, program: None, mark };
     match &shared.declaration.endpoint {
         endpoint @ Endpoint::Stdio { .. } => by_program(shared, endpoint, era, mark, end).await,
@@ -104,9 +124,8 @@ async fn by_program(
             drop(wire);
             let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
             let late = matches!(error, Fault::Late(_));
-            let how = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
-            // A program that had to be ended says nothing by how it ended.
-            Err(Failed { fault: error, program: Some(how).filter(|_| !late), mark })
+            let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
+            Err(Failed { fault: error, program, mark })
         }
     }
 }
@@ -175,13 +194,13 @@ impl Connection {
         let (peer, cancel) = (running.peer().clone(), running.cancellation_token());
         let link = Arc::new(Link::new(peer, Arc::clone(&shared.desk), Arc::new(info), Arc::clone(&shared.log)));
         let announcements = subscription(&link.info).map(|filter| tokio::spawn(hear(Arc::clone(&link), filter)));
-        let service = Box::pin(async move {
+        let service = Service(Some(Box::pin(async move {
             let _ = running.waiting().await;
-        });
+        })));
         Self { link, program, service, fault, mark, cancel: Some(cancel), announcements }
     }
 
-    /// Ends the connection and its program, with time to do so. Says how the program ended.
+    /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.
     pub(crate) async fn close(mut self, parting: Duration) -> Option<String> {
         if let Some(cancel) = self.cancel.take() {
             cancel.cancel();
@@ -189,7 +208,7 @@ impl Connection {
         // The session of a web server is given back, the input of a program closed.
         let _ = tokio::time::timeout(parting, &mut self.service).await;
         match self.program.take() {
-            Some(program) => Some(program.stop(parting).await),
+            Some(program) => program.stop(parting).await,
             None => None,
         }
     }

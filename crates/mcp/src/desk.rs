@@ -22,6 +22,9 @@ use crate::log::Log;
 use crate::port::{Answer, Notice, Ports, Reply};
 use crate::settings::Settings;
 
+/// Questions of one server that may wait for an answer at once.
+const QUESTIONS: usize = 16;
+
 /// Tells how far a call has come. Must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
@@ -154,8 +157,10 @@ impl Desk {
         if url.is_some_and(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
             return decline;
         }
+        let Some(_asking) = Asking::new(&self.asking) else {
+            return decline;
+        };
         let (reply, answer) = Reply::pair();
-        let _asking = Asking::new(&self.asking);
         port.elicit(&self.server, question, reply);
         match answer.await {
             Ok(Answer::Accept(Some(content))) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
@@ -171,8 +176,9 @@ impl Desk {
         };
         let internal = |error: String| ErrorData::internal_error(error, None);
         let request = serde_json::to_value(request).map_err(|error| internal(error.to_string()))?;
+        let asking = Asking::new(&self.asking);
+        let _asking = asking.ok_or_else(|| internal("too many questions wait for an answer".to_owned()))?;
         let (reply, answer) = Reply::pair();
-        let _asking = Asking::new(&self.asking);
         port.sample(&self.server, request, reply);
         let answer = answer.await.unwrap_or_else(|_| Err("the request was declined".to_owned()));
         serde_json::from_value(answer.map_err(internal)?).map_err(|error| internal(error.to_string()))
@@ -214,9 +220,10 @@ impl Drop for Attendance<'_> {
 struct Asking<'a>(&'a AtomicUsize);
 
 impl<'a> Asking<'a> {
-    fn new(count: &'a AtomicUsize) -> Self {
-        count.fetch_add(1, Ordering::Relaxed);
-        Self(count)
+    /// One more question, unless there are enough.
+    fn new(count: &'a AtomicUsize) -> Option<Self> {
+        let asking = Self(count);
+        (count.fetch_add(1, Ordering::Relaxed) < QUESTIONS).then_some(asking)
     }
 }
 

@@ -161,9 +161,10 @@ impl Life {
                 Err(failed) => failed,
             };
             let (closed, last) = (matches!(failed.fault, Fault::Closed), failed.fault.is_final() || attempt == tries);
+            let verdict = last.then(|| verdict(&shared, &failed, attempt));
             self.shared.log.add(&format!("start {attempt} failed: {}", failed.fault));
-            if last {
-                self.shared.withdraw(verdict(&shared, &failed, attempt));
+            if let Some(state) = verdict {
+                self.shared.withdraw(state);
                 return Err(Next::Rest);
             }
             if !(attempt == 1 && closed && self.era.is_none()) {
@@ -284,7 +285,7 @@ impl Life {
         self.shared.change(|now| now.link = None);
         let (mark, fault) = (connection.mark, connection.fault.get().cloned());
         let how = connection.close(REMAINS).await.filter(|_| !hung);
-        let what = if hung { "it does not answer any more" } else { "it ended unasked" };
+        let what = if hung { "it does not answer any more" } else { "it ended the connection" };
         let mut text = fault.unwrap_or_else(|| how.unwrap_or_else(|| what.to_owned()));
         let tail = self.shared.log.tail(mark);
         if !tail.is_empty() {
@@ -389,9 +390,9 @@ impl Watchman {
         let rest = idle.map(|idle| idle.saturating_sub(self.link.idleness()));
         tokio::select! {
             () = self.link.desk.changes.notify.notified() => self.look(),
-            () = sleep(self.next_ping()), if self.shared.context.settings.pace.health.is_some() || self.doubtful => {
+            () = sleep(self.until_ping().unwrap_or_default()), if self.until_ping().is_some() => {
                 // A reply may have come while we slept.
-                if self.next_ping().is_zero() {
+                if self.missed > 0 || self.until_ping().is_some_and(|time| time.is_zero()) {
                     self.ping();
                 }
             }
@@ -404,13 +405,14 @@ impl Watchman {
         None
     }
 
-    fn next_ping(&self) -> Duration {
+    /// When to ask for a sign of life, if at all.
+    fn until_ping(&self) -> Option<Duration> {
         let pace = &self.shared.context.settings.pace;
         if self.doubtful {
-            return Duration::ZERO;
+            return Some(Duration::ZERO);
         }
-        let wait = if self.missed > 0 { pace.ping } else { pace.health.unwrap_or(pace.ping) };
-        wait.saturating_sub(if self.missed > 0 { Duration::ZERO } else { self.link.silence() })
+        let health = pace.health?;
+        Some(if self.missed > 0 { pace.ping.min(health) } else { health.saturating_sub(self.link.silence()) })
     }
 
     fn ping(&mut self) {

@@ -17,8 +17,9 @@ use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::clock::after;
 use crate::desk::{Desk, OnProgress};
-use crate::error::Trouble;
+use crate::error::{Fault, Trouble};
 use crate::http::HttpError;
 use crate::log::Log;
 use crate::web::WebError;
@@ -47,9 +48,17 @@ pub(crate) struct Link {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Patience {
     /// Without a sign of progress.
-    pub(crate) idle: Duration,
+    idle: Duration,
     /// At all.
-    pub(crate) ceiling: Duration,
+    ceiling: Duration,
+    end: Instant,
+}
+
+impl Patience {
+    /// Waits from now on.
+    pub(crate) fn new(idle: Duration, ceiling: Duration) -> Self {
+        Self { idle, ceiling, end: after(ceiling) }
+    }
 }
 
 /// Why a request has no answer.
@@ -109,10 +118,8 @@ impl Link {
         report: Option<OnProgress>,
     ) -> Result<Value, Failure> {
         let _busy = Busy::new(self);
-        let end = Instant::now() + patience.ceiling;
         let (mut answers, mut state) = (None, None);
         for _ in 0..ROUNDS {
-            let patience = Patience { ceiling: end.saturating_duration_since(Instant::now()), ..patience };
             let request = wish.request(answers.take(), state.take());
             match self.ask(request, wish.what(), patience, report.clone()).await? {
                 ServerResult::InputRequiredResult(result) => (answers, state) = self.answer(result).await?,
@@ -152,7 +159,7 @@ impl Link {
         } else {
             ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
         };
-        let patience = Patience { idle: limit, ceiling: limit };
+        let patience = Patience::new(limit, limit);
         match self.ask(request, "ping", patience, None).await {
             // A refusal is a sign of life too.
             Ok(_) | Err(Failure::Trouble(Trouble::Refused { .. })) => Ok(()),
@@ -168,16 +175,15 @@ impl Link {
         report: Option<OnProgress>,
     ) -> Result<Result<Result<ServerResult, ServiceError>, RecvError>, Failure> {
         let attended = self.desk.attend(handle.progress_token.clone(), report);
-        let start = Instant::now();
-        let end = start + patience.ceiling;
-        let mut alarm = std::pin::pin!(sleep_until(end.min(start + patience.idle)));
+        let next = || patience.end.min(after(patience.idle));
+        let mut alarm = std::pin::pin!(sleep_until(next()));
         loop {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => return Ok(answer),
                 () = attended.pulse.beat.notified() => {}
                 () = &mut alarm => {
-                    let late = Instant::now() >= end;
+                    let late = Instant::now() >= patience.end;
                     // A person who is being asked takes their time.
                     if late || !self.desk.is_asking() {
                         let after = if late { patience.ceiling } else { patience.idle };
@@ -185,7 +191,7 @@ impl Link {
                     }
                 }
             }
-            alarm.as_mut().reset(end.min(Instant::now() + patience.idle));
+            alarm.as_mut().reset(next());
         }
     }
 
@@ -219,10 +225,12 @@ impl Link {
         }
     }
 
-    fn web_failure(&self, fault: crate::error::Fault) -> Failure {
+    fn web_failure(&self, fault: Fault) -> Failure {
+        let text = self.log.clean(&fault.to_string());
         match fault {
-            crate::error::Fault::Denied(challenge) => Failure::Denied(challenge),
-            fault => Failure::Trouble(Trouble::Lost(self.log.clean(&fault.to_string()))),
+            Fault::Denied(challenge) => Failure::Denied(challenge),
+            Fault::Web(WebError::Net(_)) => Failure::Trouble(Trouble::Lost(text)),
+            _ => Failure::Trouble(Trouble::Unexpected(text)),
         }
     }
 

@@ -7,8 +7,9 @@ use rmcp::model::{
     PaginatedRequestParams,
 };
 use serde_json::Value;
-use tokio::time::{Instant, timeout_at};
+use tokio::time::timeout_at;
 
+use crate::clock::after;
 use crate::error::{Trouble, seconds};
 use crate::link::{Failure, Link, Patience};
 use crate::settings::Bounds;
@@ -70,7 +71,7 @@ impl Kind {
 
 /// Reads a whole list, as far as the bounds allow. Only a first page that does not come is a failure.
 pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Listing, Failure> {
-    let end = Instant::now() + bounds.listing;
+    let end = after(bounds.listing);
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let mut cursor = None;
@@ -118,7 +119,7 @@ async fn fetch(
     cursor: Option<String>,
     bounds: &Bounds,
 ) -> Result<(Vec<Value>, Option<String>), Failure> {
-    let patience = Patience { idle: bounds.listing, ceiling: bounds.listing };
+    let patience = Patience::new(bounds.listing, bounds.listing);
     let answer = link.ask(kind.request(cursor), kind.method(), patience, None).await?;
     let mut answer = serde_json::to_value(answer).unwrap_or_default();
     let Some(Value::Array(items)) = answer.get_mut(kind.field()).map(Value::take) else {

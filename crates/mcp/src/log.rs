@@ -5,8 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use ollm_store::{Redactor, cut, escape_for_people};
 
-/// Bytes kept of one line.
-const LINE: usize = 2048;
+/// Bytes kept of one line, more than are shown: half a secret would not be recognised.
+const KEPT: usize = 4096;
+/// Bytes shown of one line.
+const SHOWN: usize = 2048;
 /// Bytes shown of the last lines in a message.
 const TAIL: usize = 2048;
 
@@ -35,12 +37,12 @@ impl Log {
         escape_for_people(&self.redactor.redact_str(text)).into_owned()
     }
 
-    /// Adds a line.
+    /// Adds a line. It is cleaned when it is looked at, so that a flood of lines costs little.
     pub(crate) fn add(&self, line: &str) {
-        let line = cut(&self.clean(line), LINE).into_owned();
+        let kept = line.get(..line.floor_char_boundary(KEPT)).unwrap_or_default().to_owned();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         lines.next += 1;
-        lines.kept.push_back(line);
+        lines.kept.push_back(kept);
         while lines.kept.len() > self.bound {
             lines.kept.pop_front();
         }
@@ -51,7 +53,8 @@ impl Log {
         let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
         let first = lines.next.saturating_sub(lines.kept.len() as u64);
         let skipped = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
-        (lines.kept.iter().skip(skipped).cloned().collect(), lines.next)
+        let shown = lines.kept.iter().skip(skipped).map(|line| cut(&self.clean(line), SHOWN).into_owned());
+        (shown.collect(), lines.next)
     }
 
     /// The number of the next line.

@@ -30,17 +30,43 @@ pub(crate) fn describe(endpoint: &Endpoint) -> String {
 
 /// Arguments, with the values of options that sound secret hidden.
 fn veiled(args: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
-    let mut secret = false;
+    read(args).map(|arg| match arg {
+        Arg::Plain(arg) => Cow::Borrowed(arg),
+        Arg::Secret(_, _) => Cow::Borrowed(HIDDEN),
+        Arg::Assigned(name, _) => Cow::Owned(format!("{name}={HIDDEN}")),
+    })
+}
+
+/// The values of options that sound secret, with the names of those.
+pub(crate) fn hidden(args: &[String]) -> impl Iterator<Item = (&str, &str)> {
+    read(args).filter_map(|arg| match arg {
+        Arg::Plain(_) => None,
+        Arg::Secret(name, value) | Arg::Assigned(name, value) => Some((name.trim_start_matches('-'), value)),
+    })
+}
+
+enum Arg<'a> {
+    Plain(&'a str),
+    /// The value of the option before it.
+    Secret(&'a str, &'a str),
+    /// An option and its value in one.
+    Assigned(&'a str, &'a str),
+}
+
+fn read(args: &[String]) -> impl Iterator<Item = Arg<'_>> {
+    let mut option = None;
     args.iter().map(move |arg| {
-        let value = std::mem::take(&mut secret);
-        let (name, assigned) = arg.split_once('=').map_or((&**arg, None), |(name, value)| (name, Some(value)));
+        let before: Option<&str> = option.take();
+        if let Some(name) = before.filter(|_| !arg.starts_with('-')) {
+            return Arg::Secret(name, arg);
+        }
+        let (name, value) = arg.split_once('=').map_or((&**arg, None), |(name, value)| (name, Some(value)));
         let sounds_secret = looks_secret(name.trim_start_matches('-'));
-        match assigned {
-            _ if value && !arg.starts_with('-') => Cow::Borrowed(HIDDEN),
-            Some(_) if sounds_secret => Cow::Owned(format!("{name}={HIDDEN}")),
+        match value {
+            Some(value) if sounds_secret => Arg::Assigned(name, value),
             _ => {
-                secret = sounds_secret && arg.starts_with('-');
-                Cow::Borrowed(&**arg)
+                option = (sounds_secret && arg.starts_with('-')).then_some(name);
+                Arg::Plain(arg)
             }
         }
     })

@@ -88,9 +88,11 @@ impl Program {
         }
     }
 
-    /// Ends it: time to go by itself, for its input is closed; then asked; then killed. Says how it ended.
-    pub(crate) async fn stop(mut self, parting: Duration) -> String {
-        if timeout(parting, self.exited()).await.is_err() {
+    /// Ends it: time to go by itself, for its input is closed; then asked; then killed. Says how it ended, unless that
+    /// was our doing.
+    pub(crate) async fn stop(mut self, parting: Duration) -> Option<String> {
+        let itself = timeout(parting, self.exited()).await.is_ok();
+        if !itself {
             self.resident.ask();
             if timeout(self.grace, self.exited()).await.is_err() {
                 self.resident.kill();
@@ -98,7 +100,7 @@ impl Program {
             }
         }
         let _ = timeout(LAST_WORDS, &mut self.stderr).await;
-        describe(self.end.as_ref())
+        self.end.as_ref().filter(|_| itself).map(describe)
     }
 }
 
@@ -161,10 +163,10 @@ fn watched(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(file, Interest::READABLE)
 }
 
-fn describe(end: Option<&End>) -> String {
+fn describe(end: &End) -> String {
     match end {
-        Some(End::Exited(code)) => format!("it exited with code {code}"),
-        Some(End::Signalled(signal)) => format!("it was ended by signal {signal}"),
+        End::Exited(code) => format!("it exited with code {code}"),
+        End::Signalled(signal) => format!("it was ended by signal {signal}"),
         _ => "how it ended is unknown".to_owned(),
     }
 }

@@ -19,6 +19,7 @@ use crate::life::{Control, live};
 use crate::link::{Failure, Link, Patience, Wish};
 use crate::list::{Kind, Listing, list};
 use crate::log::Log;
+use crate::place::{hidden, is_remote};
 use crate::port::{Notice, Ports};
 use crate::settings::Settings;
 use crate::status::{State, Status};
@@ -297,8 +298,8 @@ impl Server {
     }
 
     async fn fulfil(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
-        let patience = Patience { idle, ceiling: self.shared.context.settings.pace.ceiling.max(idle) };
         let link = self.link().await?;
+        let patience = Patience::new(idle, self.shared.context.settings.pace.ceiling.max(idle));
         match link.fulfil(&wish, patience, report.clone()).await {
             Ok(result) => Ok(result),
             // It ended unnoticed, and nothing was sent: there is no harm in a second try.
@@ -373,7 +374,8 @@ impl Server {
             Failure::Unsent => Trouble::Unavailable("it ended the connection".to_owned()),
             Failure::Trouble(Trouble::Lost(text)) => {
                 let _ = self.control.send(Control::Doubt);
-                Trouble::Lost(self.reason().await.unwrap_or(text))
+                let known = if is_remote(&self.shared.declaration.endpoint) { None } else { self.reason().await };
+                Trouble::Lost(known.unwrap_or(text))
             }
             Failure::Trouble(trouble) => trouble,
         };
@@ -422,13 +424,13 @@ pub(crate) fn needs_auth(server: &str, challenge: &str) -> String {
 
 /// What must not be seen in anything that the server says.
 fn secrets(declaration: &Declaration) -> Redactor {
-    let secret: Vec<(&String, &String)> = match &declaration.endpoint {
-        Endpoint::Stdio { env, .. } => {
-            env.iter().filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name, value)).collect()
+    match &declaration.endpoint {
+        Endpoint::Stdio { args, env, .. } => {
+            let env = env.iter().filter(|(name, _)| looks_secret(name)).map(|(name, value)| (&**name, &**value));
+            Redactor::new(env.chain(hidden(args)))
         }
         Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => {
-            headers.iter().map(|(name, value)| (name, value)).collect()
+            Redactor::new(headers.iter().map(|(name, value)| (&**name, &**value)))
         }
-    };
-    Redactor::new(secret.into_iter().map(|(name, value)| (name.clone(), value)))
+    }
 }

@@ -82,7 +82,7 @@ impl Default for Pace {
             health: Some(Duration::from_secs(30)),
             ping: Duration::from_secs(10),
             idle: None,
-            parting: Duration::from_secs(3),
+            parting: Duration::from_secs(4),
             crashes: 3,
             window: Duration::from_mins(1),
         }
@@ -114,7 +114,7 @@ impl Default for Bounds {
             items: 2048,
             cursor: 64 * 1024,
             listing: Duration::from_secs(30),
-            lines: 500,
+            lines: 300,
         }
     }
 }
