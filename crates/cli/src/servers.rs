@@ -134,8 +134,7 @@ impl Known {
     fn of(spec: ServerSpec, world: &World, approvals: &Approvals, cache: &[(Digest, Entry)]) -> Known {
         let program = program(&spec, world);
         let found = program.as_ref().ok().and_then(|program| program.as_deref());
-        let project = (spec.source != Source::User).then_some(world.places.project.as_deref()).flatten();
-        let (digest, program) = match server_digest(&spec, found, project) {
+        let (digest, program) = match server_digest(&spec, found, came_with(&spec, world).as_deref()) {
             Ok(digest) => (Some(digest), program),
             Err(why) => (None, Err(why.to_string())),
         };
@@ -225,7 +224,7 @@ fn program(spec: &ServerSpec, world: &World) -> Result<Option<PathBuf>, String> 
 fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, world: &World) -> Endpoint {
     match &spec.address {
         Address::Command { args, env, cwd, limits, .. } => {
-            let base = base(spec, world);
+            let base = came_with(spec, world).unwrap_or_else(|| world.cwd.clone());
             Endpoint::Stdio {
                 program: program.unwrap_or_default(),
                 args: args.clone(),
@@ -243,14 +242,13 @@ fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, world: &World) -> Endpo
     }
 }
 
-/// Where a server runs that does not say so.
-fn base(spec: &ServerSpec, world: &World) -> PathBuf {
-    let folder = match spec.source {
+/// The folder whose content came with a server: the project, or the extension. The user's own came with nothing.
+pub(crate) fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
+    match spec.source {
         Source::Workspace => world.places.project.clone(),
         Source::Extension | Source::Downloaded => spec.origin.file.parent().map(Path::to_owned),
         Source::User | Source::Builtin => None,
-    };
-    folder.unwrap_or_else(|| world.cwd.clone())
+    }
 }
 
 /// What a server sees of the environment: an allow-list, and what it declares.

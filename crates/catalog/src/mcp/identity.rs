@@ -8,13 +8,13 @@ use ollm_store::{Digest, FileError, Hasher};
 
 use super::{Address, Pairs, ServerSpec};
 
-/// Larger files of a project are not hashed for a server.
+/// Larger files are not hashed for a server.
 const LARGEST_FILE: u64 = 64 << 20;
 
 /// Why it cannot be said what a server is.
 #[derive(Debug, thiserror::Error)]
 pub enum Unclear {
-    /// A file of the project that it runs cannot be read.
+    /// A file that it runs cannot be read.
     #[error(transparent)]
     Unreadable(#[from] FileError),
     /// What it runs is a folder.
@@ -23,8 +23,8 @@ pub enum Unclear {
 }
 
 /// The digest of a declaration: every key as written, the program that was found, and the content of those of its files
-/// that came with the project. Values of variables and headers go in, and cannot be read back.
-pub fn server_digest(server: &ServerSpec, program: Option<&Path>, project: Option<&Path>) -> Result<Digest, Unclear> {
+/// that came with the folder it came from. Values of variables and headers go in, and cannot be read back.
+pub fn server_digest(server: &ServerSpec, program: Option<&Path>, folder: Option<&Path>) -> Result<Digest, Unclear> {
     let mut hasher = Hasher::new().field("mcp server", server.name.as_bytes());
     hasher = shown(hasher, "limits of time", &(server.timeout, server.tool_timeout));
     hasher = shown(hasher, "switches", &(server.enabled, server.lazy, server.auto_restart));
@@ -44,7 +44,7 @@ pub fn server_digest(server: &ServerSpec, program: Option<&Path>, project: Optio
             if let Some(program) = program {
                 hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
             }
-            for file in server_files(server, program, project)? {
+            for file in server_files(server, program, folder)? {
                 hasher =
                     hasher.field("file", file.as_os_str().as_encoded_bytes()).file("content", &file, LARGEST_FILE)?;
             }
@@ -64,16 +64,16 @@ fn pairs(mut hasher: Hasher, label: &str, pairs: &Pairs) -> Hasher {
     hasher
 }
 
-/// The files of the project that a server's command line names.
+/// The files that a server's command line names in the folder it came from: the project, or the extension.
 pub fn server_files(
     server: &ServerSpec,
     program: Option<&Path>,
-    project: Option<&Path>,
+    folder: Option<&Path>,
 ) -> Result<Vec<PathBuf>, Unclear> {
     let Address::Command { command, args, cwd, .. } = &server.address else { return Ok(Vec::new()) };
-    let Some(project) = project.and_then(|project| project.canonicalize().ok()) else { return Ok(Vec::new()) };
-    let here = cwd.as_ref().map_or_else(|| project.clone(), |cwd| project.join(cwd));
-    let inside = |written: &Path| here.join(written).canonicalize().ok().filter(|path| path.starts_with(&project));
+    let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) else { return Ok(Vec::new()) };
+    let here = cwd.as_ref().map_or_else(|| folder.clone(), |cwd| folder.join(cwd));
+    let inside = |written: &Path| here.join(written).canonicalize().ok().filter(|path| path.starts_with(&folder));
     let mut files: Vec<PathBuf> = program.and_then(inside).into_iter().collect();
     let script = match runs(command, args) {
         Runs::Script(index) => Some(index),

@@ -302,7 +302,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
     #[test]
-    fn property_32_and_33_variables_are_filled_in_and_missing_ones_are_empty_and_named(
+    fn property_33_variables_are_filled_in_and_missing_ones_are_empty_and_named(
         known in btree_map("[A-Z][A-Z0-9_]{0,8}", "[ -~]{0,12}", 1..4),
         missing in "[a-z]{1,8}",
         pieces in vec((any::<prop::sample::Index>(), "[a-z /:.-]{0,6}", any::<bool>()), 1..5),

@@ -19,6 +19,7 @@ mod hosts;
 mod invariants;
 mod lab;
 mod mcp;
+mod real_servers;
 mod scripts;
 mod seen;
 mod settings;

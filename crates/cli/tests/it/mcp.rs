@@ -281,7 +281,7 @@ fn a_server_runs_where_it_says() {
 }
 
 #[test]
-fn property_40_a_switch_that_is_off_starts_nothing() {
+fn a_switch_that_is_off_starts_nothing_whoever_turns_it() {
     for (file, flags, variable) in [
         (Some("mcp:\n  enabled: false\n"), &[][..], None),
         (None, &["--set", "mcp.enabled=false"][..], None),

@@ -10,7 +10,7 @@ use crate::agent::refuse_agents;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, ask};
-use crate::servers::{Known, Servers, id, source};
+use crate::servers::{Known, Servers, came_with, id, source};
 use crate::world::World;
 
 const LARGEST_SHOWN: u64 = 256 << 10;
@@ -139,7 +139,7 @@ fn review(known: &Known, world: &World) -> String {
         let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
     }
     let program = known.program.as_ref().ok().and_then(|program| program.as_deref());
-    for file in server_files(spec, program, world.places.project.as_deref()).unwrap_or_default() {
+    for file in server_files(spec, program, came_with(spec, world).as_deref()).unwrap_or_default() {
         let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(&file));
     }
     text

@@ -1,10 +1,12 @@
 //! Servers that misbehave: bounded, named, and nothing else is affected.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use testkit::RemoteServer;
 
 use super::{USER, call, declare, lab_with, names, server, text_of};
-use crate::lab::Lab;
+use crate::lab::{Lab, outcome, start};
 
 /// A declaration with little patience.
 fn hasty(flags: &[&str]) -> Value {
@@ -145,5 +147,24 @@ fn a_session_that_was_forgotten_is_begun_anew() {
     let lab = lab_with(&json!({"url": remote.url}));
     for _ in 0..3 {
         assert_eq!(text_of(&call(&lab, "echo", &json!({"text": "hi"}))), "hi");
+    }
+}
+
+#[test]
+fn nobody_is_left_when_we_are_ended_in_the_middle_of_a_call() {
+    for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {
+        let lab = Lab::new();
+        let log = lab.root.join("asked");
+        let flags = ["--stubborn", "--child", "--log", log.to_str().unwrap()];
+        declare(&lab, USER, &json!({"s": server(&flags)}));
+        let child = start(lab.ollm(&["mcp", "call", "s", "slow", "--args", r#"{"ms": 600000}"#]));
+        let begun = Instant::now();
+        while !super::asked(&lab).iter().any(|method| method == "tools/call") {
+            assert!(begun.elapsed() < Duration::from_mins(1), "{signal}: the call never came");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(lab.program("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        outcome(child);
+        lab.assert_nobody_is_left();
     }
 }

@@ -4,6 +4,7 @@ use serde_json::json;
 
 use super::{PROJECT, call, declare, server, text_of};
 use crate::lab::Lab;
+use crate::terminal::on_a_terminal;
 
 fn digest(lab: &Lab) -> String {
     lab.run(&["mcp", "list", "--json"]).answer()[0]["digest"].as_str().unwrap().to_owned()
@@ -111,4 +112,25 @@ fn the_users_own_servers_need_no_approval() {
     declare(&lab, super::USER, &json!({"s": server(&[])}));
     assert_eq!(trust(&lab), "trusted");
     assert!(lab.run(&["mcp", "trust", "s"]).stderr.contains("needs no approval"));
+}
+
+#[test]
+fn a_person_sees_all_of_it_and_decides() {
+    for (answer, code, word) in [("y\\n", 0, "trusted"), ("n\\n", 4, "untrusted"), ("\\n", 4, "untrusted")] {
+        let lab = Lab::new();
+        lab.write("project/server.py", "print('the script')\n");
+        let declaration = json!({"command": "python3", "args": ["server.py", "it's"], "env": {"MODE": "a b\u{1b}[2J"}});
+        declare(&lab, PROJECT, &json!({"s": declaration}));
+        let ran = on_a_terminal(&lab, answer, &["mcp", "trust", "s"]);
+        assert_eq!(ran.code, code, "{ran:?}");
+        for shown in [
+            "python3 server.py 'it'\\''s'",
+            "MODE='a b\\u{1b}[2J'",
+            "print('the script')",
+            "project/.ollm/settings/mcp.json:1:",
+        ] {
+            assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
+        }
+        assert_eq!(trust(&lab), word);
+    }
 }
