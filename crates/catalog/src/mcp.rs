@@ -30,6 +30,8 @@ pub(crate) use read::{Context, read};
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 << 20;
+/// Shorter values are switches, and stand on every other line by chance.
+const SHORTEST_SECRET: usize = 4;
 /// Where servers stand in a project and in the user's folder.
 const SETTINGS: &str = "settings/mcp.json";
 
@@ -238,7 +240,7 @@ fn hide_secrets(problems: &mut [Problem], node: &Node) {
 
 fn secrets_of<'a>(node: &'a Node, secret: bool, found: &mut Vec<&'a str>) {
     match node {
-        Node::Text(text) if secret && !text.is_empty() => found.push(text),
+        Node::Text(text) if secret && text.len() >= SHORTEST_SECRET => found.push(text),
         Node::List(items) => items.iter().for_each(|item| secrets_of(item, secret, found)),
         Node::Map(entries) => entries.iter().for_each(|(key, value)| {
             secrets_of(value, secret || key == "env" || key == "headers", found);

@@ -10,7 +10,6 @@ mod stdio;
 mod tools;
 
 use std::io::{self, Write};
-use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 use std::sync::Arc;
 
@@ -50,11 +49,18 @@ fn run(words: &[String], plan: Plan) -> Result<u8, String> {
 }
 
 /// Starts us anew with the polite signals ignored, which is inherited.
+#[cfg(unix)]
 fn harden(words: &[String]) -> String {
+    use std::os::unix::process::CommandExt;
     let script = "trap '' TERM INT HUP; exec \"$0\" \"$@\" --hardened";
     let Ok(program) = std::env::current_exe() else { return "who are we?".to_owned() };
     let error = Command::new("/bin/sh").args(["-c", script]).arg(program).args(words).exec();
     format!("cannot start a shell: {error}")
+}
+
+#[cfg(not(unix))]
+fn harden(_: &[String]) -> String {
+    "there are no signals to ignore here".to_owned()
 }
 
 fn complain(text: &str) {
