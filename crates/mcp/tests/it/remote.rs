@@ -260,3 +260,22 @@ fn a_stream_of_events_that_ends_is_taken_up_again() {
     eventually("it is ready again", || state(&fleet) == State::Ready);
     assert_echoes(&fleet);
 }
+
+#[test]
+fn a_server_on_the_network_that_comes_back_is_found_by_the_next_call() {
+    let up = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&up);
+    let web = Web::start(
+        move |request| {
+            if seen.load(Ordering::Relaxed) { streamable(request) } else { Response::empty(503) }
+        },
+    );
+    let mut settings = settings();
+    settings.pace.longest_pause = std::time::Duration::ZERO;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("(3 tries): it answered HTTP 503"), "{error}");
+    up.store(true, Ordering::Relaxed);
+    assert_echoes(&fleet);
+}
