@@ -83,14 +83,22 @@ fn answers_may_come_as_events() {
 
 #[test]
 fn a_stateless_server_over_http_is_used_without_a_session() {
-    let web = Web::start(|request| {
+    let moody = AtomicBool::new(true);
+    let web = Web::start(move |request| {
         if request.method != "POST" {
             return Response::empty(405);
         }
         let message = request.json();
         assert_eq!(request.header("mcp-protocol-version"), "2026-07-28");
         assert_eq!(request.header("mcp-method"), message["method"].as_str().unwrap());
-        let result = match message["method"].as_str().unwrap() {
+        let method = message["method"].as_str().unwrap();
+        if method == "server/discover" && moody.swap(false, Ordering::Relaxed) {
+            let data = json!({"supported": ["2099-01-01", "2026-07-28"], "requested": "2026-07-28"});
+            let error = json!({"code": -32022, "message": "another one, please", "data": data});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            return Response { status: 400, ..Response::json(&answer) };
+        }
+        let result = match method {
             "server/discover" => json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
                 "ttlMs": 0, "cacheScope": "private",
