@@ -9,7 +9,7 @@ use std::time::Duration;
 use rmcp::RoleClient;
 use rmcp::model::{
     ClientConfig, ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest,
-    DiscoverRequestParams, DiscoverResult, ErrorData, InitializeRequest, InitializeResult, InitializedNotification,
+    DiscoverRequestParams, ErrorCode, ErrorData, InitializeRequest, InitializeResult, InitializedNotification,
     ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerPeerInfo, ServerRequest, ServerResult,
 };
 use rmcp::transport::Transport;
@@ -20,7 +20,8 @@ use crate::log::Log;
 
 /// Numbers of our first requests, far from those that follow.
 const DISCOVER: i64 = 2_000_000_001;
-const INITIALIZE: i64 = 2_000_000_002;
+const AGAIN: i64 = 2_000_000_002;
+const INITIALIZE: i64 = 2_000_000_003;
 
 /// Which of the two ways a server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,21 +88,36 @@ where
     T: Transport<RoleClient>,
     T::Error: Into<Fault>,
 {
-    /// Asks in the new way; nothing if the server does not know it.
+    /// Asks in the new way; nothing if the server does not know it. A server that wants another revision is asked once
+    /// more, for that.
     async fn discover(&mut self) -> Result<Option<ServerPeerInfo>, Fault> {
+        match self.discover_at(ProtocolVersion::LATEST, DISCOVER).await? {
+            Err(error) => match alternative(&error) {
+                Some(version) => Ok(stateless(self.discover_at(version, AGAIN).await?)),
+                None => Ok(None),
+            },
+            answer => Ok(stateless(answer)),
+        }
+    }
+
+    async fn discover_at(
+        &mut self,
+        version: ProtocolVersion,
+        number: i64,
+    ) -> Result<Result<ServerResult, ErrorData>, Fault> {
         let us = self.us;
         let mut request = DiscoverRequest::new(DiscoverRequestParams {});
         request.extensions.insert(RequestMetaObject::with_client_context(
-            ProtocolVersion::LATEST,
+            version,
             us.client_info.clone(),
             us.capabilities.clone(),
         ));
-        self.send(ClientJsonRpcMessage::request(ClientRequest::DiscoverRequest(request), RequestId::Number(DISCOVER)))
+        self.send(ClientJsonRpcMessage::request(ClientRequest::DiscoverRequest(request), RequestId::Number(number)))
             .await?;
         loop {
             match self.hear().await? {
-                Heard::Answer(DISCOVER, answer) => return Ok(stateless(*answer)),
-                Heard::Failure(_) => return Ok(None),
+                Heard::Answer(id, answer) if id == number => return Ok(*answer),
+                Heard::Failure(error) => return Ok(Err(error)),
                 _ => {}
             }
         }
@@ -117,7 +133,7 @@ where
         self.send(ClientJsonRpcMessage::request(request, RequestId::Number(INITIALIZE))).await?;
         loop {
             match self.hear().await? {
-                Heard::Answer(DISCOVER, answer) => *discovered = stateless(*answer),
+                Heard::Answer(DISCOVER | AGAIN, answer) => *discovered = stateless(*answer),
                 Heard::Answer(INITIALIZE, answer) => match *answer {
                     Ok(ServerResult::InitializeResult(result)) => return Ok(Ok(result)),
                     Ok(_) => return Err(Fault::Refused("its answer to `initialize` is no answer to that".to_owned())),
@@ -177,13 +193,20 @@ fn stateless(answer: Result<ServerResult, ErrorData>) -> Option<ServerPeerInfo> 
     let Ok(ServerResult::DiscoverResult(result)) = answer else {
         return None;
     };
-    let version = choose(&result)?;
+    let version = choose(&result.supported_versions)?;
     Some(ServerPeerInfo::from_discover_result(version, result))
 }
 
-fn choose(result: &DiscoverResult) -> Option<ProtocolVersion> {
-    let stateless = ProtocolVersion::KNOWN_VERSIONS.iter().rev().filter(|version| !version.has_initialize());
-    stateless.into_iter().find(|version| result.supported_versions.contains(version)).cloned()
+/// The newest revision without handshake that both sides know.
+fn choose(supported: &[ProtocolVersion]) -> Option<ProtocolVersion> {
+    let mut stateless = ProtocolVersion::KNOWN_VERSIONS.iter().rev().filter(|version| !version.has_initialize());
+    stateless.find(|version| supported.contains(version)).cloned()
+}
+
+/// The revision to ask for again, if that was what displeased the server.
+fn alternative(error: &ErrorData) -> Option<ProtocolVersion> {
+    let supported = error.data.as_ref().filter(|_| error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)?;
+    choose(&serde_json::from_value::<Vec<_>>(supported.get("supported")?.clone()).ok()?)
 }
 
 /// Some servers turn numbers into text.

@@ -34,7 +34,7 @@
 //! What servers say is shown without secrets, control and direction characters. This crate knows nothing of hooks, never
 //! prints, and reads neither environment nor home by itself.
 //!
-//! Servers that are programs need Unix; orphans are only certain not to be left behind on Linux.
+//! The crate needs Unix; only Linux is tested, and only there is nobody left behind for certain.
 //!
 //! # Example
 //!

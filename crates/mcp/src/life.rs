@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 use crate::backoff::{Breaker, pause};
 use crate::connect::{Connection, Failed, connect};
@@ -69,12 +69,14 @@ struct Life {
     /// Those who wait for the outcome of a start.
     waiting: Vec<oneshot::Sender<()>>,
     breaker: Breaker,
+    /// When the last try of the last start failed.
+    failed: Option<Instant>,
     era: Option<Era>,
 }
 
 /// Leads the life of a server until its handle is gone.
 pub(crate) async fn live(shared: Arc<Shared>, orders: mpsc::UnboundedReceiver<Control>, era: Option<Era>) {
-    let mut life = Life { shared, orders, waiting: Vec::new(), breaker: Breaker::default(), era };
+    let mut life = Life { shared, orders, waiting: Vec::new(), breaker: Breaker::default(), failed: None, era };
     let mut next = Next::Rest;
     loop {
         next = match next {
@@ -128,10 +130,17 @@ impl Life {
 
     fn may_start(&self, manual: bool) -> bool {
         let open = match self.shared.now().state {
-            State::Stopped | State::Failed(_) | State::NeedsAuth(_) => manual,
+            State::Stopped | State::NeedsAuth(_) => manual,
+            State::Failed(_) => manual || self.may_recover(),
             _ => true,
         };
         open && !self.breaker.is_open(self.pace())
+    }
+
+    /// Whether a server that could not be started may be tried again: a network heals by itself, a program does not.
+    fn may_recover(&self) -> bool {
+        let rested = self.failed.is_none_or(|moment| moment.elapsed() >= self.pace().longest_pause);
+        rested && place::is_remote(&self.shared.declaration.endpoint)
     }
 
     /// Tells those who wait that the outcome is known.
@@ -164,6 +173,7 @@ impl Life {
             let verdict = last.then(|| verdict(&shared, &failed, attempt));
             self.shared.log.add(&format!("start {attempt} failed: {}", failed.fault));
             if let Some(state) = verdict {
+                self.failed = Some(Instant::now());
                 self.shared.withdraw(state);
                 return Err(Next::Rest);
             }
@@ -281,8 +291,8 @@ impl Life {
     }
 
     async fn crashed(&mut self, connection: Connection, hung: bool) -> Next {
-        // Nobody is to call what is gone while its remains are cleared away.
-        self.shared.change(|now| now.link = None);
+        // Nobody is to call, or to count on, what is gone while its remains are cleared away.
+        self.shared.withdraw(State::Degraded("it ended; what is left of it is being cleared away".to_owned()));
         let (mark, fault) = (connection.mark, connection.fault.get().cloned());
         let how = connection.close(REMAINS).await.filter(|_| !hung);
         let what = if hung { "it does not answer any more" } else { "it ended the connection" };

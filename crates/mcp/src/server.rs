@@ -321,12 +321,14 @@ impl Server {
         }
         let state = self.shared.now().state;
         match &state {
-            State::Failed(why) => return Err(self.error(Trouble::Unavailable(self.with_way_out(why, "restart")))),
+            State::Failed(why) if !is_remote(&self.shared.declaration.endpoint) => {
+                return Err(self.error(Trouble::Unavailable(self.with_way_out(why, "restart"))));
+            }
             State::NeedsAuth(why) => return Err(self.error(Trouble::Unavailable(why.clone()))),
             State::Stopped => {
                 return Err(self.error(Trouble::Unavailable(self.with_way_out("it was stopped", "start"))));
             }
-            State::Configured | State::Starting(_) | State::Ready | State::Degraded(_) | State::Crashed(_) => {}
+            _ => {}
         }
         self.launch(false).await?;
         self.connected()

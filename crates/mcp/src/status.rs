@@ -17,7 +17,7 @@ pub enum State {
     Degraded(String),
     /// It ended without being asked to; the next call starts it.
     Crashed(String),
-    /// It cannot be started; only a person changes that.
+    /// It cannot be started; only a person changes that, or for a server on the network some time.
     Failed(String),
     /// It was stopped, and stays so until it is started.
     Stopped,

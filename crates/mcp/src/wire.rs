@@ -223,6 +223,8 @@ fn answered(head: &str) -> Option<RequestId> {
     if !head.trim_start().starts_with('{') || head.contains("\"method\"") {
         return None;
     }
+    // What stands inside the answer is another's number.
+    let head = head.split("\"result\"").next()?.split("\"error\"").next()?;
     let (_, rest) = head.split_once("\"id\"")?;
     let rest = rest.trim_start().strip_prefix(':')?.trim_start();
     let digits = rest.split(|char: char| !char.is_ascii_digit()).next()?;
@@ -272,6 +274,8 @@ mod tests {
         let found = feed(&mut lines, long.as_bytes());
         assert_eq!(found.len(), 1);
         assert!(found[0].contains("\"id\":7") && found[0].contains("longer than 50 bytes"), "{found:?}");
+        assert_eq!(answered("{\"result\":{\"id\":7"), None, "this is not its own number");
+        assert_eq!(answered("{\"id\":7,\"method\":"), None, "this is a question");
         let next = "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}";
         assert_eq!(feed(&mut lines, format!("xxxx\"}}}}\n{next}\n").as_bytes()), [next]);
     }

@@ -135,3 +135,70 @@ fn keeper() {
         println!("\ndaemon {daemon}");
     }
 }
+
+/// A server that marks itself and a child of its own.
+fn marked(mark: &str) -> Declaration {
+    let mut declaration = program("/bin/sh", &["-c", "sleep 300 & echo $! >&2; while read -r line; do :; done"]);
+    if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+        env.push(("MARK".into(), mark.to_owned()));
+    }
+    declaration
+}
+
+/// Those who run with a mark in their environment.
+fn bearers(mark: &str) -> Vec<String> {
+    let mark = format!("MARK={mark}\0");
+    let numbers =
+        std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let bears = |pid: &String| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environ).contains(&mark) && runs(pid)
+    };
+    numbers.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(bears).collect()
+}
+
+/// Somewhere within the first moments of a start.
+fn some_moment(number: u64) -> std::time::Duration {
+    std::time::Duration::from_micros(number * 7919 % 25_000)
+}
+
+#[test]
+fn a_hundred_servers_killed_at_any_moment_leave_nobody() {
+    let mark = format!("server-{}", std::process::id());
+    let fleet = with(marked(&mark));
+    for number in 0..100 {
+        fleet.server("fake").unwrap().begin();
+        eventually("it runs", || !bearers(&mark).is_empty());
+        // Only to strike at another moment each time: in the midst of the start, or later.
+        std::thread::sleep(some_moment(number));
+        if let Some(pid) = bearers(&mark).first() {
+            Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status().unwrap();
+        }
+        fleet.stop("fake").unwrap();
+        eventually("nobody is left", || bearers(&mark).is_empty());
+    }
+}
+
+#[test]
+fn a_hundred_clients_killed_at_any_moment_leave_nobody() {
+    let mark = format!("client-{}", std::process::id());
+    for number in 0..100 {
+        let mut client = role("orphans::client").env("MARKED", &mark).spawn().unwrap();
+        if number % 2 == 0 {
+            eventually("its server runs", || !bearers(&mark).is_empty());
+        }
+        std::thread::sleep(some_moment(number));
+        client.kill().unwrap();
+        client.wait().unwrap();
+        eventually("nobody is left", || bearers(&mark).is_empty());
+    }
+}
+
+#[test]
+#[ignore = "a role that `a_hundred_clients_killed_at_any_moment_leave_nobody` starts"]
+fn client() {
+    if env::var("ROLE").is_ok_and(|role| role == "orphans::client") {
+        let fleet = with(marked(&env::var("MARKED").unwrap()));
+        let _ = fleet.start("fake");
+    }
+}

@@ -83,14 +83,22 @@ fn answers_may_come_as_events() {
 
 #[test]
 fn a_stateless_server_over_http_is_used_without_a_session() {
-    let web = Web::start(|request| {
+    let moody = AtomicBool::new(true);
+    let web = Web::start(move |request| {
         if request.method != "POST" {
             return Response::empty(405);
         }
         let message = request.json();
         assert_eq!(request.header("mcp-protocol-version"), "2026-07-28");
         assert_eq!(request.header("mcp-method"), message["method"].as_str().unwrap());
-        let result = match message["method"].as_str().unwrap() {
+        let method = message["method"].as_str().unwrap();
+        if method == "server/discover" && moody.swap(false, Ordering::Relaxed) {
+            let data = json!({"supported": ["2099-01-01", "2026-07-28"], "requested": "2026-07-28"});
+            let error = json!({"code": -32022, "message": "another one, please", "data": data});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            return Response { status: 400, ..Response::json(&answer) };
+        }
+        let result = match method {
             "server/discover" => json!({
                 "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
                 "ttlMs": 0, "cacheScope": "private",
@@ -258,5 +266,24 @@ fn a_stream_of_events_that_ends_is_taken_up_again() {
     streams.lock().unwrap().clear();
     eventually("there is a new stream", || !streams.lock().unwrap().is_empty());
     eventually("it is ready again", || state(&fleet) == State::Ready);
+    assert_echoes(&fleet);
+}
+
+#[test]
+fn a_server_on_the_network_that_comes_back_is_found_by_the_next_call() {
+    let up = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&up);
+    let web = Web::start(
+        move |request| {
+            if seen.load(Ordering::Relaxed) { streamable(request) } else { Response::empty(503) }
+        },
+    );
+    let mut settings = settings();
+    settings.pace.longest_pause = std::time::Duration::ZERO;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("(3 tries): it answered HTTP 503"), "{error}");
+    up.store(true, Ordering::Relaxed);
     assert_echoes(&fleet);
 }
