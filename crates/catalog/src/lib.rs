@@ -18,6 +18,7 @@ mod entry;
 mod file;
 mod format;
 mod load;
+mod mcp;
 mod node;
 mod path;
 mod place;
@@ -33,5 +34,9 @@ pub use entry::{hook_file_schema, hook_schema};
 pub use file::Syntax;
 pub use format::Form;
 pub use load::{Catalog, Positions, Undeclared, load};
+pub use mcp::{
+    Address, EditError as ServerEditError, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, check_server,
+    expand, join_servers, load_servers, remove_server, server_digest, server_files, settings_file,
+};
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

@@ -11,6 +11,7 @@ mod demo;
 mod emit;
 pub(crate) mod hook;
 mod man;
+mod mcp;
 mod schema;
 mod trace;
 
@@ -23,6 +24,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Trace { command } => trace::run(&command, world, output),
         Command::Config { command } => config::run_command(command, world, output),
+        Command::Mcp { command } => mcp::run_command(command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

@@ -14,6 +14,7 @@ mod open;
 mod output;
 mod problem;
 mod scaffold;
+mod servers;
 mod timeline;
 mod trace;
 mod world;

@@ -96,6 +96,17 @@ impl World {
         Some(self.places.home.as_path()).filter(|_| named)
     }
 
+    /// The time, in ISO 8601.
+    #[expect(clippy::unused_self, reason = "the clock is part of the surroundings")]
+    pub(crate) fn timestamp(&self) -> String {
+        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+    }
+
+    /// Where what we remember is kept.
+    pub(crate) fn state(&self) -> PathBuf {
+        self.places.home.join("state")
+    }
+
     /// Where approvals are kept.
     pub(crate) fn approvals(&self) -> PathBuf {
         self.places.home.join("trusted-hooks.json")

@@ -67,6 +67,15 @@ impl Environment {
         secret.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
     }
 
+    /// The variables that programs of others may see: an allow-list, and the sign that an agent started them.
+    pub fn common(&self) -> Vec<(OsString, OsString)> {
+        let passed = |name: &OsStr| name != "OLLM_AGENT" && allowed(name.to_str().unwrap_or_default());
+        let mut seen: Vec<(OsString, OsString)> =
+            self.variables.iter().filter(|(name, _)| passed(name)).cloned().collect();
+        seen.push(("OLLM_AGENT".into(), "ollm".into()));
+        seen
+    }
+
     /// The variables one hook sees.
     pub(crate) fn for_hook(&self, hook: &Hook, event: &Event) -> Vec<(OsString, OsString)> {
         let passed = |name: &OsStr| {

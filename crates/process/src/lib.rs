@@ -24,6 +24,10 @@
 //! * **Daemons.** A descendant that leaves the group lives on. A program whose only duty is to run jobs can call
 //!   [`become_subreaper`] and then end such descendants with [`Children::reap_strays`].
 //!
+//! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
+//!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
+//!   streams, and ends it. Dropped, it takes its group with it. Only Unix has them.
+//!
 //! The crate knows nothing of hooks, never prints, and reads neither environment nor home.
 //!
 //! # Platforms
@@ -62,6 +66,6 @@ pub use error::{SpawnError, Stage};
 pub use find::find_program;
 pub use job::{End, Job, Limits, Outcome, Stream};
 #[cfg(unix)]
-pub use unix::{Children, become_subreaper, leave_session};
+pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, leave_session};
 #[cfg(windows)]
 pub use windows::{Children, become_subreaper, leave_session};

@@ -7,6 +7,7 @@ mod linux;
 #[cfg(not(target_os = "linux"))]
 mod other;
 mod pipes;
+mod resident;
 mod supervise;
 
 #[cfg(target_os = "linux")]
@@ -26,11 +27,13 @@ use rustix::process::Pid;
 use self::child::Child;
 use self::leader::Leader;
 use self::pipes::Pipes;
-use self::platform::{Guard, Held, Launcher, PipeShield};
+use self::platform::{Guard, Held, Launcher};
 use self::supervise::{Run, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
-pub use self::platform::become_subreaper;
+pub use self::pipes::Ends as Streams;
+pub use self::platform::{PipeShield, become_subreaper};
+pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
 /// of one, needs a moment to close the file.
@@ -76,7 +79,7 @@ impl Children {
     pub fn run(&self, job: Job) -> Outcome {
         let _shield = PipeShield::raise();
         let held = self.held();
-        let mut runs = [self.start(&Launcher::new(), job)];
+        let mut runs = [self.begin(&Launcher::new(), job)];
         supervise(&mut runs, held.as_deref());
         let [run] = runs;
         self.close(run)
@@ -87,9 +90,24 @@ impl Children {
         let _shield = PipeShield::raise();
         let held = self.held();
         let launcher = Launcher::new();
-        let mut runs: Vec<_> = jobs.into_iter().map(|job| self.start(&launcher, job)).collect();
+        let mut runs: Vec<_> = jobs.into_iter().map(|job| self.begin(&launcher, job)).collect();
         supervise(&mut runs, held.as_deref());
         runs.into_iter().map(|run| self.close(run)).collect()
+    }
+
+    /// Starts a program that runs until it is told to end, and that its owner feeds and reads.
+    ///
+    /// The job's input, timeout and output cap are not used: a resident has none of them. The program dies with the
+    /// *thread* that called this, so that has to be one that outlives it. Everything else holds as for a job: group,
+    /// environment, limits, guard.
+    pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
+        self.reap_dying();
+        if self.interrupted() {
+            return Err(SpawnError::new(job, Stage::Clone, io::ErrorKind::Interrupted.into()));
+        }
+        let spawned = self.spawn(&Launcher::new(), job, Instant::now());
+        let (leader, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
+        Ok(Resident::new(leader, pipes.ours, job.limits.grace))
     }
 
     /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
@@ -164,13 +182,13 @@ impl Children {
         held.clone()
     }
 
-    fn start(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {
+    fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {
         let started = Instant::now();
         if self.interrupted() {
             return Run::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
         }
-        match self.try_start(launcher, &mut job, started) {
-            Ok(child) => Run::Live(child),
+        match self.spawn(launcher, &job, started) {
+            Ok((leader, pipes)) => Run::Live(Child::new(leader, pipes.ours, &mut job, started)),
             Err((stage, error)) => {
                 let error = SpawnError::new(&job, stage, error);
                 Run::Done(Outcome::not_started(error, started.elapsed()))
@@ -178,19 +196,19 @@ impl Children {
         }
     }
 
-    fn try_start(
+    fn spawn(
         &self,
         launcher: &io::Result<Launcher>,
-        job: &mut Job,
+        job: &Job,
         started: Instant,
-    ) -> Result<Child, (Stage, io::Error)> {
+    ) -> Result<(Leader, Pipes), (Stage, io::Error)> {
         let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
         let guard = self.guard().map_err(|error| (Stage::Guard, error))?;
         let pipes = Pipes::open().map_err(|error| (Stage::Pipe, error))?;
         let mut pauses = BUSY_PAUSES.iter();
         loop {
             match launcher.launch(job, &pipes, &guard) {
-                Ok(leader) => return Ok(Child::new(leader, pipes, job, started)),
+                Ok(leader) => return Ok((leader, pipes)),
                 Err((Stage::Exec, error)) if busy(&error) => match pauses.next() {
                     Some(pause) if started.elapsed() + *pause < job.limits.timeout => {
                         thread::sleep(*pause);

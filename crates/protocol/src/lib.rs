@@ -18,6 +18,7 @@ pub mod pattern;
 mod quote;
 mod scope;
 pub mod template;
+mod tool;
 pub mod units;
 mod verdict;
 
@@ -33,4 +34,5 @@ pub use matcher::Matcher;
 pub use pattern::{FilePatterns, PatternError, from_root};
 pub use quote::shell_word;
 pub use scope::scope;
+pub use tool::{Content, Tool, ToolResult, ToolSchema};
 pub use verdict::{Flow, Verdict, joined};

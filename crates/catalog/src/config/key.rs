@@ -140,6 +140,10 @@ pub const KEYS: &[Key] = &[
     inner("mcp.servers.*.toolTimeout", MS, "How long a call of one of its tools may take."),
     inner("mcp.servers.*.enabled", Kind::Flag, "Whether it is started."),
     inner("mcp.servers.*.autoRestart", Kind::Flag, "Whether it is started again after a crash."),
+    inner("mcp.servers.*.lazy", Kind::Flag, "Whether it is started by the first call, once its tools are known."),
+    inner("mcp.servers.*.disabled", Kind::Flag, "The opposite of `enabled`, as other programs write it."),
+    inner("mcp.servers.*.allowTools", Kind::List(Item::Free), "The only tools it may offer."),
+    inner("mcp.servers.*.denyTools", Kind::List(Item::Free), "Tools it may not offer."),
     key("model.provider", WORDS, "null", "Who runs the model.").variable("OLLM_MODEL_PROVIDER").project(ELSEWHERE).guarded(),
     key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE).guarded(),
     key("model.baseUrl", Kind::Text(Item::Url), "null", "Where the model is reached.")

@@ -23,4 +23,5 @@ mod places;
 mod robust;
 mod round_trip;
 mod schemas;
+mod servers;
 mod world;

@@ -7,7 +7,7 @@ use ollm_protocol::Layer;
 use ollm_store::{Redactor, looks_secret};
 use serde_json::{Value, json};
 
-use crate::arguments::ConfigCommand;
+use crate::arguments::config::ConfigCommand;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::world::World;

@@ -1,6 +1,6 @@
 //! `ollm hook …`.
 
-use crate::arguments::HookCommand;
+use crate::arguments::hook::HookCommand;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;

@@ -1,5 +1,7 @@
 //! `ollm schema`: JSON Schemas of every file we read and of everything that goes over the wire.
 
+use std::fmt::Write;
+
 use ollm_catalog::{Form, config_schema, hook_file_schema, hook_schema};
 use ollm_protocol::dialect::{self, event_named, event_schema};
 use ollm_protocol::{Dialect, EventKind};
@@ -9,8 +11,11 @@ use crate::arguments::SchemaArguments;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
+/// The name of a file, what it is, and its schema.
+type FileSchema = (&'static str, &'static str, fn() -> Value);
+
 /// The files that have a schema.
-const FILES: &[(&str, &str, fn() -> Value)] = &[
+const FILES: &[FileSchema] = &[
     ("hooks", "a hook file of any form", hook_file_schema),
     ("hooks-events", "hooks by event", || hook_schema(Form::Events)),
     ("hooks-modern", "one hook, with eventType and action", || hook_schema(Form::Modern)),
@@ -44,12 +49,12 @@ fn speaking(name: Option<&str>, event: &str) -> &'static dyn Dialect {
 fn listing() -> String {
     let mut text = String::from("Files: ollm schema NAME\n");
     for (name, about, _) in FILES {
-        text.push_str(&format!("  {name:<18}{about}\n"));
+        let _ = writeln!(text, "  {name:<18}{about}");
     }
     text.push_str("What a hook reads, and answers: ollm schema EVENT [--dialect NAME] [--answer]\n");
     let events: Vec<&str> = EventKind::all().map(EventKind::name).collect();
     for events in events.chunks(5) {
-        text.push_str(&format!("  {}\n", events.join(" ")));
+        let _ = writeln!(text, "  {}", events.join(" "));
     }
     text
 }

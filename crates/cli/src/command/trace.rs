@@ -7,7 +7,7 @@ use ollm_engine::trace::iso;
 use ollm_protocol::dialect::{Named, event_named};
 use ollm_protocol::units;
 
-use crate::arguments::{Format, TraceCommand, TraceFilters, TraceShape};
+use crate::arguments::trace::{Format, TraceCommand, TraceFilters, TraceShape};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::trace::{is_on, trail};

@@ -21,6 +21,8 @@ mod groups;
 mod hosts;
 mod invariants;
 mod lab;
+mod mcp;
+mod real_servers;
 mod scripts;
 mod seen;
 mod settings;

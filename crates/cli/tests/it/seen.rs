@@ -47,6 +47,22 @@ fn hook_help() {
 }
 
 #[test]
+fn mcp_list_without_servers() {
+    seen!(Lab::new(), "mcp", "list");
+}
+
+#[test]
+fn mcp_list_of_several_sources() {
+    let lab = Lab::new();
+    lab.write(
+        "home/.ollm/settings/mcp.json",
+        "{\"mcpServers\": {\n  \"docs\": {\"url\": \"https://example.com/mcp\"},\n  \"off\": {\"command\": \"sh\", \"disabled\": true},\n  \"gone\": {\"command\": \"no-such-server\"},\n  \"odd\": {\"command\": \"npx -y server\", \"timout\": 5}\n}}\n",
+    );
+    lab.write("project/.ollm/settings/mcp.json", r#"{"mcpServers": {"theirs": {"command": "sh", "trust": true}}}"#);
+    seen!(lab, "mcp", "list");
+}
+
+#[test]
 fn hook_list_without_hooks() {
     seen!(Lab::new(), "hook", "list");
 }

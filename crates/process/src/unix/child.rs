@@ -9,7 +9,7 @@ use rustix::io::{Errno, read, write};
 use rustix::process::Signal;
 
 use super::leader::Leader;
-use super::pipes::Pipes;
+use super::pipes::Ends;
 use crate::{End, Job, Limits, Outcome, Stream};
 
 /// How long an interrupted job may take to end by itself, where its own grace is not shorter.
@@ -57,14 +57,14 @@ pub(super) enum Source {
 }
 
 impl Child {
-    pub(super) fn new(leader: Leader, pipes: Pipes, job: &mut Job, started: Instant) -> Self {
+    pub(super) fn new(leader: Leader, ours: Ends, job: &mut Job, started: Instant) -> Self {
         let stdin = mem::take(&mut job.stdin);
         let cap = job.limits.output;
         let mut child = Self {
             leader,
-            stdin: Some(Input { pipe: pipes.ours.stdin, bytes: stdin, written: 0 }),
-            stdout: Output::new(pipes.ours.stdout, cap),
-            stderr: Output::new(pipes.ours.stderr, cap),
+            stdin: Some(Input { pipe: ours.stdin, bytes: stdin, written: 0 }),
+            stdout: Output::new(ours.stdout, cap),
+            stderr: Output::new(ours.stderr, cap),
             limits: job.limits.clone(),
             started,
             state: State::Running { deadline: after(started, job.limits.timeout) },
@@ -344,7 +344,7 @@ mod tests {
 
     fn start(children: &Children, script: &str) -> Child {
         let job = Job { args: vec!["-c".into(), script.into()], ..Job::new("/bin/sh") };
-        match children.start(&Launcher::new(), job) {
+        match children.begin(&Launcher::new(), job) {
             Run::Live(child) => child,
             Run::Done(outcome) => panic!("{outcome:?}"),
         }

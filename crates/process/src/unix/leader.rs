@@ -37,7 +37,7 @@ impl Leader {
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
-    fn await_exit(&self, pause: Duration) {
+    pub(super) fn await_exit(&self, pause: Duration) {
         let Some(pidfd) = &self.pidfd else {
             return thread::sleep(pause);
         };

@@ -28,7 +28,7 @@ use rustix::process::{getpid, set_child_subreaper};
 
 pub(super) use self::guard::{Guard, Slot};
 pub(super) use self::held::Held;
-pub(super) use self::signals::PipeShield;
+pub use self::signals::PipeShield;
 pub(super) use self::spawn::Launcher;
 pub(super) use self::strays::reap_strays;
 

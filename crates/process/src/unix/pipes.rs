@@ -13,12 +13,15 @@ pub(super) struct Pipes {
     pub(super) theirs: Ends,
 }
 
-/// One side of the three pipes.
+/// One side of the three pipes. Ours do not block.
 #[derive(Debug)]
-pub(super) struct Ends {
-    pub(super) stdin: OwnedFd,
-    pub(super) stdout: OwnedFd,
-    pub(super) stderr: OwnedFd,
+pub struct Ends {
+    /// What the program reads.
+    pub stdin: OwnedFd,
+    /// What it says.
+    pub stdout: OwnedFd,
+    /// What it complains about.
+    pub stderr: OwnedFd,
 }
 
 impl Pipes {

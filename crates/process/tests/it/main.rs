@@ -5,6 +5,7 @@
 
 mod death;
 mod ends;
+mod residents;
 mod setup;
 mod start;
 mod streams;

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::agent::refuse_agents;
 use crate::app::App;
-use crate::arguments::{ConvertArguments, EditArguments, FormName, RemoveArguments};
+use crate::arguments::hook::{ConvertArguments, EditArguments, FormName, RemoveArguments};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, ask, one_line};

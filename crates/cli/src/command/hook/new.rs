@@ -7,7 +7,7 @@ use std::path::Path;
 use ollm_protocol::dialect::{OLLM, by_spelling, event_named};
 use serde_json::{Map, Value, json};
 
-use crate::arguments::NewArguments;
+use crate::arguments::hook::NewArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::scaffold::{self, NewFile};

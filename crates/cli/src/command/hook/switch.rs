@@ -8,7 +8,7 @@ use ollm_store::{Switch, set_switches};
 
 use crate::agent::refuse_agents;
 use crate::app::{App, approximately, switch_name};
-use crate::arguments::SwitchArguments;
+use crate::arguments::hook::SwitchArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, one_line};
 use crate::world::World;

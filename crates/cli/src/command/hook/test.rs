@@ -11,7 +11,7 @@ use ollm_protocol::{Event, EventKind, Hook, HookSpec, Matcher};
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::arguments::TestArguments;
+use crate::arguments::hook::TestArguments;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::world::World;

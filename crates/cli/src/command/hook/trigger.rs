@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::run::through;
 use super::to_json;
 use crate::app::App;
-use crate::arguments::TriggerArguments;
+use crate::arguments::hook::TriggerArguments;
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::output::Output;
 use crate::timeline::timeline;

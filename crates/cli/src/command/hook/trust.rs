@@ -10,7 +10,7 @@ use ollm_store::UpdateError;
 use super::show;
 use crate::agent::refuse_agents;
 use crate::app::App;
-use crate::arguments::TrustArguments;
+use crate::arguments::hook::TrustArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 use crate::world::World;

@@ -1,5 +1,6 @@
 //! Signal masks of the calling thread and signal set-up of a new process.
 
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
@@ -26,19 +27,24 @@ impl Drop for Blocked {
     }
 }
 
-/// Keeps a write to a closed pipe an error on this thread, whatever the process does about `SIGPIPE`.
+/// Keeps a write to a closed pipe an error on this thread, whatever the process does about `SIGPIPE`, until dropped.
 #[derive(Debug)]
-pub(in crate::unix) struct PipeShield(sigset_t);
+pub struct PipeShield {
+    before: sigset_t,
+    /// A mask belongs to its thread, and so does this value.
+    _here: PhantomData<*const ()>,
+}
 
 impl PipeShield {
-    pub(in crate::unix) fn raise() -> Self {
-        Self(mask(SIG_BLOCK, &only(SIGPIPE)))
+    /// Raises the shield on this thread.
+    pub fn raise() -> Self {
+        Self { before: mask(SIG_BLOCK, &only(SIGPIPE)), _here: PhantomData }
     }
 }
 
 impl Drop for PipeShield {
     fn drop(&mut self) {
-        if contains(&self.0, SIGPIPE) {
+        if contains(&self.before, SIGPIPE) {
             return;
         }
         let pipe = only(SIGPIPE);

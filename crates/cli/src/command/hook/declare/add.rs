@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 
 use super::{refuse, unchanged};
 use crate::app::App;
-use crate::arguments::AddArguments;
+use crate::arguments::hook::AddArguments;
 use crate::command::hook::new::folder;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;

@@ -7,7 +7,7 @@ use ollm_catalog::Positions;
 
 use super::{chosen, once};
 use crate::app::App;
-use crate::arguments::TestArguments;
+use crate::arguments::hook::TestArguments;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;

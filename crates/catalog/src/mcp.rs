@@ -1,0 +1,301 @@
+//! MCP servers as they are declared: in `mcp.servers` of `config.yaml`, under `mcpServers` in `settings/mcp.json` of the
+//! user and of the project, and in the manifests of extensions.
+//!
+//! The first declaration of a name counts, and the user's come first: a project that could take the name of a user's
+//! server would be sent what is meant for that one.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ollm_protocol::{LimitsSpec, Origin, Source};
+use ollm_store::{check_owner, current_uid};
+use serde_json::{Map, Value};
+
+use crate::file::{self, Finding, Syntax};
+use crate::node::{Cursor, Node, Part};
+use crate::place::{Places, same_place};
+use crate::problem::{Problem, Severity};
+
+mod edit;
+mod expand;
+mod identity;
+mod read;
+
+pub use edit::{EditError, add_server, remove_server};
+pub use expand::expand;
+pub use identity::{Unclear, server_digest, server_files};
+pub use read::TRANSPORTS;
+pub(crate) use read::{Context, read};
+
+/// Larger files are not read.
+const LARGEST_FILE: u64 = 4 << 20;
+/// Shorter values are switches, and stand on every other line by chance.
+const SHORTEST_SECRET: usize = 4;
+/// Where servers stand in a project and in the user's folder.
+const SETTINGS: &str = "settings/mcp.json";
+
+/// A server as it is declared.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerSpec {
+    /// Its name.
+    pub name: String,
+    /// Where it is.
+    pub address: Address,
+    /// How long connecting may take.
+    pub timeout: Option<Duration>,
+    /// How long a call may take.
+    pub tool_timeout: Option<Duration>,
+    /// Whether it may be started.
+    pub enabled: bool,
+    /// Whether it starts with the first call only.
+    pub lazy: Option<bool>,
+    /// Whether it is started anew after a crash.
+    pub auto_restart: Option<bool>,
+    /// Only these tools are offered, if any are named.
+    pub allow: Option<Vec<String>>,
+    /// These tools are not offered.
+    pub deny: Vec<String>,
+    /// Whose it is.
+    pub source: Source,
+    /// The extension it is part of.
+    pub extension: Option<String>,
+    /// Where it is declared.
+    pub origin: Origin,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Address {
+    /// A program that we start.
+    Command {
+        /// Its absolute path, or its name on the search path.
+        command: String,
+        /// Its arguments.
+        args: Vec<String>,
+        /// The variables it gets beside the usual ones.
+        env: Pairs,
+        /// Where it runs.
+        cwd: Option<PathBuf>,
+        /// What it may use.
+        limits: LimitsSpec,
+    },
+    /// A program that runs somewhere.
+    Url {
+        /// Its address.
+        url: String,
+        /// The headers it is sent.
+        headers: Pairs,
+        /// How it is spoken to.
+        transport: Transport,
+    },
+}
+
+/// How a server that runs somewhere is spoken to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// Streamable HTTP, with the older way as a fallback.
+    Http,
+    /// The older way with events.
+    Sse,
+}
+
+impl Address {
+    /// The word for how the server is spoken to.
+    pub fn transport(&self) -> &'static str {
+        match self {
+            Address::Command { .. } => "stdio",
+            Address::Url { transport: Transport::Http, .. } => "http",
+            Address::Url { transport: Transport::Sse, .. } => "sse",
+        }
+    }
+}
+
+/// Names and values, of which the values may be secret and are never shown.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Pairs(pub Vec<(String, String)>);
+
+impl fmt::Debug for Pairs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.iter().map(|(name, _)| name)).finish()
+    }
+}
+
+/// Where the user, or the project, keeps the servers that `ollm mcp add` writes down.
+pub fn settings_file(places: &Places, project: bool) -> Option<PathBuf> {
+    let folder = if project { places.project.as_ref()?.join(".ollm") } else { places.home.clone() };
+    Some(folder.join(SETTINGS))
+}
+
+/// Reads every server that is declared; what cannot be understood is a problem, and hides nothing else.
+///
+/// ```
+/// use ollm_catalog::{Places, load_servers};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let home = folder.path().join(".ollm");
+/// std::fs::create_dir_all(home.join("settings")).unwrap();
+/// std::fs::write(
+///     home.join("settings/mcp.json"),
+///     r#"{"mcpServers": {"time": {"command": "uvx", "args": ["mcp-server-time"]}}}"#,
+/// )
+/// .unwrap();
+/// let (servers, problems) = load_servers(&Places { home, ..Places::default() });
+/// assert!(problems.is_empty());
+/// assert_eq!(servers[0].name, "time");
+/// ```
+pub fn load_servers(places: &Places) -> (Vec<ServerSpec>, Vec<Problem>) {
+    let mut loading = Loading::default();
+    let top = places.user_home.as_deref().filter(|home| places.home.starts_with(home)).unwrap_or(&places.home);
+    loading.folder(&places.home, top, Source::User);
+    if let Some(project) = &places.project {
+        let own = project.join(".ollm");
+        if !same_place(&own, &places.home) {
+            loading.folder(&own, project, Source::Workspace);
+        }
+    }
+    (loading.servers, loading.problems)
+}
+
+/// Adds servers that come from elsewhere, such as the manifests of extensions: those whose name is taken are left out.
+pub fn join_servers(servers: &mut Vec<ServerSpec>, more: Vec<ServerSpec>, problems: &mut Vec<Problem>) {
+    for server in more {
+        match servers.iter().find(|known| known.name == server.name) {
+            None => servers.push(server),
+            Some(known) => problems.push(taken(&server, known)),
+        }
+    }
+}
+
+/// Reads one declaration on its own, such as one that is about to be written down.
+pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec<Problem>) {
+    let file = Path::new("the declaration");
+    let text = Value::Object(Map::from_iter([(name.to_owned(), declaration.clone())])).to_string();
+    let Ok(node) = serde_json::from_str::<Node>(&text) else { return (None, Vec::new()) };
+    let mut findings = Vec::new();
+    let context = Context { file, source: Source::User, extension: None };
+    let (mut servers, _) = read(&Cursor::root(&node), &context, &mut findings);
+    let problems = findings.into_iter().map(|finding| Problem {
+        field: finding.spot.map(|spot| spot.field).unwrap_or_default(),
+        value: finding.value,
+        help: finding.help,
+        ..file::whole_file(finding.severity, file, finding.message)
+    });
+    (servers.pop(), problems.collect())
+}
+
+#[derive(Default)]
+struct Loading {
+    servers: Vec<ServerSpec>,
+    problems: Vec<Problem>,
+}
+
+impl Loading {
+    fn folder(&mut self, folder: &Path, top: &Path, source: Source) {
+        self.file(&folder.join("config.yaml"), top, source, Syntax::Yaml, &["mcp", "servers"]);
+        self.file(&folder.join(SETTINGS), top, source, Syntax::Json, &["mcpServers"]);
+    }
+
+    fn file(&mut self, path: &Path, top: &Path, source: Source, syntax: Syntax, keys: &[&str]) {
+        if path.exists()
+            && let Err(why) = check_owner(path, top, current_uid())
+        {
+            let message = format!("none of its servers are loaded: {why}");
+            return self.problems.push(file::whole_file(Severity::Error, path, message));
+        }
+        let (document, node) = match file::read(path, syntax, LARGEST_FILE) {
+            Ok(Some(read)) => read,
+            Ok(None) => return,
+            Err(mut problem) => {
+                problem.message.push_str("; none of its servers are loaded");
+                return self.problems.push(*problem);
+            }
+        };
+        let mut findings = Vec::new();
+        let root = Cursor::root(&node);
+        if syntax == Syntax::Json {
+            strange_keys(&root, keys, &mut findings);
+        }
+        let context = Context { file: path, source, extension: None };
+        let (mut servers, spots) = descend(&root, keys, &context, &mut findings);
+        for (server, at) in servers.iter_mut().zip(document.locate(spots.iter())) {
+            (server.origin.line, server.origin.column) = (at.line, at.column);
+        }
+        let mut problems = document.problems(findings);
+        hide_secrets(&mut problems, &node);
+        self.problems.append(&mut problems);
+        join_servers(&mut self.servers, servers, &mut self.problems);
+    }
+}
+
+/// Takes the lines away that hold a value of a variable or header.
+fn hide_secrets(problems: &mut [Problem], node: &Node) {
+    let mut secrets = Vec::new();
+    secrets_of(node, false, &mut secrets);
+    for problem in problems {
+        let holds = |text: &str| secrets.iter().any(|secret| text.contains(secret));
+        problem.snippet = problem.snippet.take().filter(|snippet| !holds(&snippet.text));
+        problem.value = problem.value.take().filter(|value| !holds(value));
+    }
+}
+
+fn secrets_of<'a>(node: &'a Node, secret: bool, found: &mut Vec<&'a str>) {
+    match node {
+        Node::Text(text) if secret && text.len() >= SHORTEST_SECRET => found.push(text),
+        Node::List(items) => items.iter().for_each(|item| secrets_of(item, secret, found)),
+        Node::Map(entries) => entries.iter().for_each(|(key, value)| {
+            secrets_of(value, secret || key == "env" || key == "headers", found);
+        }),
+        _ => {}
+    }
+}
+
+/// The servers below a path of keys.
+fn descend(
+    at: &Cursor<'_>,
+    keys: &[&str],
+    context: &Context<'_>,
+    findings: &mut Vec<Finding>,
+) -> (Vec<ServerSpec>, Vec<crate::node::Spot>) {
+    match keys.split_first() {
+        None => read(at, context, findings),
+        Some((key, rest)) => at.get(key).map(|below| descend(&below, rest, context, findings)).unwrap_or_default(),
+    }
+}
+
+/// In a file of servers, everything else is a slip.
+fn strange_keys(root: &Cursor<'_>, keys: &[&str], findings: &mut Vec<Finding>) {
+    let mut find = |severity, at: &Cursor<'_>, part, message: String, help: &str| {
+        let help = Some(help.to_owned());
+        findings.push(Finding { severity, spot: Some(at.spot(part)), value: Some(at.node.shown()), message, help });
+    };
+    if !matches!(root.node, Node::Map(_)) {
+        let message = format!("an object with `mcpServers` is needed, not {}", root.node.kind());
+        return find(Severity::Error, root, Part::Value, message, "write {\"mcpServers\": {…}}");
+    }
+    let looks_bare = root.get("command").is_some() || root.get("url").is_some();
+    for (key, value) in root.entries().filter(|(key, _)| !keys.contains(key) && *key != "$schema" && *key != "inputs") {
+        let help =
+            if looks_bare { "write {\"mcpServers\": {\"NAME\": {…}}}" } else { "servers stand under `mcpServers`" };
+        find(Severity::Warning, &value, Part::Key, format!("unknown key `{key}` is ignored"), help);
+    }
+}
+
+fn taken(server: &ServerSpec, known: &ServerSpec) -> Problem {
+    let whose = match (server.source, known.source) {
+        (one, other) if one == other => "declared before",
+        (_, Source::User) => "one of the user's own servers",
+        _ => "declared before, and nearer",
+    };
+    let place = format!("{}:{}:{}", known.origin.file.display(), known.origin.line, known.origin.column);
+    Problem {
+        severity: Severity::Warning,
+        file: server.origin.file.clone(),
+        line: server.origin.line,
+        column: server.origin.column,
+        field: server.name.clone(),
+        value: None,
+        message: format!("server `{}` is {whose} ({place}); this declaration is not used", server.name),
+        help: Some("give one of them another name".to_owned()),
+        snippet: None,
+    }
+}

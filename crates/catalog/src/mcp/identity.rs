@@ -1,0 +1,91 @@
+//! What a server is: everything that decides what happens when it is started, as one digest. An approval is bound to it.
+
+use std::fmt::Debug;
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::hook::{Runs, runs};
+use ollm_store::{Digest, FileError, Hasher};
+
+use super::{Address, Pairs, ServerSpec};
+
+/// Larger files are not hashed for a server.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// Why it cannot be said what a server is.
+#[derive(Debug, thiserror::Error)]
+pub enum Unclear {
+    /// A file that it runs cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
+    /// What it runs is a folder.
+    #[error("`{}` is a folder, and anything in it may run; name the file itself in `args`", .0.display())]
+    Folder(PathBuf),
+}
+
+/// The digest of a declaration: every key as written, the program that was found, and the content of those of its files
+/// that came with the folder it came from. Values of variables and headers go in, and cannot be read back.
+pub fn server_digest(server: &ServerSpec, program: Option<&Path>, folder: Option<&Path>) -> Result<Digest, Unclear> {
+    let mut hasher = Hasher::new().field("mcp server", server.name.as_bytes());
+    hasher = shown(hasher, "limits of time", &(server.timeout, server.tool_timeout));
+    hasher = shown(hasher, "switches", &(server.enabled, server.lazy, server.auto_restart));
+    hasher = shown(hasher, "tools", &(&server.allow, &server.deny));
+    hasher = shown(hasher, "extension", &server.extension);
+    match &server.address {
+        Address::Url { url, headers, transport } => {
+            hasher = shown(hasher.field("url", url.as_bytes()), "transport", transport);
+            Ok(pairs(hasher, "header", headers).finish())
+        }
+        Address::Command { command, args, env, cwd, limits } => {
+            hasher = hasher.field("command", command.as_bytes());
+            for arg in args {
+                hasher = hasher.field("argument", arg.as_bytes());
+            }
+            hasher = pairs(shown(shown(hasher, "cwd", cwd), "limits", limits), "variable", env);
+            if let Some(program) = program {
+                hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
+            }
+            for file in server_files(server, program, folder)? {
+                hasher =
+                    hasher.field("file", file.as_os_str().as_encoded_bytes()).file("content", &file, LARGEST_FILE)?;
+            }
+            Ok(hasher.finish())
+        }
+    }
+}
+
+fn shown(hasher: Hasher, label: &str, value: &dyn Debug) -> Hasher {
+    hasher.field(label, format!("{value:?}").as_bytes())
+}
+
+fn pairs(mut hasher: Hasher, label: &str, pairs: &Pairs) -> Hasher {
+    for (name, value) in &pairs.0 {
+        hasher = hasher.field(label, name.as_bytes()).field("value", value.as_bytes());
+    }
+    hasher
+}
+
+/// The files that a server's command line names in the folder it came from: the project, or the extension.
+pub fn server_files(
+    server: &ServerSpec,
+    program: Option<&Path>,
+    folder: Option<&Path>,
+) -> Result<Vec<PathBuf>, Unclear> {
+    let Address::Command { command, args, cwd, .. } = &server.address else { return Ok(Vec::new()) };
+    let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) else { return Ok(Vec::new()) };
+    let here = cwd.as_ref().map_or_else(|| folder.clone(), |cwd| folder.join(cwd));
+    let inside = |written: &Path| here.join(written).canonicalize().ok().filter(|path| path.starts_with(&folder));
+    let mut files: Vec<PathBuf> = program.and_then(inside).into_iter().collect();
+    let script = match runs(command, args) {
+        Runs::Script(index) => Some(index),
+        _ => None,
+    };
+    for (index, arg) in args.iter().enumerate() {
+        let value = arg.split_once('=').filter(|_| arg.starts_with('-')).map_or(arg.as_str(), |(_, value)| value);
+        match inside(Path::new(value)) {
+            Some(path) if path.is_file() => files.push(path),
+            Some(path) if script == Some(index) => return Err(Unclear::Folder(path)),
+            _ => {}
+        }
+    }
+    Ok(files)
+}

@@ -1,0 +1,405 @@
+//! One server as declared: its keys, checked one by one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ollm_protocol::hook::holds_shell_characters;
+use ollm_protocol::{LimitsSpec, Origin, Source};
+use ollm_store::escape_for_people;
+
+use super::{Address, Pairs, ServerSpec, Transport};
+use crate::file::Finding;
+use crate::node::{Cursor, Node, Part, Spot};
+use crate::problem::Severity;
+use crate::value::{self, Reading, nearest};
+
+/// The words for how a server is spoken to.
+pub const TRANSPORTS: &[&str] = &["stdio", "http", "sse"];
+
+const KEYS: &[&str] = &[
+    "command",
+    "args",
+    "env",
+    "cwd",
+    "url",
+    "headers",
+    "transport",
+    "type",
+    "timeout",
+    "toolTimeout",
+    "enabled",
+    "disabled",
+    "lazy",
+    "autoRestart",
+    "allowTools",
+    "denyTools",
+    "limits",
+    "description",
+];
+const LIMITS: &[&str] = &["cpu", "memory", "processes", "files", "fileSize"];
+/// Keys with which other programs let servers do things unasked.
+const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
+/// Far more than anybody reads.
+const LONGEST_NAME: usize = 128;
+const MILLISECOND: Duration = Duration::from_millis(1);
+const FLAG: &str = "true or false";
+const TIME: &str = "a positive number of milliseconds, or text with a unit such as \"5s\"";
+const SIZE: &str = "a number of bytes, or text with a unit such as \"256MiB\"";
+
+/// Where servers are declared, and whose they are.
+pub(crate) struct Context<'a> {
+    pub(crate) file: &'a Path,
+    pub(crate) source: Source,
+    pub(crate) extension: Option<&'a str>,
+}
+
+/// The servers of a map from names to declarations, each with its spot.
+pub(crate) fn read(
+    servers: &Cursor<'_>,
+    context: &Context<'_>,
+    findings: &mut Vec<Finding>,
+) -> (Vec<ServerSpec>, Vec<Spot>) {
+    let mut read: (Vec<ServerSpec>, Vec<Spot>) = Default::default();
+    if !matches!(servers.node, Node::Map(_) | Node::Null) {
+        let message = format!("servers must be a map from names to declarations, not {}", servers.node.kind());
+        findings.push(finding(Severity::Error, servers, Part::Value, message, None));
+    }
+    for (name, at) in servers.entries() {
+        let mut reader = Reader { context, findings, sound: true };
+        let server = reader.server(name, &at);
+        if reader.sound
+            && let Some(server) = server
+        {
+            read.0.push(server);
+            read.1.push(at.spot(Part::Key));
+        }
+    }
+    read
+}
+
+fn finding(severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) -> Finding {
+    // Below these keys stand secrets as often as not.
+    let secret = at.spot(part).field.split('.').any(|key| key == "env" || key == "headers");
+    let value = (!secret).then(|| shown(at));
+    Finding { severity, spot: Some(at.spot(part)), value, message, help }
+}
+
+/// A value without what a declaration keeps secret.
+fn shown(at: &Cursor<'_>) -> String {
+    match at.node {
+        Node::Map(_) => "{…}".to_owned(),
+        node => node.shown(),
+    }
+}
+
+/// What a declaration says, before it is known what that makes.
+#[derive(Default)]
+struct Draft {
+    command: Option<String>,
+    args: Vec<String>,
+    env: Pairs,
+    cwd: Option<PathBuf>,
+    limits: LimitsSpec,
+    url: Option<String>,
+    headers: Pairs,
+    transport: Option<&'static str>,
+    timeout: Option<Duration>,
+    tool_timeout: Option<Duration>,
+    enabled: Option<bool>,
+    lazy: Option<bool>,
+    auto_restart: Option<bool>,
+    allow: Option<Vec<String>>,
+    deny: Vec<String>,
+}
+
+struct Reader<'a> {
+    context: &'a Context<'a>,
+    findings: &'a mut Vec<Finding>,
+    sound: bool,
+}
+
+impl Reader<'_> {
+    fn server(&mut self, name: &str, at: &Cursor<'_>) -> Option<ServerSpec> {
+        if name.trim().is_empty() || name.len() > LONGEST_NAME || escape_for_people(name) != name || name.contains('\n')
+        {
+            let message = "the name of a server must be text that can be shown";
+            self.refuse(at, Part::Key, message, Some("use letters, digits, - and _".to_owned()));
+        }
+        if !matches!(at.node, Node::Map(_)) {
+            let message = format!("a server must be a map of its keys, not {}", at.node.kind());
+            self.refuse(
+                at,
+                Part::Value,
+                &message,
+                Some("write {\"command\": …, \"args\": […]} or {\"url\": …}".to_owned()),
+            );
+            return None;
+        }
+        let mut draft = Draft::default();
+        let mut seen: Vec<&str> = Vec::new();
+        for (key, value) in at.entries() {
+            let key = canonical(key);
+            if seen.contains(&key) {
+                self.refuse(
+                    &value,
+                    Part::Key,
+                    &format!("`{key}` is written twice"),
+                    Some("keep one of them".to_owned()),
+                );
+            }
+            seen.push(key);
+            if !matches!(value.node, Node::Null) {
+                self.key(&mut draft, key, &value);
+            }
+        }
+        let address = self.address(&mut draft, at)?;
+        Some(ServerSpec {
+            name: name.to_owned(),
+            address,
+            timeout: draft.timeout,
+            tool_timeout: draft.tool_timeout,
+            enabled: draft.enabled.unwrap_or(true),
+            lazy: draft.lazy,
+            auto_restart: draft.auto_restart,
+            allow: draft.allow,
+            deny: draft.deny,
+            source: self.context.source,
+            extension: self.context.extension.map(str::to_owned),
+            origin: Origin { file: self.context.file.to_owned(), ..Origin::default() },
+        })
+    }
+
+    fn key(&mut self, draft: &mut Draft, key: &str, at: &Cursor<'_>) {
+        let listed = "a list of names";
+        match key {
+            "command" => draft.command = self.need(at, value::plain(at.node), "text"),
+            "args" => draft.args = self.need(at, value::texts(at.node), "a list of texts").unwrap_or_default(),
+            "env" => draft.env = self.env(at),
+            "cwd" => draft.cwd = self.need(at, value::word(at.node), "a path").map(PathBuf::from),
+            "limits" => draft.limits = self.limits(at),
+            "url" => draft.url = self.need(at, value::plain(at.node), "text"),
+            "headers" => draft.headers = self.headers(at),
+            "transport" => draft.transport = self.transport(at),
+            "timeout" => draft.timeout = self.need(at, value::time(at.node, MILLISECOND), TIME),
+            "toolTimeout" => draft.tool_timeout = self.need(at, value::time(at.node, MILLISECOND), TIME),
+            "enabled" => self.switch(draft, at, true),
+            "disabled" => self.switch(draft, at, false),
+            "lazy" => draft.lazy = self.need(at, value::flag(at.node), FLAG),
+            "autoRestart" => draft.auto_restart = self.need(at, value::flag(at.node), FLAG),
+            "allowTools" => draft.allow = self.need(at, value::texts(at.node), listed),
+            "denyTools" => draft.deny = self.need(at, value::texts(at.node), listed).unwrap_or_default(),
+            "description" => {}
+            key if VOUCHING.contains(&key) => self.vouching(at, key),
+            key => self.unknown(at, key, KEYS),
+        }
+    }
+
+    /// What a declaration may not say about itself.
+    fn vouching(&mut self, at: &Cursor<'_>, key: &str) {
+        let message = match (at.node, self.context.source) {
+            (Node::Bool(false), source) if source != Source::User => return,
+            (Node::Bool(true), Source::User) => return,
+            (_, Source::User) => format!("`{key}` is ignored: the user's own servers need no approval"),
+            (_, Source::Extension | Source::Downloaded) => {
+                format!("`{key}` is ignored: an extension cannot vouch for itself")
+            }
+            _ => format!("`{key}` is ignored: a project cannot vouch for itself"),
+        };
+        self.warn(at, Part::Key, message, Some("remove it".to_owned()));
+    }
+
+    /// Of two words about it, the one that switches off counts.
+    fn switch(&mut self, draft: &mut Draft, at: &Cursor<'_>, meaning: bool) {
+        if let Some(said) = self.need(at, value::flag(at.node), FLAG) {
+            draft.enabled = Some(draft.enabled.unwrap_or(true) && said == meaning);
+        }
+    }
+
+    fn transport(&mut self, at: &Cursor<'_>) -> Option<&'static str> {
+        let Node::Text(word) = at.node else {
+            self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), None);
+            return None;
+        };
+        match word.to_ascii_lowercase().as_str() {
+            "stdio" | "local" => Some("stdio"),
+            "http" | "streamable-http" | "streamable_http" | "streamablehttp" => Some("http"),
+            "sse" => Some("sse"),
+            other => {
+                let help = nearest(other, TRANSPORTS).map(|near| format!("did you mean {near}?"));
+                self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), help);
+                None
+            }
+        }
+    }
+
+    /// What the keys make together.
+    fn address(&mut self, draft: &mut Draft, at: &Cursor<'_>) -> Option<Address> {
+        match (draft.command.take(), draft.url.take()) {
+            (Some(_), Some(_)) => {
+                let help = "keep `command` for a program that is started, `url` for one that runs elsewhere";
+                self.refuse(at, Part::Value, "a server has either a `command` or a `url`", Some(help.to_owned()));
+                None
+            }
+            (None, None) => {
+                if self.sound {
+                    let help = "name the program to start as `command`, or an address as `url`";
+                    self.refuse(at, Part::Value, "the server has neither `command` nor `url`", Some(help.to_owned()));
+                }
+                None
+            }
+            (Some(command), None) => {
+                self.check_command(at, &command);
+                self.refuse_transport(at, draft, draft.transport.is_some_and(|word| word != "stdio"), "url");
+                let (args, env, cwd) =
+                    (std::mem::take(&mut draft.args), std::mem::take(&mut draft.env), draft.cwd.take());
+                Some(Address::Command { command, args, env, cwd, limits: draft.limits })
+            }
+            (None, Some(url)) => {
+                self.check_url(at, &url);
+                self.refuse_transport(at, draft, draft.transport == Some("stdio"), "command");
+                let transport = if draft.transport == Some("sse") { Transport::Sse } else { Transport::Http };
+                Some(Address::Url { url, headers: std::mem::take(&mut draft.headers), transport })
+            }
+        }
+    }
+
+    fn refuse_transport(&mut self, at: &Cursor<'_>, draft: &Draft, wrong: bool, needs: &str) {
+        if let (true, Some(word)) = (wrong, draft.transport) {
+            let key = at.get("transport").or_else(|| at.get("type"));
+            let help = Some("remove it; it follows from the rest".to_owned());
+            self.refuse(&key.unwrap_or(*at), Part::Value, &format!("`{word}` needs a `{needs}`"), help);
+        }
+    }
+
+    /// One program, by its absolute path or by its name on the search path.
+    fn check_command(&mut self, server: &Cursor<'_>, command: &str) {
+        let at = server.get("command").unwrap_or(*server);
+        let absolute = Path::new(command).is_absolute();
+        let word = if absolute { command.rsplit('/').next().unwrap_or(command) } else { command };
+        if command.trim().is_empty() {
+            self.refuse(&at, Part::Value, "`command` is empty", Some("name the program to start".to_owned()));
+        } else if word.contains(char::is_whitespace) || holds_shell_characters(word) || command.contains('\0') {
+            let help = "no shell reads it: name the program alone, and put the rest into `args`";
+            self.refuse(&at, Part::Value, "`command` is more than the name of a program", Some(help.to_owned()));
+        } else if !absolute && command.contains('/') {
+            let help = "give its absolute path, or the name of a program on PATH with the file in `args`";
+            self.refuse(&at, Part::Value, "`command` is a path that depends on where we are", Some(help.to_owned()));
+        }
+    }
+
+    fn check_url(&mut self, server: &Cursor<'_>, url: &str) {
+        let at = server.get("url").or_else(|| server.get("httpUrl")).or_else(|| server.get("serverUrl"));
+        let rest = url.strip_prefix("https://").or_else(|| url.strip_prefix("http://"));
+        let host = rest.and_then(|rest| rest.split(['/', '?', '#']).next()).unwrap_or_default();
+        let odd = |letter: char| letter.is_whitespace() || letter.is_control();
+        // One that begins with a variable is known only once that is filled in.
+        if (host.is_empty() && !url.starts_with("${")) || url.contains(odd) {
+            let help = Some("write http://… or https://…".to_owned());
+            self.refuse(&at.unwrap_or(*server), Part::Value, "`url` is not an address on the web", help);
+        }
+    }
+
+    fn env(&mut self, at: &Cursor<'_>) -> Pairs {
+        self.pairs(at, |name| !name.is_empty() && !name.contains(['=', '\0']), |value| !value.contains('\0'))
+    }
+
+    fn headers(&mut self, at: &Cursor<'_>) -> Pairs {
+        let token = |letter: char| letter.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(letter);
+        let visible = |letter: char| letter == '\t' || !letter.is_control();
+        self.pairs(at, |name| !name.is_empty() && name.chars().all(token), |value| value.chars().all(visible))
+    }
+
+    fn pairs(&mut self, at: &Cursor<'_>, names: impl Fn(&str) -> bool, values: impl Fn(&str) -> bool) -> Pairs {
+        let key = at.key().unwrap_or_default().to_owned();
+        if !matches!(at.node, Node::Map(_)) {
+            self.refuse(
+                at,
+                Part::Value,
+                &format!("`{key}` must be a map of names to text, not {}", at.node.kind()),
+                None,
+            );
+        }
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for (name, value) in at.entries() {
+            if !names(name) || pairs.iter().any(|(seen, _)| seen == name) {
+                self.refuse(&value, Part::Key, &format!("`{name}` cannot be a name in `{key}`"), None);
+            }
+            match self.need(&value, value::text(value.node), "text") {
+                Some(text) if values(&text) => pairs.push((name.to_owned(), text)),
+                Some(_) => {
+                    self.refuse(&value, Part::Value, &format!("the value of `{name}` holds control characters"), None);
+                }
+                None => {}
+            }
+        }
+        Pairs(pairs)
+    }
+
+    fn limits(&mut self, at: &Cursor<'_>) -> LimitsSpec {
+        let mut limits = LimitsSpec::default();
+        if !matches!(at.node, Node::Map(_)) {
+            self.refuse(at, Part::Value, &format!("`limits` must be a map, not {}", at.node.kind()), None);
+        }
+        for (key, at) in at.entries() {
+            match key {
+                "cpu" => limits.cpu = self.need(&at, value::span(at.node), "a time with its unit such as \"5s\""),
+                "memory" => limits.memory = self.need(&at, value::size(at.node), SIZE),
+                "fileSize" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
+                "processes" => limits.processes = self.need(&at, value::whole(at.node), "a whole number"),
+                "files" => limits.files = self.need(&at, value::whole(at.node), "a whole number"),
+                "time" | "output" => {
+                    let message = format!("`{key}` has no meaning for a server that stays, and is ignored");
+                    self.warn(&at, Part::Key, message, Some("`toolTimeout` bounds a call".to_owned()));
+                }
+                key => self.unknown(&at, key, LIMITS),
+            }
+        }
+        limits
+    }
+
+    /// A value without which the server would be another one.
+    fn need<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+        let key = at.key().unwrap_or_default();
+        match reading {
+            Reading::Exact(value) => Some(value),
+            Reading::Converted(value) => {
+                let message = format!("`{key}` should be {expected}, not {}; it is read as meant", at.node.kind());
+                self.warn(at, Part::Value, message, None);
+                Some(value)
+            }
+            Reading::Wrong => {
+                self.refuse(at, Part::Value, &format!("`{key}` must be {expected}, not {}", at.node.kind()), None);
+                None
+            }
+        }
+    }
+
+    fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &[&str]) {
+        let help = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+        self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
+    }
+
+    fn refuse(&mut self, at: &Cursor<'_>, part: Part, message: &str, help: Option<String>) {
+        self.sound = false;
+        let message = format!("{message}; the server is not loaded");
+        self.findings.push(finding(Severity::Error, at, part, message, help));
+    }
+
+    fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+        self.findings.push(finding(Severity::Warning, at, part, message, help));
+    }
+}
+
+/// Other programs' words for our keys.
+fn canonical(key: &str) -> &str {
+    match key {
+        "type" => "transport",
+        "httpUrl" | "serverUrl" => "url",
+        "includeTools" | "enabledTools" => "allowTools",
+        "excludeTools" | "disabledTools" => "denyTools",
+        "working_directory" | "workingDirectory" => "cwd",
+        "auto_restart" => "autoRestart",
+        "tool_timeout" => "toolTimeout",
+        other => other,
+    }
+}

@@ -1,0 +1,361 @@
+//! MCP servers as they are declared.
+
+use std::time::Duration;
+
+use ollm_catalog::{
+    Address, Pairs, Problem, ServerSpec, Severity, Transport, add_server, expand, load_servers, remove_server,
+    server_digest, settings_file,
+};
+use ollm_protocol::Source;
+use ollm_store::Digest;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+const USER: &str = "home/.ollm/settings/mcp.json";
+const PROJECT: &str = "project/.ollm/settings/mcp.json";
+
+fn load(world: &World) -> (Vec<ServerSpec>, Vec<Problem>) {
+    load_servers(&world.places)
+}
+
+/// The one server of the user's file, and the problems with it.
+fn user(declaration: &Value) -> (Option<ServerSpec>, Vec<Problem>) {
+    let world = World::new();
+    world.write(USER, json!({"mcpServers": {"s": declaration}}).to_string());
+    let (mut servers, problems) = load(&world);
+    (servers.pop(), problems)
+}
+
+fn messages(problems: &[Problem]) -> Vec<&str> {
+    problems.iter().map(|problem| problem.message.as_str()).collect()
+}
+
+fn digest(server: &ServerSpec) -> Digest {
+    server_digest(server, None, None).unwrap()
+}
+
+#[test]
+fn every_key_of_a_program_is_read() {
+    let (server, problems) = user(&json!({
+        "command": "npx", "args": ["-y", "server"], "env": {"A": "1"}, "cwd": "sub", "type": "stdio", "timeout": 5000,
+        "toolTimeout": "2m", "enabled": true, "lazy": true, "autoRestart": true, "includeTools": ["a"],
+        "excludeTools": ["b"], "limits": {"memory": "1GiB", "files": 64}, "description": "d"
+    }));
+    assert_eq!(problems, []);
+    let server = server.unwrap();
+    let Address::Command { command, args, env, cwd, limits } = &server.address else { panic!() };
+    assert_eq!((command.as_str(), args.as_slice()), ("npx", &["-y".to_owned(), "server".to_owned()][..]));
+    assert_eq!(env, &Pairs(vec![("A".into(), "1".into())]));
+    assert_eq!((cwd.as_deref(), limits.memory, limits.files), (Some("sub".as_ref()), Some(1 << 30), Some(64)));
+    assert_eq!((server.timeout, server.tool_timeout), (Some(Duration::from_secs(5)), Some(Duration::from_mins(2))));
+    assert_eq!((server.enabled, server.lazy, server.auto_restart), (true, Some(true), Some(true)));
+    assert_eq!((server.allow, server.deny), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
+    assert_eq!((server.source, server.origin.line), (Source::User, 1));
+}
+
+#[test]
+fn every_key_of_an_address_is_read() {
+    for (word, transport) in [("http", Transport::Http), ("streamable-http", Transport::Http), ("sse", Transport::Sse)]
+    {
+        let (server, problems) = user(
+            &json!({"url": "https://example.com/mcp", "headers": {"X-Key": "k"}, "transport": word, "disabled": true}),
+        );
+        assert_eq!(problems, []);
+        let server = server.unwrap();
+        let headers = Pairs(vec![("X-Key".into(), "k".into())]);
+        assert_eq!(server.address, Address::Url { url: "https://example.com/mcp".into(), headers, transport });
+        assert!(!server.enabled);
+    }
+}
+
+#[test]
+fn all_four_places_are_read_and_the_first_declaration_of_a_name_counts() {
+    let world = World::new();
+    world.write("home/.ollm/config.yaml", "mcp:\n  servers:\n    a:\n      command: one\n");
+    world.write(USER, r#"{"mcpServers": {"a": {"command": "two"}, "b": {"command": "two"}}}"#);
+    world.write("project/.ollm/config.yaml", "mcp:\n  servers:\n    b: {command: three}\n    c: {command: three}\n");
+    world.write(PROJECT, r#"{"mcpServers": {"a": {"command": "four"}, "d": {"command": "four"}}}"#);
+    let (servers, problems) = load(&world);
+    let found: Vec<(&str, Source, &str)> = servers
+        .iter()
+        .map(|server| match &server.address {
+            Address::Command { command, .. } => (server.name.as_str(), server.source, command.as_str()),
+            Address::Url { .. } => panic!(),
+        })
+        .collect();
+    let expected = [
+        ("a", Source::User, "one"),
+        ("b", Source::User, "two"),
+        ("c", Source::Workspace, "three"),
+        ("d", Source::Workspace, "four"),
+    ];
+    assert_eq!(found, expected);
+    assert_eq!(problems.len(), 3);
+    assert!(problems.iter().all(|problem| problem.severity == Severity::Warning && problem.line > 0));
+    assert!(problems[1].message.starts_with("server `b` is one of the user's own servers"), "{:?}", problems[1]);
+}
+
+#[test]
+fn abuse_d7_a_project_cannot_vouch_for_its_server() {
+    let world = World::new();
+    world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "x", "trust": true, "autoApprove": ["all"]}}}"#);
+    let (servers, problems) = load(&world);
+    assert_eq!(servers.len(), 1);
+    assert_eq!(
+        messages(&problems),
+        [
+            "`trust` is ignored: a project cannot vouch for itself",
+            "`autoApprove` is ignored: a project cannot vouch for itself"
+        ]
+    );
+}
+
+#[test]
+fn what_makes_no_sense_is_named_and_takes_nothing_else_with_it() {
+    for (declaration, message) in [
+        (json!({"command": "npx -y server"}), "`command` is more than the name of a program"),
+        (json!({"command": "a;b"}), "`command` is more than the name of a program"),
+        (json!({"command": "$SHELL"}), "`command` is more than the name of a program"),
+        (json!({"command": "./server"}), "`command` is a path that depends on where we are"),
+        (json!({"command": ""}), "`command` is empty"),
+        (json!({"command": 7}), "`command` must be text, not a number"),
+        (json!({"command": "x", "url": "http://a"}), "a server has either a `command` or a `url`"),
+        (json!({}), "the server has neither `command` nor `url`"),
+        (json!({"url": "file:///etc/passwd"}), "`url` is not an address on the web"),
+        (json!({"url": "http://"}), "`url` is not an address on the web"),
+        (json!({"url": "http://a b/"}), "`url` is not an address on the web"),
+        (json!({"url": "http://a", "headers": {"X": "a\r\nEvil: b"}}), "the value of `X` holds control characters"),
+        (json!({"url": "http://a", "headers": {"X Y": "a"}}), "`X Y` cannot be a name in `headers`"),
+        (json!({"command": "x", "env": {"A=B": "1"}}), "`A=B` cannot be a name in `env`"),
+        (json!({"command": "x", "env": []}), "`env` must be a map of names to text, not a list"),
+        (json!({"command": "x", "args": {"a": 1}}), "`args` must be a list of texts, not a map"),
+        (
+            json!({"command": "x", "timeout": 0}),
+            "`timeout` must be a positive number of milliseconds, or text with a unit such as \"5s\", not a number",
+        ),
+        (json!({"command": "x", "transport": "http"}), "`http` needs a `url`"),
+        (json!({"command": "x", "transport": "carrier-pigeon"}), "the transport must be one of stdio, http, sse"),
+        (json!("npx"), "a server must be a map of its keys, not text"),
+    ] {
+        let world = World::new();
+        world.write(USER, json!({"mcpServers": {"bad": declaration, "good": {"command": "x"}}}).to_string());
+        let (servers, problems) = load(&world);
+        assert_eq!(servers.iter().map(|server| server.name.as_str()).collect::<Vec<_>>(), ["good"], "{declaration}");
+        assert_eq!(messages(&problems), [format!("{message}; the server is not loaded")], "{declaration}");
+        assert_eq!((problems[0].line, problems[0].severity), (1, Severity::Error));
+    }
+}
+
+#[test]
+fn slips_are_warned_about() {
+    let (server, problems) =
+        user(&json!({"command": "x", "timout": 5, "timeout": "5000", "limits": {"output": "1MiB"}}));
+    assert_eq!(server.unwrap().timeout, Some(Duration::from_secs(5)));
+    assert_eq!(problems.len(), 3);
+    assert_eq!(problems[0].help.as_deref(), Some("did you mean `timeout`?"));
+    let world = World::new();
+    world.write(USER, r#"{"command": "x"}"#);
+    let (servers, problems) = load(&world);
+    assert_eq!((servers.len(), problems.len()), (0, 1));
+    assert_eq!(problems[0].help.as_deref(), Some(r#"write {"mcpServers": {"NAME": {…}}}"#));
+}
+
+#[test]
+fn a_problem_shows_where_it_is() {
+    let world = World::new();
+    let path = world.write(USER, "{\n  \"mcpServers\": {\n    \"s\": {\"command\": \"a b\"}\n  }\n}\n");
+    let (_, problems) = load(&world);
+    let [problem] = problems.as_slice() else { panic!("{problems:?}") };
+    assert_eq!((&problem.file, problem.line, problem.column), (&path, 3, 22));
+    assert_eq!(problem.field, "mcpServers.s.command");
+    assert_eq!(problem.snippet.as_ref().unwrap().text.trim(), "\"s\": {\"command\": \"a b\"}");
+}
+
+#[test]
+fn no_problem_shows_a_secret() {
+    let world = World::new();
+    world.write(
+        USER,
+        json!({"mcpServers": {
+            "a": {"command": "a b", "env": {"TOKEN": "hush"}},
+            "b": {"command": "x", "env": {"TOKEN": ["hush"]}},
+            "c": {"url": "x", "headers": {"Authorization": "Bearer hush"}},
+            "d": {"command": "x", "env": "hush"},
+        }})
+        .to_string(),
+    );
+    let (servers, problems) = load(&world);
+    assert_eq!((servers.len(), problems.len()), (0, 4));
+    assert!(!format!("{problems:?}").contains("hush"), "{problems:#?}");
+}
+
+#[test]
+fn a_file_that_others_can_change_declares_nothing() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let path = world.write(USER, r#"{"mcpServers": {"s": {"command": "x"}}}"#);
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666)).unwrap();
+    let (servers, problems) = load(&world);
+    assert_eq!((servers.len(), problems.len()), (0, 1));
+    assert!(problems[0].message.starts_with("none of its servers are loaded"), "{problems:?}");
+}
+
+#[test]
+fn variables_have_a_text_for_when_they_are_missing() {
+    let (server, _) = user(&json!({
+        "url": "${BASE:-http://localhost}/mcp", "headers": {"A": "Bearer ${KEY}", "B": "$KEY ${ not } ${KEY", "C": "${KEY}${KEY}"}
+    }));
+    let (server, problems) = expand(&server.unwrap(), &|name| (name == "KEY").then(|| "${BASE}".to_owned()));
+    let Address::Url { url, headers, .. } = server.address else { panic!() };
+    assert_eq!(url, "http://localhost/mcp");
+    let values: Vec<&str> = headers.0.iter().map(|(_, value)| value.as_str()).collect();
+    assert_eq!(values, ["Bearer ${BASE}", "$KEY ${ not } ${KEY", "${BASE}${BASE}"]);
+    assert_eq!(problems, []);
+}
+
+#[test]
+fn abuse_d7_any_change_of_a_declaration_changes_its_digest() {
+    let base = json!({"command": "x", "args": ["a", "b"], "env": {"A": "1"}, "cwd": "/c"});
+    let first = digest(&user(&base).0.unwrap());
+    assert_eq!(first, digest(&user(&base).0.unwrap()));
+    for (key, value) in [
+        ("command", json!("y")),
+        ("args", json!(["ab"])),
+        ("args", json!(["a", "c"])),
+        ("env", json!({"A": "2"})),
+        ("env", json!({"A": "1", "B": "1"})),
+        ("env", json!({})),
+        ("cwd", json!("/d")),
+        ("timeout", json!(1)),
+        ("limits", json!({"memory": 5})),
+        ("includeTools", json!(["t"])),
+        ("enabled", json!(false)),
+    ] {
+        let mut changed = base.clone();
+        changed[key] = value;
+        assert_ne!(first, digest(&user(&changed).0.unwrap()), "{changed}");
+    }
+    let url = json!({"url": "http://a", "headers": {"K": "1"}});
+    let one = digest(&user(&url).0.unwrap());
+    for changed in [
+        json!({"url": "http://b", "headers": {"K": "1"}}),
+        json!({"url": "http://a", "headers": {"K": "2"}}),
+        json!({"url": "http://a", "headers": {"K": "1"}, "type": "sse"}),
+    ] {
+        assert_ne!(one, digest(&user(&changed).0.unwrap()), "{changed}");
+    }
+}
+
+#[test]
+fn abuse_d7_files_of_the_project_are_part_of_the_digest() {
+    let world = World::new();
+    world.write(
+        PROJECT,
+        r#"{"mcpServers": {"s": {"command": "python3", "args": ["tools/server.py", "--config=c.toml"]}}}"#,
+    );
+    let script = world.write("project/tools/server.py", "1");
+    let config = world.write("project/c.toml", "1");
+    let project = world.places.project.clone();
+    let of = || server_digest(&load(&world).0[0], Some("/usr/bin/python3".as_ref()), project.as_deref()).unwrap();
+    let first = of();
+    assert_eq!(first, of());
+    std::fs::write(&script, "2").unwrap();
+    let second = of();
+    std::fs::write(&config, "2").unwrap();
+    assert!(first != second && second != of());
+    let server = &load(&world).0[0];
+    assert_ne!(of(), server_digest(server, Some("/bin/python3".as_ref()), project.as_deref()).unwrap());
+}
+
+#[test]
+fn a_folder_that_is_run_cannot_be_told_from_its_content() {
+    let world = World::new();
+    world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "node", "args": ["server"]}}}"#);
+    world.write("project/server/index.js", "");
+    let server = &load(&world).0[0];
+    let why = server_digest(server, None, world.places.project.as_deref()).unwrap_err();
+    assert!(why.to_string().contains("is a folder"), "{why}");
+}
+
+#[test]
+fn servers_are_written_down_and_taken_out_again_and_the_rest_stays() {
+    let world = World::new();
+    let path = settings_file(&world.places, false).unwrap();
+    let declaration = json!({"command": "x"});
+    add_server(&path, "a", &declaration).unwrap();
+    world.write(USER, r#"{"other": [1], "mcpServers": {"z": {"command": "z"}}}"#);
+    add_server(&path, "a", &declaration).unwrap();
+    assert!(add_server(&path, "a", &declaration).unwrap_err().to_string().ends_with("has a server `a` already"));
+    let written: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    assert_eq!(written, json!({"other": [1], "mcpServers": {"z": {"command": "z"}, "a": {"command": "x"}}}));
+    assert!(remove_server(&path, "z").unwrap());
+    assert!(!remove_server(&path, "z").unwrap());
+    world.write(USER, "{");
+    assert!(add_server(&path, "b", &declaration).unwrap_err().to_string().ends_with("it was not changed"));
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn property_33_variables_are_filled_in_and_missing_ones_are_empty_and_named(
+        known in btree_map("[A-Z][A-Z0-9_]{0,8}", "[ -~]{0,12}", 1..4),
+        missing in "[a-z]{1,8}",
+        pieces in vec((any::<prop::sample::Index>(), "[a-z /:.-]{0,6}", any::<bool>()), 1..5),
+    ) {
+        let names: Vec<&String> = known.keys().collect();
+        let (mut written, mut expected, mut gone) = (String::new(), String::new(), 0);
+        for (index, text, lost) in &pieces {
+            let name = index.get(&names);
+            let (name, value) = if *lost { (&missing, "") } else { (*name, known[*name].as_str()) };
+            written.extend([text, "${", name, "}"]);
+            expected.extend([text.as_str(), value]);
+            gone += usize::from(*lost);
+        }
+        let (server, problems) = user(&json!({"command": "x", "env": {"V": written}}));
+        prop_assert_eq!(&problems, &[]);
+        let (server, warnings) = expand(&server.unwrap(), &|name| known.get(name).cloned());
+        let Address::Command { env, .. } = &server.address else { panic!() };
+        prop_assert_eq!(&env.0, &vec![("V".to_owned(), expected)]);
+        prop_assert_eq!(warnings.len(), gone);
+        let wanted = format!("wants the variable `{missing}`, which is not set");
+        for warning in &warnings {
+            prop_assert_eq!(&warning.field, "s.env.V");
+            prop_assert!(warning.message.contains(&wanted));
+        }
+    }
+
+    #[test]
+    fn any_file_is_read_to_its_end(text in any::<String>(), value in testkit_value()) {
+        let world = World::new();
+        world.write(USER, text);
+        let _ = load(&world);
+        world.write(USER, json!({"mcpServers": {"s": value}}).to_string());
+        let _ = load(&world);
+    }
+}
+
+/// Keys of a server with anything behind them.
+fn testkit_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(json!(null)),
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        ".{0,8}".prop_map(Value::from)
+    ];
+    let keys = prop::sample::select(vec![
+        "command", "args", "env", "url", "headers", "limits", "timeout", "type", "enabled", "x",
+    ]);
+    leaf.prop_recursive(3, 16, 4, move |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(Value::from),
+            vec((keys.clone(), inner), 0..5).prop_map(|entries| Value::Object(
+                entries.into_iter().map(|(key, value)| (key.to_owned(), value)).collect()
+            )),
+        ]
+    })
+}

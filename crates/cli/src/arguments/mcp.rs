@@ -1,0 +1,156 @@
+//! The command line of `ollm mcp`.
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum McpCommand {
+    /// List all servers, where they come from, and whether they are trusted; starts none
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Write a server down, as its documentation prints it
+    #[command(
+        after_help = "Examples:\n  ollm mcp add time -- uvx mcp-server-time\n  ollm mcp add docs https://example.com/mcp --header 'Authorization: Bearer ${TOKEN}'\n  ollm mcp add '{\"mcpServers\": {\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}}'\n  ollm mcp add time '{\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}'\n  ollm mcp add - < snippet.json\n  ollm mcp add -- claude mcp add time -- uvx mcp-server-time"
+    )]
+    Add(AddArguments),
+    /// Take a server out of the settings again
+    Remove {
+        /// The server's name
+        name: String,
+        /// Take it out of the project's settings
+        #[arg(long)]
+        project: bool,
+    },
+    /// Show how servers are
+    Status {
+        /// The servers' names; all without one
+        names: Vec<String>,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Try servers: start them, remember their tools, and stop them
+    Start {
+        /// The servers' names; all without one
+        names: Vec<String>,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Stop servers of a running chat
+    Stop {
+        /// The servers' names; all without one
+        names: Vec<String>,
+    },
+    /// Forget what is known of servers, and try them anew
+    Restart {
+        /// The servers' names; all without one
+        names: Vec<String>,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the tools of servers; those whose tools are not known yet are started
+    Tools {
+        /// The servers' names; all without one
+        names: Vec<String>,
+        /// Ask all servers anew
+        #[arg(long)]
+        refresh: bool,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Call a tool
+    Call(CallArguments),
+    /// List the resources of a server, or read one
+    Resources {
+        /// The server's name
+        server: String,
+        /// The resource to read
+        uri: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// List the prompts of a server, or fill one in
+    Prompts {
+        /// The server's name
+        server: String,
+        /// The prompt to fill in
+        prompt: Option<String>,
+        /// What it is filled in with, as a JSON object
+        #[arg(long, value_name = "JSON", requires = "prompt")]
+        args: Option<String>,
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Approve a server exactly as it is declared now
+    Trust {
+        /// The server's name
+        name: String,
+        /// Approve without a terminal by naming the digest that `ollm mcp list --json` prints
+        #[arg(long, value_name = "sha256:…")]
+        digest: Option<String>,
+    },
+    /// Withdraw the approval of servers
+    Untrust {
+        /// The servers' names
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Show what a server said on its standard error when it last ran
+    Logs {
+        /// The server's name
+        server: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AddArguments {
+    /// The server's name; or a JSON snippet that names it; or - for a snippet on standard input
+    pub(crate) name: Option<String>,
+    /// Its address, or its declaration in JSON
+    pub(crate) target: Option<String>,
+    /// The program and its arguments, behind --
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<String>,
+    /// A variable for the program; may be repeated
+    #[arg(long, short, value_name = "NAME=VALUE")]
+    pub(crate) env: Vec<String>,
+    /// A header for the address; may be repeated
+    #[arg(long, short = 'H', value_name = "NAME: VALUE")]
+    pub(crate) header: Vec<String>,
+    /// How the server is spoken to
+    #[arg(long, short, value_parser = ["stdio", "http", "sse"])]
+    pub(crate) transport: Option<String>,
+    /// Write it into the project's settings, for everybody who works there; it needs approval
+    #[arg(long)]
+    pub(crate) project: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    /// The server's name
+    pub(crate) server: String,
+    /// The tool, by the server's own name for it, or as mcp__server__tool
+    pub(crate) tool: String,
+    /// The arguments as a JSON object; - reads them from standard input
+    #[arg(long, value_name = "JSON")]
+    pub(crate) args: Option<String>,
+    /// How long it may take without a sign of progress, such as 90s
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// Print all of a large result, instead of keeping it in a file
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}

@@ -1,0 +1,90 @@
+//! `ollm mcp …`.
+
+use std::io::Read;
+
+use ollm_mcp::CallError;
+use serde_json::{Map, Value};
+
+use crate::arguments::mcp::McpCommand;
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+use crate::servers::{Known, Live, Servers};
+use crate::world::World;
+
+mod add;
+mod call;
+mod list;
+mod logs;
+mod prompts;
+mod resources;
+mod snippet;
+mod start;
+mod stop;
+mod tools;
+mod trust;
+
+/// More is not read from standard input.
+const LARGEST_INPUT: u64 = 16 << 20;
+
+pub(super) fn run_command(command: McpCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    match command {
+        McpCommand::List { json } => list::run(world, json, output),
+        McpCommand::Add(arguments) => add::add(&arguments, world, output),
+        McpCommand::Remove { name, project } => add::remove(&name, project, world, output),
+        McpCommand::Status { names, json } => stop::status(&names, world, json, output),
+        McpCommand::Start { names, json } => start::run(&names, world, json, output),
+        McpCommand::Stop { names } => stop::run(&names, world, output),
+        McpCommand::Restart { names, json } => start::again(&names, world, json, output),
+        McpCommand::Tools { names, refresh, json } => tools::run(&names, refresh, world, json, output),
+        McpCommand::Call(arguments) => call::run(&arguments, world, output),
+        McpCommand::Resources { server, uri, json } => resources::run(&server, uri, world, json, output),
+        McpCommand::Prompts { server, prompt, args, json } => {
+            prompts::run(&server, prompt, args.as_deref(), world, json, output)
+        }
+        McpCommand::Trust { name, digest } => trust::approve(&name, digest.as_deref(), world, output),
+        McpCommand::Untrust { names } => trust::withdraw(&names, world, output),
+        McpCommand::Logs { server, json } => logs::run(&server, world, json, output),
+    }
+}
+
+/// One server that may be started, ready for questions; whatever comes of them, it is ended.
+fn with_server<T>(
+    servers: &Servers<'_>,
+    name: &str,
+    output: &mut Output,
+    question: impl FnOnce(&Live<'_>, &Known, &mut Output) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let known = servers.find(name)?;
+    if let Some(failure) = servers.refusal(known) {
+        return Err(failure);
+    }
+    let live = Live::new(servers, &[known], output)?;
+    let answer = question(&live, known, output);
+    live.close(output);
+    answer
+}
+
+/// A server that gave no answer.
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
+fn unanswered(error: CallError) -> Failure {
+    let logs = format!("`ollm mcp logs {}` shows what it said last", ollm_protocol::shell_word(&error.server));
+    Failure::new(Kind::Environment, error.to_string()).hint(logs)
+}
+
+/// What stands on standard input, as far as anybody would write it.
+fn read_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    let read = std::io::stdin().lock().take(LARGEST_INPUT).read_to_string(&mut text);
+    read.map_err(|error| Failure::new(Kind::Environment, format!("cannot read standard input: {error}")))?;
+    Ok(text)
+}
+
+/// Arguments as a person wrote them: a JSON object, or nothing.
+fn object(text: Option<&str>) -> Result<Map<String, Value>, Failure> {
+    let Some(text) = text.filter(|text| !text.trim().is_empty()) else { return Ok(Map::new()) };
+    match serde_json::from_str(text) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(_) => Err(Failure::usage("--args must be a JSON object such as '{\"text\": \"hi\"}'")),
+        Err(error) => Err(Failure::usage(format!("--args is not JSON: {error}"))),
+    }
+}

@@ -1,0 +1,124 @@
+//! `ollm mcp add` and `remove`: servers are written down, and taken out again.
+
+use std::path::PathBuf;
+
+use ollm_catalog::{ServerEditError, Severity, add_server, check_server, remove_server, settings_file};
+use ollm_protocol::shell_word;
+use serde_json::Value;
+
+use super::read_input;
+use super::snippet::{Line, Snippet, declare, from_json, from_line};
+use crate::agent::refuse_agents;
+use crate::arguments::mcp::AddArguments;
+use crate::error::{Failure, Kind, OK};
+use crate::output::Output;
+use crate::servers::Servers;
+use crate::world::World;
+
+pub(super) fn add(arguments: &AddArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    // What the user declares needs no approval, so an agent that could add servers could start anything.
+    refuse_agents(world, "add servers")?;
+    world.tell_notices(output);
+    let snippet = understand(arguments)?;
+    let path = file(world, arguments.project)?;
+    let servers = Servers::load(world)?;
+    for (name, declaration) in &snippet {
+        check(name, declaration, output)?;
+        if let Some(known) = servers.all.iter().find(|known| known.spec.name == *name) {
+            let place = known.spec.origin.file.display();
+            return Err(Failure::new(Kind::Usage, format!("there is a server `{name}` already, in {place}"))
+                .hint("give this one another name, or remove that one first"));
+        }
+    }
+    for (name, declaration) in &snippet {
+        add_server(&path, name, declaration).map_err(unwritten)?;
+        output.tell(&format!("server `{name}` is written down in {}", path.display()));
+        let next = if arguments.project { "trust" } else { "start" };
+        let why = if arguments.project { "approves it, which a project's server needs" } else { "tries it" };
+        output.tell(&format!("`ollm mcp {next} {}` {why}", shell_word(name)));
+    }
+    Ok(OK)
+}
+
+pub(super) fn remove(name: &str, project: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "remove servers")?;
+    world.tell_notices(output);
+    let path = file(world, project)?;
+    if remove_server(&path, name).map_err(unwritten)? {
+        output.tell(&format!("server `{name}` is taken out of {}", path.display()));
+        return Ok(OK);
+    }
+    let servers = Servers::load(world)?;
+    let known = servers.find(name)?;
+    let place = &known.spec.origin;
+    let failure = Failure::new(
+        Kind::Usage,
+        format!("server `{name}` is declared in {}:{}, not in {}", place.file.display(), place.line, path.display()),
+    );
+    Err(match settings_file(&world.places, true) {
+        Some(file) if file == place.file => {
+            failure.hint(format!("`ollm mcp remove {} --project` removes it", shell_word(name)))
+        }
+        _ => failure.hint("remove it there"),
+    })
+}
+
+/// What is to be written down, whichever way it was said.
+fn understand(arguments: &AddArguments) -> Result<Snippet, Failure> {
+    let name = arguments.name.as_deref();
+    let target = arguments.target.as_deref();
+    match (name, target, arguments.command.as_slice()) {
+        (Some("-"), None, []) => from_json(&read_input()?, None),
+        (Some(name), Some("-"), []) => from_json(&read_input()?, Some(name)),
+        (Some(text), None, []) if text.trim_start().starts_with(['{', '"']) => from_json(text, None),
+        (Some(name), Some(text), []) if text.trim_start().starts_with(['{', '"']) => from_json(text, Some(name)),
+        (name, None, command) => {
+            let line = from_line(command).unwrap_or_else(|| Line { target: command.to_vec(), ..Line::default() });
+            from_words(name, line, arguments)
+        }
+        (name, Some(url), []) => from_words(name, Line { target: vec![url.to_owned()], ..Line::default() }, arguments),
+        (_, Some(_), _) => Err(Failure::usage("give either an address or a command behind --, not both")),
+    }
+}
+
+fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> Result<Snippet, Failure> {
+    line.env.extend(arguments.env.iter().cloned());
+    line.headers.extend(arguments.header.iter().cloned());
+    line.transport = arguments.transport.clone().or(line.transport);
+    let name = name.map(str::to_owned).or_else(|| line.name.clone());
+    let name = name.ok_or_else(|| Failure::usage("the server needs a name: `ollm mcp add NAME -- COMMAND`"))?;
+    Ok(vec![(name, declare(&line)?)])
+}
+
+/// Nothing is written down that could not be read back.
+fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Failure> {
+    let (server, problems) = check_server(name, declaration);
+    for problem in problems.iter().filter(|problem| problem.severity == Severity::Warning) {
+        output.tell(&problem.to_string());
+    }
+    match (server, problems.into_iter().find(|problem| problem.severity != Severity::Warning)) {
+        (Some(_), None) => Ok(()),
+        (_, Some(problem)) => {
+            let failure =
+                Failure::new(Kind::Usage, format!("server `{name}` was not written down: {}", problem.message));
+            Err(problem.help.into_iter().fold(failure, Failure::hint))
+        }
+        (None, None) => Err(Failure::new(Kind::Usage, format!("server `{name}` cannot be understood"))),
+    }
+}
+
+fn file(world: &World, project: bool) -> Result<PathBuf, Failure> {
+    settings_file(&world.places, project).ok_or_else(|| {
+        Failure::new(Kind::Usage, "there is no project here").hint("change into a folder with .git or .ollm in it")
+    })
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
+fn unwritten(error: ServerEditError) -> Failure {
+    let kind = match error {
+        ServerEditError::File(_) => Kind::Environment,
+        ServerEditError::Broken { .. } => Kind::Configuration,
+        ServerEditError::Taken { .. } => Kind::Usage,
+    };
+    Failure::new(kind, error.to_string())
+}

@@ -1,0 +1,78 @@
+//! `ollm mcp list`: every server there is, without starting any.
+
+use serde_json::{Value, json};
+
+use super::super::hook::columns;
+use crate::error::{Failure, OK};
+use crate::output::Output;
+use crate::problem;
+use crate::servers::{Known, Servers};
+use crate::world::World;
+
+pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(world)?;
+    let rows: Vec<Row<'_>> = servers.all.iter().map(|known| Row::resting(known, &servers)).collect();
+    if as_json {
+        servers.tell_problems(output);
+        return output.pretty_json(&rows.iter().map(Row::entry).collect());
+    }
+    world.tell_notices(output);
+    output.text(&table(&rows))?;
+    for problem in servers.problems() {
+        output.explain(&problem::render(problem));
+    }
+    Ok(OK)
+}
+
+/// How a server is, for a list.
+pub(super) struct Row<'a> {
+    pub(super) known: &'a Known,
+    pub(super) state: &'static str,
+    /// How many tools it offers, as far as that is known.
+    pub(super) tools: Option<usize>,
+    pub(super) error: Option<String>,
+}
+
+impl<'a> Row<'a> {
+    /// A server that does not run, and what would keep it from running.
+    pub(super) fn resting(known: &'a Known, servers: &Servers<'_>) -> Row<'a> {
+        let on = servers.settings.enabled && known.spec.enabled;
+        let error = servers.obstacle(known).filter(|_| on).map(|(_, why)| why);
+        let tools = known.cached.as_ref().map(|entry| servers.offers(known, &entry.tools).tools.len());
+        Row { known, state: if on { "configured" } else { "stopped" }, tools, error }
+    }
+
+    pub(super) fn entry(&self) -> Value {
+        let spec = &self.known.spec;
+        json!({
+            "name": spec.name,
+            "transport": spec.address.transport(),
+            "state": self.state,
+            "tools": self.tools,
+            "error": self.error,
+            "source": spec.source.name(),
+            "trust": self.known.trust(),
+            "digest": self.known.digest.as_ref().map(ToString::to_string),
+        })
+    }
+}
+
+pub(super) fn table(rows: &[Row<'_>]) -> String {
+    if rows.is_empty() {
+        return "There are no servers. Add one, for instance:\n  ollm mcp add time -- uvx mcp-server-time\n".to_owned();
+    }
+    let head = ["NAME", "TRANSPORT", "STATE", "TOOLS", "SOURCE", "TRUST", "PROBLEM"].map(str::to_owned);
+    let body = rows.iter().map(|row| {
+        let spec = &row.known.spec;
+        [
+            spec.name.clone(),
+            spec.address.transport().to_owned(),
+            row.state.to_owned(),
+            row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
+            spec.source.name().to_owned(),
+            row.known.trust().to_owned(),
+            row.error.clone().unwrap_or_default(),
+        ]
+    });
+    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+}

@@ -1,0 +1,75 @@
+//! `ollm mcp start` and `restart`: servers are tried, their tools remembered, and then they are ended.
+
+use ollm_mcp::{CallError, State, Status};
+
+use super::list::{Row, table};
+use crate::error::{Failure, Kind, OK};
+use crate::output::Output;
+use crate::servers::{Known, Live, Servers, cache};
+use crate::world::World;
+
+pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(world)?;
+    try_all(&servers, names, as_json, output)
+}
+
+/// Forgets what was known first.
+pub(super) fn again(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(world)?;
+    for digest in servers.chosen(names)?.iter().filter_map(|known| known.digest.as_ref()) {
+        let forgotten = cache(world).forget(digest);
+        forgotten.map_err(|error| Failure::new(Kind::Environment, format!("nothing was forgotten: {error}")))?;
+    }
+    let servers = Servers::load(world)?;
+    try_all(&servers, names, as_json, output)
+}
+
+fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    servers.tell_problems(output);
+    let chosen = servers.chosen(names)?;
+    let (rows, code) = probe(servers, &chosen, !names.is_empty(), output)?;
+    if as_json {
+        output.pretty_json(&rows.iter().map(Row::entry).collect())?;
+    } else {
+        output.text(&table(&rows))?;
+    }
+    Ok(code)
+}
+
+/// Starts those that may be, and says how each is; the code is that of the worst, where servers were named.
+fn probe<'a>(
+    servers: &'a Servers<'a>,
+    chosen: &[&'a Known],
+    named: bool,
+    output: &mut Output,
+) -> Result<(Vec<Row<'a>>, u8), Failure> {
+    let mut code = OK;
+    let mut rows: Vec<Row<'a>> = chosen.iter().map(|known| Row::resting(known, servers)).collect();
+    let able: Vec<&Known> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
+    for failure in chosen.iter().filter_map(|known| servers.refusal(known)).filter(|_| named) {
+        output.tell(&failure.message);
+        code = code.max(failure.kind as u8);
+    }
+    if able.is_empty() {
+        return Ok((rows, code));
+    }
+    let live = Live::new(servers, &able, output)?;
+    for (status, outcome) in live.start(output) {
+        let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
+        let tools = servers.offers(row.known, &live.listed(&status.name)).tools.len();
+        *row =
+            Row { known: row.known, state: status.state.name(), tools: Some(tools), error: problem(&status, outcome) };
+        if matches!(status.state, State::Ready | State::Degraded(_)) {
+            continue;
+        }
+        row.tools = row.known.cached.as_ref().and(row.tools);
+        output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));
+        code = code.max(Kind::Environment as u8);
+    }
+    live.close(output);
+    Ok((rows, code))
+}
+
+fn problem(status: &Status, outcome: Result<(), CallError>) -> Option<String> {
+    status.state.problem().map(str::to_owned).or_else(|| outcome.err().map(|error| error.kind.to_string()))
+}

@@ -1,0 +1,104 @@
+//! `ollm mcp tools`: the tools of all servers in one list.
+
+use ollm_mcp::{Offers, State};
+use serde_json::{Value, json};
+
+use super::super::hook::columns;
+use crate::error::{Failure, Kind, OK};
+use crate::output::{Output, one_line};
+use crate::servers::{Known, Live, Servers};
+use crate::world::World;
+
+/// A description is cut to this many characters in a table.
+const GIST: usize = 80;
+
+pub(super) fn run(
+    names: &[String],
+    refresh: bool,
+    world: &World,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let servers = Servers::load(world)?;
+    servers.tell_problems(output);
+    let chosen = servers.chosen(names)?;
+    let (lists, code) = gather(&servers, &chosen, refresh, output)?;
+    for (known, offers, _) in &lists {
+        for remark in &offers.remarks {
+            output.tell(&format!("server `{}`, tool `{}`: {}", known.spec.name, remark.tool, remark.why));
+        }
+    }
+    if as_json {
+        output.pretty_json(&lists.iter().flat_map(|(known, offers, state)| entries(known, offers, state)).collect())?;
+    } else {
+        output.text(&table(&lists))?;
+    }
+    // Whoever asks for all servers gets what there is.
+    Ok(if names.is_empty() { OK } else { code })
+}
+
+type Listed<'a> = (&'a Known, Offers, &'static str);
+
+/// The tools of each server: as remembered, or as it lists them now.
+fn gather<'a>(
+    servers: &'a Servers<'a>,
+    chosen: &[&'a Known],
+    refresh: bool,
+    output: &mut Output,
+) -> Result<(Vec<Listed<'a>>, u8), Failure> {
+    let mut code = OK;
+    let mut lists: Vec<Listed<'a>> = Vec::new();
+    let mut unknown: Vec<&Known> = Vec::new();
+    for known in chosen {
+        if let Some(failure) = servers.refusal(known) {
+            output.tell(&failure.message);
+            code = code.max(failure.kind as u8);
+            continue;
+        }
+        match known.cached.as_ref().filter(|_| !refresh) {
+            Some(entry) => lists.push((known, servers.offers(known, &entry.tools), "configured")),
+            None => unknown.push(known),
+        }
+    }
+    if !unknown.is_empty() {
+        let live = Live::new(servers, &unknown, output)?;
+        for (status, outcome) in live.start(output) {
+            let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
+            if matches!(status.state, State::Ready | State::Degraded(_)) {
+                lists.push((known, servers.offers(known, &live.listed(&status.name)), status.state.name()));
+                status.warnings.iter().for_each(|warning| output.tell(&format!("server `{}`: {warning}", status.name)));
+            } else {
+                let why = outcome.err().map_or_else(|| status.state.name().to_owned(), |error| error.to_string());
+                output.tell(&why);
+                code = code.max(Kind::Environment as u8);
+            }
+        }
+        live.close(output);
+    }
+    lists.sort_by_key(|(known, _, _)| chosen.iter().position(|other| other.spec.name == known.spec.name));
+    Ok((lists, code))
+}
+
+fn entries<'a>(known: &'a Known, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
+    offers.tools.iter().map(move |offer| {
+        json!({
+            "server": known.spec.name,
+            "name": offer.tool.name,
+            "tool": offer.raw,
+            "description": offer.tool.description,
+            "inputSchema": offer.tool.input.0,
+            "state": state,
+        })
+    })
+}
+
+fn table(lists: &[Listed<'_>]) -> String {
+    let head = ["NAME", "DESCRIPTION"].map(str::to_owned);
+    let body = lists.iter().flat_map(|(_, offers, _)| &offers.tools).map(|offer| {
+        let text = one_line(&offer.tool.description);
+        let gist: String = text.chars().take(GIST).collect();
+        [offer.tool.name.clone(), if gist.len() < text.len() { format!("{gist}…") } else { gist }]
+    });
+    let rows: Vec<[String; 2]> = std::iter::once(head).chain(body).collect();
+    if rows.len() == 1 { "There are no tools.\n".to_owned() } else { columns(&rows) }
+}

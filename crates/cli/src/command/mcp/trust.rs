@@ -1,0 +1,170 @@
+//! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
+
+use std::fmt::Write;
+
+use ollm_catalog::{Address, server_files};
+use ollm_protocol::{Source, shell_word};
+use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people, read_bounded};
+
+use crate::agent::refuse_agents;
+use crate::error::{Failure, Kind, OK};
+use crate::open;
+use crate::output::{Output, ask};
+use crate::servers::{Known, Servers, came_with, id, source};
+use crate::world::World;
+
+const LARGEST_SHOWN: u64 = 256 << 10;
+
+pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "approve servers")?;
+    let servers = Servers::load(world)?;
+    world.tell_notices(output);
+    let known = servers.find(name)?;
+    if known.trust == Standing::Approved {
+        let why = if known.spec.source == Source::User {
+            "is the user's own and needs no approval"
+        } else {
+            "is trusted already"
+        };
+        output.tell(&format!("server `{name}` {why}"));
+        return Ok(OK);
+    }
+    let now = match (&known.digest, &known.program) {
+        (Some(digest), Ok(_)) => digest,
+        (_, Err(why)) => {
+            return Err(Failure::new(Kind::Environment, format!("server `{name}` cannot be approved: {why}")));
+        }
+        (None, Ok(_)) => return Err(Failure::new(Kind::Environment, format!("server `{name}` cannot be approved"))),
+    };
+    match digest {
+        Some(named) => check_digest(name, now, named)?,
+        None => ask_person(known, world, output)?,
+    }
+    if let Some(package) = unpinned(known) {
+        output.tell(&format!("`{package}` names no version: what runs may change without being asked about again"));
+    }
+    ollm_store::approve(&world.approvals(), approval(known, *now, world)).map_err(unwritten)?;
+    output.tell(&format!("server `{name}` is approved as {now}"));
+    Ok(OK)
+}
+
+pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "change approvals")?;
+    let servers = Servers::load(world)?;
+    world.tell_notices(output);
+    for name in names {
+        let spec = &servers.find(name)?.spec;
+        let removed = ollm_store::revoke(&world.approvals(), &source(spec), &id(spec)).map_err(unwritten)?;
+        let said = match (removed, spec.source) {
+            (true, _) => "is no longer approved",
+            (false, Source::User) => "is the user's own and needs no approval; `enabled: false` switches it off",
+            (false, _) => "was not approved",
+        };
+        output.tell(&format!("server `{name}` {said}"));
+    }
+    Ok(OK)
+}
+
+fn approval(known: &Known, digest: Digest, world: &World) -> Approval {
+    let user = ["USER", "LOGNAME"].iter().find_map(|name| world.variable(name));
+    Approval {
+        source: source(&known.spec),
+        id: id(&known.spec),
+        hash: digest,
+        approved_at: world.timestamp(),
+        approved_by: user.unwrap_or_else(|| "user".to_owned()),
+        digest,
+        term: Term::Always,
+        copy: None,
+    }
+}
+
+fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
+    if now.to_string() == named {
+        return Ok(());
+    }
+    Err(Failure::new(Kind::Untrusted, format!("server `{name}` is not what {named} names; nothing was approved"))
+        .hint("review it, then read its digest with `ollm mcp list --json`"))
+}
+
+/// Shows everything that would run, and asks. Without a terminal nobody approves anything.
+fn ask_person(known: &Known, world: &World, output: &mut Output) -> Result<(), Failure> {
+    let name = &known.spec.name;
+    let text = review(known, world);
+    let text = escape_for_people(&text);
+    if !open::page(&text) {
+        output.explain(&text);
+    }
+    match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
+        Some("y" | "Y" | "yes" | "a" | "always") => Ok(()),
+        Some(_) => Err(Failure::new(Kind::Untrusted, format!("server `{name}` was not approved"))),
+        None => Err(Failure::new(
+            Kind::Untrusted,
+            format!("server `{name}` was not approved: there is no terminal to ask on"),
+        )
+        .hint(format!(
+            "a script may approve by naming the digest: `ollm mcp trust {} --digest sha256:…`",
+            shell_word(name)
+        ))
+        .hint("`ollm mcp list --json` prints the digest, after you reviewed the declaration")),
+    }
+}
+
+/// What would be started, whole: it came from elsewhere and must be seen.
+fn review(known: &Known, world: &World) -> String {
+    let spec = &known.spec;
+    let origin = &spec.origin;
+    let mut rows = vec![
+        ("server", spec.name.clone()),
+        ("declared", format!("{}:{}:{} ({})", origin.file.display(), origin.line, origin.column, spec.source.name())),
+    ];
+    match &spec.address {
+        Address::Command { command, args, env, cwd, .. } => {
+            let words = std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>();
+            rows.push(("runs", words.join(" ")));
+            rows.extend(
+                known.program.as_ref().ok().into_iter().flatten().map(|path| ("program", path.display().to_string())),
+            );
+            rows.extend(cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
+            rows.extend(env.0.iter().map(|(name, value)| ("variable", format!("{name}={}", shell_word(value)))));
+        }
+        Address::Url { url, headers, .. } => {
+            rows.push(("address", url.clone()));
+            rows.extend(headers.0.iter().map(|(name, value)| ("header", format!("{name}: {value}"))));
+        }
+    }
+    rows.extend(known.digest.as_ref().map(|digest| ("digest", digest.to_string())));
+    let mut text = String::new();
+    for (name, value) in rows {
+        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
+    }
+    let program = known.program.as_ref().ok().and_then(|program| program.as_deref());
+    for file in server_files(spec, program, came_with(spec, world).as_deref()).unwrap_or_default() {
+        let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(&file));
+    }
+    text
+}
+
+fn content(file: &std::path::Path) -> String {
+    match read_bounded(file, LARGEST_SHOWN) {
+        Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
+        Ok(None) => "(it does not exist)".to_owned(),
+        Err(error) => format!("(not shown here: {error}; read it before you approve it)"),
+    }
+}
+
+/// A package without a version may be another one tomorrow.
+fn unpinned(known: &Known) -> Option<&str> {
+    let Address::Command { command, args, .. } = &known.spec.address else { return None };
+    let runner = command.rsplit('/').next().unwrap_or_default();
+    let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;
+    let version = package.rsplit_once("==").or_else(|| package.rsplit_once('@'));
+    let pinned = version
+        .is_some_and(|(name, version)| !name.is_empty() && version.starts_with(|first: char| first.is_ascii_digit()));
+    (matches!(runner, "npx" | "uvx" | "bunx" | "pipx") && !pinned).then_some(package)
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
+fn unwritten(error: UpdateError) -> Failure {
+    Failure::new(Kind::Environment, format!("the approvals were not changed: {error}"))
+}

@@ -1,0 +1,92 @@
+//! Servers are written down as their documentation prints them.
+
+use serde_json::{Value, json};
+
+use super::{PROJECT, USER};
+use crate::lab::{Lab, finish};
+
+fn written(lab: &Lab, file: &str) -> Value {
+    let text = std::fs::read_to_string(lab.root.join(file)).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["mcpServers"].take()
+}
+
+#[test]
+fn every_usual_form_is_understood() {
+    let time = json!({"command": "uvx", "args": ["mcp-server-time"]});
+    let snippet = json!({"mcpServers": {"time": time}}).to_string();
+    for arguments in [
+        &["time", "--", "uvx", "mcp-server-time"][..],
+        &[snippet.as_str()],
+        &["time", &time.to_string()],
+        &["--", "claude", "mcp", "add", "time", "--", "uvx", "mcp-server-time"],
+        &["--", "claude", "mcp", "add", "-s", "user", "time", "uvx", "mcp-server-time"],
+    ] {
+        let lab = Lab::new();
+        let ran = lab.run(&[&["mcp", "add"], arguments].concat());
+        assert_eq!(ran.code, 0, "{arguments:?} {ran:?}");
+        assert_eq!(written(&lab, USER), json!({"time": time}), "{arguments:?}");
+    }
+    let lab = Lab::new();
+    assert_eq!(finish(lab.ollm(&["mcp", "add", "-"]), snippet.as_bytes()).code, 0);
+    assert_eq!(written(&lab, USER), json!({"time": time}));
+}
+
+#[test]
+fn addresses_headers_and_variables_are_written_down() {
+    let lab = Lab::new();
+    for arguments in [
+        &["docs", "https://example.com/mcp", "--header", "Authorization: Bearer ${TOKEN}"][..],
+        &["old", "https://example.com/sse", "--transport", "sse"],
+        &["local", "--env", "KEY=a=b", "--", "server", "--flag"],
+    ] {
+        let ran = lab.run(&[&["mcp", "add"], arguments].concat());
+        assert_eq!(ran.code, 0, "{arguments:?} {ran:?}");
+    }
+    assert_eq!(
+        written(&lab, USER),
+        json!({
+            "docs": {"url": "https://example.com/mcp", "headers": {"Authorization": "Bearer ${TOKEN}"}},
+            "old": {"url": "https://example.com/sse", "type": "sse"},
+            "local": {"command": "server", "args": ["--flag"], "env": {"KEY": "a=b"}},
+        })
+    );
+}
+
+#[test]
+fn what_cannot_be_read_back_is_not_written_down() {
+    let lab = Lab::new();
+    for arguments in [
+        &["x", "--", "a b"][..],
+        &["x", "ftp://example.com"],
+        &["x"],
+        &["{}"],
+        &["x", "{"],
+        &["x", "https://example.com", "--env", "A=1"],
+        &["x", "--env", "A", "--", "server"],
+        &["--", "server"],
+        &["x", "{\"command\": \"x\", \"env\": []}"],
+    ] {
+        let ran = lab.run(&[&["mcp", "add"], arguments].concat());
+        assert_eq!(ran.code, 64, "{arguments:?} {ran:?}");
+        assert!(!ran.stderr.is_empty());
+    }
+    assert!(!lab.root.join(USER).exists());
+}
+
+#[test]
+fn a_name_is_given_once_and_a_server_is_taken_out_where_it_stands() {
+    let lab = Lab::new();
+    assert_eq!(lab.run(&["mcp", "add", "a", "--", "server"]).code, 0);
+    let again = lab.run(&["mcp", "add", "a", "--", "other"]);
+    assert_eq!(again.code, 64);
+    assert!(again.stderr.contains("there is a server `a` already"), "{again:?}");
+    let ran = lab.run(&["mcp", "add", "--project", "b", "--", "server"]);
+    assert!(ran.stderr.contains("`ollm mcp trust b` approves it"), "{ran:?}");
+    let ran = lab.run(&["mcp", "remove", "b"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.stderr.contains("`ollm mcp remove b --project` removes it"), "{ran:?}");
+    assert_eq!(lab.run(&["mcp", "remove", "b", "--project"]).code, 0);
+    assert_eq!(lab.run(&["mcp", "remove", "a"]).code, 0);
+    assert_eq!((written(&lab, USER), written(&lab, PROJECT)), (json!({}), json!({})));
+    assert_eq!(lab.run(&["mcp", "remove", "a"]).code, 64);
+}

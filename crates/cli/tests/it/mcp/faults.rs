@@ -1,0 +1,170 @@
+//! Servers that misbehave: bounded, named, and nothing else is affected.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use testkit::RemoteServer;
+
+use super::{USER, call, declare, lab_with, names, server, text_of};
+use crate::lab::{Lab, outcome, start};
+
+/// A declaration with little patience.
+fn hasty(flags: &[&str]) -> Value {
+    let mut declaration = server(flags);
+    declaration["timeout"] = json!(700);
+    declaration["toolTimeout"] = json!(700);
+    declaration
+}
+
+#[test]
+fn a_server_that_does_not_start_is_named_and_the_others_work() {
+    for (flags, text) in [
+        (&["--exit", "0"][..], "exited with code 0"),
+        (&["--exit", "9", "--stderr", "the last straw"], "the last straw"),
+        (&["--mute"], "did not answer"),
+        (&["--garbage"], "`bad`"),
+        (&["--flood", "stdout", "--mute"], "`bad`"),
+        (&["--flood", "stderr", "--mute"], "`bad`"),
+        (&["--long-line", "100000000", "--mute"], "`bad`"),
+        (&["--fork"], "`bad`"),
+    ] {
+        let lab = Lab::new();
+        declare(&lab, USER, &json!({"bad": hasty(flags), "good": server(&[])}));
+        let ran = lab.run(&["mcp", "tools", "--json"]);
+        assert_eq!(ran.code, 0, "{flags:?} {ran:?}");
+        assert!(names(&ran).iter().all(|name| name.starts_with("mcp__good__")) && names(&ran).len() == 21, "{flags:?}");
+        let told = ran.stderr.lines().find(|line| line.contains("`bad`") && line.contains(text));
+        assert!(told.is_some() && ran.stderr.len() < 20_000, "{flags:?} {ran:?}");
+        lab.assert_nobody_is_left();
+    }
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_told_without_a_try() {
+    let lab = lab_with(&json!({"command": "no-such-server"}));
+    let ran = call(&lab, "echo", &json!({}));
+    assert_eq!(ran.code, 5);
+    assert!(ran.stderr.contains("`no-such-server` is not on PATH"), "{ran:?}");
+    let lab = lab_with(&json!({"command": "/nowhere/server"}));
+    assert!(call(&lab, "echo", &json!({})).stderr.contains("/nowhere/server does not exist"));
+}
+
+#[test]
+fn noise_among_the_messages_is_put_up_with() {
+    for flags in [&["--noise"][..], &["--flood", "stderr"], &["--child"], &["--slow", "30"]] {
+        let lab = lab_with(&server(flags));
+        let ran = call(&lab, "echo", &json!({"text": "hi"}));
+        assert_eq!(text_of(&ran), "hi", "{flags:?}");
+        lab.assert_nobody_is_left();
+    }
+}
+
+#[test]
+fn a_server_that_ignores_everything_is_ended_all_the_same() {
+    let lab = lab_with(&server(&["--stubborn", "--child"]));
+    assert_eq!(text_of(&call(&lab, "echo", &json!({"text": "hi"}))), "hi");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_call_that_does_not_end_well_is_told() {
+    for (flags, tool, args, text) in [
+        (&["--die-in-call", "--stderr", "my end"][..], "echo", json!({}), "my end"),
+        (&[], "crash", json!({}), "may have had an effect"),
+        (&[], "slow", json!({"ms": 60000}), "no answer to `slow` within 700 ms"),
+    ] {
+        let lab = lab_with(&hasty(flags));
+        let ran = call(&lab, tool, &args);
+        assert_eq!(ran.code, 5, "{tool} {ran:?}");
+        assert!(ran.stderr.contains(text) && ran.stderr.contains("`s`"), "{tool} {ran:?}");
+        lab.assert_nobody_is_left();
+    }
+    let lab = lab_with(&server(&["--refuse"]));
+    assert_eq!(call(&lab, "echo", &json!({})).code, 1);
+}
+
+#[test]
+fn progress_keeps_a_slow_call_alive() {
+    let lab = lab_with(&hasty(&[]));
+    let ran = call(&lab, "progress", &json!({"steps": 6, "ms": 300}));
+    assert_eq!((ran.code, text_of(&ran).as_str()), (0, "done"), "{ran:?}");
+}
+
+#[test]
+fn a_message_that_is_too_large_is_refused() {
+    let lab = lab_with(&server(&[]));
+    let ran = call(&lab, "big", &json!({"bytes": 100_000_000}));
+    assert_eq!((ran.code, &ran.answer()["isError"]), (1, &json!(true)), "{}", ran.stderr);
+    assert!(ran.stdout.len() < 2000 && ran.stderr.len() < 2000, "{}", ran.stderr);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn lists_without_end_are_cut() {
+    for flags in [&["--tools", "10000"][..], &["--tools", "10000", "--page", "50"], &["--same-cursor"], &["--endless"]]
+    {
+        let lab = lab_with(&server(flags));
+        let ran = lab.run(&["mcp", "tools", "s", "--json"]);
+        assert_eq!(ran.code, 0, "{flags:?} {}", ran.stderr);
+        assert!(ran.stderr.contains("the rest is left out"), "{flags:?} {}", ran.stderr);
+        assert!(names(&ran).len() <= 2048, "{flags:?}");
+    }
+}
+
+#[test]
+fn abuse_d9_bad_tools_are_refused_one_by_one() {
+    let lab = lab_with(&server(&["--twice", "--hidden", "--bad-tools"]));
+    let ran = lab.run(&["mcp", "tools", "--json"]);
+    assert_eq!((ran.code, names(&ran).len()), (0, 21), "{ran:?}");
+    assert!(ran.answer().as_array().unwrap().iter().all(|tool| tool["description"] != "Pretends to be echo"));
+    assert!(ran.stderr.contains("another tool of that name") && ran.stderr.contains("control or invisible"), "{ran:?}");
+    assert!(ran.stderr.contains("its inputSchema must be an object") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+}
+
+#[test]
+fn a_remote_server_that_misbehaves_is_named() {
+    let other = RemoteServer::start(&["--http"]).unwrap();
+    for (flags, text) in [
+        (&["--http", "--redirect", &other.url][..], "`s`"),
+        (&["--http", "--garbage"], "`s`"),
+        (&["--http", "--mute"], "`s`"),
+        (&["--http", "--unauthorized"], "wants to know who we are"),
+        (&["--sse", "--endpoint", "http://example.com/messages"], "`s`"),
+    ] {
+        let remote = RemoteServer::start(flags).unwrap();
+        let lab = lab_with(&json!({"url": remote.url, "timeout": 700}));
+        let ran = call(&lab, "echo", &json!({"text": "hi"}));
+        assert_eq!(ran.code, 5, "{flags:?} {ran:?}");
+        assert!(ran.stderr.contains(text), "{flags:?} {ran:?}");
+    }
+    let lab = lab_with(&json!({"url": "http://127.0.0.1:1/mcp", "timeout": 700}));
+    assert_eq!(call(&lab, "echo", &json!({})).code, 5);
+}
+
+#[test]
+fn a_session_that_was_forgotten_is_begun_anew() {
+    let remote = RemoteServer::start(&["--http", "--forget", "3"]).unwrap();
+    let lab = lab_with(&json!({"url": remote.url}));
+    for _ in 0..3 {
+        assert_eq!(text_of(&call(&lab, "echo", &json!({"text": "hi"}))), "hi");
+    }
+}
+
+#[test]
+fn nobody_is_left_when_we_are_ended_in_the_middle_of_a_call() {
+    for signal in ["-KILL", "-TERM", "-INT", "-HUP"] {
+        let lab = Lab::new();
+        let log = lab.root.join("asked");
+        let flags = ["--stubborn", "--child", "--log", log.to_str().unwrap()];
+        declare(&lab, USER, &json!({"s": server(&flags)}));
+        let child = start(lab.ollm(&["mcp", "call", "s", "slow", "--args", r#"{"ms": 600000}"#]));
+        let begun = Instant::now();
+        while !super::asked(&lab).iter().any(|method| method == "tools/call") {
+            assert!(begun.elapsed() < Duration::from_mins(1), "{signal}: the call never came");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        assert!(lab.program("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+        outcome(child);
+        lab.assert_nobody_is_left();
+    }
+}

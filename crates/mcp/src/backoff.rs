@@ -1,0 +1,94 @@
+//! How long to wait before the next try, and when not to try any more.
+
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+use crate::settings::Pace;
+
+/// The pause after the so-manieth failed try: doubled each time, capped, and somewhere between half and all of that, so
+/// that many who failed together do not come back together.
+pub(crate) fn pause(pace: &Pace, failed: u32) -> Duration {
+    jitter(full(pace, failed), RandomState::new().hash_one(failed))
+}
+
+fn full(pace: &Pace, failed: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(failed.saturating_sub(1));
+    pace.pause.saturating_mul(doubled).min(pace.longest_pause)
+}
+
+fn jitter(full: Duration, dice: u64) -> Duration {
+    let share = 500 + u32::try_from(dice % 501).unwrap_or(0);
+    full / 1000 * share
+}
+
+/// Counts crashes, and says when they have become a loop.
+#[derive(Debug, Default)]
+pub(crate) struct Breaker(VecDeque<Instant>);
+
+impl Breaker {
+    /// Notes a crash.
+    pub(crate) fn crashed(&mut self, pace: &Pace) {
+        self.0.push_back(Instant::now());
+        while self.0.len() > pace.crashes.max(1) {
+            self.0.pop_front();
+        }
+    }
+
+    /// Whether the last crashes came so fast that one more start makes no sense.
+    pub(crate) fn is_open(&self, pace: &Pace) -> bool {
+        let recent = self.0.iter().filter(|crash| crash.elapsed() < pace.window).count();
+        recent >= pace.crashes.max(1)
+    }
+
+    /// How many crashes are remembered.
+    pub(crate) fn count(&self) -> u32 {
+        u32::try_from(self.0.len()).unwrap_or(u32::MAX)
+    }
+
+    /// Forgets all: a person wants a new start.
+    pub(crate) fn reset(&mut self) {
+        self.0.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn pauses_grow_to_their_cap_and_never_fall_below_half(failed in 1_u32..100, dice: u64, pause in 1_u64..5000) {
+            let pace = Pace { pause: Duration::from_millis(pause), ..Pace::default() };
+            let whole = full(&pace, failed);
+            prop_assert!(whole <= pace.longest_pause && whole >= full(&pace, failed.saturating_sub(1)));
+            let real = jitter(whole, dice);
+            prop_assert!(real <= whole && real >= whole.mul_f64(0.49));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn crashes_are_a_loop_only_when_they_come_fast() {
+        let pace = Pace { crashes: 2, window: Duration::from_secs(10), ..Pace::default() };
+        let mut breaker = Breaker::default();
+        breaker.crashed(&pace);
+        assert!(!breaker.is_open(&pace));
+        tokio::time::advance(Duration::from_secs(11)).await;
+        breaker.crashed(&pace);
+        assert!(!breaker.is_open(&pace), "the first one is long ago");
+        breaker.crashed(&pace);
+        assert!(breaker.is_open(&pace));
+        tokio::time::advance(Duration::from_secs(11)).await;
+        assert!(!breaker.is_open(&pace), "time heals");
+        breaker.crashed(&pace);
+        breaker.crashed(&pace);
+        breaker.reset();
+        assert!(!breaker.is_open(&pace));
+    }
+}

@@ -1,0 +1,94 @@
+//! What servers said last time: their tools, and which revision of the protocol they speak. A lazy server's tools are
+//! offered from here, and it is started by the first call.
+//!
+//! An entry holds for one exact configuration: its key is the digest of the declaration, which comes in as a value. The cache may be lost at any time;
+//! a file that cannot be relied on is not used, and left alone.
+
+use std::path::PathBuf;
+
+use ollm_store::{Digest, Loaded, UpdateError, versioned};
+use serde_json::{Map, Value, json};
+
+const VERSION: u32 = 1;
+const LARGEST_FILE: u64 = 64 << 20;
+/// Of more servers the ones that were written longest ago are forgotten.
+const MOST_ENTRIES: usize = 200;
+
+/// The tool lists of servers, in one file.
+#[derive(Clone, Debug)]
+pub struct Cache {
+    path: PathBuf,
+}
+
+/// What one server said.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// The entries of `tools/list`, as they came.
+    pub tools: Vec<Value>,
+    /// The revision of the protocol it speaks.
+    pub revision: Option<String>,
+    /// When it said so, in seconds since 1970.
+    pub at: u64,
+}
+
+impl Cache {
+    /// A cache in this file.
+    pub fn new(path: impl Into<PathBuf>) -> Cache {
+        Cache { path: path.into() }
+    }
+
+    /// What the server with this configuration said last.
+    pub fn get(&self, key: &Digest) -> Option<Entry> {
+        let Loaded::Current(document) = versioned::load(&self.path, VERSION, LARGEST_FILE) else { return None };
+        read_entry(document.get("servers")?.get(key.to_string())?)
+    }
+
+    /// Everything that is known, in one reading.
+    pub fn all(&self) -> Vec<(Digest, Entry)> {
+        let Loaded::Current(document) = versioned::load(&self.path, VERSION, LARGEST_FILE) else { return Vec::new() };
+        let servers = document.get("servers").and_then(Value::as_object);
+        let known =
+            servers.into_iter().flatten().filter_map(|(key, entry)| Some((key.parse().ok()?, read_entry(entry)?)));
+        known.collect()
+    }
+
+    /// Remembers what a server said.
+    pub fn put(&self, key: &Digest, entry: &Entry) -> Result<(), UpdateError> {
+        self.edit(|servers| {
+            servers.insert(key.to_string(), write_entry(entry));
+            while servers.len() > MOST_ENTRIES {
+                let at = |entry: &Value| entry.get("at").and_then(Value::as_u64).unwrap_or_default();
+                let oldest = servers.iter().min_by_key(|(_, entry)| at(entry)).map(|(key, _)| key.clone());
+                oldest.map(|key| servers.shift_remove(&key));
+            }
+        })
+    }
+
+    /// Forgets what a server said.
+    pub fn forget(&self, key: &Digest) -> Result<(), UpdateError> {
+        self.edit(|servers| drop(servers.shift_remove(&key.to_string())))
+    }
+
+    fn edit(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), UpdateError> {
+        versioned::update(&self.path, VERSION, LARGEST_FILE, |document| {
+            let mut servers = match document.and_then(|mut document| document.get_mut("servers").map(Value::take)) {
+                Some(Value::Object(servers)) => servers,
+                _ => Map::new(),
+            };
+            change(&mut servers);
+            Ok((Some(json!({"version": VERSION, "servers": servers})), ()))
+        })
+    }
+}
+
+fn read_entry(entry: &Value) -> Option<Entry> {
+    Some(Entry {
+        tools: entry.get("tools")?.as_array()?.clone(),
+        revision: entry.get("revision").and_then(Value::as_str).map(str::to_owned),
+        at: entry.get("at").and_then(Value::as_u64).unwrap_or_default(),
+    })
+}
+
+fn write_entry(entry: &Entry) -> Value {
+    json!({"tools": entry.tools, "revision": entry.revision, "at": entry.at})
+}

@@ -1,0 +1,247 @@
+//! From a declaration to a live connection, or to a reason why there is none.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use reqwest::Url;
+use rmcp::RoleClient;
+use rmcp::model::{ServerPeerInfo, SubscriptionFilter};
+use rmcp::service::{RunningServiceCancellationToken, serve_directly};
+use rmcp::transport::Transport;
+use rmcp::transport::common::client_side_sse::ExponentialBackoff;
+use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, StreamableHttpClientTransportConfig};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+
+use crate::clock::after;
+use crate::declaration::Endpoint;
+use crate::desk::Desk;
+use crate::error::Fault;
+use crate::handshake::{Era, shake};
+use crate::http::Http;
+use crate::link::Link;
+use crate::program::Program;
+use crate::server::Shared;
+use crate::sse::Sse;
+use crate::web::{Site, WebError};
+use crate::wire;
+
+/// Requests to one server that may be on their way at once.
+const AT_ONCE: usize = 32;
+/// How often a broken stream of events is taken up again.
+const RESUMES: usize = 5;
+/// The longest pause before that.
+const LONGEST_PAUSE: Duration = Duration::from_secs(10);
+/// How long a program that closed the connection may take to exit, so that its status is known.
+const LAST_BREATH: Duration = Duration::from_millis(500);
+
+/// A live connection and all that belongs to it. Dropped, everything ends at once.
+pub(crate) struct Connection {
+    pub(crate) link: Arc<Link>,
+    pub(crate) program: Option<Program>,
+    /// Ready when the connection has ended.
+    pub(crate) service: Service,
+    pub(crate) fault: wire::Fault,
+    /// The first line of the log that belongs to it.
+    pub(crate) mark: u64,
+    cancel: Option<RunningServiceCancellationToken>,
+    announcements: Option<JoinHandle<()>>,
+}
+
+/// The SDK's part of a connection; can be waited for any number of times.
+pub(crate) struct Service(Option<Pin<Box<dyn Future<Output = ()> + Send>>>);
+
+impl Future for Service {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        let Some(running) = &mut self.0 else {
+            return Poll::Ready(());
+        };
+        let polled = running.as_mut().poll(context);
+        if polled.is_ready() {
+            self.0 = None;
+        }
+        polled
+    }
+}
+
+/// A connection that did not come about.
+pub(crate) struct Failed {
+    pub(crate) fault: Fault,
+    /// How its program ended, if it did so by itself.
+    pub(crate) program: Option<String>,
+    /// The first line of the log that belongs to it.
+    pub(crate) mark: u64,
+}
+
+/// Connects to a server; the connect timeout covers all of it.
+pub(crate) async fn connect(shared: &Shared, era: Option<Era>) -> Result<Connection, Failed> {
+    let mark = shared.log.mark();
+    let end = after(shared.declaration.connect_timeout);
+    let plain = |fault| Failed { fault, program: None, mark };
+    match &shared.declaration.endpoint {
+        endpoint @ Endpoint::Stdio { .. } => by_program(shared, endpoint, era, mark, end).await,
+        Endpoint::Http { url, headers } => {
+            let site = site(shared, url, headers).map_err(plain)?;
+            match by_http(shared, site.clone(), url, era, mark, end).await {
+                Err(fault) if fault.suggests_events() => {
+                    // What the older way says is only of interest if it works.
+                    by_events(shared, site, url, mark, end).await.map_err(|_| plain(fault))
+                }
+                connection => connection.map_err(plain),
+            }
+        }
+        Endpoint::Sse { url, headers } => {
+            let site = site(shared, url, headers).map_err(plain)?;
+            by_events(shared, site, url, mark, end).await.map_err(plain)
+        }
+    }
+}
+
+async fn by_program(
+    shared: &Shared,
+    endpoint: &Endpoint,
+    era: Option<Era>,
+    mark: u64,
+    end: Instant,
+) -> Result<Connection, Failed> {
+    let cap = shared.context.settings.bounds.message;
+    let started = Program::start(&shared.context.children, endpoint, cap, &shared.log);
+    let (mut program, mut wire) = started.map_err(|error| Failed { fault: error.into(), program: None, mark })?;
+    let fault = wire.fault();
+    let shaken = tokio::select! {
+        biased;
+        shaken = hands(shared, &mut wire, era, end) => shaken,
+        () = program.exited() => Err(Fault::Closed),
+    };
+    match shaken {
+        Ok(info) => Ok(Connection::new(shared, wire, info, Some(program), fault, mark)),
+        Err(error) => {
+            drop(wire);
+            let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
+            let late = matches!(error, Fault::Late(_));
+            let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
+            Err(Failed { fault: error, program, mark })
+        }
+    }
+}
+
+async fn by_http(
+    shared: &Shared,
+    site: Site,
+    url: &str,
+    era: Option<Era>,
+    mark: u64,
+    end: Instant,
+) -> Result<Connection, Fault> {
+    let cap = shared.context.settings.bounds.message;
+    let mut config = StreamableHttpClientTransportConfig::with_uri(url).max_concurrent_requests(AT_ONCE);
+    let mut pauses = ExponentialBackoff::default();
+    (pauses.max_times, pauses.max_delay) = (Some(RESUMES), Some(LONGEST_PAUSE));
+    config.retry_config = Arc::new(pauses);
+    let mut transport = StreamableHttpClientTransport::with_client(Http { site, cap }, config);
+    let info = hands(shared, &mut transport, era, end).await?;
+    Ok(Connection::new(shared, transport, info, None, wire::Fault::default(), mark))
+}
+
+async fn by_events(shared: &Shared, site: Site, url: &str, mark: u64, end: Instant) -> Result<Connection, Fault> {
+    let cap = shared.context.settings.bounds.message;
+    let limit = shared.declaration.connect_timeout;
+    let mut transport = timeout_at(end, Sse::open(site, url, cap)).await.map_err(|_| Fault::Late(limit))??;
+    let info = hands(shared, &mut transport, Some(Era::Handshake), end).await?;
+    let fault = transport.fault();
+    Ok(Connection::new(shared, transport, info, None, fault, mark))
+}
+
+async fn hands<T>(shared: &Shared, transport: &mut T, era: Option<Era>, end: Instant) -> Result<ServerPeerInfo, Fault>
+where
+    T: Transport<RoleClient>,
+    T::Error: Into<Fault>,
+{
+    let limit = shared.declaration.connect_timeout;
+    let probe = shared.context.settings.pace.probe.min(limit / 2);
+    let shaking = shake(transport, shared.desk.us(), era, probe, &shared.log);
+    timeout_at(end, shaking).await.unwrap_or(Err(Fault::Late(limit)))
+}
+
+fn site(shared: &Shared, url: &str, headers: &[(String, String)]) -> Result<Site, Fault> {
+    let known = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
+    if !known {
+        return Err(Fault::Foreign("its `url` is no http or https address".to_owned()));
+    }
+    let client = shared.context.web().map_err(|error| Fault::Web(WebError::Net(error)))?;
+    let authorize = shared.context.ports.authorize.clone();
+    Ok(Site::new(client, &shared.declaration.name, headers, authorize)?)
+}
+
+impl Connection {
+    fn new<T>(
+        shared: &Shared,
+        transport: T,
+        info: ServerPeerInfo,
+        program: Option<Program>,
+        fault: wire::Fault,
+        mark: u64,
+    ) -> Self
+    where
+        T: Transport<RoleClient> + 'static,
+    {
+        let running = serve_directly(Arc::clone(&shared.desk), transport, Some(info.clone()));
+        let (peer, cancel) = (running.peer().clone(), running.cancellation_token());
+        let link = Arc::new(Link::new(peer, Arc::clone(&shared.desk), Arc::new(info), Arc::clone(&shared.log)));
+        let announcements = subscription(&link.info).map(|filter| tokio::spawn(hear(Arc::clone(&link), filter)));
+        let service = Service(Some(Box::pin(async move {
+            let _ = running.waiting().await;
+        })));
+        Self { link, program, service, fault, mark, cancel: Some(cancel), announcements }
+    }
+
+    /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.
+    pub(crate) async fn close(mut self, parting: Duration) -> Option<String> {
+        if let Some(cancel) = self.cancel.take() {
+            cancel.cancel();
+        }
+        // The session of a web server is given back, the input of a program closed.
+        let _ = tokio::time::timeout(parting, &mut self.service).await;
+        match self.program.take() {
+            Some(program) => program.stop(parting).await,
+            None => None,
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if let Some(task) = &self.announcements {
+            task.abort();
+        }
+    }
+}
+
+/// What a stateless server is to tell us; older ones tell unasked.
+fn subscription(info: &ServerPeerInfo) -> Option<SubscriptionFilter> {
+    if info.protocol_version.has_initialize() {
+        return None;
+    }
+    let able = &info.capabilities;
+    let mut filter = SubscriptionFilter::default();
+    filter.tools_list_changed = able.tools.as_ref().and_then(|able| able.list_changed).filter(|able| *able);
+    filter.prompts_list_changed = able.prompts.as_ref().and_then(|able| able.list_changed).filter(|able| *able);
+    filter.resources_list_changed = able.resources.as_ref().and_then(|able| able.list_changed).filter(|able| *able);
+    (filter != SubscriptionFilter::default()).then_some(filter)
+}
+
+/// Passes announcements on until the server ends the subscription.
+async fn hear(link: Arc<Link>, filter: SubscriptionFilter) {
+    let Ok(mut subscription) = link.peer.listen(filter).await else {
+        return;
+    };
+    let desk: &Desk = &link.desk;
+    while let Ok(Some(notification)) = subscription.next().await {
+        desk.announce(&notification);
+    }
+}

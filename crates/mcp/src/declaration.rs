@@ -1,0 +1,76 @@
+//! How a server is reached, with every default applied and every variable filled in.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ollm_process::Limits;
+
+/// One MCP server.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Declaration {
+    /// Its name: unique among all servers, and part of the names of its tools.
+    pub name: String,
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// How long connecting may take, the first answer included.
+    pub connect_timeout: Duration,
+    /// How long a call may take without a sign of progress.
+    pub tool_timeout: Duration,
+    /// Whether it may be started at all.
+    pub enabled: bool,
+    /// Whether it starts with the first call only, if its tools are known from before.
+    pub lazy: bool,
+    /// Whether it is started anew after a crash.
+    pub auto_restart: bool,
+    /// Which of its tools are offered.
+    pub tools: Filter,
+}
+
+/// Where a server is.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Endpoint {
+    /// A child of ours that speaks on its standard streams.
+    Stdio {
+        /// The program, absolute.
+        program: PathBuf,
+        /// Its arguments.
+        args: Vec<String>,
+        /// Its whole environment: nothing else reaches it.
+        env: Vec<(String, String)>,
+        /// Where it runs.
+        cwd: Option<PathBuf>,
+        /// What it may use.
+        limits: Limits,
+    },
+    /// Streamable HTTP; the older SSE where the server knows nothing else.
+    Http {
+        /// Its address.
+        url: String,
+        /// Headers beside the protocol's own.
+        headers: Vec<(String, String)>,
+    },
+    /// The older transport: events from one address, requests to another.
+    Sse {
+        /// The address of the events.
+        url: String,
+        /// Headers beside the protocol's own.
+        headers: Vec<(String, String)>,
+    },
+}
+
+/// Which tools are offered, by the server's own names for them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Filter {
+    /// Only these, if any are named.
+    pub allow: Option<Vec<String>>,
+    /// Never these.
+    pub deny: Vec<String>,
+}
+
+impl Filter {
+    /// Whether a tool is offered.
+    pub fn admits(&self, tool: &str) -> bool {
+        let named = |list: &[String]| list.iter().any(|name| name == tool);
+        self.allow.as_deref().is_none_or(named) && !named(&self.deny)
+    }
+}

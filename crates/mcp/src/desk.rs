@@ -1,0 +1,300 @@
+//! Where a server's own questions and announcements arrive.
+#![expect(deprecated, reason = "servers of older revisions still sample, ask for roots and log")]
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::handler::client::ClientHandler;
+use rmcp::model::{
+    ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, FormElicitationCapability,
+    Implementation, InputRequest, ListRootsResult, LoggingMessageNotificationParam, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion, ResourceUpdatedNotificationParam, Root, RootsCapabilities, SamplingCapability,
+    ServerNotification, UrlElicitationCapability,
+};
+use rmcp::service::{NotificationContext, RequestContext};
+use rmcp::{ErrorData, RoleClient};
+use serde_json::Value;
+use tokio::sync::Notify;
+
+use crate::log::Log;
+use crate::port::{Answer, Notice, Ports, Reply};
+use crate::settings::Settings;
+
+/// Questions of one server that may wait for an answer at once.
+const QUESTIONS: usize = 16;
+
+/// Tells how far a call has come. Must not block.
+pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// How far a call has come.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Progress {
+    /// So much is done.
+    pub done: f64,
+    /// Of so much, if that is known.
+    pub total: Option<f64>,
+    /// What is being done.
+    pub message: Option<String>,
+}
+
+/// The desk of one server.
+pub(crate) struct Desk {
+    server: String,
+    us: ClientConfig,
+    roots: Vec<Root>,
+    ports: Ports,
+    log: Arc<Log>,
+    calls: Mutex<HashMap<ProgressToken, Arc<Pulse>>>,
+    /// Questions that wait for a person or a model.
+    asking: AtomicUsize,
+    pub(crate) changes: Changes,
+}
+
+/// The signs of life of one call.
+pub(crate) struct Pulse {
+    pub(crate) beat: Notify,
+    report: Option<OnProgress>,
+}
+
+/// What has changed and was not looked at yet.
+#[derive(Default)]
+pub(crate) struct Changes {
+    flags: AtomicU8,
+    pub(crate) notify: Notify,
+}
+
+impl Changes {
+    const TOOLS: u8 = 1;
+
+    fn tools(&self) {
+        self.flags.fetch_or(Self::TOOLS, Ordering::Relaxed);
+        self.notify.notify_one();
+    }
+
+    /// Whether the tools have changed since this was last asked.
+    pub(crate) fn take(&self) -> bool {
+        self.flags.swap(0, Ordering::Relaxed) & Self::TOOLS != 0
+    }
+}
+
+impl Desk {
+    pub(crate) fn new(server: &str, settings: &Settings, ports: Ports, log: Arc<Log>) -> Self {
+        let roots = settings.roots.iter().map(|root| {
+            let folder = Root::new(root.uri.clone());
+            root.name.iter().fold(folder, |folder, name| folder.with_name(name.clone()))
+        });
+        Self {
+            server: server.to_owned(),
+            us: introduction(settings, &ports),
+            roots: roots.collect(),
+            ports,
+            log,
+            calls: Mutex::default(),
+            asking: AtomicUsize::new(0),
+            changes: Changes::default(),
+        }
+    }
+
+    pub(crate) fn us(&self) -> &ClientConfig {
+        &self.us
+    }
+
+    /// Whether a question of the server waits for an answer, so that it cannot go on.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asking.load(Ordering::Relaxed) > 0
+    }
+
+    /// Has the progress of a call reported until the guard is dropped.
+    pub(crate) fn attend(&self, token: ProgressToken, report: Option<OnProgress>) -> Attendance<'_> {
+        let pulse = Arc::new(Pulse { beat: Notify::new(), report });
+        self.calls().insert(token.clone(), Arc::clone(&pulse));
+        Attendance { desk: self, token, pulse }
+    }
+
+    /// Answers a question that came as an answer.
+    pub(crate) async fn answer(&self, request: InputRequest) -> Result<Value, ErrorData> {
+        let answer = match request {
+            InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(request.params).await?),
+            InputRequest::Elicitation(request) => serde_json::to_value(self.elicit(request.params).await),
+            InputRequest::ListRoots(_) => serde_json::to_value(ListRootsResult::new(self.roots.clone())),
+            _ => return Err(ErrorData::invalid_request("this question is unknown here", None)),
+        };
+        answer.map_err(|error| ErrorData::internal_error(error.to_string(), None))
+    }
+
+    /// An announcement that came on a subscription.
+    pub(crate) fn announce(&self, notification: &ServerNotification) {
+        match notification {
+            ServerNotification::ToolListChangedNotification(_) => self.changes.tools(),
+            ServerNotification::PromptListChangedNotification(_) => self.notice(&Notice::Prompts),
+            ServerNotification::ResourceListChangedNotification(_) => self.notice(&Notice::Resources),
+            ServerNotification::ResourceUpdatedNotification(updated) => {
+                self.notice(&Notice::Resource(updated.params.uri.clone()));
+            }
+            _ => {}
+        }
+    }
+
+    fn notice(&self, notice: &Notice) {
+        if let Some(watch) = &self.ports.watch {
+            watch.notice(&self.server, notice);
+        }
+    }
+
+    fn calls(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Arc<Pulse>>> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn elicit(&self, request: ElicitRequestParams) -> ElicitResult {
+        let decline = ElicitResult::new(ElicitationAction::Decline);
+        let (Some(port), Ok(question)) = (&self.ports.elicit, serde_json::to_value(request)) else {
+            return decline;
+        };
+        // Only what a browser shows may be opened.
+        let url = question.get("url").and_then(Value::as_str);
+        if url.is_some_and(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
+            return decline;
+        }
+        let Some(_asking) = Asking::new(&self.asking) else {
+            return decline;
+        };
+        let (reply, answer) = Reply::pair();
+        port.elicit(&self.server, question, reply);
+        match answer.await {
+            Ok(Answer::Accept(Some(content))) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
+            Ok(Answer::Accept(None)) => ElicitResult::new(ElicitationAction::Accept),
+            Ok(Answer::Cancel) => ElicitResult::new(ElicitationAction::Cancel),
+            Ok(Answer::Decline) | Err(_) => decline,
+        }
+    }
+
+    async fn sample(&self, request: CreateMessageRequestParams) -> Result<CreateMessageResult, ErrorData> {
+        let Some(port) = &self.ports.sample else {
+            return Err(ErrorData::method_not_found::<CreateMessageRequestMethod>());
+        };
+        let internal = |error: String| ErrorData::internal_error(error, None);
+        let request = serde_json::to_value(request).map_err(|error| internal(error.to_string()))?;
+        let asking = Asking::new(&self.asking);
+        let _asking = asking.ok_or_else(|| internal("too many questions wait for an answer".to_owned()))?;
+        let (reply, answer) = Reply::pair();
+        port.sample(&self.server, request, reply);
+        let answer = answer.await.unwrap_or_else(|_| Err("the request was declined".to_owned()));
+        serde_json::from_value(answer.map_err(internal)?).map_err(|error| internal(error.to_string()))
+    }
+}
+
+/// Who we are, and what we do for servers. The newest revision is never put into `initialize`, which it does not have.
+fn introduction(settings: &Settings, ports: &Ports) -> ClientConfig {
+    let mut abilities = ClientCapabilities::default();
+    if !settings.roots.is_empty() {
+        abilities.roots = Some(RootsCapabilities::default());
+    }
+    if ports.sample.is_some() {
+        abilities.sampling = Some(SamplingCapability::default());
+    }
+    if ports.elicit.is_some() {
+        let form = FormElicitationCapability::default();
+        abilities.elicitation =
+            Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::default()));
+    }
+    let us = Implementation::new(settings.name.clone(), settings.version.clone());
+    ClientConfig::new(abilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+}
+
+/// A call whose progress is reported.
+pub(crate) struct Attendance<'a> {
+    desk: &'a Desk,
+    token: ProgressToken,
+    pub(crate) pulse: Arc<Pulse>,
+}
+
+impl Drop for Attendance<'_> {
+    fn drop(&mut self) {
+        self.desk.calls().remove(&self.token);
+    }
+}
+
+/// A question that waits.
+struct Asking<'a>(&'a AtomicUsize);
+
+impl<'a> Asking<'a> {
+    /// One more question, unless there are enough.
+    fn new(count: &'a AtomicUsize) -> Option<Self> {
+        let asking = Self(count);
+        (count.fetch_add(1, Ordering::Relaxed) < QUESTIONS).then_some(asking)
+    }
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+impl ClientHandler for Desk {
+    fn get_info(&self) -> ClientConfig {
+        self.us.clone()
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        tokio::select! {
+            answer = self.sample(request) => answer,
+            () = context.ct.cancelled() => Err(ErrorData::internal_error("cancelled", None)),
+        }
+    }
+
+    async fn create_elicitation(
+        &self,
+        request: ElicitRequestParams,
+        context: RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        tokio::select! {
+            answer = self.elicit(request) => Ok(answer),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
+    }
+
+    async fn list_roots(&self, _: RequestContext<RoleClient>) -> Result<ListRootsResult, ErrorData> {
+        Ok(ListRootsResult::new(self.roots.clone()))
+    }
+
+    async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
+        let Some(pulse) = self.calls().get(&params.progress_token).cloned() else {
+            return;
+        };
+        pulse.beat.notify_one();
+        if let Some(report) = &pulse.report {
+            let message = params.message.map(|message| self.log.clean(&message));
+            report(Progress { done: params.progress, total: params.total, message });
+        }
+    }
+
+    async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
+        let text = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
+        let logger = params.logger.map(|logger| format!("{logger}: ")).unwrap_or_default();
+        let level = serde_json::to_value(params.level).unwrap_or_default();
+        self.log.add(&format!("{}: {logger}{text}", level.as_str().unwrap_or("log")));
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.changes.tools();
+    }
+
+    async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.notice(&Notice::Prompts);
+    }
+
+    async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.notice(&Notice::Resources);
+    }
+
+    async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
+        self.notice(&Notice::Resource(params.uri));
+    }
+}

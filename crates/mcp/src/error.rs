@@ -1,0 +1,154 @@
+//! What goes wrong with servers and with calls, in words that name the server and the way out.
+
+use std::io;
+use std::time::Duration;
+
+use ollm_process::SpawnError;
+use rmcp::ErrorData;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+use serde_json::Value;
+
+use crate::http::HttpError;
+use crate::web::WebError;
+
+/// A call that has no result.
+#[derive(Debug, thiserror::Error)]
+#[error("MCP server `{server}`: {kind}")]
+pub struct CallError {
+    /// The server that was called.
+    pub server: String,
+    /// What happened.
+    pub kind: Trouble,
+}
+
+/// Why there is no result.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum Trouble {
+    /// There is no server of this name.
+    #[error("there is no such server; `ollm mcp list` shows those there are")]
+    Unknown,
+    /// It does not run, and does not start.
+    #[error("{0}")]
+    Unavailable(String),
+    /// It answered with a failure.
+    #[error("{message} (error {code})")]
+    Refused {
+        /// The number of the failure.
+        code: i32,
+        /// What the server says about it.
+        message: String,
+        /// What else it says.
+        data: Option<Box<Value>>,
+    },
+    /// It did not answer in time.
+    #[error("no answer to `{what}` within {}", seconds(*.after))]
+    TimedOut {
+        /// What was asked.
+        what: String,
+        /// How long it had.
+        after: Duration,
+    },
+    /// We do not want the answer any more.
+    #[error("the call was cancelled")]
+    Cancelled,
+    /// The connection ended before there was an answer; whether the call had an effect is unknown.
+    #[error("the connection was lost during the call, which may have had an effect: {0}")]
+    Lost(String),
+    /// The answer makes no sense.
+    #[error("{0}")]
+    Unexpected(String),
+}
+
+/// A start that failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Fault {
+    /// Its program does not start.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// It wants to know who we are.
+    #[error("it wants to know who we are")]
+    Denied(String),
+    /// It cannot be reached.
+    #[error("{0}")]
+    Web(WebError),
+    /// Its streams fail.
+    #[error("{0}")]
+    Streams(String),
+    /// It did not answer in time.
+    #[error("it did not answer within {}", seconds(*.0))]
+    Late(Duration),
+    /// It ended before it answered.
+    #[error("it ended the connection before it answered")]
+    Closed,
+    /// It answered with a failure.
+    #[error("it refuses to be connected to: {0}")]
+    Refused(String),
+    /// It is not for us.
+    #[error("{0}")]
+    Foreign(String),
+}
+
+impl Fault {
+    /// Whether another try would end the same way.
+    pub(crate) fn is_final(&self) -> bool {
+        match self {
+            Fault::Spawn(_) | Fault::Denied(_) | Fault::Foreign(_) => true,
+            Fault::Web(error) => matches!(error, WebError::Redirect(_) | WebError::Refused(_)),
+            Fault::Streams(_) | Fault::Late(_) | Fault::Closed | Fault::Refused(_) => false,
+        }
+    }
+
+    /// Whether a server that was asked in the newest way may only know the oldest one.
+    pub(crate) fn suggests_events(&self) -> bool {
+        matches!(self, Fault::Web(WebError::Status(400 | 404 | 405, _)))
+    }
+}
+
+impl From<io::Error> for Fault {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            // How its program ended says more.
+            io::ErrorKind::BrokenPipe => Fault::Closed,
+            _ => Fault::Streams(error.to_string()),
+        }
+    }
+}
+
+impl From<WebError> for Fault {
+    fn from(error: WebError) -> Self {
+        match error {
+            WebError::Denied(challenge) => Fault::Denied(challenge),
+            error => Fault::Web(error),
+        }
+    }
+}
+
+impl From<HttpError> for Fault {
+    fn from(error: HttpError) -> Self {
+        match error {
+            StreamableHttpError::Client(error) => error.into(),
+            StreamableHttpError::AuthRequired(error) => Fault::Denied(error.www_authenticate_header),
+            StreamableHttpError::InsufficientScope(error) => Fault::Denied(error.www_authenticate_header),
+            StreamableHttpError::UnexpectedContentType(kind) => Fault::Web(WebError::Refused(format!(
+                "it answers with {}, which is no MCP; correct its `url`",
+                kind.map_or_else(|| "no content type".to_owned(), |kind| format!("content of type `{kind}`"))
+            ))),
+            error => Fault::Web(WebError::Net(error.to_string())),
+        }
+    }
+}
+
+impl From<ErrorData> for Fault {
+    fn from(error: ErrorData) -> Self {
+        Fault::Refused(format!("{} (error {})", error.message, error.code.0))
+    }
+}
+
+/// A time for people.
+pub(crate) fn seconds(time: Duration) -> String {
+    if time < Duration::from_secs(1) {
+        return format!("{} ms", time.as_millis());
+    }
+    let seconds = format!("{:.1}", time.as_secs_f64());
+    format!("{} s", seconds.strip_suffix(".0").unwrap_or(&seconds))
+}

@@ -1,0 +1,218 @@
+//! The first words: which revision of the protocol a server speaks.
+//!
+//! The stateless revision has no handshake but a question, `server/discover`; all older ones begin with `initialize`.
+//! Servers of both kinds are about. An older one answers the question with some failure, or with silence: then it is
+//! asked in the older way on the same connection. What worked is remembered by our caller and tried first.
+
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{
+    ClientConfig, ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest,
+    DiscoverRequestParams, ErrorCode, ErrorData, InitializeRequest, InitializeResult, InitializedNotification,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerPeerInfo, ServerRequest, ServerResult,
+};
+use rmcp::transport::Transport;
+use tokio::time::timeout;
+
+use crate::error::Fault;
+use crate::log::Log;
+
+/// Numbers of our first requests, far from those that follow.
+const DISCOVER: i64 = 2_000_000_001;
+const AGAIN: i64 = 2_000_000_002;
+const INITIALIZE: i64 = 2_000_000_003;
+
+/// Which of the two ways a server speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Era {
+    /// Revisions up to 2025-11-25, which begin with `initialize`.
+    Handshake,
+    /// From 2026-07-28 on, where every request speaks for itself.
+    Stateless,
+}
+
+impl Era {
+    /// The era of a revision.
+    pub fn of(revision: &str) -> Self {
+        if revision < ProtocolVersion::NO_INITIALIZE.as_str() { Era::Handshake } else { Era::Stateless }
+    }
+}
+
+/// Agrees with a server on a revision.
+pub(crate) async fn shake<T>(
+    transport: &mut T,
+    us: &ClientConfig,
+    remembered: Option<Era>,
+    probe: Duration,
+    log: &Log,
+) -> Result<ServerPeerInfo, Fault>
+where
+    T: Transport<RoleClient>,
+    T::Error: Into<Fault>,
+{
+    let mut talk = Talk { transport, us, log };
+    let mut discovered = None;
+    if remembered != Some(Era::Handshake) {
+        match timeout(probe, talk.discover()).await {
+            Ok(Ok(Some(info))) => return Ok(info),
+            Ok(Ok(None)) | Err(_) => {}
+            Ok(Err(fault)) => return Err(fault),
+        }
+    }
+    let answer = talk.initialize(&mut discovered).await?;
+    match (answer, discovered) {
+        (Ok(info), _) => talk.finish(info).await,
+        // It was slow, and had understood the question before.
+        (Err(_), Some(info)) => Ok(info),
+        (Err(error), None) => Err(error.into()),
+    }
+}
+
+struct Talk<'a, T> {
+    transport: &'a mut T,
+    us: &'a ClientConfig,
+    log: &'a Log,
+}
+
+/// What a server can say during the first words.
+enum Heard {
+    Answer(i64, Box<Result<ServerResult, ErrorData>>),
+    /// A failure for nobody in particular, from a server that could not read our question.
+    Failure(ErrorData),
+    Nothing,
+}
+
+impl<T> Talk<'_, T>
+where
+    T: Transport<RoleClient>,
+    T::Error: Into<Fault>,
+{
+    /// Asks in the new way; nothing if the server does not know it. A server that wants another revision is asked once
+    /// more, for that.
+    async fn discover(&mut self) -> Result<Option<ServerPeerInfo>, Fault> {
+        match self.discover_at(ProtocolVersion::LATEST, DISCOVER).await? {
+            Err(error) => match alternative(&error) {
+                Some(version) => Ok(stateless(self.discover_at(version, AGAIN).await?)),
+                None => Ok(None),
+            },
+            answer => Ok(stateless(answer)),
+        }
+    }
+
+    async fn discover_at(
+        &mut self,
+        version: ProtocolVersion,
+        number: i64,
+    ) -> Result<Result<ServerResult, ErrorData>, Fault> {
+        let us = self.us;
+        let mut request = DiscoverRequest::new(DiscoverRequestParams {});
+        request.extensions.insert(RequestMetaObject::with_client_context(
+            version,
+            us.client_info.clone(),
+            us.capabilities.clone(),
+        ));
+        self.send(ClientJsonRpcMessage::request(ClientRequest::DiscoverRequest(request), RequestId::Number(number)))
+            .await?;
+        loop {
+            match self.hear().await? {
+                Heard::Answer(id, answer) if id == number => return Ok(*answer),
+                Heard::Failure(error) => return Ok(Err(error)),
+                _ => {}
+            }
+        }
+    }
+
+    /// Asks in the old way. A late answer to the new way is kept.
+    async fn initialize(
+        &mut self,
+        discovered: &mut Option<ServerPeerInfo>,
+    ) -> Result<Result<InitializeResult, ErrorData>, Fault> {
+        let us = self.us.clone().with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
+        let request = ClientRequest::InitializeRequest(InitializeRequest::new(us));
+        self.send(ClientJsonRpcMessage::request(request, RequestId::Number(INITIALIZE))).await?;
+        loop {
+            match self.hear().await? {
+                Heard::Answer(DISCOVER | AGAIN, answer) => *discovered = stateless(*answer),
+                Heard::Answer(INITIALIZE, answer) => match *answer {
+                    Ok(ServerResult::InitializeResult(result)) => return Ok(Ok(result)),
+                    Ok(_) => return Err(Fault::Refused("its answer to `initialize` is no answer to that".to_owned())),
+                    Err(error) => return Ok(Err(error)),
+                },
+                Heard::Failure(error) => return Ok(Err(error)),
+                _ => {}
+            }
+        }
+    }
+
+    async fn finish(&mut self, result: InitializeResult) -> Result<ServerPeerInfo, Fault> {
+        if !ProtocolVersion::KNOWN_VERSIONS.contains(&result.protocol_version) {
+            let version = self.log.clean(result.protocol_version.as_str());
+            return Err(Fault::Foreign(format!(
+                "it speaks revision `{version}` of the protocol, which is unknown here"
+            )));
+        }
+        let ready = ClientNotification::InitializedNotification(InitializedNotification::default());
+        self.send(ClientJsonRpcMessage::notification(ready)).await?;
+        Ok(result.into())
+    }
+
+    async fn send(&mut self, message: ClientJsonRpcMessage) -> Result<(), Fault> {
+        self.transport.send(message).await.map_err(Into::into)
+    }
+
+    async fn hear(&mut self) -> Result<Heard, Fault> {
+        let answer = |id, answer| match number(&id) {
+            Some(id) => Heard::Answer(id, Box::new(answer)),
+            None => Heard::Nothing,
+        };
+        Ok(match self.transport.receive().await.ok_or(Fault::Closed)? {
+            ServerJsonRpcMessage::Response(response) => answer(response.id, Ok(response.result)),
+            ServerJsonRpcMessage::Error(error) => match error.id {
+                Some(id) => answer(id, Err(error.error)),
+                None => Heard::Failure(error.error),
+            },
+            ServerJsonRpcMessage::Request(request) => {
+                if matches!(request.request, ServerRequest::PingRequest(_)) {
+                    self.send(ClientJsonRpcMessage::response(ClientResult::empty(()), request.id)).await?;
+                }
+                Heard::Nothing
+            }
+            ServerJsonRpcMessage::Notification(notification) => {
+                if let Ok(text) = serde_json::to_string(&notification.notification) {
+                    self.log.add(&text);
+                }
+                Heard::Nothing
+            }
+        })
+    }
+}
+
+/// What an answer to the new way says, if its server speaks a revision of that kind.
+fn stateless(answer: Result<ServerResult, ErrorData>) -> Option<ServerPeerInfo> {
+    let Ok(ServerResult::DiscoverResult(result)) = answer else {
+        return None;
+    };
+    let version = choose(&result.supported_versions)?;
+    Some(ServerPeerInfo::from_discover_result(version, result))
+}
+
+/// The newest revision without handshake that both sides know.
+fn choose(supported: &[ProtocolVersion]) -> Option<ProtocolVersion> {
+    let mut stateless = ProtocolVersion::KNOWN_VERSIONS.iter().rev().filter(|version| !version.has_initialize());
+    stateless.find(|version| supported.contains(version)).cloned()
+}
+
+/// The revision to ask for again, if that was what displeased the server.
+fn alternative(error: &ErrorData) -> Option<ProtocolVersion> {
+    let supported = error.data.as_ref().filter(|_| error.code == ErrorCode::UNSUPPORTED_PROTOCOL_VERSION)?;
+    choose(&serde_json::from_value::<Vec<_>>(supported.get("supported")?.clone()).ok()?)
+}
+
+/// Some servers turn numbers into text.
+fn number(id: &RequestId) -> Option<i64> {
+    match id {
+        RequestId::Number(number) => Some(*number),
+        RequestId::String(text) => text.parse().ok(),
+    }
+}

@@ -1,0 +1,113 @@
+//! The wires of ollm: live MCP servers and their tools.
+//!
+//! # Theory of operation
+//!
+//! A [`Declaration`] says how a server is reached; a [`Server`] is the handle of it, a [`Fleet`] holds all of them for
+//! programs without a runtime. Below them lies the official SDK (`rmcp`), of which only the client's service loop, the
+//! message types and the streamable HTTP session are used; what touches a process, a socket or a clock is ours.
+//!
+//! * **One task, one truth.** Each server has a task that owns its life and takes orders; what it knows is one value that
+//!   everyone else only reads: [`State`], connection, tools. A server is `ready` once it has answered and its tools are
+//!   known, and not before. Dropped, a handle takes everything with it.
+//! * **Calls** do not pass through the task: they go straight to the connection, any number at once, and cost next to
+//!   nothing beside the bare SDK. A call that finds no connection has one made. A call that was lost on the way is never
+//!   made twice, unless it is certain that nothing was sent.
+//! * **Clocks.** A start has its timeout, and three tries with growing pauses. A call has a timeout that every sign of
+//!   progress sets back, under a ceiling that nothing lifts; while a person is being asked, it waits for the person.
+//!   Dropping a call, or its timeout, tells the server that it is cancelled.
+//! * **Crashes.** The end of the connection or of the program withdraws the tools. The next call starts the server again,
+//!   or the task itself does where that is wanted and for servers on the network; crashes in a row are a loop, which only
+//!   a person or some time breaks. Silence is followed up by a ping, and three unanswered ones are a crash.
+//! * **Programs** are started by `ollm_process`: own group, exact environment, limits, and a guard that kills the group
+//!   should we die. They end by the end of their input, the polite signal and the final one, in this order. The thread of
+//!   the runtime must outlive them, which a [`Fleet`] sees to.
+//! * **Revisions.** A server is first asked `server/discover`, which only the stateless revision knows; on any failure or
+//!   silence follows `initialize` on the same connection. What worked is part of a server's [`Memory`] and tried first.
+//! * **Network.** One pooled client serves all. It follows nobody to another origin, reads no more than it is allowed to,
+//!   and tries the transport of 2024 (events and posts) where the newer one is not known. Who we are is asked of a port;
+//!   a server that is not satisfied `needs-auth`.
+//! * **Bounds.** Messages, lists, pages, cursors, logs, questions and floods have a cap. What is left out is told as a
+//!   warning; a bad line, answer or tool spoils nothing but itself.
+//! * **Ports.** Questions to the person or to a model, authorization and announcements go through [`Ports`]; what nobody
+//!   does is not offered, and declined if asked for all the same.
+//!
+//! What servers say is shown without secrets, control and direction characters. This crate knows nothing of hooks, never
+//! prints, and reads neither environment nor home by itself.
+//!
+//! The crate needs Unix; only Linux is tested, and only there is nobody left behind for certain.
+//!
+//! # Example
+//!
+//! ```
+//! use std::sync::Arc;
+//! use std::time::Duration;
+//! use ollm_mcp::{Context, Declaration, Endpoint, Filter, Fleet, Memory, Ports, Settings};
+//! use ollm_process::{Children, Limits};
+//!
+//! let context = Context::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
+//! let fleet = Fleet::new(Arc::new(context))?;
+//! let endpoint = Endpoint::Stdio {
+//!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
+//! };
+//! let declaration = Declaration {
+//!     name: "files".into(), endpoint, tools: Filter::default(),
+//!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60),
+//!     enabled: true, lazy: false, auto_restart: false,
+//! };
+//! fleet.add(declaration, Memory::default());
+//! let error = fleet.start("files").unwrap_err().to_string();
+//! assert!(error.starts_with("MCP server `files`: it did not start: `/does/not/exist` does not exist"));
+//! assert_eq!(fleet.server("files")?.status().state.name(), "failed");
+//! fleet.close();
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod backoff;
+mod cache;
+mod clock;
+mod connect;
+mod declaration;
+mod desk;
+mod error;
+mod events;
+mod fleet;
+mod handshake;
+mod http;
+mod life;
+mod link;
+mod list;
+mod log;
+mod name;
+mod place;
+mod port;
+mod program;
+mod result;
+mod schema;
+mod server;
+mod settings;
+mod sse;
+mod status;
+mod tool;
+mod web;
+mod wire;
+
+pub use cache::{Cache, Entry};
+pub use declaration::{Declaration, Endpoint, Filter};
+pub use desk::{OnProgress, Progress};
+pub use error::{CallError, Trouble};
+pub use fleet::{Fleet, Pending};
+pub use handshake::Era;
+pub use list::Listing;
+pub use name::{BadName, Labels, split, tool_names};
+pub use port::{Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
+pub use result::{
+    LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
+    show as show_result, write as write_result,
+};
+pub use schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
+pub use server::{Call, Context, Memory, Server};
+pub use settings::{Bounds, Pace, Root, Settings};
+pub use status::{State, Status};
+pub use tool::{Offer, Offers, Remark};

@@ -1,0 +1,479 @@
+//! The life of one server: started, tried again, watched, ended. One task owns it; others send it orders.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{Instant, sleep};
+
+use crate::backoff::{Breaker, pause};
+use crate::connect::{Connection, Failed, connect};
+use crate::error::{Fault, Trouble, seconds};
+use crate::handshake::Era;
+use crate::link::{Failure, Link};
+use crate::list::{Kind, Listing, list};
+use crate::place;
+use crate::server::{Shared, needs_auth};
+use crate::settings::Pace;
+use crate::status::State;
+
+/// Pings in a row that may stay unanswered before a server counts as gone.
+const MISSES: u32 = 3;
+/// The least time between two looks at a list that keeps changing.
+const LULL: Duration = Duration::from_millis(500);
+/// How long what is left of a lost connection may take to end.
+const REMAINS: Duration = Duration::from_millis(500);
+
+/// An order to the task.
+#[derive(Debug)]
+pub(crate) enum Control {
+    /// Start it, unless it runs. A person's order goes where a call does not: beyond stops, failures and crash loops.
+    Start { manual: bool, reply: Option<oneshot::Sender<()>> },
+    /// End it.
+    Stop(oneshot::Sender<()>),
+    /// End it and start it again.
+    Restart(oneshot::Sender<()>),
+    /// A call found that it may be gone.
+    Doubt,
+    /// A call found that it wants to know who we are.
+    Denied(String),
+}
+
+/// Why a live server is one no more.
+#[derive(Debug)]
+enum Ending {
+    /// The connection ended, or the program did.
+    Lost,
+    /// It does not answer any more.
+    Hung,
+    /// Nobody used it.
+    Idle,
+    Stop(oneshot::Sender<()>),
+    Restart(oneshot::Sender<()>),
+    Denied(String),
+    /// The handle is gone.
+    Gone,
+}
+
+/// What to do next.
+enum Next {
+    Rest,
+    Start,
+    End,
+}
+
+struct Life {
+    shared: Arc<Shared>,
+    orders: mpsc::UnboundedReceiver<Control>,
+    /// Those who wait for the outcome of a start.
+    waiting: Vec<oneshot::Sender<()>>,
+    breaker: Breaker,
+    /// When the last try of the last start failed.
+    failed: Option<Instant>,
+    era: Option<Era>,
+}
+
+/// Leads the life of a server until its handle is gone.
+pub(crate) async fn live(shared: Arc<Shared>, orders: mpsc::UnboundedReceiver<Control>, era: Option<Era>) {
+    let mut life = Life { shared, orders, waiting: Vec::new(), breaker: Breaker::default(), failed: None, era };
+    let mut next = Next::Rest;
+    loop {
+        next = match next {
+            Next::Rest => life.rest().await,
+            Next::Start => match life.bring_up().await {
+                Ok(mut connection) => {
+                    let ending = life.serve(&mut connection).await;
+                    life.wind_up(connection, ending).await
+                }
+                Err(next) => next,
+            },
+            Next::End => return,
+        };
+    }
+}
+
+impl Life {
+    fn pace(&self) -> &Pace {
+        &self.shared.context.settings.pace
+    }
+
+    /// Waits for an order to start.
+    async fn rest(&mut self) -> Next {
+        self.settle();
+        while let Some(order) = self.orders.recv().await {
+            match order {
+                Control::Start { manual, reply } => {
+                    self.waiting.extend(reply);
+                    if manual {
+                        self.breaker.reset();
+                    }
+                    if self.may_start(manual) {
+                        return Next::Start;
+                    }
+                    self.settle();
+                }
+                Control::Restart(reply) => {
+                    self.waiting.push(reply);
+                    self.breaker.reset();
+                    return Next::Start;
+                }
+                Control::Stop(reply) => {
+                    self.shared.withdraw(State::Stopped);
+                    let _ = reply.send(());
+                }
+                Control::Doubt | Control::Denied(_) => {}
+            }
+        }
+        Next::End
+    }
+
+    fn may_start(&self, manual: bool) -> bool {
+        let open = match self.shared.now().state {
+            State::Stopped | State::NeedsAuth(_) => manual,
+            State::Failed(_) => manual || self.may_recover(),
+            _ => true,
+        };
+        open && !self.breaker.is_open(self.pace())
+    }
+
+    /// Whether a server that could not be started may be tried again: a network heals by itself, a program does not.
+    fn may_recover(&self) -> bool {
+        let rested = self.failed.is_none_or(|moment| moment.elapsed() >= self.pace().longest_pause);
+        rested && place::is_remote(&self.shared.declaration.endpoint)
+    }
+
+    /// Tells those who wait that the outcome is known.
+    fn settle(&mut self) {
+        for reply in self.waiting.drain(..) {
+            let _ = reply.send(());
+        }
+    }
+
+    /// Tries to connect, a few times.
+    async fn bring_up(&mut self) -> Result<Connection, Next> {
+        let tries = self.pace().tries.max(1);
+        for attempt in 1..=tries {
+            self.shared.change(|now| {
+                now.state = State::Starting(attempt);
+                now.link = None;
+            });
+            let shared = Arc::clone(&self.shared);
+            // A server that could not stand the newer question is asked in the older way the next time.
+            let era = if attempt % 2 == 0 { Some(Era::Handshake) } else { self.era };
+            let failed = match self.unless_ordered(attempt_once(&shared, era)).await? {
+                Ok((connection, listing)) => {
+                    self.era = Some(Era::of(connection.link.info.protocol_version.as_str()));
+                    self.announce(&connection, listing);
+                    return Ok(connection);
+                }
+                Err(failed) => failed,
+            };
+            let (closed, last) = (matches!(failed.fault, Fault::Closed), failed.fault.is_final() || attempt == tries);
+            let verdict = last.then(|| verdict(&shared, &failed, attempt));
+            self.shared.log.add(&format!("start {attempt} failed: {}", failed.fault));
+            if let Some(state) = verdict {
+                self.failed = Some(Instant::now());
+                self.shared.withdraw(state);
+                return Err(Next::Rest);
+            }
+            if !(attempt == 1 && closed && self.era.is_none()) {
+                let pause = pause(self.pace(), attempt);
+                self.unless_ordered(sleep(pause)).await?;
+            }
+        }
+        Err(Next::Rest)
+    }
+
+    /// Works until an order ends that.
+    async fn unless_ordered<T>(&mut self, work: impl Future<Output = T>) -> Result<T, Next> {
+        let mut work = std::pin::pin!(work);
+        loop {
+            tokio::select! {
+                done = &mut work => return Ok(done),
+                order = self.orders.recv() => match order {
+                    None => return Err(Next::End),
+                    Some(Control::Start { reply, .. }) => self.waiting.extend(reply),
+                    Some(Control::Restart(reply)) => self.waiting.push(reply),
+                    Some(Control::Stop(reply)) => {
+                        self.shared.withdraw(State::Stopped);
+                        self.waiting.push(reply);
+                        return Err(Next::Rest);
+                    }
+                    Some(Control::Doubt | Control::Denied(_)) => {}
+                },
+            }
+        }
+    }
+
+    fn announce(&mut self, connection: &Connection, listing: Result<Listing, String>) {
+        let (listing, state) = match listing {
+            Ok(listing) => (listing, State::Ready),
+            Err(why) => (Listing::default(), State::Degraded(why)),
+        };
+        for warning in &listing.warnings {
+            self.shared.log.add(warning);
+        }
+        self.shared.change(|now| {
+            now.state = state;
+            now.tools = listing.items.into();
+            now.warnings = listing.warnings;
+            now.info = Some(Arc::clone(&connection.link.info));
+            now.process = connection.program.as_ref().map(crate::program::Program::id);
+            now.link = Some(Arc::clone(&connection.link));
+        });
+        self.settle();
+    }
+
+    /// Watches over a live server until there is a reason to end it.
+    async fn serve(&mut self, connection: &mut Connection) -> Ending {
+        let link = Arc::clone(&connection.link);
+        let mut watch = Watchman::new(Arc::clone(&self.shared), Arc::clone(&link));
+        loop {
+            let exited = async {
+                match &mut connection.program {
+                    Some(program) => program.exited().await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                () = &mut connection.service => return Ending::Lost,
+                () = exited => return Ending::Lost,
+                order = self.orders.recv() => match order {
+                    None => return Ending::Gone,
+                    Some(Control::Start { reply, .. }) => drop(reply.map(|reply| reply.send(()))),
+                    Some(Control::Stop(reply)) => return Ending::Stop(reply),
+                    Some(Control::Restart(reply)) => return Ending::Restart(reply),
+                    Some(Control::Doubt) => watch.doubt(),
+                    Some(Control::Denied(why)) => return Ending::Denied(why),
+                },
+                ending = watch.round() => if let Some(ending) = ending {
+                    return ending;
+                },
+            }
+        }
+    }
+
+    /// Ends a server that is one no more, and says what is next.
+    async fn wind_up(&mut self, connection: Connection, ending: Ending) -> Next {
+        let parting = self.pace().parting;
+        match ending {
+            Ending::Gone => Next::End,
+            Ending::Stop(reply) => {
+                self.shared.withdraw(State::Stopped);
+                connection.close(parting).await;
+                self.waiting.push(reply);
+                Next::Rest
+            }
+            Ending::Restart(reply) => {
+                self.waiting.push(reply);
+                self.breaker.reset();
+                self.shared.withdraw(State::Starting(1));
+                connection.close(parting).await;
+                Next::Start
+            }
+            Ending::Idle => {
+                self.shared.change(|now| {
+                    now.state = State::Configured;
+                    (now.link, now.process) = (None, None);
+                });
+                connection.close(parting).await;
+                Next::Rest
+            }
+            Ending::Denied(why) => {
+                self.shared.withdraw(State::NeedsAuth(why));
+                connection.close(parting).await;
+                Next::Rest
+            }
+            Ending::Lost | Ending::Hung => self.crashed(connection, matches!(ending, Ending::Hung)).await,
+        }
+    }
+
+    async fn crashed(&mut self, connection: Connection, hung: bool) -> Next {
+        // Nobody is to call, or to count on, what is gone while its remains are cleared away.
+        self.shared.withdraw(State::Degraded("it ended; what is left of it is being cleared away".to_owned()));
+        let (mark, fault) = (connection.mark, connection.fault.get().cloned());
+        let how = connection.close(REMAINS).await.filter(|_| !hung);
+        let what = if hung { "it does not answer any more" } else { "it ended the connection" };
+        let mut text = fault.unwrap_or_else(|| how.unwrap_or_else(|| what.to_owned()));
+        let tail = self.shared.log.tail(mark);
+        if !tail.is_empty() {
+            text = format!("{text}; its last words:\n{tail}");
+        }
+        self.breaker.crashed(&self.shared.context.settings.pace);
+        let stuck = self.breaker.is_open(self.pace());
+        if stuck {
+            let name = ollm_protocol::shell_word(&self.shared.declaration.name).into_owned();
+            let (count, window) = (self.breaker.count(), seconds(self.pace().window));
+            text = format!("it crashed {count} times within {window}; `ollm mcp restart {name}` tries again; {text}");
+        }
+        self.shared.withdraw(State::Crashed(text));
+        let declaration = &self.shared.declaration;
+        if stuck || !(declaration.auto_restart || place::is_remote(&declaration.endpoint)) {
+            return Next::Rest;
+        }
+        let pause = pause(self.pace(), self.breaker.count());
+        match self.unless_ordered(sleep(pause)).await {
+            Ok(()) => Next::Start,
+            Err(next) => next,
+        }
+    }
+}
+
+/// One try to connect and to list the tools. A list that cannot be read is no reason to give up.
+async fn attempt_once(shared: &Shared, era: Option<Era>) -> Result<(Connection, Result<Listing, String>), Failed> {
+    let connection = connect(shared, era).await?;
+    let listed = tools(shared, &connection.link).await;
+    let (fault, mark) = match listed {
+        Ok(listing) => return Ok((connection, Ok(listing))),
+        Err(Failure::Denied(challenge)) => (Fault::Denied(challenge), connection.mark),
+        Err(Failure::Unsent | Failure::Trouble(Trouble::Lost(_))) => (Fault::Closed, connection.mark),
+        Err(Failure::Trouble(trouble)) => {
+            return Ok((connection, Err(format!("its tools cannot be listed: {trouble}"))));
+        }
+    };
+    let program = connection.close(REMAINS).await;
+    Err(Failed { fault, program, mark })
+}
+
+async fn tools(shared: &Shared, link: &Link) -> Result<Listing, Failure> {
+    if link.info.capabilities.tools.is_none() {
+        return Ok(Listing::default());
+    }
+    list(link, Kind::Tools, &shared.context.settings.bounds).await
+}
+
+/// The state after the last try, with all that helps to understand it.
+fn verdict(shared: &Shared, failed: &Failed, tries: u32) -> State {
+    if let Fault::Denied(challenge) = &failed.fault {
+        return State::NeedsAuth(needs_auth(&shared.declaration.name, challenge));
+    }
+    let times = if tries > 1 { format!(" ({tries} tries)") } else { String::new() };
+    let mut text =
+        format!("it did not start{times}: {}; {}", failed.fault, place::describe(&shared.declaration.endpoint));
+    if let Some(program) = &failed.program {
+        text = format!("{text}; {program}");
+    }
+    let mut text = shared.log.clean(&text);
+    let tail = shared.log.tail(failed.mark);
+    if !tail.is_empty() {
+        text = format!("{text}; its last words:\n{tail}");
+    }
+    State::Failed(text)
+}
+
+/// Looks after a live server: its health, its idleness, its changes.
+struct Watchman {
+    shared: Arc<Shared>,
+    link: Arc<Link>,
+    /// Pings in a row that were not answered.
+    missed: u32,
+    doubtful: bool,
+    errand: Option<Pin<Box<dyn Future<Output = Errand> + Send>>>,
+}
+
+/// What came of an errand.
+enum Errand {
+    Pinged(Result<(), Failure>),
+    Listed(Result<Listing, Failure>),
+}
+
+impl Watchman {
+    fn new(shared: Arc<Shared>, link: Arc<Link>) -> Self {
+        Self { shared, link, missed: 0, doubtful: false, errand: None }
+    }
+
+    /// Has the server looked at soon.
+    fn doubt(&mut self) {
+        self.doubtful = true;
+    }
+
+    /// One round: an errand ends, or there is a reason for one, or the server is idle.
+    async fn round(&mut self) -> Option<Ending> {
+        if let Some(errand) = &mut self.errand {
+            let done = errand.await;
+            self.errand = None;
+            return self.back(done);
+        }
+        let idle = self.shared.context.settings.pace.idle;
+        let rest = idle.map(|idle| idle.saturating_sub(self.link.idleness()));
+        tokio::select! {
+            () = self.link.desk.changes.notify.notified() => self.look(),
+            () = sleep(self.until_ping().unwrap_or_default()), if self.until_ping().is_some() => {
+                // A reply may have come while we slept.
+                if self.missed > 0 || self.until_ping().is_some_and(|time| time.is_zero()) {
+                    self.ping();
+                }
+            }
+            () = sleep(rest.unwrap_or_default()), if rest.is_some() => {
+                if idle.is_some_and(|idle| self.link.idleness() >= idle) {
+                    return Some(Ending::Idle);
+                }
+            }
+        }
+        None
+    }
+
+    /// When to ask for a sign of life, if at all.
+    fn until_ping(&self) -> Option<Duration> {
+        let pace = &self.shared.context.settings.pace;
+        if self.doubtful {
+            return Some(Duration::ZERO);
+        }
+        let health = pace.health?;
+        Some(if self.missed > 0 { pace.ping.min(health) } else { health.saturating_sub(self.link.silence()) })
+    }
+
+    fn ping(&mut self) {
+        self.doubtful = false;
+        let (link, limit) = (Arc::clone(&self.link), self.shared.context.settings.pace.ping);
+        self.errand = Some(Box::pin(async move { Errand::Pinged(link.ping(limit).await) }));
+    }
+
+    fn look(&mut self) {
+        if !self.link.desk.changes.take() {
+            return;
+        }
+        let (shared, link) = (Arc::clone(&self.shared), Arc::clone(&self.link));
+        self.errand = Some(Box::pin(async move {
+            sleep(LULL).await;
+            // What changed during the lull is looked at now.
+            link.desk.changes.take();
+            Errand::Listed(tools(&shared, &link).await)
+        }));
+    }
+
+    fn back(&mut self, errand: Errand) -> Option<Ending> {
+        match errand {
+            Errand::Pinged(Err(Failure::Denied(challenge))) | Errand::Listed(Err(Failure::Denied(challenge))) => {
+                return Some(Ending::Denied(needs_auth(&self.shared.declaration.name, &challenge)));
+            }
+            Errand::Pinged(Ok(())) => self.well(),
+            Errand::Pinged(Err(_)) => {
+                self.missed += 1;
+                if self.missed >= MISSES {
+                    return Some(Ending::Hung);
+                }
+                let silence = seconds(self.link.silence());
+                self.shared.set(State::Degraded(format!("it has not answered for {silence}")));
+            }
+            Errand::Listed(Ok(listing)) => self.shared.change(|now| {
+                now.state = State::Ready;
+                now.tools = listing.items.into();
+                now.warnings = listing.warnings;
+            }),
+            Errand::Listed(Err(_)) => {
+                let text = "its tools have changed, and the new ones cannot be listed".to_owned();
+                self.shared.set(State::Degraded(text));
+            }
+        }
+        None
+    }
+
+    fn well(&mut self) {
+        if std::mem::take(&mut self.missed) > 0 {
+            self.shared.set(State::Ready);
+        }
+    }
+}

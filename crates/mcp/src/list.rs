@@ -1,0 +1,131 @@
+//! Lists that come in pages: so many, so long, and never the same page twice.
+
+use std::collections::HashSet;
+
+use rmcp::model::{
+    ClientRequest, ListPromptsRequest, ListResourceTemplatesRequest, ListResourcesRequest, ListToolsRequest,
+    PaginatedRequestParams,
+};
+use serde_json::Value;
+use tokio::time::timeout_at;
+
+use crate::clock::after;
+use crate::error::{Trouble, seconds};
+use crate::link::{Failure, Link, Patience};
+use crate::settings::Bounds;
+
+/// What can be listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Tools,
+    Prompts,
+    Resources,
+    Templates,
+}
+
+/// A list, as the server wrote its entries, and why there may be more.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Listing {
+    /// The entries.
+    pub items: Vec<Value>,
+    /// What was left out, and why.
+    pub warnings: Vec<String>,
+}
+
+impl Kind {
+    fn request(self, cursor: Option<String>) -> ClientRequest {
+        let page = Some(PaginatedRequestParams::default().with_cursor(cursor));
+        match self {
+            Kind::Tools => ClientRequest::ListToolsRequest(ListToolsRequest { params: page, ..Default::default() }),
+            Kind::Prompts => {
+                ClientRequest::ListPromptsRequest(ListPromptsRequest { params: page, ..Default::default() })
+            }
+            Kind::Resources => {
+                ClientRequest::ListResourcesRequest(ListResourcesRequest { params: page, ..Default::default() })
+            }
+            Kind::Templates => ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+                params: page,
+                ..Default::default()
+            }),
+        }
+    }
+
+    fn field(self) -> &'static str {
+        match self {
+            Kind::Tools => "tools",
+            Kind::Prompts => "prompts",
+            Kind::Resources => "resources",
+            Kind::Templates => "resourceTemplates",
+        }
+    }
+
+    fn method(self) -> &'static str {
+        match self {
+            Kind::Tools => "tools/list",
+            Kind::Prompts => "prompts/list",
+            Kind::Resources => "resources/list",
+            Kind::Templates => "resources/templates/list",
+        }
+    }
+}
+
+/// Reads a whole list, as far as the bounds allow. Only a first page that does not come is a failure.
+pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Listing, Failure> {
+    let end = after(bounds.listing);
+    let mut listing = Listing::default();
+    let mut seen = HashSet::new();
+    let mut cursor = None;
+    let name = kind.field();
+    for page in 0..bounds.pages {
+        let (items, next) = match timeout_at(end, fetch(link, kind, cursor, bounds)).await {
+            Ok(Ok(page)) => page,
+            Ok(Err(failure)) if page == 0 => return Err(failure),
+            Ok(Err(_)) => return Ok(listing.cut(&format!("page {} of its {name} cannot be read", page + 1))),
+            Err(_) if page == 0 => {
+                let (what, after) = (kind.method().to_owned(), bounds.listing);
+                return Err(Failure::Trouble(Trouble::TimedOut { what, after }));
+            }
+            Err(_) => return Ok(listing.cut(&format!("listing its {name} took over {}", seconds(bounds.listing)))),
+        };
+        listing.items.extend(items);
+        if listing.items.len() > bounds.items {
+            listing.items.truncate(bounds.items);
+            return Ok(listing.cut(&format!("it lists more than {} {name}", bounds.items)));
+        }
+        let Some(next) = next else {
+            return Ok(listing);
+        };
+        if next.len() > bounds.cursor {
+            return Ok(listing.cut(&format!("its word for the next page of {name} is over {} bytes", bounds.cursor)));
+        }
+        if !seen.insert(next.clone()) {
+            return Ok(listing.cut(&format!("its pages of {name} go round in circles")));
+        }
+        cursor = Some(next);
+    }
+    Ok(listing.cut(&format!("it lists its {name} on more than {} pages", bounds.pages)))
+}
+
+impl Listing {
+    fn cut(mut self, why: &str) -> Self {
+        self.warnings.push(format!("{why}; the rest is left out"));
+        self
+    }
+}
+
+async fn fetch(
+    link: &Link,
+    kind: Kind,
+    cursor: Option<String>,
+    bounds: &Bounds,
+) -> Result<(Vec<Value>, Option<String>), Failure> {
+    let patience = Patience::new(bounds.listing, bounds.listing);
+    let answer = link.ask(kind.request(cursor), kind.method(), patience, None).await?;
+    let mut answer = serde_json::to_value(answer).unwrap_or_default();
+    let Some(Value::Array(items)) = answer.get_mut(kind.field()).map(Value::take) else {
+        let text = format!("its answer to `{}` has no list of {}", kind.method(), kind.field());
+        return Err(Failure::Trouble(Trouble::Unexpected(text)));
+    };
+    let next = answer.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
+    Ok((items, next.map(str::to_owned)))
+}

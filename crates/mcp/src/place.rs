@@ -1,0 +1,114 @@
+//! Where a server is, in words for people: its command line or address, without secrets.
+
+use std::borrow::Cow;
+
+use ollm_protocol::shell_word;
+use ollm_store::looks_secret;
+use reqwest::Url;
+
+use crate::declaration::Endpoint;
+
+const HIDDEN: &str = "[redacted]";
+
+/// Whether a server is reached over the network.
+pub(crate) fn is_remote(endpoint: &Endpoint) -> bool {
+    matches!(endpoint, Endpoint::Http { .. } | Endpoint::Sse { .. })
+}
+
+/// The command line or the address.
+pub(crate) fn describe(endpoint: &Endpoint) -> String {
+    match endpoint {
+        Endpoint::Stdio { program, args, .. } => {
+            let program = program.to_string_lossy();
+            let words = std::iter::once(Cow::Borrowed(&*program)).chain(veiled(args));
+            let line: Vec<_> = words.map(|word| shell_word(&word).into_owned()).collect();
+            format!("command: {}", line.join(" "))
+        }
+        Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } => format!("address: {}", bare(url)),
+    }
+}
+
+/// Arguments, with the values of options that sound secret hidden.
+fn veiled(args: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
+    read(args).map(|arg| match arg {
+        Arg::Plain(arg) => Cow::Borrowed(arg),
+        Arg::Secret(_, _) => Cow::Borrowed(HIDDEN),
+        Arg::Assigned(name, _) => Cow::Owned(format!("{name}={HIDDEN}")),
+    })
+}
+
+/// The values of options that sound secret, with the names of those.
+pub(crate) fn hidden(args: &[String]) -> impl Iterator<Item = (&str, &str)> {
+    read(args).filter_map(|arg| match arg {
+        Arg::Plain(_) => None,
+        Arg::Secret(name, value) | Arg::Assigned(name, value) => Some((name.trim_start_matches('-'), value)),
+    })
+}
+
+enum Arg<'a> {
+    Plain(&'a str),
+    /// The value of the option before it.
+    Secret(&'a str, &'a str),
+    /// An option and its value in one.
+    Assigned(&'a str, &'a str),
+}
+
+fn read(args: &[String]) -> impl Iterator<Item = Arg<'_>> {
+    let mut option = None;
+    args.iter().map(move |arg| {
+        let before: Option<&str> = option.take();
+        if let Some(name) = before.filter(|_| !arg.starts_with('-')) {
+            return Arg::Secret(name, arg);
+        }
+        let (name, value) = arg.split_once('=').map_or((&**arg, None), |(name, value)| (name, Some(value)));
+        let sounds_secret = looks_secret(name.trim_start_matches('-'));
+        match value {
+            Some(value) if sounds_secret => Arg::Assigned(name, value),
+            _ => {
+                option = (sounds_secret && arg.starts_with('-')).then_some(name);
+                Arg::Plain(arg)
+            }
+        }
+    })
+}
+
+/// An address without user, password, query and fragment, where secrets like to be.
+fn bare(url: &str) -> String {
+    let Ok(url) = Url::parse(url) else {
+        return "not an address".to_owned();
+    };
+    format!("{}{}", url.origin().ascii_serialization(), url.path())
+}
+
+#[cfg(test)]
+mod tests {
+    use ollm_process::Limits;
+
+    use super::*;
+
+    fn command(args: &[&str]) -> String {
+        describe(&Endpoint::Stdio {
+            program: "/bin/x".into(),
+            args: args.iter().map(ToString::to_string).collect(),
+            env: vec![("TOKEN".into(), "never-shown".into())],
+            cwd: None,
+            limits: Limits::default(),
+        })
+    }
+
+    #[test]
+    fn a_command_line_is_shown_without_what_sounds_secret() {
+        assert_eq!(
+            command(&["--api-key", "s3cret", "--token=s3cret", "API_KEY=s3cret", "--port", "80", "a b"]),
+            "command: /bin/x --api-key '[redacted]' '--token=[redacted]' 'API_KEY=[redacted]' --port 80 'a b'"
+        );
+        assert_eq!(command(&["--token", "--verbose", "x"]), "command: /bin/x --token --verbose x");
+    }
+
+    #[test]
+    fn an_address_is_shown_without_what_may_be_secret() {
+        let url = "https://user:pass@example.org:8443/mcp?key=s3cret#x".to_owned();
+        let shown = describe(&Endpoint::Http { url, headers: Vec::new() });
+        assert_eq!(shown, "address: https://example.org:8443/mcp");
+    }
+}

@@ -1,0 +1,113 @@
+//! What the rest of the program does for servers: answer their questions, lend a model, tell who we are.
+//!
+//! All of it is optional. What nobody does is not offered to servers, and declined if they ask all the same. Questions
+//! are handed over with a [`Reply`] and answered from any thread; a reply that is dropped declines.
+
+use std::fmt;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use crate::status::State;
+
+/// Those who do something for servers.
+#[derive(Clone, Default)]
+pub struct Ports {
+    /// Asks the person.
+    pub elicit: Option<Arc<dyn Elicit>>,
+    /// Asks a model.
+    pub sample: Option<Arc<dyn Sample>>,
+    /// Knows who we are.
+    pub authorize: Option<Arc<dyn Authorize>>,
+    /// Hears what happens.
+    pub watch: Option<Arc<dyn Watch>>,
+}
+
+impl fmt::Debug for Ports {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Ports")
+            .field("elicit", &self.elicit.is_some())
+            .field("sample", &self.sample.is_some())
+            .field("authorize", &self.authorize.is_some())
+            .field("watch", &self.watch.is_some())
+            .finish()
+    }
+}
+
+/// Asks the person on behalf of a server. Must not block.
+pub trait Elicit: Send + Sync {
+    /// Hands over a question: the parameters of `elicitation/create`, with `message` and either a `requestedSchema` or
+    /// a `url`. The address must be shown, and never reach a shell.
+    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>);
+}
+
+/// What the person answered.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Answer {
+    /// Yes, with what was asked for.
+    Accept(Option<Value>),
+    /// No.
+    Decline,
+    /// Nothing: the question was closed.
+    Cancel,
+}
+
+/// Asks a model on behalf of a server. Must not block.
+pub trait Sample: Send + Sync {
+    /// Hands over a conversation: the parameters of `sampling/createMessage`. The reply is a result object of that
+    /// method, or why there is none.
+    fn sample(&self, server: &str, request: Value, reply: Reply<Result<Value, String>>);
+}
+
+/// Knows the value of the `Authorization` header.
+pub trait Authorize: Send + Sync {
+    /// The value for the next request to a server, if there is one.
+    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>>;
+
+    /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Says
+    /// whether there is a better one now, so that one more try is worth it.
+    fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> Answering<'a, bool>;
+}
+
+/// An answer that may take a while.
+pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Hears what happens to servers. Must not block: servers wait meanwhile.
+pub trait Watch: Send + Sync {
+    /// Something happened to a server.
+    fn notice(&self, server: &str, notice: &Notice);
+}
+
+/// What happened to a server.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Notice {
+    /// Its state is another one.
+    State(State),
+    /// Its tools are other ones: ask for them.
+    Tools,
+    /// Its prompts are other ones.
+    Prompts,
+    /// Its resources are other ones.
+    Resources,
+    /// One of its resources is another one.
+    Resource(String),
+}
+
+/// The way back to whoever asked.
+#[derive(Debug)]
+pub struct Reply<T>(oneshot::Sender<T>);
+
+impl<T> Reply<T> {
+    pub(crate) fn pair() -> (Self, oneshot::Receiver<T>) {
+        let (sender, receiver) = oneshot::channel();
+        (Self(sender), receiver)
+    }
+
+    /// Answers. It does not matter if nobody waits any more.
+    pub fn send(self, answer: T) {
+        let _ = self.0.send(answer);
+    }
+}

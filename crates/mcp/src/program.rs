@@ -1,0 +1,172 @@
+//! A server that is a child of ours: started, read, watched and ended.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ollm_process::{Children, End, Job, Resident, SpawnError};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncBufReadExt, BufReader, Interest};
+use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::declaration::Endpoint;
+use crate::log::Log;
+use crate::wire::Wire;
+
+/// How often a program whose exit no file tells is asked for it.
+const ASKING: Duration = Duration::from_millis(50);
+/// How long a killed program may take to go.
+const SETTLE: Duration = Duration::from_secs(1);
+/// How long its last words may take to arrive once it has gone.
+const LAST_WORDS: Duration = Duration::from_millis(200);
+/// Bytes of standard error that are looked at before a line must have ended.
+const LINE: usize = 8 * 1024;
+
+/// A running program. Dropped, its group is killed.
+#[derive(Debug)]
+pub(crate) struct Program {
+    resident: Resident,
+    /// Readable once it has exited.
+    exit: Option<AsyncFd<OwnedFd>>,
+    stderr: JoinHandle<()>,
+    grace: Duration,
+    end: Option<End>,
+}
+
+/// The streams of a program as a connection.
+pub(crate) type Streams = Wire<Receiver, Sender>;
+
+impl Program {
+    /// Starts the program of a server, from a thread that outlives it.
+    pub(crate) fn start(
+        children: &Children,
+        endpoint: &Endpoint,
+        cap: usize,
+        log: &Arc<Log>,
+    ) -> Result<(Self, Streams), StartError> {
+        let Endpoint::Stdio { program, args, env, cwd, limits } = endpoint else {
+            return Err(io::Error::from(io::ErrorKind::Unsupported).into());
+        };
+        let mut resident = children.start(&Job {
+            args: args.iter().map(Into::into).collect(),
+            env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
+            cwd: cwd.clone(),
+            limits: limits.clone(),
+            ..Job::new(program)
+        })?;
+        let streams = resident.streams().ok_or(io::ErrorKind::BrokenPipe)?;
+        let exit = resident.exit_file().map(|file| file.try_clone_to_owned()).transpose()?;
+        let exit = exit.map(watched).transpose()?;
+        let stderr = tokio::spawn(drain(Receiver::from_owned_fd(streams.stderr)?, Arc::clone(log)));
+        let (reader, writer) = (Receiver::from_owned_fd(streams.stdout)?, Sender::from_owned_fd(streams.stdin)?);
+        let wire = Wire::new(reader, writer, cap, Arc::clone(log));
+        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, wire))
+    }
+
+    /// The number of its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.resident.id()
+    }
+
+    /// Waits for its exit, by itself; then nothing is left of its group.
+    pub(crate) async fn exited(&mut self) {
+        while self.end.is_none() {
+            match &self.exit {
+                Some(exit) => {
+                    let _ = exit.readable().await;
+                }
+                None => sleep(ASKING).await,
+            }
+            self.end = self.resident.reap();
+            if self.end.is_none() && self.exit.is_some() {
+                // Told too early, which should not be: no busy loop.
+                sleep(ASKING).await;
+            }
+        }
+    }
+
+    /// Ends it: time to go by itself, for its input is closed; then asked; then killed. Says how it ended, unless that
+    /// was our doing.
+    pub(crate) async fn stop(mut self, parting: Duration) -> Option<String> {
+        let itself = timeout(parting, self.exited()).await.is_ok();
+        if !itself {
+            self.resident.ask();
+            if timeout(self.grace, self.exited()).await.is_err() {
+                self.resident.kill();
+                let _ = timeout(SETTLE, self.exited()).await;
+            }
+        }
+        let _ = timeout(LAST_WORDS, &mut self.stderr).await;
+        self.end.as_ref().filter(|_| itself).map(describe)
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        self.stderr.abort();
+    }
+}
+
+/// Why a program did not start.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    #[error(transparent)]
+    Streams(#[from] io::Error),
+}
+
+impl From<io::ErrorKind> for StartError {
+    fn from(kind: io::ErrorKind) -> Self {
+        Self::Streams(kind.into())
+    }
+}
+
+impl From<StartError> for crate::error::Fault {
+    fn from(error: StartError) -> Self {
+        match error {
+            StartError::Spawn(error) => error.into(),
+            StartError::Streams(error) => Self::Streams(error.to_string()),
+        }
+    }
+}
+
+/// Reads standard error to its end, so that nobody who writes there is held up.
+async fn drain(stderr: Receiver, log: Arc<Log>) {
+    let mut reader = BufReader::with_capacity(LINE, stderr);
+    let mut line = Vec::new();
+    while let Ok(chunk) = reader.fill_buf().await {
+        if chunk.is_empty() {
+            break;
+        }
+        let end = chunk.iter().position(|byte| *byte == b'\n');
+        let taken = end.map_or(chunk.len(), |end| end + 1);
+        let room = LINE.saturating_sub(line.len());
+        line.extend(chunk.iter().take(end.unwrap_or(chunk.len())).take(room));
+        reader.consume(taken);
+        if end.is_some() {
+            log.add(String::from_utf8_lossy(&line).trim_end());
+            line.clear();
+        }
+    }
+    if !line.is_empty() {
+        log.add(&String::from_utf8_lossy(&line));
+    }
+}
+
+/// A file for the runtime to wait on.
+#[expect(deprecated, reason = "its unsafe successor only asks that the file stays open, and this one is owned")]
+fn watched(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+    AsyncFd::with_interest(file, Interest::READABLE)
+}
+
+fn describe(end: &End) -> String {
+    match end {
+        End::Exited(code) => format!("it exited with code {code}"),
+        End::Signalled(signal) => format!("it was ended by signal {signal}"),
+        _ => "how it ended is unknown".to_owned(),
+    }
+}

@@ -1,0 +1,59 @@
+//! Results too large for a model, kept whole for whoever wants to look: owner-only files, a bounded number of them, and
+//! none larger than a bound.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use ollm_store::{FileError, digest_bytes, write_atomic};
+
+/// What the names of our files begin with.
+const START: &str = "result-";
+
+/// A folder for results that are too large.
+#[derive(Clone, Debug)]
+pub struct Spill {
+    /// The folder.
+    pub folder: PathBuf,
+    /// Files beyond this number are removed, the oldest first.
+    pub most_files: usize,
+    /// Larger results are cut.
+    pub largest: usize,
+}
+
+/// Why a result was not kept.
+#[derive(Debug, thiserror::Error)]
+#[error(transparent)]
+pub struct SpillError(#[from] FileError);
+
+impl Spill {
+    /// Keeps at most 50 results of 32 MiB in a folder.
+    pub fn new(folder: impl Into<PathBuf>) -> Spill {
+        Spill { folder: folder.into(), most_files: 50, largest: 32 << 20 }
+    }
+
+    /// Keeps a result and says where. The same bytes are kept once.
+    pub fn keep(&self, bytes: &[u8]) -> Result<PathBuf, SpillError> {
+        let kept = bytes.get(..bytes.len().min(self.largest)).unwrap_or_default();
+        let hash = digest_bytes(bytes).hex();
+        let path = self.folder.join(format!("{START}{}", hash.get(..16).unwrap_or_default()));
+        write_atomic(&path, kept)?;
+        self.tidy(&path);
+        Ok(path)
+    }
+
+    /// Removes the oldest files; what cannot be removed stays, and is tried again next time.
+    fn tidy(&self, newest: &Path) {
+        let Ok(entries) = fs::read_dir(&self.folder) else { return };
+        let mut files: Vec<(SystemTime, PathBuf)> = entries
+            .filter_map(Result::ok)
+            .filter(|entry| entry.file_name().to_string_lossy().starts_with(START) && entry.path() != newest)
+            .map(|entry| (entry.metadata().and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH), entry.path()))
+            .collect();
+        files.sort_unstable();
+        let surplus = (files.len() + 1).saturating_sub(self.most_files.max(1));
+        for (_, path) in files.into_iter().take(surplus) {
+            let _ = fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,94 @@
+//! Schemas of tools: taken over as their author wrote them, and lowered to what a model API accepts.
+//!
+//! What is offered to a model may be looser than what was written, never stricter: the server checks the arguments
+//! anyway. Nothing is fetched: a reference that leads out of the schema stands for anything. However a schema is written,
+//! lowering comes to an end and gives a bounded answer.
+
+use ollm_protocol::ToolSchema;
+use serde_json::{Map, Value};
+
+mod check;
+mod inline;
+mod reference;
+mod shape;
+
+pub use check::{Unfit, check};
+use inline::inline;
+
+/// What a model API accepts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Api {
+    /// Every keyword, as long as the whole is an object.
+    Full,
+    /// No references, and at the top a plain object without alternatives.
+    Object,
+    /// As `Object`, and only the keywords that grammars of local models know.
+    Simple,
+}
+
+/// A schema in the form an API accepts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Lowered {
+    /// The schema.
+    pub schema: Map<String, Value>,
+    /// What of the meaning was left out, for people.
+    pub notes: Vec<String>,
+}
+
+/// Why a schema is not one.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("its {field} must be an object, not {kind}")]
+pub struct BadSchema {
+    field: &'static str,
+    kind: &'static str,
+}
+
+/// A schema as a server wrote it. A tool without one takes any object.
+pub fn read(field: &'static str, written: Option<&Value>) -> Result<ToolSchema, BadSchema> {
+    match written {
+        None | Some(Value::Null | Value::Bool(true)) => Ok(ToolSchema(shape::any_object())),
+        Some(Value::Object(schema)) => Ok(ToolSchema(schema.clone())),
+        Some(other) => Err(BadSchema { field, kind: kind(other) }),
+    }
+}
+
+/// The schema in a form that an API accepts.
+///
+/// ```
+/// use ollm_mcp::{Api, lower};
+/// use ollm_protocol::ToolSchema;
+/// use serde_json::{Value, json};
+///
+/// let Value::Object(written) = json!({
+///     "properties": {"at": {"$ref": "#/$defs/point"}},
+///     "$defs": {"point": {"type": "array", "items": {"type": "number"}}}
+/// }) else { unreachable!() };
+/// let lowered = lower(&ToolSchema(written), Api::Object);
+/// let expected = json!({
+///     "type": "object",
+///     "properties": {"at": {"type": "array", "items": {"type": "number"}}}
+/// });
+/// assert_eq!(Value::Object(lowered.schema), expected);
+/// ```
+pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
+    if api == Api::Full {
+        return Lowered { schema: shape::named_object(schema.0.clone()), notes: Vec::new() };
+    }
+    let (inlined, mut notes) = inline(&schema.0);
+    let mut object = shape::plain_object(inlined, &mut notes);
+    if api == Api::Simple {
+        object = shape::simple(object);
+    }
+    Lowered { schema: object, notes }
+}
+
+pub(crate) fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "true or false",
+        Value::Number(_) => "a number",
+        Value::String(_) => "text",
+        Value::Array(_) => "a list",
+        Value::Object(_) => "an object",
+    }
+}

@@ -1,0 +1,242 @@
+//! The shape that model APIs want: an object at the top, and for some of them nothing but the common keywords.
+
+use serde_json::{Map, Value, json};
+
+/// Keywords that grammars of local models know.
+const COMMON: &[&str] = &[
+    "type",
+    "title",
+    "description",
+    "default",
+    "enum",
+    "properties",
+    "required",
+    "additionalProperties",
+    "items",
+    "minItems",
+    "maxItems",
+    "minimum",
+    "maximum",
+    "minLength",
+    "maxLength",
+    "pattern",
+    "format",
+    "anyOf",
+];
+/// What may not stand at the top, and cannot be folded into one object.
+const NOT_AT_TOP: &[&str] = &[
+    "not",
+    "enum",
+    "const",
+    "dependentSchemas",
+    "dependentRequired",
+    "dependencies",
+    "patternProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+];
+
+/// What a tool without a schema takes.
+pub(super) fn any_object() -> Map<String, Value> {
+    let Value::Object(object) = json!({"type": "object", "properties": {}}) else { return Map::new() };
+    object
+}
+
+/// The schema, which says at its top that it is an object.
+pub(super) fn named_object(mut schema: Map<String, Value>) -> Map<String, Value> {
+    if schema.get("type").and_then(Value::as_str) != Some("object") {
+        schema.insert("type".to_owned(), "object".into());
+    }
+    schema
+}
+
+/// One object without alternatives at its top.
+pub(super) fn plain_object(mut schema: Map<String, Value>, notes: &mut Vec<String>) -> Map<String, Value> {
+    let mut fields = Fields::of(&mut schema);
+    for part in list(schema.remove("allOf")) {
+        fields.also(Fields::whole(part));
+    }
+    let ways: Vec<Fields> = list(schema.remove("anyOf")).into_iter().map(Fields::whole).collect();
+    if !ways.is_empty() {
+        notes.push("its alternatives are offered as one object; the server checks which of them fits".to_owned());
+        fields.also(Fields::either(ways));
+    }
+    if schema.contains_key("patternProperties") {
+        schema.remove("additionalProperties");
+    }
+    schema.retain(|key, _| !NOT_AT_TOP.contains(&key.as_str()));
+    fields.write(schema)
+}
+
+/// The properties of an object, and those it must have.
+#[derive(Default)]
+struct Fields {
+    properties: Map<String, Value>,
+    required: Vec<String>,
+}
+
+impl Fields {
+    fn of(schema: &mut Map<String, Value>) -> Fields {
+        let properties = match schema.remove("properties") {
+            Some(Value::Object(properties)) => properties,
+            _ => Map::new(),
+        };
+        let required = list(schema.remove("required"));
+        let required = required.into_iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        Fields { properties, required }
+    }
+
+    /// A part of the schema, with the parts it has itself.
+    fn whole(part: Value) -> Fields {
+        let Value::Object(mut schema) = part else { return Fields::default() };
+        let mut fields = Fields::of(&mut schema);
+        for part in list(schema.remove("allOf")) {
+            fields.also(Fields::whole(part));
+        }
+        fields.also(Fields::either(list(schema.remove("anyOf")).into_iter().map(Fields::whole).collect()));
+        fields
+    }
+
+    /// Both at once; where they disagree about a property, the first has said enough.
+    fn also(&mut self, other: Fields) {
+        for (name, schema) in other.properties {
+            self.properties.entry(name).or_insert(schema);
+        }
+        self.required.extend(other.required);
+        self.required.sort_unstable();
+        self.required.dedup();
+    }
+
+    /// One of several: what any of them knows, of which only what all of them need is needed.
+    fn either(ways: Vec<Fields>) -> Fields {
+        let mut all = Fields::default();
+        let needed = ways.first().map(|way| way.required.clone()).unwrap_or_default();
+        all.required = needed.into_iter().filter(|name| ways.iter().all(|way| way.required.contains(name))).collect();
+        for (name, schema) in ways.into_iter().flat_map(|way| way.properties) {
+            match all.properties.get_mut(&name) {
+                None => drop(all.properties.insert(name, schema)),
+                Some(known) if *known != schema => add_way(known, schema),
+                Some(_) => {}
+            }
+        }
+        all
+    }
+
+    fn write(mut self, mut schema: Map<String, Value>) -> Map<String, Value> {
+        self.required.sort_unstable();
+        self.required.dedup();
+        for name in &self.required {
+            // Some APIs refuse a needed property that is not described.
+            self.properties.entry(name.clone()).or_insert_with(|| json!({}));
+        }
+        schema.shift_insert(0, "type".to_owned(), "object".into());
+        schema.shift_insert(1, "properties".to_owned(), Value::Object(self.properties));
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), self.required.into());
+        }
+        schema
+    }
+}
+
+/// Two schemas for one property, either of which will do.
+fn add_way(known: &mut Value, schema: Value) {
+    let ways = known.as_object_mut().filter(|object| object.len() == 1).and_then(|object| object.get_mut("anyOf"));
+    match ways {
+        Some(Value::Array(ways)) if !ways.contains(&schema) => ways.push(schema),
+        Some(Value::Array(_)) => {}
+        _ => *known = json!({"anyOf": [known.take(), schema]}),
+    }
+}
+
+/// The schema in common keywords only.
+pub(super) fn simple(schema: Map<String, Value>) -> Map<String, Value> {
+    let mut schema = merged(schema);
+    if let Some(only) = schema.remove("const") {
+        schema.insert("enum".to_owned(), Value::Array(vec![only]));
+    }
+    several_types(&mut schema);
+    schema.retain(|key, _| COMMON.contains(&key.as_str()));
+    schema.into_iter().map(|(key, value)| (key.clone(), simple_part(&key, value))).collect()
+}
+
+fn simple_part(key: &str, value: Value) -> Value {
+    match (key, value) {
+        ("properties", Value::Object(named)) => {
+            named.into_iter().map(|(name, schema)| (name, simple_value(schema))).collect::<Map<_, _>>().into()
+        }
+        ("anyOf", Value::Array(ways)) => ways.into_iter().map(simple_value).collect::<Vec<_>>().into(),
+        ("items", schema) => simple_value(schema),
+        // As a schema it is more than a grammar can say.
+        ("additionalProperties", Value::Object(_)) => Value::Bool(true),
+        (_, value) => value,
+    }
+}
+
+fn simple_value(schema: Value) -> Value {
+    match schema {
+        Value::Object(schema) => Value::Object(simple(schema)),
+        _ => json!({}),
+    }
+}
+
+/// The parts of `allOf` as one, where the first to say something has said it; what a rule may not hold together with
+/// another is left out.
+fn merged(mut schema: Map<String, Value>) -> Map<String, Value> {
+    for part in list(schema.remove("allOf")) {
+        let Value::Object(part) = part else { continue };
+        let mut part = merged(part);
+        let mut fields = Fields::of(&mut schema);
+        let others = Fields::of(&mut part);
+        // What one part shuts out may be what the other is about.
+        schema.remove("additionalProperties");
+        part.remove("additionalProperties");
+        // Both have items, and one may have said how the first of them look.
+        if part.contains_key("prefixItems") || schema.contains_key("prefixItems") {
+            part.remove("items");
+            schema.remove("items");
+        }
+        fields.also(others);
+        for (key, value) in part {
+            schema.entry(key).or_insert(value);
+        }
+        if !fields.properties.is_empty() {
+            schema.insert("properties".to_owned(), Value::Object(fields.properties));
+        }
+        if !fields.required.is_empty() {
+            schema.insert("required".to_owned(), fields.required.into());
+        }
+    }
+    // A list whose first items have a schema each is a list of anything.
+    if schema.remove("prefixItems").is_some() {
+        schema.remove("items");
+    }
+    if schema.remove("patternProperties").is_some() && schema.get("additionalProperties") == Some(&Value::Bool(false)) {
+        schema.remove("additionalProperties");
+    }
+    schema
+}
+
+/// A list of types is one type where all but nothing is left out, else alternatives.
+fn several_types(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(types)) = schema.get("type").cloned() else { return };
+    schema.remove("type");
+    if schema.contains_key("anyOf") {
+        return;
+    }
+    match types.as_slice() {
+        [only] => drop(schema.insert("type".to_owned(), only.clone())),
+        [] => {}
+        several => {
+            let ways = several.iter().map(|kind| json!({"type": kind})).collect();
+            schema.insert("anyOf".to_owned(), Value::Array(ways));
+        }
+    }
+}
+
+fn list(value: Option<Value>) -> Vec<Value> {
+    match value {
+        Some(Value::Array(list)) => list,
+        _ => Vec::new(),
+    }
+}

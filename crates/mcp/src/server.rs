@@ -1,0 +1,438 @@
+//! The handle of one server: its state, its tools, and calls. Its life is led by a task of its own (`life`); calls go
+//! straight to the connection and never through that task.
+
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use ollm_process::Children;
+use ollm_store::{Redactor, looks_secret};
+use rmcp::model::ServerPeerInfo;
+use serde_json::{Map, Value};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use crate::declaration::{Declaration, Endpoint};
+use crate::desk::{Desk, OnProgress};
+use crate::error::{CallError, Trouble};
+use crate::handshake::Era;
+use crate::life::{Control, live};
+use crate::link::{Failure, Link, Patience, Wish};
+use crate::list::{Kind, Listing, list};
+use crate::log::Log;
+use crate::place::{hidden, is_remote};
+use crate::port::{Notice, Ports};
+use crate::settings::Settings;
+use crate::status::{State, Status};
+use crate::web;
+
+/// How long a lost call waits for the reason of the loss.
+const REASON: Duration = Duration::from_secs(1);
+
+/// What all servers share: settings, ports, one process keeper, one HTTP client.
+#[derive(Debug)]
+pub struct Context {
+    pub(crate) settings: Settings,
+    pub(crate) ports: Ports,
+    pub(crate) children: Arc<Children>,
+    web: OnceLock<Result<reqwest::Client, String>>,
+}
+
+impl Context {
+    /// Nothing is started; the HTTP client is made when the first server needs it.
+    ///
+    /// `children` should be the only one of the process: it cannot tell the programs of another one from strays.
+    pub fn new(settings: Settings, ports: Ports, children: Arc<Children>) -> Self {
+        Self { settings, ports, children, web: OnceLock::new() }
+    }
+
+    pub(crate) fn web(&self) -> Result<reqwest::Client, String> {
+        let make = || {
+            let agent = format!("{}/{}", self.settings.name, self.settings.version);
+            web::client(&agent, self.settings.proxy.as_deref()).map_err(|error| error.to_string())
+        };
+        self.web.get_or_init(make).clone()
+    }
+}
+
+/// What was learnt of a server before, and is worth keeping.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Memory {
+    /// The protocol revision that was agreed upon.
+    pub revision: Option<String>,
+    /// Its tools, as it wrote them.
+    pub tools: Option<Vec<Value>>,
+}
+
+/// A tool to call.
+#[derive(Clone, Default)]
+pub struct Call {
+    /// Its name, as the server knows it.
+    pub tool: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+    /// How long it may take without a sign of progress, if not as declared.
+    pub timeout: Option<Duration>,
+    /// Hears how far it has come.
+    pub progress: Option<OnProgress>,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Call").field("tool", &self.tool).field("timeout", &self.timeout).finish_non_exhaustive()
+    }
+}
+
+/// One server. Dropped, it is ended at once, and its program's whole group with it.
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    control: mpsc::UnboundedSender<Control>,
+    task: JoinHandle<()>,
+}
+
+/// What the handle and the task of a server share.
+pub(crate) struct Shared {
+    pub(crate) declaration: Declaration,
+    pub(crate) context: Arc<Context>,
+    pub(crate) desk: Arc<Desk>,
+    pub(crate) log: Arc<Log>,
+    now: watch::Sender<Now>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("name", &self.declaration.name).finish_non_exhaustive()
+    }
+}
+
+/// How a server is now.
+#[derive(Clone)]
+pub(crate) struct Now {
+    pub(crate) state: State,
+    pub(crate) link: Option<Arc<Link>>,
+    pub(crate) tools: Arc<[Value]>,
+    pub(crate) info: Option<Arc<ServerPeerInfo>>,
+    pub(crate) process: Option<u32>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Shared {
+    pub(crate) fn now(&self) -> Now {
+        self.now.borrow().clone()
+    }
+
+    /// Changes how the server is, and tells whoever watches.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Now)) {
+        let mut notices = Vec::new();
+        self.now.send_modify(|now| {
+            let (state, tools) = (now.state.clone(), Arc::clone(&now.tools));
+            change(now);
+            notices.extend((state != now.state).then(|| Notice::State(now.state.clone())));
+            notices.extend((tools != now.tools).then_some(Notice::Tools));
+        });
+        if let Some(watch) = &self.context.ports.watch {
+            for notice in &notices {
+                watch.notice(&self.declaration.name, notice);
+            }
+        }
+    }
+
+    pub(crate) fn set(&self, state: State) {
+        self.change(|now| now.state = state);
+    }
+
+    /// Withdraws connection and tools.
+    pub(crate) fn withdraw(&self, state: State) {
+        self.change(|now| {
+            *now = Now {
+                state,
+                link: None,
+                tools: Arc::new([]),
+                process: None,
+                warnings: Vec::new(),
+                info: now.info.take(),
+            };
+        });
+    }
+}
+
+impl Server {
+    /// A server that does not run yet. Belongs to the runtime of the caller, whose thread must outlive it.
+    pub fn new(context: Arc<Context>, declaration: Declaration, memory: Memory) -> Self {
+        let log = Arc::new(Log::new(secrets(&declaration), context.settings.bounds.lines));
+        let desk = Desk::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
+        let (now, _) = watch::channel(Now {
+            state: State::Configured,
+            link: None,
+            tools: memory.tools.unwrap_or_default().into(),
+            info: None,
+            process: None,
+            warnings: Vec::new(),
+        });
+        let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now });
+        let (control, orders) = mpsc::unbounded_channel();
+        let era = memory.revision.as_deref().map(Era::of);
+        let task = tokio::spawn(live(Arc::clone(&shared), orders, era));
+        Self { shared, control, task }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.declaration.name
+    }
+
+    /// How it was declared.
+    pub fn declaration(&self) -> &Declaration {
+        &self.shared.declaration
+    }
+
+    /// How it is.
+    pub fn status(&self) -> Status {
+        let now = self.shared.now();
+        Status {
+            name: self.name().to_owned(),
+            tools: self.offered(&now).count(),
+            revision: now.info.as_ref().map(|info| info.protocol_version.as_str().to_owned()),
+            server: now.info.as_ref().and_then(|info| serde_json::to_value(info.server_info.as_ref()?).ok()),
+            instructions: now.info.as_ref().and_then(|info| info.instructions.clone()),
+            process: now.process,
+            state: now.state,
+            warnings: now.warnings,
+        }
+    }
+
+    /// The tools that it offers and that were not filtered out, as it wrote them.
+    pub fn tools(&self) -> Vec<Value> {
+        self.offered(&self.shared.now()).cloned().collect()
+    }
+
+    /// What is worth remembering; nothing before it was connected.
+    pub fn memory(&self) -> Memory {
+        let now = self.shared.now();
+        let connected = now.link.is_some().then(|| now.tools.to_vec());
+        Memory { revision: now.info.map(|info| info.protocol_version.as_str().to_owned()), tools: connected }
+    }
+
+    /// Lines of its log from a number on, and the number of the next one.
+    pub fn log(&self, since: u64) -> (Vec<String>, u64) {
+        self.shared.log.since(since)
+    }
+
+    /// Starts it without waiting for that.
+    pub fn begin(&self) {
+        if self.refusal().is_none() {
+            let _ = self.control.send(Control::Start { manual: true, reply: None });
+        }
+    }
+
+    /// Starts it, unless it runs, and waits until it is known whether that worked.
+    pub async fn start(&self) -> Result<(), CallError> {
+        self.launch(true).await
+    }
+
+    /// Ends it, with time to do so, and withdraws its tools.
+    pub async fn stop(&self) {
+        self.order(Control::Stop).await;
+    }
+
+    /// Ends it and starts it again.
+    pub async fn restart(&self) -> Result<(), CallError> {
+        if let Some(trouble) = self.refusal() {
+            return Err(self.error(trouble));
+        }
+        self.order(Control::Restart).await;
+        self.connected().map(drop)
+    }
+
+    /// Calls a tool; starts the server if it does not run. The result is the server's own result object. Dropped, the
+    /// call is cancelled.
+    pub async fn call(&self, call: Call) -> Result<Value, CallError> {
+        if !self.shared.declaration.tools.admits(&call.tool) {
+            let text = format!("its tool `{}` is not allowed by its declaration", call.tool);
+            return Err(self.error(Trouble::Unavailable(text)));
+        }
+        let idle = call.timeout.unwrap_or(self.shared.declaration.tool_timeout);
+        self.fulfil(Wish::Call(call.tool, call.args), idle, call.progress).await
+    }
+
+    /// Gets a prompt, filled in.
+    pub async fn prompt(&self, name: String, args: Map<String, Value>) -> Result<Value, CallError> {
+        self.fulfil(Wish::Prompt(name, args), self.shared.declaration.tool_timeout, None).await
+    }
+
+    /// Reads a resource.
+    pub async fn read(&self, uri: String) -> Result<Value, CallError> {
+        self.fulfil(Wish::Read(uri), self.shared.declaration.tool_timeout, None).await
+    }
+
+    /// Lists its prompts.
+    pub async fn prompts(&self) -> Result<Listing, CallError> {
+        self.list(Kind::Prompts).await
+    }
+
+    /// Lists its resources.
+    pub async fn resources(&self) -> Result<Listing, CallError> {
+        self.list(Kind::Resources).await
+    }
+
+    /// Lists the patterns of its resources.
+    pub async fn templates(&self) -> Result<Listing, CallError> {
+        self.list(Kind::Templates).await
+    }
+
+    async fn list(&self, kind: Kind) -> Result<Listing, CallError> {
+        let link = self.link().await?;
+        let able = &link.info.capabilities;
+        let offers = match kind {
+            Kind::Tools => able.tools.is_some(),
+            Kind::Prompts => able.prompts.is_some(),
+            Kind::Resources | Kind::Templates => able.resources.is_some(),
+        };
+        if !offers {
+            return Ok(Listing::default());
+        }
+        match list(&link, kind, &self.shared.context.settings.bounds).await {
+            Ok(listing) => Ok(listing),
+            Err(failure) => Err(self.failed(failure).await),
+        }
+    }
+
+    async fn fulfil(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
+        let link = self.link().await?;
+        let patience = Patience::new(idle, self.shared.context.settings.pace.ceiling.max(idle));
+        match link.fulfil(&wish, patience, report.clone()).await {
+            Ok(result) => Ok(result),
+            // It ended unnoticed, and nothing was sent: there is no harm in a second try.
+            Err(Failure::Unsent) => {
+                let link = self.link().await?;
+                match link.fulfil(&wish, patience, report).await {
+                    Ok(result) => Ok(result),
+                    Err(failure) => Err(self.failed(failure).await),
+                }
+            }
+            Err(failure) => Err(self.failed(failure).await),
+        }
+    }
+
+    /// The live connection, made if need be.
+    async fn link(&self) -> Result<Arc<Link>, CallError> {
+        if let Some(link) = self.shared.now.borrow().link.as_ref().filter(|link| !link.is_closed()) {
+            return Ok(Arc::clone(link));
+        }
+        let state = self.shared.now().state;
+        match &state {
+            State::Failed(why) if !is_remote(&self.shared.declaration.endpoint) => {
+                return Err(self.error(Trouble::Unavailable(self.with_way_out(why, "restart"))));
+            }
+            State::NeedsAuth(why) => return Err(self.error(Trouble::Unavailable(why.clone()))),
+            State::Stopped => {
+                return Err(self.error(Trouble::Unavailable(self.with_way_out("it was stopped", "start"))));
+            }
+            _ => {}
+        }
+        self.launch(false).await?;
+        self.connected()
+    }
+
+    async fn launch(&self, manual: bool) -> Result<(), CallError> {
+        if let Some(trouble) = self.refusal() {
+            return Err(self.error(trouble));
+        }
+        self.order(|reply| Control::Start { manual, reply: Some(reply) }).await;
+        self.connected().map(drop)
+    }
+
+    async fn order(&self, order: impl FnOnce(oneshot::Sender<()>) -> Control) {
+        let (reply, done) = oneshot::channel();
+        if self.control.send(order(reply)).is_ok() {
+            let _ = done.await;
+        }
+    }
+
+    fn connected(&self) -> Result<Arc<Link>, CallError> {
+        let now = self.shared.now();
+        now.link.ok_or_else(|| {
+            let text = now.state.problem().map_or_else(|| format!("it is {}", now.state.name()), str::to_owned);
+            self.error(Trouble::Unavailable(text))
+        })
+    }
+
+    /// Why it must not be started.
+    fn refusal(&self) -> Option<Trouble> {
+        if !self.shared.context.settings.enabled {
+            return Some(Trouble::Unavailable("MCP is switched off; `mcp.enabled: true` switches it on".to_owned()));
+        }
+        let disabled = "it is disabled; `enabled: true` in its declaration changes that";
+        (!self.shared.declaration.enabled).then(|| Trouble::Unavailable(disabled.to_owned()))
+    }
+
+    async fn failed(&self, failure: Failure) -> CallError {
+        let trouble = match failure {
+            Failure::Denied(challenge) => {
+                let text = needs_auth(self.name(), &challenge);
+                let _ = self.control.send(Control::Denied(text.clone()));
+                Trouble::Unavailable(text)
+            }
+            Failure::Unsent => Trouble::Unavailable("it ended the connection".to_owned()),
+            Failure::Trouble(Trouble::Lost(text)) => {
+                let _ = self.control.send(Control::Doubt);
+                let known = if is_remote(&self.shared.declaration.endpoint) { None } else { self.reason().await };
+                Trouble::Lost(known.unwrap_or(text))
+            }
+            Failure::Trouble(trouble) => trouble,
+        };
+        self.error(trouble)
+    }
+
+    /// Why the connection was lost, once that is known.
+    async fn reason(&self) -> Option<String> {
+        let mut now = self.shared.now.subscribe();
+        let crashed = now.wait_for(|now| matches!(now.state, State::Crashed(_)));
+        let now = tokio::time::timeout(REASON, crashed).await.ok()?.ok()?;
+        now.state.problem().map(str::to_owned)
+    }
+
+    fn with_way_out(&self, why: &str, command: &str) -> String {
+        format!("{why}; `ollm mcp {command} {}` starts it", ollm_protocol::shell_word(self.name()))
+    }
+
+    fn error(&self, kind: Trouble) -> CallError {
+        CallError { server: self.name().to_owned(), kind }
+    }
+
+    fn offered<'a>(&'a self, now: &'a Now) -> impl Iterator<Item = &'a Value> {
+        let admits = |tool: &&Value| {
+            let name = tool.get("name").and_then(Value::as_str);
+            name.is_some_and(|name| self.shared.declaration.tools.admits(name))
+        };
+        now.tools.iter().filter(admits)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.task.abort();
+    }
+}
+
+/// What to do about a server that wants to know who we are.
+pub(crate) fn needs_auth(server: &str, challenge: &str) -> String {
+    let server = ollm_protocol::shell_word(server);
+    let scope = if challenge.contains("insufficient_scope") { " with more rights" } else { "" };
+    format!(
+        "it wants to know who we are; `ollm mcp login {server}` logs in{scope}, or declare its `Authorization` header"
+    )
+}
+
+/// What must not be seen in anything that the server says.
+fn secrets(declaration: &Declaration) -> Redactor {
+    match &declaration.endpoint {
+        Endpoint::Stdio { args, env, .. } => {
+            let env = env.iter().filter(|(name, _)| looks_secret(name)).map(|(name, value)| (&**name, &**value));
+            Redactor::new(env.chain(hidden(args)))
+        }
+        Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => {
+            Redactor::new(headers.iter().map(|(name, value)| (&**name, &**value)))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! The transport of 2024-11-05: events come from one address, which names another one for requests.
+//!
+//! A session is bound to its stream of events, so the end of the stream is the end of the connection; a new one is made
+//! with a new handshake.
+
+use std::collections::VecDeque;
+use std::future::Future;
+
+use reqwest::header::{ACCEPT, CONTENT_TYPE};
+use reqwest::{Response, Url};
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+
+use crate::events::Events;
+use crate::http::{EVENTS, JSON, next, speaks};
+use crate::web::{Site, WebError, explanation, refusal, same_origin};
+use crate::wire::Fault;
+
+/// A connection by events and posts.
+pub(crate) struct Sse {
+    site: Site,
+    /// Where requests go.
+    target: Url,
+    stream: Option<Stream>,
+    fault: Fault,
+}
+
+struct Stream {
+    response: Response,
+    events: Events,
+    found: VecDeque<crate::events::Event>,
+}
+
+impl Sse {
+    /// Opens the stream and waits for the address of requests.
+    pub(crate) async fn open(site: Site, url: &str, cap: usize) -> Result<Self, WebError> {
+        let source = Url::parse(url).map_err(|error| WebError::Refused(format!("its `url` is no address: {error}")))?;
+        let response = site.send(site.client().get(source.clone()).header(ACCEPT, EVENTS)).await?;
+        let status = response.status();
+        if !status.is_success() {
+            return Err(refusal(status, &explanation(response).await));
+        }
+        if !speaks(&response, EVENTS) {
+            return Err(WebError::Refused("it sends no events; correct its `url` or its `transport`".to_owned()));
+        }
+        let mut stream = Stream { response, events: Events::new(cap), found: VecDeque::new() };
+        let target = endpoint(&mut stream, &source).await?;
+        Ok(Self { site, target, stream: Some(stream), fault: Fault::default() })
+    }
+
+    /// Where it will be told why the connection was given up.
+    pub(crate) fn fault(&self) -> Fault {
+        Fault::clone(&self.fault)
+    }
+}
+
+impl Transport<RoleClient> for Sse {
+    type Error = WebError;
+
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = Result<(), WebError>> + Send + 'static {
+        let site = self.site.clone();
+        let target = self.target.clone();
+        async move {
+            let body = serde_json::to_vec(&item).map_err(|error| WebError::Refused(error.to_string()))?;
+            let response = site.send(site.client().post(target).header(CONTENT_TYPE, JSON).body(body)).await?;
+            let status = response.status();
+            if status.is_success() {
+                return Ok(());
+            }
+            Err(refusal(status, &explanation(response).await))
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            let stream = self.stream.as_mut()?;
+            let event = match next(&mut stream.response, &mut stream.events, &mut stream.found).await {
+                Ok(Some(event)) => event,
+                Ok(None) => return None,
+                Err(error) => {
+                    let _ = self.fault.set(error.to_string());
+                    return None;
+                }
+            };
+            let spoken = matches!(event.kind.as_deref(), None | Some("message" | ""));
+            if let Some(Ok(message)) = event.data.filter(|_| spoken).map(|data| serde_json::from_str(&data)) {
+                return Some(message);
+            }
+        }
+    }
+
+    async fn close(&mut self) -> Result<(), WebError> {
+        self.stream = None;
+        Ok(())
+    }
+}
+
+/// The address of requests, which must lie where the events come from: it is told our secrets.
+async fn endpoint(stream: &mut Stream, source: &Url) -> Result<Url, WebError> {
+    while let Some(event) = next(&mut stream.response, &mut stream.events, &mut stream.found).await? {
+        if event.kind.as_deref() != Some("endpoint") {
+            continue;
+        }
+        let place = event.data.unwrap_or_default();
+        let target = source
+            .join(place.trim())
+            .map_err(|error| WebError::Refused(format!("it names an address for requests that is none: {error}")))?;
+        if !same_origin(source, &target) {
+            return Err(WebError::Redirect(target.origin().ascii_serialization()));
+        }
+        return Ok(target);
+    }
+    Err(WebError::Refused("it closed its stream of events before it named an address for requests".to_owned()))
+}

@@ -1,0 +1,79 @@
+//! How a server is, told truthfully: "ready" means that a reply was seen.
+
+use serde_json::Value;
+
+/// The state of a server, with what there is to say about it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It does not run, and starts with the next call.
+    Configured,
+    /// It is being started, for the so-manieth time in a row.
+    Starting(u32),
+    /// It has answered, and its tools are known.
+    Ready,
+    /// It wants to know who we are; the text names what to do.
+    NeedsAuth(String),
+    /// It is connected, but something is wrong with it.
+    Degraded(String),
+    /// It ended without being asked to; the next call starts it.
+    Crashed(String),
+    /// It cannot be started; only a person changes that, or for a server on the network some time.
+    Failed(String),
+    /// It was stopped, and stays so until it is started.
+    Stopped,
+}
+
+impl State {
+    /// Our name of the state.
+    pub fn name(&self) -> &'static str {
+        match self {
+            State::Configured => "configured",
+            State::Starting(_) => "starting",
+            State::Ready => "ready",
+            State::NeedsAuth(_) => "needs-auth",
+            State::Degraded(_) => "degraded",
+            State::Crashed(_) => "crashed",
+            State::Failed(_) => "failed",
+            State::Stopped => "stopped",
+        }
+    }
+
+    /// The coarser word: starting, connected, disconnected or error.
+    pub fn word(&self) -> &'static str {
+        match self {
+            State::Configured | State::Stopped => "disconnected",
+            State::Starting(_) => "starting",
+            State::Ready | State::Degraded(_) => "connected",
+            State::NeedsAuth(_) | State::Crashed(_) | State::Failed(_) => "error",
+        }
+    }
+
+    /// What is wrong, if anything.
+    pub fn problem(&self) -> Option<&str> {
+        match self {
+            State::NeedsAuth(text) | State::Degraded(text) | State::Crashed(text) | State::Failed(text) => Some(text),
+            State::Configured | State::Starting(_) | State::Ready | State::Stopped => None,
+        }
+    }
+}
+
+/// What is known of a server now.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Status {
+    /// Its name.
+    pub name: String,
+    /// Its state.
+    pub state: State,
+    /// How many tools it offers.
+    pub tools: usize,
+    /// The protocol revision that was agreed upon.
+    pub revision: Option<String>,
+    /// What it says of itself: name, version, title.
+    pub server: Option<Value>,
+    /// What it tells models about itself.
+    pub instructions: Option<String>,
+    /// The number of its process.
+    pub process: Option<u32>,
+    /// What was left out or put up with.
+    pub warnings: Vec<String>,
+}

@@ -1,0 +1,215 @@
+//! One pooled HTTP client for all servers: who we are, where we do not follow, how much we read.
+
+use std::error::Error;
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
+use reqwest::redirect::{Attempt, Policy};
+use reqwest::{Client, NoProxy, Proxy, RequestBuilder, Response, StatusCode, Url};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt;
+
+use crate::port::Authorize;
+
+/// How long a connection may take.
+const CONNECT: Duration = Duration::from_secs(30);
+/// How long an unused connection is kept.
+const KEPT: Duration = Duration::from_mins(1);
+/// How often a server may send us on to another place of its own.
+const HOPS: usize = 10;
+/// Bytes read of the explanation of a failure.
+const EXPLANATION: usize = 64 * 1024;
+
+/// What went wrong on the way to a server or back.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WebError {
+    /// No answer.
+    #[error("{0}")]
+    Net(String),
+    /// An answer that sends us elsewhere.
+    #[error("it redirects to {0}, which is not where it was declared to be; correct its `url` if you trust that place")]
+    Redirect(String),
+    /// An answer that never ends.
+    #[error("its answer is larger than {0} bytes")]
+    TooLarge(usize),
+    /// An answer that says no.
+    #[error("it answered HTTP {0}{1}")]
+    Status(u16, String),
+    /// It wants to know who we are; this is its challenge, which may be empty.
+    #[error("it wants to know who we are")]
+    Denied(String),
+    /// We do not do what it wants.
+    #[error("{0}")]
+    Refused(String),
+}
+
+impl From<reqwest::Error> for WebError {
+    fn from(error: reqwest::Error) -> Self {
+        // Addresses may carry secrets.
+        let error = error.without_url();
+        let mut causes = Vec::new();
+        let mut cause: Option<&(dyn Error + 'static)> = Some(&error);
+        while let Some(current) = cause {
+            if let Some(Elsewhere(place)) = current.downcast_ref() {
+                return Self::Redirect(place.clone());
+            }
+            causes.push(current.to_string());
+            cause = current.source();
+        }
+        Self::Net(causes.join(": "))
+    }
+}
+
+/// A place that we do not follow to.
+#[derive(Debug, thiserror::Error)]
+#[error("a redirect to {0}")]
+struct Elsewhere(String);
+
+/// A client that follows nobody to another origin.
+pub(crate) fn client(agent: &str, proxy: Option<&str>) -> Result<Client, WebError> {
+    let mut builder = Client::builder()
+        .tls_backend_preconfigured(tls()?)
+        .redirect(Policy::custom(follow))
+        .connect_timeout(CONNECT)
+        .pool_idle_timeout(KEPT)
+        .user_agent(agent)
+        .no_proxy();
+    if let Some(proxy) = proxy {
+        let here = NoProxy::from_string("localhost,127.0.0.0/8,::1");
+        builder = builder.proxy(Proxy::all(proxy)?.no_proxy(here));
+    }
+    Ok(builder.build()?)
+}
+
+fn tls() -> Result<ClientConfig, WebError> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let unusable = |error: rustls::Error| WebError::Net(format!("no TLS: {error}"));
+    let builder = || ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
+    let verified = builder().map_err(unusable)?.with_platform_verifier();
+    // A machine without certificates can still speak to itself without TLS.
+    Ok(match verified {
+        Ok(builder) => builder.with_no_client_auth(),
+        Err(_) => builder().map_err(unusable)?.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
+    })
+}
+
+/// Only redirects that keep method and body, and only within one origin: another one would be told our secrets.
+fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
+    let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
+    let same = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
+    if same && keeps && attempt.previous().len() <= HOPS {
+        return attempt.follow();
+    }
+    let place = attempt.url().origin().ascii_serialization();
+    attempt.error(Elsewhere(place))
+}
+
+pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
+    one.origin() == other.origin()
+}
+
+/// How requests to one server are made.
+#[derive(Clone)]
+pub(crate) struct Site {
+    client: Client,
+    server: Arc<str>,
+    headers: HeaderMap,
+    authorize: Option<Arc<dyn Authorize>>,
+}
+
+impl Site {
+    pub(crate) fn new(
+        client: Client,
+        server: &str,
+        headers: &[(String, String)],
+        authorize: Option<Arc<dyn Authorize>>,
+    ) -> Result<Self, WebError> {
+        let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;
+        Ok(Self { client, server: server.into(), headers, authorize })
+    }
+
+    pub(crate) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// Sends a request as ourselves; once more if we could prove better who we are.
+    pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, WebError> {
+        let again = request.try_clone();
+        let response = self.attempt(request).await?;
+        if response.status() != StatusCode::UNAUTHORIZED {
+            return Ok(response);
+        }
+        let challenge = challenge(&response).unwrap_or_default();
+        if let (Some(again), Some(authorize)) = (again, &self.authorize)
+            && authorize.refused(&self.server, &challenge).await
+        {
+            let response = self.attempt(again).await?;
+            if response.status() != StatusCode::UNAUTHORIZED {
+                return Ok(response);
+            }
+        }
+        Err(WebError::Denied(challenge))
+    }
+
+    async fn attempt(&self, request: RequestBuilder) -> Result<Response, WebError> {
+        let request = request.headers(self.headers.clone());
+        let known = match &self.authorize {
+            Some(authorize) if !self.headers.contains_key(AUTHORIZATION) => authorize.authorization(&self.server).await,
+            _ => None,
+        };
+        let request = match known {
+            Some(value) => {
+                let mut value = HeaderValue::try_from(value)
+                    .map_err(|_| WebError::Refused("the authorization for it is no header value".to_owned()))?;
+                value.set_sensitive(true);
+                request.header(AUTHORIZATION, value)
+            }
+            None => request,
+        };
+        Ok(request.send().await?)
+    }
+}
+
+/// The challenge of a server that wants to know who we are.
+pub(crate) fn challenge(response: &Response) -> Option<String> {
+    let value = response.headers().get(WWW_AUTHENTICATE)?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// The whole body, if it is not too large.
+pub(crate) async fn body(mut response: Response, cap: usize) -> Result<Vec<u8>, WebError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await? {
+        if body.len() + chunk.len() > cap {
+            return Err(WebError::TooLarge(cap));
+        }
+        body.extend(chunk);
+    }
+    Ok(body)
+}
+
+/// The beginning of the body of a failure.
+pub(crate) async fn explanation(response: Response) -> String {
+    let body = body(response, EXPLANATION).await.unwrap_or_default();
+    String::from_utf8_lossy(&body).into_owned()
+}
+
+/// A failure, with what a person can read of its explanation.
+pub(crate) fn refusal(status: StatusCode, explanation: &str) -> WebError {
+    let line = explanation.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or_default();
+    let text = if line.is_empty() || line.starts_with('<') { String::new() } else { format!(": {line}") };
+    WebError::Status(status.as_u16(), ollm_store::cut(&text, 300).into_owned())
+}
+
+fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), WebError> {
+    const OURS: [&str; 5] = ["accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
+    let refused = |why: &str| WebError::Refused(format!("the header `{name}` {why}; correct its `headers`"));
+    let parsed = HeaderName::try_from(name).map_err(|_| refused("has no name that HTTP allows"))?;
+    if OURS.contains(&parsed.as_str()) {
+        return Err(refused("belongs to the protocol"));
+    }
+    let mut value = HeaderValue::try_from(value).map_err(|_| refused("has no value that HTTP allows"))?;
+    value.set_sensitive(true);
+    Ok((parsed, value))
+}

@@ -1,0 +1,334 @@
+//! Messages as lines on a pair of streams, none longer than allowed.
+//!
+//! What is no message is noted and skipped, up to a bound; an answer that cannot be read still ends the call that waits
+//! for it. A server that goes on and on without a message is cut off.
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::io;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use rmcp::RoleClient;
+use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Mutex;
+use tokio::time::timeout;
+
+use crate::log::Log;
+
+/// Room made for one read.
+const CHUNK: usize = 16 * 1024;
+/// Room kept for the next messages after a large one.
+const KEPT: usize = 64 * 1024;
+/// How much of a line is searched for whom it answers.
+const HEAD: usize = 256;
+/// How many messages of the largest size may be skipped in a row.
+const PATIENCE: usize = 16;
+/// How long the end waits for a message that is being written.
+const LAST_WRITE: Duration = Duration::from_millis(50);
+
+/// Why a connection was given up, if it was our doing.
+pub(crate) type Fault = Arc<OnceLock<String>>;
+
+/// A connection over two streams.
+#[derive(Debug)]
+pub(crate) struct Wire<R, W> {
+    reader: R,
+    writer: Arc<Mutex<Option<W>>>,
+    lines: Lines,
+    log: Arc<Log>,
+    fault: Fault,
+}
+
+impl<R, W> Wire<R, W> {
+    pub(crate) fn new(reader: R, writer: W, cap: usize, log: Arc<Log>) -> Self {
+        let writer = Arc::new(Mutex::new(Some(writer)));
+        Self { reader, writer, lines: Lines::new(cap), log, fault: Fault::default() }
+    }
+
+    /// Where it will be told why the connection was given up.
+    pub(crate) fn fault(&self) -> Fault {
+        Arc::clone(&self.fault)
+    }
+}
+
+impl<R, W> Transport<RoleClient> for Wire<R, W>
+where
+    R: AsyncRead + Send + Unpin + 'static,
+    W: AsyncWrite + Send + Unpin + 'static,
+{
+    type Error = io::Error;
+
+    fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let writer = Arc::clone(&self.writer);
+        let line = serde_json::to_vec(&item).map(|mut line| {
+            line.push(b'\n');
+            line
+        });
+        async move {
+            let line = line?;
+            let mut writer = writer.lock().await;
+            let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
+            writer.write_all(&line).await?;
+            writer.flush().await
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
+        loop {
+            match self.lines.next() {
+                Some(Found::Message(message)) => return Some(message),
+                Some(Found::Noise(line)) if line.trim().is_empty() => {}
+                Some(Found::Noise(line)) => self.log.add(&format!("stdout: {line}")),
+                Some(Found::Flood) => {
+                    let _ = self.fault.set("it wrote far too much that is no message".to_owned());
+                    return None;
+                }
+                None => {
+                    let room = self.lines.room();
+                    // An error is the end as well; it is told by how the program ended.
+                    if self.reader.read_buf(room).await.unwrap_or(0) == 0 {
+                        return None;
+                    }
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        if let Ok(mut writer) = timeout(LAST_WRITE, self.writer.lock()).await {
+            *writer = None;
+        }
+        Ok(())
+    }
+}
+
+/// Finds messages in bytes.
+#[derive(Debug)]
+struct Lines {
+    buffer: Vec<u8>,
+    /// Where the first line that was not looked at begins.
+    start: usize,
+    /// Up to where there is no end of that line.
+    searched: usize,
+    /// Whether that line is the rest of one that was too long.
+    skipping: bool,
+    /// Bytes since the last message that were none.
+    noise: usize,
+    cap: usize,
+    /// Messages that came as one.
+    batch: VecDeque<ServerJsonRpcMessage>,
+}
+
+/// Something found.
+#[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
+enum Found {
+    Message(ServerJsonRpcMessage),
+    Noise(String),
+    Flood,
+}
+
+impl Lines {
+    fn new(cap: usize) -> Self {
+        Self { buffer: Vec::new(), start: 0, searched: 0, skipping: false, noise: 0, cap, batch: VecDeque::new() }
+    }
+
+    /// Room for more bytes; what was looked at is gone.
+    fn room(&mut self) -> &mut Vec<u8> {
+        self.buffer.drain(..self.start);
+        self.searched -= self.start;
+        self.start = 0;
+        if self.buffer.is_empty() && self.buffer.capacity() > KEPT {
+            self.buffer.shrink_to(KEPT);
+        }
+        self.buffer.reserve(CHUNK);
+        &mut self.buffer
+    }
+
+    fn next(&mut self) -> Option<Found> {
+        if let Some(message) = self.batch.pop_front() {
+            return Some(Found::Message(message));
+        }
+        if self.noise > self.cap.saturating_mul(PATIENCE) {
+            return Some(Found::Flood);
+        }
+        let fresh = self.buffer.get(self.searched..).unwrap_or_default();
+        let Some(length) = fresh.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            return self.overlong();
+        };
+        let (from, to) = (self.start, self.searched + length);
+        self.start = to + 1;
+        self.searched = self.start;
+        if std::mem::take(&mut self.skipping) {
+            self.noise += to - from;
+            return self.next();
+        }
+        let line = self.buffer.get(from..to).unwrap_or_default();
+        if let Some(message) = read(line, &mut self.batch) {
+            self.noise = 0;
+            return Some(Found::Message(message));
+        }
+        self.noise += line.len() + 1;
+        Some(unreadable(line, "it is no JSON-RPC message"))
+    }
+
+    /// Drops the beginning of a line that is too long already.
+    fn overlong(&mut self) -> Option<Found> {
+        let line = self.buffer.get(self.start..).unwrap_or_default();
+        if self.skipping {
+            self.noise += line.len();
+            self.start = self.buffer.len();
+            return (self.noise > self.cap.saturating_mul(PATIENCE)).then_some(Found::Flood);
+        }
+        if line.len() <= self.cap {
+            return None;
+        }
+        let found = unreadable(line, &format!("it is longer than {} bytes", self.cap));
+        self.noise += line.len();
+        self.skipping = true;
+        self.start = self.buffer.len();
+        Some(found)
+    }
+}
+
+/// Reads one message, or several that came as one.
+fn read(line: &[u8], batch: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
+    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
+    if line.first() == Some(&b'[') {
+        batch.extend(serde_json::from_slice::<Vec<_>>(line).ok()?);
+        return batch.pop_front();
+    }
+    serde_json::from_slice(line).ok()
+}
+
+/// A failure for whoever waits for this line; if that cannot be told, noise.
+fn unreadable(line: &[u8], why: &str) -> Found {
+    let head = String::from_utf8_lossy(line.get(..HEAD).unwrap_or(line));
+    match answered(&head) {
+        Some(id) => {
+            let text = format!("the answer of the server cannot be read: {why}");
+            let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None);
+            Found::Message(ServerJsonRpcMessage::error(error, Some(id)))
+        }
+        None => Found::Noise(head.into_owned()),
+    }
+}
+
+/// Which request a line answers, as far as its beginning tells.
+fn answered(head: &str) -> Option<RequestId> {
+    if !head.trim_start().starts_with('{') || head.contains("\"method\"") {
+        return None;
+    }
+    // What stands inside the answer is another's number.
+    let head = head.split("\"result\"").next()?.split("\"error\"").next()?;
+    let (_, rest) = head.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let digits = rest.split(|char: char| !char.is_ascii_digit()).next()?;
+    digits.parse().ok().map(RequestId::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn texts(lines: &mut Lines) -> Vec<String> {
+        std::iter::from_fn(|| lines.next())
+            .take(1000)
+            .map(|found| match found {
+                Found::Message(message) => serde_json::to_string(&message).unwrap(),
+                Found::Noise(line) => format!("noise {line}"),
+                Found::Flood => "flood".to_owned(),
+            })
+            .take_while(|text| text != "flood")
+            .collect()
+    }
+
+    fn feed(lines: &mut Lines, bytes: &[u8]) -> Vec<String> {
+        lines.room().extend(bytes);
+        texts(lines)
+    }
+
+    #[test]
+    fn messages_are_found_whatever_stands_between_them() {
+        let mut lines = Lines::new(1000);
+        let found = feed(
+            &mut lines,
+            b"starting...\n\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n\n\
+              [{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}},{\"jsonrpc\":\"2.0\",\"id\":3,\"result\":{}}]\n{\"jsonrpc\"",
+        );
+        let answer = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}");
+        assert_eq!(found, ["noise starting...".to_owned(), answer(1), "noise ".to_owned(), answer(2), answer(3)]);
+        assert_eq!(feed(&mut lines, b":\"2.0\",\"id\":4,\"result\":{}}\n"), [answer(4)]);
+    }
+
+    #[test]
+    fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
+        let mut lines = Lines::new(50);
+        let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"x\":\"{}", "x".repeat(90));
+        let found = feed(&mut lines, long.as_bytes());
+        assert_eq!(found.len(), 1);
+        assert!(found[0].contains("\"id\":7") && found[0].contains("longer than 50 bytes"), "{found:?}");
+        assert_eq!(answered("{\"result\":{\"id\":7"), None, "this is not its own number");
+        assert_eq!(answered("{\"id\":7,\"method\":"), None, "this is a question");
+        let next = "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}";
+        assert_eq!(feed(&mut lines, format!("xxxx\"}}}}\n{next}\n").as_bytes()), [next]);
+    }
+
+    #[test]
+    fn a_line_without_end_is_a_flood_and_takes_no_memory() {
+        let mut lines = Lines::new(1000);
+        for _ in 0..100 {
+            feed(&mut lines, &[b'x'; 500]);
+            assert!(lines.buffer.capacity() <= KEPT + CHUNK);
+        }
+        assert!(matches!(lines.next(), Some(Found::Flood)));
+    }
+
+    #[test]
+    fn noise_without_end_is_a_flood() {
+        let mut lines = Lines::new(100);
+        for _ in 0..100 {
+            feed(&mut lines, b"this is no message at all\n");
+        }
+        assert!(matches!(lines.next(), Some(Found::Flood)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+
+        #[test]
+        fn messages_are_the_same_however_the_bytes_come(cuts in prop::collection::vec(1_usize..40, 1..20), count in 1_i64..20) {
+            let line = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"é\":{id}}}}}\n");
+            let text = (0..count).map(line).collect::<Vec<_>>().concat();
+            let mut rest = text.as_bytes();
+            let (mut lines, mut found) = (Lines::new(1000), Vec::new());
+            for cut in cuts.iter().cycle() {
+                if rest.is_empty() {
+                    break;
+                }
+                let (piece, later) = rest.split_at((*cut).min(rest.len()));
+                found.extend(feed(&mut lines, piece));
+                rest = later;
+            }
+            prop_assert_eq!(found.join("\n") + "\n", text);
+        }
+
+        #[test]
+        fn any_bytes_are_survived(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20)) {
+            let mut lines = Lines::new(64);
+            for piece in pieces {
+                feed(&mut lines, &piece);
+                if lines.noise > 64 * PATIENCE {
+                    break;
+                }
+                prop_assert!(lines.buffer.len() - lines.start <= 64 + 200);
+            }
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Servers that misbehave: bounded, told truthfully, and nobody else is affected.
+
+use std::time::{Duration, Instant};
+
+use ollm_mcp::{Bounds, Declaration, Endpoint, Memory, Ports, State, Trouble};
+use serde_json::json;
+
+use crate::support::{
+    PATIENCE, assert_echoes, call, eventually, fleet, names, program, runs, scripted, settings, started, state, text,
+    with,
+};
+
+fn failure(declaration: Declaration) -> String {
+    let fleet = with(declaration);
+    fleet.start("fake").unwrap_err();
+    assert!(names(&fleet).is_empty());
+    match state(&fleet) {
+        State::Failed(text) => text,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn impatient(declaration: Declaration) -> Declaration {
+    Declaration { connect_timeout: Duration::from_millis(300), ..declaration }
+}
+
+#[test]
+fn a_program_that_does_not_exist_is_named_at_once() {
+    let text = failure(program("/does/not/exist", &["--token", "s3cret-s3cret"]));
+    let command = "command: /does/not/exist --token '[redacted]'";
+    assert_eq!(text, format!("it did not start: `/does/not/exist` does not exist; {command}"));
+}
+
+#[test]
+fn a_program_that_exits_at_once_is_tried_three_times_and_its_last_words_told() {
+    let mut declaration = scripted("exit");
+    if let Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+        env.push(("API_KEY".into(), "s3cret-s3cret".into()));
+    }
+    let text = failure(declaration);
+    assert!(
+        text.starts_with("it did not start (3 tries): it ended the connection before it answered; command: "),
+        "{text}"
+    );
+    assert!(text.contains("server.py exit; it exited with code 3; its last words:\ncannot find my keys"), "{text}");
+    assert!(!text.contains("s3cret"), "{text}");
+}
+
+#[test]
+fn a_server_that_never_answers_is_given_up_in_time() {
+    let text = failure(impatient(scripted("mute")));
+    assert!(text.starts_with("it did not start (3 tries): it did not answer within 300 ms; command: "), "{text}");
+}
+
+#[test]
+fn a_server_that_speaks_an_unknown_revision_is_not_connected_to() {
+    let text = failure(scripted("future"));
+    assert!(text.contains("it speaks revision `2099-01-01` of the protocol"), "{text}");
+}
+
+#[test]
+fn what_a_server_says_before_it_speaks_the_protocol_is_put_up_with() {
+    assert_echoes(&started("banner"));
+    assert_echoes(&started("loud"));
+}
+
+#[test]
+fn a_flood_on_standard_output_is_cut_off() {
+    for mode in ["rubbish", "endless"] {
+        let mut settings = settings();
+        settings.bounds = Bounds { message: 64 * 1024, ..settings.bounds };
+        let fleet = fleet(settings, Ports::default());
+        fleet.add(scripted(mode), Memory::default());
+        let error = fleet.start("fake").unwrap_err().to_string();
+        assert!(error.contains("it wrote far too much that is no message"), "{error}");
+    }
+}
+
+#[test]
+fn an_answer_that_is_too_large_fails_its_call_only() {
+    let mut settings = settings();
+    settings.bounds.message = 100_000;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(scripted("normal"), Memory::default());
+    let error = call(&fleet, "huge", json!({"size": 1_000_000})).unwrap_err();
+    assert!(error.to_string().contains("it is longer than 100000 bytes"), "{error}");
+    assert_echoes(&fleet);
+    assert_eq!(state(&fleet), State::Ready);
+}
+
+#[test]
+fn a_program_that_leaves_its_work_to_a_child_and_exits_has_failed() {
+    let fleet = with(scripted("daemon"));
+    // Its child may answer before the exit is seen; that does not help it for long.
+    let _ = fleet.start("fake");
+    eventually("it is seen to be gone", || matches!(state(&fleet), State::Failed(_) | State::Crashed(_)));
+    assert!(names(&fleet).is_empty());
+    let text = state(&fleet).problem().unwrap().to_owned();
+    assert!(text.contains("it exited with code 0"), "{text}");
+}
+
+#[test]
+fn ten_thousand_tools_are_cut_with_a_warning() {
+    let fleet = started("many");
+    let status = fleet.server("fake").unwrap().status();
+    assert_eq!((status.state, status.tools), (State::Ready, 2048));
+    assert_eq!(status.warnings, ["it lists more than 2048 tools; the rest is left out"]);
+    let error = call(&fleet, "tool1", json!({})).unwrap();
+    assert!(error.is_null() || error.is_object());
+}
+
+#[test]
+fn pages_are_followed_but_not_in_circles() {
+    assert_eq!(names(&started("pages")), ["page0", "page1", "page2"]);
+    let fleet = started("circle");
+    assert_eq!(names(&fleet), ["again", "again"]);
+    let warnings = fleet.server("fake").unwrap().status().warnings;
+    assert_eq!(warnings, ["its pages of tools go round in circles; the rest is left out"]);
+}
+
+#[test]
+fn one_bad_tool_does_not_drop_the_list() {
+    let fleet = started("odd");
+    assert_eq!(names(&fleet), ["good", "better"]);
+    assert_eq!(state(&fleet), State::Ready);
+}
+
+#[test]
+fn a_server_whose_tools_cannot_be_listed_is_degraded() {
+    let fleet = started("unlisted");
+    let why = "its tools cannot be listed: its answer to `tools/list` has no list of tools";
+    assert_eq!(state(&fleet), State::Degraded(why.to_owned()));
+    assert_echoes(&fleet);
+}
+
+#[test]
+fn a_server_that_dies_in_a_call_loses_its_tools_and_comes_back_with_the_next_call() {
+    let fleet = started("normal");
+    let error = call(&fleet, "die", json!({})).unwrap_err();
+    match &error.kind {
+        Trouble::Lost(text) => {
+            assert!(text.starts_with("it exited with code 9; its last words:\n"), "{text}");
+            assert!(text.contains("dying now"), "{text}");
+        }
+        other => panic!("{other:?}"),
+    }
+    assert!(matches!(state(&fleet), State::Crashed(_)), "{:?}", state(&fleet));
+    assert!(names(&fleet).is_empty());
+    assert_echoes(&fleet);
+    assert_eq!((state(&fleet), names(&fleet).len()), (State::Ready, 13));
+}
+
+#[test]
+fn a_server_that_may_restart_does_so_until_it_crashes_in_a_loop() {
+    let fleet = with(Declaration { auto_restart: true, ..scripted("normal") });
+    fleet.start("fake").unwrap();
+    for _ in 0..2 {
+        call(&fleet, "die", json!({})).unwrap_err();
+        eventually("it is back", || state(&fleet) == State::Ready);
+    }
+    call(&fleet, "die", json!({})).unwrap_err();
+    let text = match state(&fleet) {
+        State::Crashed(text) => text,
+        other => panic!("{other:?}"),
+    };
+    assert!(text.starts_with("it crashed 3 times within 60 s; `ollm mcp restart fake` tries again; "), "{text}");
+    let error = call(&fleet, "echo", json!({})).unwrap_err();
+    assert!(matches!(&error.kind, Trouble::Unavailable(why) if why.starts_with("it crashed 3 times")), "{error}");
+    fleet.restart("fake").unwrap();
+    assert_echoes(&fleet);
+}
+
+#[test]
+fn a_server_that_is_killed_is_noticed_without_a_call() {
+    let fleet = started("normal");
+    let pid = fleet.server("fake").unwrap().status().process.unwrap();
+    std::process::Command::new("/bin/kill").args(["-9", &pid.to_string()]).status().unwrap();
+    eventually("it is seen to be gone", || matches!(state(&fleet), State::Crashed(_)));
+    let text = state(&fleet).problem().unwrap().to_owned();
+    assert!(text.starts_with("it was ended by signal 9"), "{text}");
+}
+
+#[test]
+fn a_server_that_stops_answering_is_degraded_and_then_gone() {
+    let mut settings = settings();
+    settings.pace.health = Some(Duration::from_millis(50));
+    settings.pace.ping = Duration::from_millis(50);
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(scripted("hung"), Memory::default());
+    fleet.start("fake").unwrap();
+    eventually("it is degraded", || matches!(state(&fleet), State::Degraded(_) | State::Crashed(_)));
+    eventually("it is gone", || matches!(state(&fleet), State::Crashed(_)));
+    assert!(state(&fleet).problem().unwrap().starts_with("it does not answer any more"));
+}
+
+#[test]
+fn a_server_that_answers_pings_stays_ready() {
+    let mut settings = settings();
+    settings.pace.health = Some(Duration::from_millis(1));
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(scripted("normal"), Memory::default());
+    fleet.start("fake").unwrap();
+    for _ in 0..20 {
+        assert_echoes(&fleet);
+        assert_eq!(state(&fleet), State::Ready);
+    }
+}
+
+#[test]
+fn a_server_that_ignores_the_end_of_its_input_and_the_polite_signal_is_killed() {
+    let mut settings = settings();
+    settings.pace.parting = Duration::from_millis(100);
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(scripted("deaf"), Memory::default());
+    fleet.start("fake").unwrap();
+    let child = text(&call(&fleet, "child", json!({})).unwrap()).to_owned();
+    let pid = fleet.server("fake").unwrap().status().process.unwrap().to_string();
+    assert!(runs(&pid) && runs(&child));
+    fleet.stop("fake").unwrap();
+    assert!(!runs(&pid));
+    eventually("its child is gone", || !runs(&child));
+    assert_eq!(state(&fleet), State::Stopped);
+}
+
+#[test]
+fn a_start_can_be_stopped() {
+    let fleet = with(scripted("mute"));
+    let started = Instant::now();
+    fleet.server("fake").unwrap().begin();
+    eventually("it is starting", || state(&fleet) == State::Starting(1));
+    fleet.stop("fake").unwrap();
+    assert_eq!(state(&fleet), State::Stopped);
+    assert!(started.elapsed() < PATIENCE);
+}
+
+#[test]
+fn a_bad_server_does_not_hold_up_a_good_one() {
+    let fleet = with(scripted("normal"));
+    fleet.add(Declaration { name: "mute".into(), ..scripted("mute") }, Memory::default());
+    fleet.add(Declaration { name: "gone".into(), ..program("/does/not/exist", &[]) }, Memory::default());
+    fleet.begin();
+    assert_echoes(&fleet);
+    let states: Vec<_> = fleet.statuses().into_iter().map(|status| (status.name, status.state.name())).collect();
+    let states: Vec<_> = states.iter().map(|(name, state)| (name.as_str(), *state)).collect();
+    assert_eq!(states, [("fake", "ready"), ("gone", "failed"), ("mute", "starting")]);
+}

@@ -1,0 +1,204 @@
+//! Nobody is left behind, however we end. Roles run in processes of their own, because they end badly.
+
+use std::env;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use ollm_mcp::{Call, Context, Declaration, Fleet, Memory, Ports};
+use ollm_process::Children;
+use serde_json::json;
+
+use crate::support::{call, eventually, program, runs, scripted, settings, started, text, with};
+
+/// A launcher that starts a helper and then becomes the server, as package runners do.
+fn launched() -> Declaration {
+    let script = "sleep 300 & exec \"$0\" \"$@\"";
+    let scripted = scripted("deaf");
+    let ollm_mcp::Endpoint::Stdio { program: python, args, .. } = &scripted.endpoint else { unreachable!() };
+    let mut words = vec!["-c", script, python.to_str().unwrap()];
+    words.extend(args.iter().map(String::as_str));
+    program("/bin/sh", &words)
+}
+
+/// The processes of a group.
+fn group(leader: u32) -> Vec<String> {
+    let output = Command::new("ps").args(["-e", "-o", "pid=,pgid="]).output().unwrap();
+    let lines = String::from_utf8(output.stdout).unwrap();
+    let member = |line: &str| {
+        let mut words = line.split_whitespace();
+        let (pid, group) = (words.next()?, words.next()?);
+        (group == leader.to_string()).then(|| pid.to_owned())
+    };
+    lines.lines().filter_map(member).collect()
+}
+
+#[test]
+fn a_dropped_fleet_leaves_nobody() {
+    let fleet = with(launched());
+    fleet.start("fake").unwrap();
+    let child = text(&call(&fleet, "child", json!({})).unwrap()).to_owned();
+    let members = group(fleet.server("fake").unwrap().status().process.unwrap());
+    assert_eq!(members.len(), 3, "the server, the launcher's helper, and its own child: {members:?}");
+    assert!(members.contains(&child));
+    drop(fleet);
+    for pid in members {
+        eventually("nobody is left", || !runs(&pid));
+    }
+}
+
+#[test]
+fn a_crashed_server_leaves_nobody() {
+    let fleet = started("normal");
+    let child = text(&call(&fleet, "child", json!({})).unwrap()).to_owned();
+    assert!(runs(&child));
+    call(&fleet, "die", json!({})).unwrap_err();
+    eventually("its child is gone", || !runs(&child));
+}
+
+#[test]
+fn a_stopped_launcher_leaves_nobody() {
+    let mut settings = settings();
+    settings.pace.parting = std::time::Duration::from_millis(50);
+    let fleet = crate::support::fleet(settings, Ports::default());
+    fleet.add(launched(), Memory::default());
+    fleet.start("fake").unwrap();
+    let members = group(fleet.server("fake").unwrap().status().process.unwrap());
+    assert_eq!(members.len(), 2, "{members:?}");
+    fleet.close();
+    for pid in members {
+        eventually("nobody is left", || !runs(&pid));
+    }
+}
+
+/// This test program again, to play one role in a process of its own.
+fn role(test: &str) -> Command {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+    command.env("ROLE", test).stdout(Stdio::piped());
+    command
+}
+
+/// What a role tells on a line of its own.
+fn told(stdout: impl Read, word: &str) -> String {
+    let lines = BufReader::new(stdout).lines();
+    let told = |line: String| line.strip_prefix(word).map(|rest| rest.trim().to_owned());
+    lines.map_while(Result::ok).find_map(told).unwrap()
+}
+
+#[test]
+fn our_sudden_death_leaves_nobody() {
+    let mut victim = role("orphans::victim").spawn().unwrap();
+    let mut stdout = victim.stdout.take().unwrap();
+    let leader: u32 = told(&mut stdout, "leader ").parse().unwrap();
+    let members = group(leader);
+    assert_eq!(members.len(), 3, "{members:?}");
+    victim.kill().unwrap();
+    victim.wait().unwrap();
+    for pid in members {
+        eventually("nobody is left", || !runs(&pid));
+    }
+}
+
+#[test]
+#[ignore = "a role that `our_sudden_death_leaves_nobody` starts"]
+fn victim() {
+    if env::var("ROLE").is_ok_and(|role| role == "orphans::victim") {
+        let fleet = with(launched());
+        call(&fleet, "child", json!({})).unwrap();
+        println!("\nleader {}", fleet.server("fake").unwrap().status().process.unwrap());
+        std::thread::park_timeout(crate::support::PATIENCE);
+    }
+}
+
+#[test]
+fn who_left_the_group_is_ended_when_all_is_closed() {
+    let output = role("orphans::keeper").output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(!runs(&told(&*output.stdout, "daemon ")));
+}
+
+#[test]
+#[ignore = "a role that `who_left_the_group_is_ended_when_all_is_closed` starts"]
+fn keeper() {
+    if env::var("ROLE").is_ok_and(|role| role == "orphans::keeper") {
+        ollm_process::become_subreaper().unwrap();
+        let context = Context::new(settings(), Ports::default(), Arc::new(Children::new()));
+        let fleet = Fleet::new(Arc::new(context)).unwrap();
+        fleet.add(scripted("normal"), Memory::default());
+        let stray = Call { tool: "stray".into(), ..Call::default() };
+        let result = fleet.call("fake", stray).unwrap().wait().unwrap();
+        let daemon = text(&result).to_owned();
+        assert!(runs(&daemon));
+        fleet.close();
+        assert!(!runs(&daemon));
+        println!("\ndaemon {daemon}");
+    }
+}
+
+/// A server that marks itself and a child of its own.
+fn marked(mark: &str) -> Declaration {
+    let mut declaration = program("/bin/sh", &["-c", "sleep 300 & echo $! >&2; while read -r line; do :; done"]);
+    if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+        env.push(("MARK".into(), mark.to_owned()));
+    }
+    declaration
+}
+
+/// Those who run with a mark in their environment.
+fn bearers(mark: &str) -> Vec<String> {
+    let mark = format!("MARK={mark}\0");
+    let numbers =
+        std::fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    let bears = |pid: &String| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        String::from_utf8_lossy(&environ).contains(&mark) && runs(pid)
+    };
+    numbers.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(bears).collect()
+}
+
+/// Somewhere within the first moments of a start.
+fn some_moment(number: u64) -> std::time::Duration {
+    std::time::Duration::from_micros(number * 7919 % 25_000)
+}
+
+#[test]
+fn a_hundred_servers_killed_at_any_moment_leave_nobody() {
+    let mark = format!("server-{}", std::process::id());
+    let fleet = with(marked(&mark));
+    for number in 0..100 {
+        fleet.server("fake").unwrap().begin();
+        eventually("it runs", || !bearers(&mark).is_empty());
+        // Only to strike at another moment each time: in the midst of the start, or later.
+        std::thread::sleep(some_moment(number));
+        if let Some(pid) = bearers(&mark).first() {
+            Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status().unwrap();
+        }
+        fleet.stop("fake").unwrap();
+        eventually("nobody is left", || bearers(&mark).is_empty());
+    }
+}
+
+#[test]
+fn a_hundred_clients_killed_at_any_moment_leave_nobody() {
+    let mark = format!("client-{}", std::process::id());
+    for number in 0..100 {
+        let mut client = role("orphans::client").env("MARKED", &mark).spawn().unwrap();
+        if number % 2 == 0 {
+            eventually("its server runs", || !bearers(&mark).is_empty());
+        }
+        std::thread::sleep(some_moment(number));
+        client.kill().unwrap();
+        client.wait().unwrap();
+        eventually("nobody is left", || bearers(&mark).is_empty());
+    }
+}
+
+#[test]
+#[ignore = "a role that `a_hundred_clients_killed_at_any_moment_leave_nobody` starts"]
+fn client() {
+    if env::var("ROLE").is_ok_and(|role| role == "orphans::client") {
+        let fleet = with(marked(&env::var("MARKED").unwrap()));
+        let _ = fleet.start("fake");
+    }
+}

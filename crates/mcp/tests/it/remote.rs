@@ -1,0 +1,289 @@
+//! Servers on the network: streamable HTTP, the older events, and those who send us elsewhere.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Arc, Mutex};
+
+use ollm_mcp::{Answering, Authorize, Declaration, Endpoint, Fleet, Memory, Ports, State};
+use serde_json::{Value, json};
+
+use crate::support::{assert_echoes, call, declaration, eventually, fleet, names, settings, state, with};
+use crate::web::{Body, Request, Response, Web};
+
+fn http(url: &str) -> Declaration {
+    declaration("fake", Endpoint::Http { url: url.to_owned(), headers: vec![("X-Team".into(), "blue".into())] })
+}
+
+/// What a server of the handshake era says.
+fn result(message: &Value) -> Value {
+    let tool = json!({"name": "echo", "inputSchema": {"type": "object"}});
+    match message["method"].as_str().unwrap() {
+        "initialize" => json!({
+            "protocolVersion": message["params"]["protocolVersion"], "capabilities": {"tools": {}},
+            "serverInfo": {"name": "web", "version": "1"},
+        }),
+        "tools/list" => json!({"tools": [tool]}),
+        "tools/call" => json!({"content": [], "structuredContent": message["params"]["arguments"]}),
+        _ => json!({}),
+    }
+}
+
+fn answer(message: &Value) -> Value {
+    json!({"jsonrpc": "2.0", "id": message["id"], "result": result(message)})
+}
+
+/// A server of the handshake era with sessions.
+fn streamable(request: &Request) -> Response {
+    match (request.method.as_str(), request.path.as_str()) {
+        ("POST", "/mcp") => {}
+        ("DELETE", _) => return Response::empty(204),
+        _ => return Response::empty(405),
+    }
+    let message = request.json();
+    if message["method"] == "server/discover" {
+        return Response { body: Body::Whole(b"Bad Request: no session".to_vec()), ..Response::empty(400) };
+    }
+    if message["method"] != "initialize" && request.header("mcp-session-id") != "s1" {
+        return Response::empty(400);
+    }
+    if message.get("id").is_none() {
+        return Response::empty(202);
+    }
+    Response::json(&answer(&message)).with("mcp-session-id", "s1")
+}
+
+#[test]
+fn a_server_over_http_is_used_and_its_session_given_back() {
+    let web = Web::start(streamable);
+    let fleet = with(http(&format!("{}/mcp", web.url)));
+    assert_echoes(&fleet);
+    assert_eq!((state(&fleet), names(&fleet)), (State::Ready, vec!["echo".to_owned()]));
+    let memory = fleet.server("fake").unwrap().memory();
+    assert_eq!(memory.revision.as_deref(), Some("2025-11-25"));
+    fleet.close();
+    let seen = web.seen();
+    assert!(seen.iter().all(|request| request.header("x-team") == "blue"));
+    assert!(seen.iter().any(|request| request.method == "DELETE" && request.header("mcp-session-id") == "s1"));
+}
+
+#[test]
+fn answers_may_come_as_events() {
+    let web = Web::start(|request| {
+        let response = streamable(request);
+        let Body::Whole(body) = &response.body else { unreachable!() };
+        if response.status != 200 {
+            return response;
+        }
+        let event = format!("event: message\ndata: {}\n\n", String::from_utf8_lossy(body));
+        let response = Response { body: Body::Whole(event.into_bytes()), headers: Vec::new(), ..response };
+        response.with("content-type", "text/event-stream").with("mcp-session-id", "s1")
+    });
+    assert_echoes(&with(http(&format!("{}/mcp", web.url))));
+}
+
+#[test]
+fn a_stateless_server_over_http_is_used_without_a_session() {
+    let moody = AtomicBool::new(true);
+    let web = Web::start(move |request| {
+        if request.method != "POST" {
+            return Response::empty(405);
+        }
+        let message = request.json();
+        assert_eq!(request.header("mcp-protocol-version"), "2026-07-28");
+        assert_eq!(request.header("mcp-method"), message["method"].as_str().unwrap());
+        let method = message["method"].as_str().unwrap();
+        if method == "server/discover" && moody.swap(false, Ordering::Relaxed) {
+            let data = json!({"supported": ["2099-01-01", "2026-07-28"], "requested": "2026-07-28"});
+            let error = json!({"code": -32022, "message": "another one, please", "data": data});
+            let answer = json!({"jsonrpc": "2.0", "id": message["id"], "error": error});
+            return Response { status: 400, ..Response::json(&answer) };
+        }
+        let result = match method {
+            "server/discover" => json!({
+                "resultType": "complete", "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                "ttlMs": 0, "cacheScope": "private",
+            }),
+            _ => result(&message),
+        };
+        Response::json(&json!({"jsonrpc": "2.0", "id": message["id"], "result": result}))
+    });
+    let fleet = with(http(&web.url));
+    assert_echoes(&fleet);
+    assert_eq!(fleet.server("fake").unwrap().status().revision.as_deref(), Some("2026-07-28"));
+}
+
+#[test]
+fn a_redirect_to_another_origin_is_refused_and_told_no_secret() {
+    let elsewhere = Web::start(streamable);
+    let target = format!("{}/mcp", elsewhere.url);
+    for status in [301, 302, 307, 308] {
+        let target = target.clone();
+        let web = Web::start(move |_| Response::empty(status).with("location", target.clone()));
+        let fleet = with(http(&web.url));
+        let error = fleet.start("fake").unwrap_err().to_string();
+        assert!(error.contains(&format!("it redirects to {}", elsewhere.url)), "{error}");
+        assert!(matches!(state(&fleet), State::Failed(_)));
+    }
+    assert!(elsewhere.seen().is_empty());
+}
+
+#[test]
+fn a_redirect_within_the_origin_is_followed() {
+    let web = Web::start(|request| match request.path.as_str() {
+        "/mcp" => streamable(request),
+        _ => Response::empty(307).with("location", "/mcp"),
+    });
+    assert_echoes(&with(http(&format!("{}/old", web.url))));
+}
+
+#[test]
+fn a_server_that_wants_to_know_who_we_are_needs_a_login() {
+    let challenge = "Bearer resource_metadata=\"http://x/meta\"";
+    let web = Web::start(move |_| Response::empty(401).with("www-authenticate", challenge));
+    let fleet = with(http(&web.url));
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("`ollm mcp login fake` logs in"), "{error}");
+    assert_eq!((state(&fleet).name(), state(&fleet).word()), ("needs-auth", "error"));
+    let asked = web.seen().len();
+    call(&fleet, "echo", json!({})).unwrap_err();
+    assert_eq!(web.seen().len(), asked, "a call does not ask again");
+}
+
+struct Wallet(AtomicBool);
+
+impl Authorize for Wallet {
+    fn authorization<'a>(&'a self, _: &'a str) -> Answering<'a, Option<String>> {
+        let fresh = self.0.load(Ordering::Relaxed);
+        Box::pin(async move { Some(format!("Bearer {}", if fresh { "fresh" } else { "stale" })) })
+    }
+
+    fn refused<'a>(&'a self, _: &'a str, challenge: &'a str) -> Answering<'a, bool> {
+        assert_eq!(challenge, "Bearer");
+        Box::pin(async { !self.0.swap(true, Ordering::Relaxed) })
+    }
+}
+
+#[test]
+fn who_we_are_is_told_and_once_more_when_it_was_refused() {
+    let web = Web::start(|request| match request.header("authorization") {
+        "Bearer fresh" => streamable(request),
+        _ => Response::empty(401).with("www-authenticate", "Bearer"),
+    });
+    let ports = Ports { authorize: Some(Arc::new(Wallet(AtomicBool::new(false)))), ..Ports::default() };
+    let fleet = fleet(settings(), ports);
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    assert_echoes(&fleet);
+    let stale = web.seen().iter().filter(|request| request.header("authorization") == "Bearer stale").count();
+    assert_eq!(stale, 1);
+}
+
+#[test]
+fn an_answer_without_end_is_cut_off() {
+    let web = Web::start(|request| match request.json()["method"].as_str() {
+        Some("tools/call") => {
+            let body = Body::Whole(format!("\"{}\"", "x".repeat(3_000_000)).into_bytes());
+            Response { body, ..Response::empty(200) }.with("content-type", "application/json")
+        }
+        _ => streamable(request),
+    });
+    let mut settings = settings();
+    settings.bounds.message = 1_000_000;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
+    assert!(error.contains("its answer is larger than 1000000 bytes"), "{error}");
+    assert_eq!(state(&fleet), State::Ready);
+}
+
+#[test]
+fn an_address_where_nobody_listens_is_told() {
+    let fleet = with(http("http://user:s3cret@127.0.0.1:1/mcp?key=s3cret"));
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("(3 tries)") && error.contains("address: http://127.0.0.1:1/mcp"), "{error}");
+    assert!(!error.contains("s3cret"), "{error}");
+    let error = with(http("ftp://x/")).start("fake").unwrap_err().to_string();
+    assert!(error.contains("its `url` is no http or https address"), "{error}");
+    let reserved = Endpoint::Http { url: "http://127.0.0.1:1".into(), headers: vec![("Accept".into(), "x".into())] };
+    let error = with(declaration("fake", reserved)).start("fake").unwrap_err().to_string();
+    assert!(error.contains("the header `Accept` belongs to the protocol"), "{error}");
+}
+
+/// A server of the oldest kind: events at `/sse`, requests at an address that it names.
+fn events(endpoint: &'static str) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
+    let streams: Arc<Mutex<Vec<Sender<String>>>> = Arc::default();
+    let kept = Arc::clone(&streams);
+    let web = Web::start(move |request| match (request.method.as_str(), request.path.as_str()) {
+        ("GET", "/sse") => {
+            let (sender, pieces) = channel();
+            sender.send(format!(": hello\n\nevent: endpoint\ndata: {endpoint}\n\n")).unwrap();
+            kept.lock().unwrap().push(sender);
+            Response { body: Body::Stream(pieces), ..Response::empty(200) }.with("content-type", "text/event-stream")
+        }
+        ("POST", "/messages?session=1") => {
+            let message = request.json();
+            if message.get("id").is_some() {
+                let event = format!("event: message\ndata: {}\n\n", answer(&message));
+                kept.lock().unwrap().last().unwrap().send(event).unwrap();
+            }
+            Response::empty(202)
+        }
+        _ => Response::empty(404),
+    });
+    (web, streams)
+}
+
+fn older(web: &Web) -> Fleet {
+    with(declaration("fake", Endpoint::Sse { url: format!("{}/sse", web.url), headers: Vec::new() }))
+}
+
+#[test]
+fn a_server_of_the_oldest_kind_is_used() {
+    let (web, _) = events("/messages?session=1");
+    let fleet = older(&web);
+    assert_echoes(&fleet);
+    assert_eq!(state(&fleet), State::Ready);
+}
+
+#[test]
+fn a_server_that_only_knows_the_oldest_kind_is_found_out() {
+    let (web, _) = events("/messages?session=1");
+    let fleet = with(http(&format!("{}/sse", web.url)));
+    assert_echoes(&fleet);
+}
+
+#[test]
+fn requests_do_not_follow_events_to_another_origin() {
+    let (web, _) = events("http://127.0.0.1:1/messages?session=1");
+    let error = older(&web).start("fake").unwrap_err().to_string();
+    assert!(error.contains("it redirects to http://127.0.0.1:1"), "{error}");
+}
+
+#[test]
+fn a_stream_of_events_that_ends_is_taken_up_again() {
+    let (web, streams) = events("/messages?session=1");
+    let fleet = older(&web);
+    assert_echoes(&fleet);
+    streams.lock().unwrap().clear();
+    eventually("there is a new stream", || !streams.lock().unwrap().is_empty());
+    eventually("it is ready again", || state(&fleet) == State::Ready);
+    assert_echoes(&fleet);
+}
+
+#[test]
+fn a_server_on_the_network_that_comes_back_is_found_by_the_next_call() {
+    let up = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&up);
+    let web = Web::start(
+        move |request| {
+            if seen.load(Ordering::Relaxed) { streamable(request) } else { Response::empty(503) }
+        },
+    );
+    let mut settings = settings();
+    settings.pace.longest_pause = std::time::Duration::ZERO;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("(3 tries): it answered HTTP 503"), "{error}");
+    up.store(true, Ordering::Relaxed);
+    assert_echoes(&fleet);
+}

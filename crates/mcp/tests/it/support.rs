@@ -1,0 +1,151 @@
+//! Servers for tests, and a look at processes from outside.
+
+use std::fs;
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ollm_mcp::{
+    Bounds, Call, CallError, Context, Declaration, Endpoint, Filter, Fleet, Memory, Notice, Pace, Ports, Settings,
+    State, Watch,
+};
+use ollm_process::{Children, Limits};
+use serde_json::{Map, Value, json};
+
+/// Far longer than a noisy machine needs.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Settings with short pauses, and otherwise as ever.
+pub(crate) fn settings() -> Settings {
+    let pace = Pace {
+        pause: Duration::from_millis(5),
+        longest_pause: Duration::from_millis(20),
+        parting: PATIENCE,
+        ..Pace::default()
+    };
+    Settings { pace, bounds: Bounds { listing: PATIENCE, ..Bounds::default() }, ..Settings::default() }
+}
+
+pub(crate) fn fleet(settings: Settings, ports: Ports) -> Fleet {
+    Fleet::new(Arc::new(Context::new(settings, ports, Arc::new(Children::new())))).unwrap()
+}
+
+/// A server of any kind.
+pub(crate) fn declaration(name: &str, endpoint: Endpoint) -> Declaration {
+    Declaration {
+        name: name.to_owned(),
+        endpoint,
+        connect_timeout: PATIENCE,
+        tool_timeout: PATIENCE,
+        enabled: true,
+        lazy: false,
+        auto_restart: false,
+        tools: Filter::default(),
+    }
+}
+
+/// A program as a server.
+pub(crate) fn program(program: &str, args: &[&str]) -> Declaration {
+    declaration(
+        "fake",
+        Endpoint::Stdio {
+            program: program.into(),
+            args: args.iter().map(ToString::to_string).collect(),
+            env: vec![("PATH".into(), "/usr/local/bin:/usr/bin:/bin".into())],
+            cwd: None,
+            limits: Limits { grace: Duration::from_millis(300), ..Limits::default() },
+        },
+    )
+}
+
+/// The scripted server in one of its moods.
+pub(crate) fn scripted(mode: &str) -> Declaration {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/it/server.py");
+    let python = ollm_process::find_program("python3", "/usr/local/bin:/usr/bin:/bin".as_ref()).unwrap();
+    program(python.to_str().unwrap(), &[script.to_str().unwrap(), mode])
+}
+
+/// A fleet with one server, which is not started.
+pub(crate) fn with(declaration: Declaration) -> Fleet {
+    let fleet = fleet(settings(), Ports::default());
+    fleet.add(declaration, Memory::default());
+    fleet
+}
+
+/// A fleet with the scripted server, started.
+pub(crate) fn started(mode: &str) -> Fleet {
+    let fleet = with(scripted(mode));
+    fleet.start("fake").unwrap();
+    fleet
+}
+
+pub(crate) fn state(fleet: &Fleet) -> State {
+    fleet.server("fake").unwrap().status().state
+}
+
+pub(crate) fn names(fleet: &Fleet) -> Vec<String> {
+    let tools = fleet.server("fake").unwrap().tools();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+pub(crate) fn args(value: Value) -> Map<String, Value> {
+    match value {
+        Value::Object(args) => args,
+        other => panic!("{other}"),
+    }
+}
+
+pub(crate) fn tool(name: &str, value: Value) -> Call {
+    Call { tool: name.to_owned(), args: args(value), ..Call::default() }
+}
+
+pub(crate) fn call(fleet: &Fleet, name: &str, value: Value) -> Result<Value, CallError> {
+    fleet.call("fake", tool(name, value)).unwrap().wait()
+}
+
+/// The text of a result that is one text.
+pub(crate) fn text(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap()
+}
+
+#[track_caller]
+pub(crate) fn assert_echoes(fleet: &Fleet) {
+    let result = call(fleet, "echo", json!({"word": "é", "number": 1.5})).unwrap();
+    assert_eq!(result["structuredContent"], json!({"word": "é", "number": 1.5}));
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let started = Instant::now();
+    while !holds() {
+        assert!(started.elapsed() < PATIENCE, "still not: {what}");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whether a process runs; a zombie does not.
+pub(crate) fn runs(pid: &str) -> bool {
+    let Ok(stat) = fs::read_to_string(Path::new("/proc").join(pid).join("stat")) else {
+        return false;
+    };
+    let state = stat.rsplit(')').next().and_then(|rest| rest.split_whitespace().next());
+    !matches!(state, Some("Z" | "X"))
+}
+
+/// Keeps what it hears.
+#[derive(Default)]
+pub(crate) struct Ear(pub(crate) Mutex<Vec<Notice>>);
+
+impl Watch for Ear {
+    fn notice(&self, _: &str, notice: &Notice) {
+        self.0.lock().unwrap().push(notice.clone());
+    }
+}
+
+impl Ear {
+    pub(crate) fn heard(&self) -> Vec<Notice> {
+        self.0.lock().unwrap().clone()
+    }
+}

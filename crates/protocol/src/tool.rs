@@ -1,0 +1,76 @@
+//! Tools: what a model can call, and what comes of a call. The same words for built-in tools and those of MCP servers.
+
+use serde_json::{Map, Value};
+
+/// Something a model can call.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// The name the model uses.
+    pub name: String,
+    /// What it does, for the model.
+    pub description: String,
+    /// What its arguments look like.
+    pub input: ToolSchema,
+    /// What its structured result looks like, where it promises one.
+    pub output: Option<ToolSchema>,
+    /// Whether it promises to change nothing; a hint, not a proof.
+    pub read_only: bool,
+}
+
+/// A JSON Schema, with every keyword as its author wrote it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolSchema(pub Map<String, Value>);
+
+/// One part of a result.
+#[derive(Clone, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Content {
+    Text(String),
+    /// A picture, in base64.
+    Image {
+        data: String,
+        mime_type: String,
+    },
+    /// A sound, in base64.
+    Audio {
+        data: String,
+        mime_type: String,
+    },
+    /// A resource, whole: its text, or its bytes in base64.
+    Resource {
+        uri: String,
+        mime_type: Option<String>,
+        text: Option<String>,
+        blob: Option<String>,
+    },
+    /// Where a resource is.
+    Link {
+        uri: String,
+        name: String,
+        description: Option<String>,
+        mime_type: Option<String>,
+    },
+}
+
+/// What came of a call.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ToolResult {
+    /// What the model reads.
+    pub content: Vec<Content>,
+    /// The same for programs, where the tool promises it.
+    pub structured: Option<Value>,
+    /// Whether the tool says that it failed.
+    pub is_error: bool,
+}
+
+impl ToolResult {
+    /// A result that is one text.
+    pub fn text(text: impl Into<String>) -> ToolResult {
+        ToolResult { content: vec![Content::Text(text.into())], ..ToolResult::default() }
+    }
+
+    /// A failure, told in one text.
+    pub fn error(text: impl Into<String>) -> ToolResult {
+        ToolResult { is_error: true, ..ToolResult::text(text) }
+    }
+}

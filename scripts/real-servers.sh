@@ -1,0 +1,32 @@
+#!/usr/bin/env bash
+# Lists and calls the tools of real MCP servers, over every transport they offer.
+#
+#   scripts/real-servers.sh [FOLDER]
+#
+# The servers are installed from npm and PyPI into FOLDER, or into a temporary one that is removed again. Needs Node,
+# Python 3 with venv, git, and the network.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+folder="${1:-}"
+if [ -z "$folder" ]; then
+    folder="$(mktemp -d)"
+    trap 'rm -rf "$folder"' EXIT
+fi
+mkdir -p "$folder"
+folder="$(cd "$folder" && pwd)"
+
+if [ ! -e "$folder/node_modules/.bin/mcp-server-everything" ]; then
+    npm install --prefix "$folder" --no-audit --no-fund --loglevel=error \
+        @modelcontextprotocol/server-everything@2026.8.31 \
+        @modelcontextprotocol/server-filesystem@2026.8.31 \
+        @modelcontextprotocol/server-memory@2026.8.31 \
+        @modelcontextprotocol/server-sequential-thinking@2026.8.31
+fi
+if [ ! -e "$folder/python/bin/mcp-server-fetch" ]; then
+    python3 -m venv "$folder/python"
+    "$folder/python/bin/pip" install --quiet --disable-pip-version-check \
+        mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24
+fi
+
+OLLM_REAL_SERVERS="$folder" cargo test -p ollm --test it -- real_servers --nocapture
