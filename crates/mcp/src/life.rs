@@ -10,13 +10,13 @@ use crate::backoff::{Breaker, pause};
 use crate::connect::{Connection, Failed, connect};
 use crate::error::{Fault, Trouble, seconds};
 use crate::handshake::Era;
+use crate::health::{Finding, Watchman};
 use crate::link::{Failure, Link};
 use crate::list::{Kind, Listing, list};
 use crate::place;
 use crate::settings::Pace;
 use crate::shared::{Shared, needs_auth};
 use crate::status::State;
-use crate::watchman::{Finding, Watchman};
 
 /// How long what is left of a lost connection may take to end.
 const REMAINS: Duration = Duration::from_millis(500);

@@ -17,8 +17,10 @@ use crate::link::{Failure, Link, Patience, Wish};
 use crate::list::{Kind, Listing, list};
 use crate::log::Log;
 use crate::place::is_remote;
-use crate::shared::{Context, Now, Shared, needs_auth, secrets};
+use crate::shared::{Now, Shared, needs_auth, secrets};
 use crate::status::{State, Status};
+
+pub use crate::shared::Context;
 
 /// How long a lost call waits for the reason of the loss.
 const REASON: Duration = Duration::from_secs(1);
