@@ -152,8 +152,7 @@ impl Life {
                 now.link = None;
             });
             let shared = Arc::clone(&self.shared);
-            // A server that could not stand the newer question is asked in the older way the next time.
-            let era = if attempt % 2 == 0 { Some(Era::Handshake) } else { self.era };
+            let era = self.era_of(attempt);
             let failed = match self.unless_ordered(attempt_once(&shared, era)).await? {
                 Ok((connection, listing)) => {
                     self.era = Some(Era::of(connection.link.info.protocol_version.as_str()));
@@ -176,6 +175,16 @@ impl Life {
             }
         }
         Err(Next::Rest)
+    }
+
+    /// How to ask this time. Every other time it is not the way that was remembered or tried before: some servers cannot
+    /// stand the newer question, and some have learnt it since.
+    fn era_of(&self, attempt: u32) -> Option<Era> {
+        match self.era {
+            era if attempt % 2 == 1 => era,
+            Some(Era::Handshake) => None,
+            Some(Era::Stateless) | None => Some(Era::Handshake),
+        }
     }
 
     /// Works until an order ends that.

@@ -241,6 +241,16 @@ fn what_worked_before_is_tried_first() {
 }
 
 #[test]
+fn what_worked_before_is_forgotten_when_it_works_no_more() {
+    for (revision, mode) in [("2025-11-25", "stateless"), ("2026-07-28", "normal"), ("2026-07-28", "allergic")] {
+        let fleet = fleet(settings(), Ports::default());
+        fleet.add(scripted(mode), Memory { revision: Some(revision.into()), tools: None });
+        assert_echoes(&fleet);
+        assert_ne!(fleet.server("fake").unwrap().memory().revision.as_deref(), Some(revision));
+    }
+}
+
+#[test]
 fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
     let fleet = fleet(settings(), Ports::default());
     let lazy = |name: &str| ollm_mcp::Declaration { name: name.into(), lazy: true, ..scripted("normal") };
