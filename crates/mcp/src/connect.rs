@@ -24,7 +24,7 @@ use crate::handshake::{Era, shake};
 use crate::http::Http;
 use crate::link::Link;
 use crate::program::Program;
-use crate::server::Shared;
+use crate::shared::Shared;
 use crate::sse::Sse;
 use crate::web::{Site, WebError};
 use crate::wire;

@@ -133,6 +133,9 @@ impl From<HttpError> for Fault {
                 "it answers with {}, which is no MCP; correct its `url`",
                 kind.map_or_else(|| "no content type".to_owned(), |kind| format!("content of type `{kind}`"))
             ))),
+            StreamableHttpError::Deserialize(_) => {
+                Fault::Web(WebError::Refused("its answer is no JSON-RPC message".to_owned()))
+            }
             error => Fault::Web(WebError::Net(error.to_string())),
         }
     }

@@ -19,7 +19,8 @@ use tokio::task::AbortHandle;
 use crate::declaration::Declaration;
 use crate::error::{CallError, Trouble};
 use crate::list::Listing;
-use crate::server::{Call, Context, Memory, Server};
+use crate::server::{Call, Memory, Server};
+use crate::shared::Context;
 use crate::status::Status;
 
 /// How long work that cannot be interrupted, such as looking up a name, is waited for at the end.

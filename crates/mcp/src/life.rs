@@ -1,6 +1,5 @@
 //! The life of one server: started, tried again, watched, ended. One task owns it; others send it orders.
 
-use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -11,17 +10,14 @@ use crate::backoff::{Breaker, pause};
 use crate::connect::{Connection, Failed, connect};
 use crate::error::{Fault, Trouble, seconds};
 use crate::handshake::Era;
+use crate::health::{Finding, Watchman};
 use crate::link::{Failure, Link};
 use crate::list::{Kind, Listing, list};
 use crate::place;
-use crate::server::{Shared, needs_auth};
 use crate::settings::Pace;
+use crate::shared::{Shared, needs_auth};
 use crate::status::State;
 
-/// Pings in a row that may stay unanswered before a server counts as gone.
-const MISSES: u32 = 3;
-/// The least time between two looks at a list that keeps changing.
-const LULL: Duration = Duration::from_millis(500);
 /// How long what is left of a lost connection may take to end.
 const REMAINS: Duration = Duration::from_millis(500);
 
@@ -45,13 +41,10 @@ pub(crate) enum Control {
 enum Ending {
     /// The connection ended, or the program did.
     Lost,
-    /// It does not answer any more.
-    Hung,
-    /// Nobody used it.
-    Idle,
+    /// There is a reason to end it.
+    Found(Finding),
     Stop(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
-    Denied(String),
     /// The handle is gone.
     Gone,
 }
@@ -159,8 +152,7 @@ impl Life {
                 now.link = None;
             });
             let shared = Arc::clone(&self.shared);
-            // A server that could not stand the newer question is asked in the older way the next time.
-            let era = if attempt % 2 == 0 { Some(Era::Handshake) } else { self.era };
+            let era = self.era_of(attempt);
             let failed = match self.unless_ordered(attempt_once(&shared, era)).await? {
                 Ok((connection, listing)) => {
                     self.era = Some(Era::of(connection.link.info.protocol_version.as_str()));
@@ -183,6 +175,16 @@ impl Life {
             }
         }
         Err(Next::Rest)
+    }
+
+    /// How to ask this time. Every other time it is not the way that was remembered or tried before: some servers cannot
+    /// stand the newer question, and some have learnt it since.
+    fn era_of(&self, attempt: u32) -> Option<Era> {
+        match self.era {
+            era if attempt % 2 == 1 => era,
+            Some(Era::Handshake) => None,
+            Some(Era::Stateless) | None => Some(Era::Handshake),
+        }
     }
 
     /// Works until an order ends that.
@@ -246,10 +248,10 @@ impl Life {
                     Some(Control::Stop(reply)) => return Ending::Stop(reply),
                     Some(Control::Restart(reply)) => return Ending::Restart(reply),
                     Some(Control::Doubt) => watch.doubt(),
-                    Some(Control::Denied(why)) => return Ending::Denied(why),
+                    Some(Control::Denied(why)) => return Ending::Found(Finding::Denied(why)),
                 },
-                ending = watch.round() => if let Some(ending) = ending {
-                    return ending;
+                finding = watch.round() => if let Some(finding) = finding {
+                    return Ending::Found(finding);
                 },
             }
         }
@@ -273,7 +275,7 @@ impl Life {
                 connection.close(parting).await;
                 Next::Start
             }
-            Ending::Idle => {
+            Ending::Found(Finding::Idle) => {
                 self.shared.change(|now| {
                     now.state = State::Configured;
                     (now.link, now.process) = (None, None);
@@ -281,12 +283,13 @@ impl Life {
                 connection.close(parting).await;
                 Next::Rest
             }
-            Ending::Denied(why) => {
+            Ending::Found(Finding::Denied(why)) => {
                 self.shared.withdraw(State::NeedsAuth(why));
                 connection.close(parting).await;
                 Next::Rest
             }
-            Ending::Lost | Ending::Hung => self.crashed(connection, matches!(ending, Ending::Hung)).await,
+            Ending::Found(Finding::Hung) => self.crashed(connection, true).await,
+            Ending::Lost => self.crashed(connection, false).await,
         }
     }
 
@@ -337,7 +340,7 @@ async fn attempt_once(shared: &Shared, era: Option<Era>) -> Result<(Connection, 
     Err(Failed { fault, program, mark })
 }
 
-async fn tools(shared: &Shared, link: &Link) -> Result<Listing, Failure> {
+pub(crate) async fn tools(shared: &Shared, link: &Link) -> Result<Listing, Failure> {
     if link.info.capabilities.tools.is_none() {
         return Ok(Listing::default());
     }
@@ -361,119 +364,4 @@ fn verdict(shared: &Shared, failed: &Failed, tries: u32) -> State {
         text = format!("{text}; its last words:\n{tail}");
     }
     State::Failed(text)
-}
-
-/// Looks after a live server: its health, its idleness, its changes.
-struct Watchman {
-    shared: Arc<Shared>,
-    link: Arc<Link>,
-    /// Pings in a row that were not answered.
-    missed: u32,
-    doubtful: bool,
-    errand: Option<Pin<Box<dyn Future<Output = Errand> + Send>>>,
-}
-
-/// What came of an errand.
-enum Errand {
-    Pinged(Result<(), Failure>),
-    Listed(Result<Listing, Failure>),
-}
-
-impl Watchman {
-    fn new(shared: Arc<Shared>, link: Arc<Link>) -> Self {
-        Self { shared, link, missed: 0, doubtful: false, errand: None }
-    }
-
-    /// Has the server looked at soon.
-    fn doubt(&mut self) {
-        self.doubtful = true;
-    }
-
-    /// One round: an errand ends, or there is a reason for one, or the server is idle.
-    async fn round(&mut self) -> Option<Ending> {
-        if let Some(errand) = &mut self.errand {
-            let done = errand.await;
-            self.errand = None;
-            return self.back(done);
-        }
-        let idle = self.shared.context.settings.pace.idle;
-        let rest = idle.map(|idle| idle.saturating_sub(self.link.idleness()));
-        tokio::select! {
-            () = self.link.desk.changes.notify.notified() => self.look(),
-            () = sleep(self.until_ping().unwrap_or_default()), if self.until_ping().is_some() => {
-                // A reply may have come while we slept.
-                if self.missed > 0 || self.until_ping().is_some_and(|time| time.is_zero()) {
-                    self.ping();
-                }
-            }
-            () = sleep(rest.unwrap_or_default()), if rest.is_some() => {
-                if idle.is_some_and(|idle| self.link.idleness() >= idle) {
-                    return Some(Ending::Idle);
-                }
-            }
-        }
-        None
-    }
-
-    /// When to ask for a sign of life, if at all.
-    fn until_ping(&self) -> Option<Duration> {
-        let pace = &self.shared.context.settings.pace;
-        if self.doubtful {
-            return Some(Duration::ZERO);
-        }
-        let health = pace.health?;
-        Some(if self.missed > 0 { pace.ping.min(health) } else { health.saturating_sub(self.link.silence()) })
-    }
-
-    fn ping(&mut self) {
-        self.doubtful = false;
-        let (link, limit) = (Arc::clone(&self.link), self.shared.context.settings.pace.ping);
-        self.errand = Some(Box::pin(async move { Errand::Pinged(link.ping(limit).await) }));
-    }
-
-    fn look(&mut self) {
-        if !self.link.desk.changes.take() {
-            return;
-        }
-        let (shared, link) = (Arc::clone(&self.shared), Arc::clone(&self.link));
-        self.errand = Some(Box::pin(async move {
-            sleep(LULL).await;
-            // What changed during the lull is looked at now.
-            link.desk.changes.take();
-            Errand::Listed(tools(&shared, &link).await)
-        }));
-    }
-
-    fn back(&mut self, errand: Errand) -> Option<Ending> {
-        match errand {
-            Errand::Pinged(Err(Failure::Denied(challenge))) | Errand::Listed(Err(Failure::Denied(challenge))) => {
-                return Some(Ending::Denied(needs_auth(&self.shared.declaration.name, &challenge)));
-            }
-            Errand::Pinged(Ok(())) => self.well(),
-            Errand::Pinged(Err(_)) => {
-                self.missed += 1;
-                if self.missed >= MISSES {
-                    return Some(Ending::Hung);
-                }
-                let silence = seconds(self.link.silence());
-                self.shared.set(State::Degraded(format!("it has not answered for {silence}")));
-            }
-            Errand::Listed(Ok(listing)) => self.shared.change(|now| {
-                now.state = State::Ready;
-                now.tools = listing.items.into();
-                now.warnings = listing.warnings;
-            }),
-            Errand::Listed(Err(_)) => {
-                let text = "its tools have changed, and the new ones cannot be listed".to_owned();
-                self.shared.set(State::Degraded(text));
-            }
-        }
-        None
-    }
-
-    fn well(&mut self) {
-        if std::mem::take(&mut self.missed) > 0 {
-            self.shared.set(State::Ready);
-        }
-    }
 }

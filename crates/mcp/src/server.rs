@@ -1,17 +1,14 @@
 //! The handle of one server: its state, its tools, and calls. Its life is led by a task of its own (`life`); calls go
 //! straight to the connection and never through that task.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_process::Children;
-use ollm_store::{Redactor, looks_secret};
-use rmcp::model::ServerPeerInfo;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
-use crate::declaration::{Declaration, Endpoint};
+use crate::declaration::Declaration;
 use crate::desk::{Desk, OnProgress};
 use crate::error::{CallError, Trouble};
 use crate::handshake::Era;
@@ -19,40 +16,14 @@ use crate::life::{Control, live};
 use crate::link::{Failure, Link, Patience, Wish};
 use crate::list::{Kind, Listing, list};
 use crate::log::Log;
-use crate::place::{hidden, is_remote};
-use crate::port::{Notice, Ports};
-use crate::settings::Settings;
+use crate::place::is_remote;
+use crate::shared::{Now, Shared, needs_auth, secrets};
 use crate::status::{State, Status};
-use crate::web;
+
+pub use crate::shared::Context;
 
 /// How long a lost call waits for the reason of the loss.
 const REASON: Duration = Duration::from_secs(1);
-
-/// What all servers share: settings, ports, one process keeper, one HTTP client.
-#[derive(Debug)]
-pub struct Context {
-    pub(crate) settings: Settings,
-    pub(crate) ports: Ports,
-    pub(crate) children: Arc<Children>,
-    web: OnceLock<Result<reqwest::Client, String>>,
-}
-
-impl Context {
-    /// Nothing is started; the HTTP client is made when the first server needs it.
-    ///
-    /// `children` should be the only one of the process: it cannot tell the programs of another one from strays.
-    pub fn new(settings: Settings, ports: Ports, children: Arc<Children>) -> Self {
-        Self { settings, ports, children, web: OnceLock::new() }
-    }
-
-    pub(crate) fn web(&self) -> Result<reqwest::Client, String> {
-        let make = || {
-            let agent = format!("{}/{}", self.settings.name, self.settings.version);
-            web::client(&agent, self.settings.proxy.as_deref()).map_err(|error| error.to_string())
-        };
-        self.web.get_or_init(make).clone()
-    }
-}
 
 /// What was learnt of a server before, and is worth keeping.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -88,72 +59,6 @@ pub struct Server {
     shared: Arc<Shared>,
     control: mpsc::UnboundedSender<Control>,
     task: JoinHandle<()>,
-}
-
-/// What the handle and the task of a server share.
-pub(crate) struct Shared {
-    pub(crate) declaration: Declaration,
-    pub(crate) context: Arc<Context>,
-    pub(crate) desk: Arc<Desk>,
-    pub(crate) log: Arc<Log>,
-    now: watch::Sender<Now>,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("name", &self.declaration.name).finish_non_exhaustive()
-    }
-}
-
-/// How a server is now.
-#[derive(Clone)]
-pub(crate) struct Now {
-    pub(crate) state: State,
-    pub(crate) link: Option<Arc<Link>>,
-    pub(crate) tools: Arc<[Value]>,
-    pub(crate) info: Option<Arc<ServerPeerInfo>>,
-    pub(crate) process: Option<u32>,
-    pub(crate) warnings: Vec<String>,
-}
-
-impl Shared {
-    pub(crate) fn now(&self) -> Now {
-        self.now.borrow().clone()
-    }
-
-    /// Changes how the server is, and tells whoever watches.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Now)) {
-        let mut notices = Vec::new();
-        self.now.send_modify(|now| {
-            let (state, tools) = (now.state.clone(), Arc::clone(&now.tools));
-            change(now);
-            notices.extend((state != now.state).then(|| Notice::State(now.state.clone())));
-            notices.extend((tools != now.tools).then_some(Notice::Tools));
-        });
-        if let Some(watch) = &self.context.ports.watch {
-            for notice in &notices {
-                watch.notice(&self.declaration.name, notice);
-            }
-        }
-    }
-
-    pub(crate) fn set(&self, state: State) {
-        self.change(|now| now.state = state);
-    }
-
-    /// Withdraws connection and tools.
-    pub(crate) fn withdraw(&self, state: State) {
-        self.change(|now| {
-            *now = Now {
-                state,
-                link: None,
-                tools: Arc::new([]),
-                process: None,
-                warnings: Vec::new(),
-                info: now.info.take(),
-            };
-        });
-    }
 }
 
 impl Server {
@@ -412,27 +317,5 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         self.task.abort();
-    }
-}
-
-/// What to do about a server that wants to know who we are.
-pub(crate) fn needs_auth(server: &str, challenge: &str) -> String {
-    let server = ollm_protocol::shell_word(server);
-    let scope = if challenge.contains("insufficient_scope") { " with more rights" } else { "" };
-    format!(
-        "it wants to know who we are; `ollm mcp login {server}` logs in{scope}, or declare its `Authorization` header"
-    )
-}
-
-/// What must not be seen in anything that the server says.
-fn secrets(declaration: &Declaration) -> Redactor {
-    match &declaration.endpoint {
-        Endpoint::Stdio { args, env, .. } => {
-            let env = env.iter().filter(|(name, _)| looks_secret(name)).map(|(name, value)| (&**name, &**value));
-            Redactor::new(env.chain(hidden(args)))
-        }
-        Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => {
-            Redactor::new(headers.iter().map(|(name, value)| (&**name, &**value)))
-        }
     }
 }

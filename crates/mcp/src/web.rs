@@ -203,10 +203,11 @@ pub(crate) fn refusal(status: StatusCode, explanation: &str) -> WebError {
 }
 
 fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), WebError> {
-    const OURS: [&str; 5] = ["accept", "content-type", "last-event-id", "mcp-protocol-version", "mcp-session-id"];
+    const OURS: [&str; 7] =
+        ["accept", "content-type", "last-event-id", "mcp-method", "mcp-name", "mcp-protocol-version", "mcp-session-id"];
     let refused = |why: &str| WebError::Refused(format!("the header `{name}` {why}; correct its `headers`"));
     let parsed = HeaderName::try_from(name).map_err(|_| refused("has no name that HTTP allows"))?;
-    if OURS.contains(&parsed.as_str()) {
+    if OURS.contains(&parsed.as_str()) || parsed.as_str().starts_with("mcp-param-") {
         return Err(refused("belongs to the protocol"));
     }
     let mut value = HeaderValue::try_from(value).map_err(|_| refused("has no value that HTTP allows"))?;

@@ -48,6 +48,18 @@ fn a_dropped_fleet_leaves_nobody() {
 }
 
 #[test]
+fn a_replaced_server_leaves_nobody() {
+    let fleet = started("deaf");
+    let members = group(fleet.server("fake").unwrap().status().process.unwrap());
+    assert!(!members.is_empty());
+    fleet.add(scripted("normal"), Memory::default());
+    for pid in members {
+        eventually("nobody is left", || !runs(&pid));
+    }
+    crate::support::assert_echoes(&fleet);
+}
+
+#[test]
 fn a_crashed_server_leaves_nobody() {
     let fleet = started("normal");
     let child = text(&call(&fleet, "child", json!({})).unwrap()).to_owned();

@@ -149,6 +149,35 @@ fn a_server_that_wants_to_know_who_we_are_needs_a_login() {
     assert_eq!(web.seen().len(), asked, "a call does not ask again");
 }
 
+/// Whether a request is a message of this kind.
+fn asks(request: &Request, method: &str) -> bool {
+    request.method == "POST" && request.json()["method"] == method
+}
+
+#[test]
+fn a_server_that_doubts_us_later_loses_its_tools_and_needs_a_login() {
+    let web =
+        Web::start(|request| if asks(request, "tools/call") { Response::empty(401) } else { streamable(request) });
+    let fleet = with(http(&format!("{}/mcp", web.url)));
+    fleet.start("fake").unwrap();
+    let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
+    assert!(error.contains("`ollm mcp login fake` logs in"), "{error}");
+    eventually("its state says so", || matches!(state(&fleet), State::NeedsAuth(_)));
+    assert!(names(&fleet).is_empty());
+}
+
+#[test]
+fn a_session_that_the_server_has_forgotten_is_made_anew() {
+    let forgetful = AtomicBool::new(true);
+    let web = Web::start(move |request| {
+        let forgets = asks(request, "tools/call") && forgetful.swap(false, Ordering::Relaxed);
+        if forgets { Response::empty(404) } else { streamable(request) }
+    });
+    let fleet = with(http(&format!("{}/mcp", web.url)));
+    assert_echoes(&fleet);
+    assert_eq!(web.seen().iter().filter(|request| asks(request, "initialize")).count(), 2);
+}
+
 struct Wallet(AtomicBool);
 
 impl Authorize for Wallet {

@@ -1,4 +1,4 @@
-//! What a call costs beside the bare SDK: `cargo run --release -p ollm-mcp --example cost`.
+//! What a call costs beside the bare SDK: `cargo run --release -p ollm-mcp --example call_cost`.
 //!
 //! All clients speak to the same small server, in turns; the best round of each counts.
 
