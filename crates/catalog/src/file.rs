@@ -57,11 +57,11 @@ pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Docu
     let Some(bytes) = read_bounded(path, max).map_err(|error| unreadable(path, &error))? else {
         return Ok(None);
     };
-    parse(path, syntax, bytes).map(Some)
+    open(path, syntax, bytes).map(Some)
 }
 
 /// Parses the content of a file.
-pub(crate) fn parse(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
+pub(crate) fn open(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
     let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
     let text = match text.strip_prefix('\u{feff}') {
         Some(rest) => rest.to_owned(),

@@ -33,16 +33,37 @@ impl Node {
         }
     }
 
-    /// The value in JSON; of doubled keys the last one.
+    /// The same as a JSON value; of doubled keys the last one stays.
     pub(crate) fn to_json(&self) -> Value {
         match self {
             Node::Null => Value::Null,
             Node::Bool(value) => Value::from(*value),
-            Node::Whole(value) => whole(*value),
+            Node::Whole(value) => i64::try_from(*value)
+                .map(Value::from)
+                .or_else(|_| u64::try_from(*value).map(Value::from))
+                .unwrap_or_else(|_| Value::from(value.to_string())),
             Node::Fraction(value) => Value::from(*value),
             Node::Text(value) => Value::from(value.as_str()),
             Node::List(items) => items.iter().map(Node::to_json).collect(),
             Node::Map(entries) => entries.iter().map(|(key, value)| (key.clone(), value.to_json())).collect(),
+        }
+    }
+
+    /// The tree of a JSON value.
+    pub(crate) fn from_json(value: &Value) -> Node {
+        match value {
+            Value::Null => Node::Null,
+            Value::Bool(value) => Node::Bool(*value),
+            Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+                (Some(whole), _) => Node::Whole(whole.into()),
+                (_, Some(whole)) => Node::Whole(whole.into()),
+                _ => Node::Fraction(number.as_f64().unwrap_or_default()),
+            },
+            Value::String(text) => Node::Text(text.clone()),
+            Value::Array(items) => Node::List(items.iter().map(Node::from_json).collect()),
+            Value::Object(pairs) => {
+                Node::Map(pairs.iter().map(|(key, value)| (key.clone(), Node::from_json(value))).collect())
+            }
         }
     }
 
@@ -81,12 +102,6 @@ impl Node {
             }
         }
     }
-}
-
-#[expect(clippy::cast_precision_loss, reason = "JSON has no larger whole numbers")]
-fn whole(value: i128) -> Value {
-    let exact = i64::try_from(value).map(Value::from).or_else(|_| u64::try_from(value).map(Value::from));
-    exact.unwrap_or_else(|_| Value::from(value as f64))
 }
 
 fn write_quoted(text: &mut Short, value: &str) -> fmt::Result {

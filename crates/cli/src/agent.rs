@@ -54,10 +54,21 @@ fn is_agent(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     let program = words.next().unwrap_or_default();
     let ours = program.rsplit('/').next() == Some("ollm");
-    ours && match words.next() {
+    ours && match command(&mut words) {
         Some("run" | "chat") => true,
         Some("hook") => words.next() == Some("run"),
         _ => false,
+    }
+}
+
+/// The first word that is neither an option in front of the command nor the value of one.
+fn command<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    loop {
+        match words.next()? {
+            "--set" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            command => return Some(command),
+        }
     }
 }
 
@@ -78,6 +89,8 @@ mod tests {
             ("/usr/bin/ollm hook run", true),
             ("ollm run fix it", true),
             ("ollm chat", true),
+            ("ollm --set hooks.timeout=5s --set=log.level=off hook run", true),
+            ("ollm --set run hook list", false),
             ("ollm hook list", false),
             ("bash -c ollm hook run", false),
             ("", false),

@@ -15,7 +15,7 @@ pub(crate) enum Kind {
 
 /// The operation goes on.
 pub(crate) const OK: u8 = 0;
-/// Something was found that should be mended.
+/// Something was found that should not be: a failed test, a bad file.
 pub(crate) const FINDING: u8 = 1;
 /// The operation is blocked.
 pub(crate) const BLOCKED: u8 = 2;

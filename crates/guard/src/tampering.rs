@@ -144,7 +144,7 @@ const VERBS: &[(&str, &[&str])] = &[
     ("hook", &["trust", "untrust", "enable", "disable", "remove", "add", "edit"]),
     ("ext", &["trust", "enable", "disable", "install", "uninstall", "update", "pin", "set"]),
     ("mcp", &["trust", "untrust", "add", "remove", "review"]),
-    ("config", &["set", "migrate"]),
+    ("config", &["set", "unset", "migrate"]),
     ("host", &["install", "uninstall", "import"]),
     ("git-hook", &["install", "uninstall"]),
 ];
@@ -155,7 +155,9 @@ fn own_command(run: &Run) -> Option<Finding> {
     if run.name != "ollm" {
         return None;
     }
-    let words: Vec<&Field> = run.args.iter().filter(|arg| !arg.text.starts_with('-')).take(6).collect();
+    // Options and their values (`--set KEY=VALUE`) may stand before the command, any number of them.
+    let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
+    let words: Vec<&Field> = run.args.iter().filter(|arg| !is_option(arg)).take(6).collect();
     let has = |wanted: &str| words.iter().any(|word| word.text.eq_ignore_ascii_case(wanted));
     let forbidden = VERBS.iter().any(|(noun, verbs)| has(noun) && verbs.iter().any(|verb| has(verb)));
     if forbidden {

@@ -94,6 +94,14 @@ pub enum EditError {
         /// The problem.
         message: String,
     },
+    /// The file has the setting under an older name.
+    #[error("`{path}` stands in {} under an older name", file.display())]
+    Older {
+        /// The setting.
+        path: String,
+        /// The file.
+        file: PathBuf,
+    },
     /// The file could be somebody else's.
     #[error("it is not changed: {0}")]
     Unsafe(String),
@@ -146,6 +154,9 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     }
     let mut edited = None;
     update(&file, &top, |old| {
+        if stands_under_older_name(&old, path) {
+            return Err(EditError::Older { path: path.to_owned(), file: file.clone() });
+        }
         let new = spliced(&file, &old, &parts, value.as_ref())?;
         check(&file, &old, &new, path)?;
         edited = Some(found(&file, &new, path, new != old)?);
@@ -159,9 +170,22 @@ fn target(places: &Places, layer: Layer) -> Result<(PathBuf, PathBuf), EditError
     match layer {
         Layer::User => Ok((places.config(), places.top().to_owned())),
         Layer::Workspace => {
-            let file = places.project_config().ok_or(EditError::NoProject)?;
-            Ok((file, places.project.clone().unwrap_or_default()))
+            let (file, project) = (places.project_config(), places.project.clone());
+            let (file, project) = file.zip(project).ok_or(EditError::NoProject)?;
+            if leads_out(&file, &project) {
+                return Err(EditError::Unsafe(format!("{} leads out of the project", file.display())));
+            }
+            Ok((file, project))
         }
+    }
+}
+
+/// Whether the folder of a file is a link to somewhere else: a repository can have a link to any folder of its user.
+fn leads_out(file: &Path, project: &Path) -> bool {
+    let real = |path: &Path| path.canonicalize().ok();
+    match (file.parent().and_then(real), real(project)) {
+        (Some(folder), Some(project)) => !folder.starts_with(project),
+        _ => false,
     }
 }
 
@@ -177,11 +201,17 @@ fn update(
     }
     ollm_store::update(file, LARGEST_FILE, |bytes| {
         let bytes = bytes.unwrap_or_default();
-        file::parse(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
+        file::open(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
         let (mark, body) = text.strip_prefix(MARK).map_or(("", text.as_str()), |body| ("\u{feff}", body));
         Ok(change(body.to_owned())?.map(|new| format!("{mark}{new}").into_bytes()))
     })
+}
+
+fn stands_under_older_name(text: &str, path: &str) -> bool {
+    let node = parse_yaml(text).unwrap_or(Node::Null);
+    let (said, _) = written::read(&Cursor::root(&node), Severity::Fatal);
+    said.iter().any(|said| said.older && said.path == path)
 }
 
 fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Result<String, EditError> {
@@ -212,14 +242,14 @@ fn check(file: &Path, old: &str, new: &str, path: &str) -> Result<(), EditError>
 }
 
 fn problems(file: &Path, text: &str) -> Result<Vec<Problem>, EditError> {
-    let (document, node) = file::parse(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
+    let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let (_, findings) = written::read(&Cursor::root(&node), Severity::Fatal);
     Ok(document.problems(findings).into_iter().map(layer::discreet).collect())
 }
 
 /// Where the value stands now.
 fn found(file: &Path, text: &str, path: &str, changed: bool) -> Result<Edited, EditError> {
-    let (document, node) = file::parse(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
+    let (document, node) = file::open(file, Syntax::Yaml, text.to_owned().into()).map_err(EditError::Problem)?;
     let parts: Vec<&str> = path.split('.').collect();
     let spot = spot(&Cursor::root(&node), &parts);
     let place = spot.as_ref().map(|spot| document.locate(std::iter::once(spot)).into_iter().next().unwrap_or_default());
@@ -260,7 +290,7 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
             Reading::Wrong => {}
         }
     }
-    converted.map(|value| from_json(&value)).ok_or_else(|| EditError::Value {
+    converted.map(|value| Node::from_json(&value)).ok_or_else(|| EditError::Value {
         path: path.to_owned(),
         expected: kind.expected(),
         typed: typed.to_owned(),
@@ -273,18 +303,4 @@ pub(super) fn typed_value(path: &str, typed: &str) -> Result<Value, EditError> {
     let node = meant(path, key.kind, typed)?;
     let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(&node) else { return Ok(node.to_json()) };
     Ok(value)
-}
-
-fn from_json(value: &Value) -> Node {
-    match value {
-        Value::Null => Node::Null,
-        Value::Bool(value) => Node::Bool(*value),
-        Value::Number(number) => match number.as_i128() {
-            Some(whole) => Node::Whole(whole),
-            None => Node::Fraction(number.as_f64().unwrap_or_default()),
-        },
-        Value::String(text) => Node::Text(text.clone()),
-        Value::Array(items) => Node::List(items.iter().map(from_json).collect()),
-        Value::Object(map) => Node::Map(map.iter().map(|(key, value)| (key.clone(), from_json(value))).collect()),
-    }
 }

@@ -91,7 +91,7 @@ pub const KEYS: &[Key] = &[
     key("hooks.guards", Kind::Guards, r#"["destructive-commands","self-protection"]"#, "The built-in guards that are on.")
         .project(Project::More("a project cannot switch guards off"))
         .critical(),
-    key("hooks.rateLimit.perMinute", WHOLE, "null", "How many hooks may run in any sixty seconds, all together. Unset, there is no limit.")
+    key("hooks.rateLimit.perMinute", Kind::Count(1, 0xffff_ffff), "null", "How many hooks may run in any sixty seconds, all together. Unset, there is no limit.")
         .variable("OLLM_HOOKS_RATE_LIMIT_PER_MINUTE")
         .guarded(),
     key("hooks.rateLimit.cooldownMs", Kind::Pause, "0", "How long to wait after a hook has run before the same one runs again.")
@@ -145,7 +145,7 @@ pub const KEYS: &[Key] = &[
     inner("mcp.servers.*.allowTools", Kind::List(Item::Free), "The only tools it may offer."),
     inner("mcp.servers.*.denyTools", Kind::List(Item::Free), "Tools it may not offer."),
     key("model.provider", WORDS, "null", "Who runs the model.").variable("OLLM_MODEL_PROVIDER").project(ELSEWHERE).guarded(),
-    key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE),
+    key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE).guarded(),
     key("model.baseUrl", Kind::Text(Item::Url), "null", "Where the model is reached.")
         .variable("OLLM_MODEL_BASE_URL")
         .project(ELSEWHERE)
@@ -171,7 +171,7 @@ pub const KEYS: &[Key] = &[
     key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How `ollm trace` shows records.")
         .variable("OLLM_TRACE_FORMAT")
         .project(Project::Any),
-    key("trace.maxSize", Kind::Size, "8388608", "How large a file of records may grow, in bytes or as \"16MiB\".")
+    key("trace.maxSize", Kind::Size, "4194304", "How large a file of records may grow, in bytes or as \"16MiB\".")
         .variable("OLLM_TRACE_MAX_SIZE")
         .guarded(),
     key("trace.maxFiles", Kind::Count(1, 1000), "4", "How many files of records are kept.")
@@ -235,17 +235,21 @@ impl Key {
         serde_json::from_str(self.default).unwrap_or_default()
     }
 
-    /// Whether this is the key of a path.
-    fn fits(&self, path: &[&str]) -> bool {
-        let mut parts = self.path.split('.');
-        path.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == *name)) && parts.next().is_none()
+    /// What is left of this key below a section: nothing for the section itself, `None` if it is not below it.
+    fn rest(&self, section: &[&str]) -> Option<&'static str> {
+        section.iter().try_fold(self.path, |rest, name| {
+            // Most keys are told apart by their first letters.
+            if rest.is_empty() || !(rest.starts_with(name) || rest.starts_with('*')) {
+                return None;
+            }
+            let (part, after) = rest.split_once('.').unwrap_or((rest, ""));
+            (part == *name || part == "*").then_some(after)
+        })
     }
 
     /// The next part of this key below a section; nothing if it is not below it.
     fn below(&self, section: &[&str]) -> Option<&'static str> {
-        let mut parts = self.path.split('.');
-        let inside = section.iter().all(|name| parts.next().is_some_and(|part| part == "*" || part == *name));
-        if inside { parts.next() } else { None }
+        self.rest(section).filter(|rest| !rest.is_empty()).and_then(|rest| rest.split('.').next())
     }
 }
 
@@ -263,14 +267,16 @@ pub(crate) enum Place {
 }
 
 pub(crate) fn place(path: &[&str]) -> Place {
-    let leaf = KEYS.iter().find(|key| key.kind != Kind::Any && key.fits(path));
-    if let Some(key) = leaf {
-        return Place::Leaf(key);
+    let mut place = Place::Nowhere;
+    for key in KEYS {
+        match key.rest(path) {
+            Some("") if key.kind != Kind::Any => return Place::Leaf(key),
+            Some("") => place = Place::Open(key),
+            Some(_) => place = Place::Section,
+            None => {}
+        }
     }
-    if KEYS.iter().any(|key| key.below(path).is_some()) {
-        return Place::Section;
-    }
-    KEYS.iter().find(|key| key.fits(path)).map_or(Place::Nowhere, Place::Open)
+    place
 }
 
 /// The names that are known below a section.

@@ -71,6 +71,9 @@ pub enum Item {
     Url,
 }
 
+/// A bound that nobody will meet, and that need not be told.
+const UNBOUNDED: u64 = 0xffff_ffff;
+
 const MILLISECOND: Duration = Duration::from_millis(1);
 
 impl Kind {
@@ -111,7 +114,7 @@ impl Kind {
             }
             Kind::Time(_) => "a positive number of seconds, or text with a unit such as \"5s\"".to_owned(),
             Kind::Pause => "a number of milliseconds, or text with a unit such as \"5s\"".to_owned(),
-            Kind::Count(least, u64::MAX) => format!("a whole number from {least}"),
+            Kind::Count(least, UNBOUNDED..) => format!("a whole number from {least}"),
             Kind::Count(least, most) => format!("a whole number from {least} to {most}"),
             Kind::Number(least, most) => format!("a number from {least} to {most}"),
             Kind::Size => "a positive number of bytes, or text with a unit such as \"16MiB\"".to_owned(),
@@ -136,7 +139,7 @@ impl Kind {
                 json!({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": TIME}]})
             }
             Kind::Pause => json!({"anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": TIME}]}),
-            Kind::Count(least, u64::MAX) => json!({"type": "integer", "minimum": least}),
+            Kind::Count(least, UNBOUNDED..) => json!({"type": "integer", "minimum": least}),
             Kind::Count(least, most) => json!({"type": "integer", "minimum": least, "maximum": most}),
             Kind::Number(least, most) => json!({"type": "number", "minimum": least, "maximum": most}),
             Kind::Size => json!({"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": SIZE}]}),
@@ -231,7 +234,8 @@ fn is_base64(letter: char) -> bool {
 
 /// A name or address; the only slash is that of a prefix length, as a path or a scheme would promise what is not kept.
 fn is_host(text: &str) -> bool {
-    let (host, length) = text.split_once('/').map_or((text, None), |(host, length)| (host, Some(length)));
+    let (host, rest) = text.split_once('/').map_or((text, None), |(host, rest)| (host, Some(rest)));
+    let length = rest.map(|rest| rest.split(':').next().unwrap_or(rest));
     !host.is_empty() && length.is_none_or(|length| length.parse::<u8>().is_ok_and(|length| length <= 128))
 }
 

@@ -94,7 +94,7 @@ fn settings(
     said.into_iter().zip(wanted).map(move |(said, wanted)| {
         let at = wanted.then(|| found.next()).flatten().unwrap_or_default();
         let origin = Origin::File { layer, file: file.clone(), line: at.line, column: at.column };
-        (Setting { path: said.path.join("."), key: said.key, value: said.value.clone(), origin }, said)
+        (Setting { path: said.path.clone(), key: said.key, value: said.value.clone(), origin }, said)
     })
 }
 
@@ -164,10 +164,10 @@ fn lacks(list: &Value, other: Option<&Value>) -> bool {
 }
 
 fn ignored(said: Said, why: &str) -> Finding {
-    let name = said.path.last().map(String::as_str).unwrap_or_default();
+    let name = said.path.rsplit('.').next().unwrap_or_default();
     Finding {
         severity: Severity::Warning,
-        value: Some(said.shown),
+        value: said.shown,
         message: format!("`{name}` is ignored in a project: {why}"),
         help: Some("set it in the user's own config.yaml".to_owned()),
         spot: Some(said.spot),

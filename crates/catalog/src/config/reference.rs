@@ -21,7 +21,7 @@ pub fn key_table() -> String {
             key.path,
             mark(key),
             key.about,
-            capital(&key.kind.expected()),
+            values(key.kind),
             project(key)
         );
     }
@@ -49,7 +49,12 @@ fn project(key: &Key) -> String {
     }
 }
 
-fn capital(text: &str) -> String {
+/// What it may be, as a sentence.
+fn values(kind: Kind) -> String {
+    if let Kind::Choice(words) = kind {
+        return words.iter().map(|word| format!("`{word}`")).collect::<Vec<_>>().join(", ") + ".";
+    }
+    let text = kind.expected();
     let mut letters = text.chars();
     let first = letters.next().map(char::to_uppercase);
     first.into_iter().flatten().chain(letters).chain(['.']).collect()

@@ -50,9 +50,9 @@ pub struct HookSettings {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RateLimit {
     /// How many in any sixty seconds; no limit without it.
-    pub per_minute: Option<u64>,
-    /// How long one waits after it has run.
-    pub cooldown: Duration,
+    pub per_minute: Option<u32>,
+    /// How long one waits after it has run; not at all without it.
+    pub cooldown: Option<Duration>,
 }
 
 /// What applies to extensions.
@@ -147,8 +147,11 @@ impl Config {
             whitelist: self.texts("hooks.whitelist"),
             guards: self.texts("hooks.guards"),
             rate_limit: RateLimit {
-                per_minute: self.value("hooks.rateLimit.perMinute").as_u64(),
-                cooldown: duration(&self.value("hooks.rateLimit.cooldownMs")).unwrap_or_default(),
+                per_minute: self
+                    .value("hooks.rateLimit.perMinute")
+                    .as_u64()
+                    .and_then(|count| u32::try_from(count).ok()),
+                cooldown: duration(&self.value("hooks.rateLimit.cooldownMs")).filter(|pause| !pause.is_zero()),
             },
             http_allow: self.texts("hooks.http.allow"),
             signature_keys: self.texts("hooks.signatureKeys"),

@@ -18,11 +18,11 @@ const VERSION: u64 = 1;
 pub(crate) struct Said {
     pub(crate) key: &'static Key,
     /// Its path, with the names people chose.
-    pub(crate) path: Vec<String>,
+    pub(crate) path: String,
     pub(crate) value: Value,
     pub(crate) spot: Spot,
-    /// The value as it was written.
-    pub(crate) shown: String,
+    /// The value as it was written, where it may turn out not to count.
+    pub(crate) shown: Option<String>,
     /// Whether it stands under an older name.
     pub(crate) older: bool,
 }
@@ -124,8 +124,8 @@ impl Reader {
             kind => self.settle(at, kind, self.wrong(leaf.key)),
         };
         if let Some(value) = value {
-            let path = path.iter().map(|&name| name.to_owned()).collect();
-            let (spot, shown) = (at.spot(Part::Value), at.node.shown());
+            let shown = (self.guarded != Severity::Fatal).then(|| at.node.shown());
+            let (path, spot) = (path.join("."), at.spot(Part::Value));
             self.said.push(Said { key: leaf.key, path, value, spot, shown, older: leaf.older });
         }
     }
@@ -225,12 +225,9 @@ impl Reader {
             };
             self.findings.push(Finding {
                 severity: Severity::Warning,
-                message: format!(
-                    "this is ignored: `{}` stands in this file under today's name too",
-                    lost.path.join(".")
-                ),
+                message: format!("this is ignored: `{}` stands in this file under today's name too", lost.path),
                 help: Some("remove the older one".to_owned()),
-                value: Some(lost.shown),
+                value: lost.shown,
                 spot: Some(lost.spot),
             });
         }

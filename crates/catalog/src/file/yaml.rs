@@ -12,7 +12,14 @@ use crate::node::{Node, Part, Spot};
 /// Far beyond any configuration; a bomb of aliases ends here.
 const MOST_NODES: usize = 20_000;
 
+mod simple;
+
 pub(crate) fn parse(text: &str) -> Result<Node, Broken> {
+    simple::parse(text).map_or_else(|| full(text), Ok)
+}
+
+/// Any YAML there is.
+fn full(text: &str) -> Result<Node, Broken> {
     serde_saphyr::from_str_with_options(text, options()).map_err(|error| broken(&error))
 }
 

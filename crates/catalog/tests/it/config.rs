@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use ollm_catalog::{HookSettings, Positions, Problem, Severity};
-use ollm_protocol::Basis;
+use ollm_catalog::{HookSettings, Positions, Problem, RateLimit, Severity};
+use ollm_protocol::{Basis, Layer};
 
 use crate::world::{World, link};
 
@@ -304,4 +304,106 @@ fn a_configuration_that_others_could_write_does_not_apply() {
     let (catalog, problems) = world.load();
     assert!(!catalog.settings.trust_workspace);
     assert!(problems[0].message.contains("writable by others"), "{problems:?}");
+}
+
+#[test]
+fn a_senseless_variable_for_a_guard_is_fatal() {
+    let mut world = World::new();
+    world.env.insert("OLLM_HOOKS_UNTRUSTED".to_owned(), "blok".to_owned());
+    let (problem, _) = world.problem();
+    assert_eq!(problem.severity, Severity::Fatal);
+    assert!(problem.message.contains("must be skip or block"), "{problem}");
+    world.env.insert("OLLM_HOOKS_UNTRUSTED".to_owned(), "block".to_owned());
+    assert!(settings(&world).untrusted_blocks);
+}
+
+#[test]
+fn a_newer_version_is_refused_by_name() {
+    let text = "version: 7\nhooks:\n  timeout: 5s\n";
+    for (file, severity) in [(USER, Severity::Fatal), (PROJECT, Severity::Error)] {
+        let world = World::new();
+        world.write(file, text);
+        let (problem, _) = world.problem();
+        assert_eq!((problem.severity, problem.line, problem.column), (severity, 1, 10), "{problem}");
+        assert!(problem.message.contains("has version 7, and this program knows versions up to 1"), "{problem}");
+        assert_eq!(world.load().0.settings, HookSettings::default());
+    }
+    let world = World::new();
+    world.write(USER, "version: 1\n");
+    assert_eq!(settings(&world), HookSettings::default());
+}
+
+#[test]
+fn every_part_gets_its_settings_in_its_own_types() {
+    let mut world = World::new();
+    world.positions = Positions::Always;
+    world.places.home = world.path("home/moved");
+    world.write("home/moved/config.yaml", "hooks: {rateLimit: {perMinute: 5, cooldownMs: 2s}, http: {allow: [localhost:8080, 10.0.0.0/8]}}\nextensions: {directories: [~/.ollm/extensions, ~/more, .ollm/extensions, /abs], settings: {git: {repo: a/b}}}\nmcp: {connectionTimeout: 1s, servers: {git: {command: npx, timeout: \"5000\", own: {x: 1}}}}\nmodel: {name: x, temperature: 1, own: [1]}\ntrace: {enabled: off, maxSize: 1MiB}\nlog: {level: debug}\n");
+    world.write(PROJECT, "mcp: {servers: {docs: {url: \"http://127.0.0.1:1\"}}}\n");
+    let (catalog, problems) = world.load();
+    assert_eq!(problems.len(), 2, "the two that are read as meant: {problems:?}");
+    let (settings, config) = (catalog.settings, catalog.config);
+    let limit = RateLimit { per_minute: Some(5), cooldown: Some(Duration::from_secs(2)) };
+    assert_eq!(
+        (settings.rate_limit, settings.http_allow),
+        (limit, vec!["localhost:8080".to_owned(), "10.0.0.0/8".to_owned()])
+    );
+
+    let extensions = config.extensions(&world.places);
+    let folders = ["home/moved/extensions", "home/more", "project/.ollm/extensions"].map(|path| world.path(path));
+    assert_eq!(extensions.directories, [&folders[..], &["/abs".into()]].concat());
+    assert_eq!(
+        (extensions.settings[0].path.as_str(), &extensions.settings[0].value),
+        ("extensions.settings.git.repo", &"a/b".into())
+    );
+
+    let mcp = config.mcp();
+    assert_eq!(
+        (mcp.enabled, mcp.connection_timeout, mcp.tool_timeout),
+        (true, Duration::from_secs(1), Duration::from_mins(1))
+    );
+    let servers: Vec<_> = mcp.servers.iter().map(|server| (server.name.as_str(), server.layer)).collect();
+    assert_eq!(servers, [("git", Layer::User), ("docs", Layer::Workspace)]);
+    assert_eq!(
+        serde_json::Value::from(mcp.servers[0].value.clone()),
+        serde_json::json!({"command": "npx", "timeout": 5000, "own": {"x": 1}})
+    );
+    assert!(mcp.servers[1].origin.to_string().ends_with("project/.ollm/config.yaml:1:23"), "{}", mcp.servers[1].origin);
+
+    let model: Vec<_> = config.model().into_iter().map(|(name, setting)| (name, setting.value.to_string())).collect();
+    let expected = [("name", "\"x\""), ("temperature", "1.0"), ("own", "[1]")];
+    assert_eq!(model, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+    let (trace, log) = (config.trace(), config.log());
+    assert_eq!((trace.enabled, trace.format.as_str(), trace.max_size, trace.max_files), (false, "pretty", 1 << 20, 4));
+    assert_eq!((log.level.as_str(), log.max_size), ("debug", 1 << 20));
+}
+
+#[test]
+fn a_server_is_taken_whole_or_not_at_all() {
+    for (server, message) in [
+        ("5", "`x` must be a map with a `command` or a `url`"),
+        ("{args: [a]}", "has neither a `command` nor a `url`"),
+        ("{command: [a]}", "`command` must be text"),
+        ("{command: a, args: {b: c}}", "`args` must be a list of texts"),
+        ("{command: a, env: [b]}", "`env` must be a map of names to texts"),
+        ("{command: a, transport: pigeon}", "`transport` must be stdio or sse or http"),
+        ("{url: \"file:///etc\"}", "`url` must be an address that begins with http"),
+    ] {
+        let world = World::new();
+        world.write(USER, format!("mcp:\n  servers:\n    x: {server}\n    good: {{command: b}}\n"));
+        let (catalog, problems) = world.load();
+        assert!(
+            problems.iter().any(|problem| problem.severity == Severity::Error && problem.message.contains(message)),
+            "{server}: {problems:?}"
+        );
+        let names: Vec<String> = catalog.config.mcp().servers.into_iter().map(|server| server.name).collect();
+        assert_eq!(names, ["good"], "{server}");
+    }
+    let world = World::new();
+    world.write(USER, "mcp: {servers: {x: {command: a, comand: b}}}\n");
+    let (problem, _) = world.problem();
+    assert_eq!(
+        (problem.message.as_str(), problem.help.as_deref()),
+        ("unknown key `comand` is handed on as it is", Some("did you mean `command`?"))
+    );
 }

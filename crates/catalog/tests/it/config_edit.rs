@@ -184,6 +184,7 @@ fn a_form_that_cannot_be_changed_safely_is_left_alone_and_the_way_is_named() {
         ("hooks: &h\n  rateLimit: &r {cooldownMs: 1}\nmodel: {extra: *r}\n", "hooks.rateLimit.perMinute", "5"),
         // A list whose comments would be lost.
         ("hooks:\n  whitelist:\n    - sh # the shell\n    - deno\n", "hooks.whitelist", "deno"),
+        ("hooks:\n  whitelist: [ # two\n    sh, deno]\n", "hooks.whitelist", "deno"),
         // A merged map.
         ("model: &m {a: 1}\nhooks:\n  rateLimit:\n    <<: *m\n    cooldownMs: 1\n", "model.a", "2"),
     ] {
@@ -355,6 +356,28 @@ fn older_names_are_read_with_a_notice_and_migrated_with_a_copy() {
     let again = migrate_config(&world.places, Layer::User).unwrap();
     assert_eq!((again.moves, again.backup), (vec![], None));
     assert_eq!(fs::read_to_string(&file).unwrap(), new);
+}
+
+#[test]
+fn what_stands_under_an_older_name_is_migrated_before_it_is_changed() {
+    let world = World::new();
+    let file = world.write(USER, "hooksEnabled: true\n");
+    for edit in [Edit::Set("false"), Edit::Unset] {
+        let error = change_config(&world.places, Layer::User, "hooks.enabled", edit).unwrap_err();
+        assert!(matches!(error, EditError::Older { .. }), "{error}");
+    }
+    assert_eq!(fs::read_to_string(file).unwrap(), "hooksEnabled: true\n");
+}
+
+#[test]
+fn a_project_cannot_lead_a_change_out_of_itself() {
+    let world = World::new();
+    fs::remove_dir_all(world.path("project/.ollm")).unwrap();
+    fs::create_dir(world.path("home/private")).unwrap();
+    link(world.path("home/private"), world.path("project/.ollm"));
+    let error = change_config(&world.places, Layer::Workspace, "hooks.untrusted", Edit::Set("block")).unwrap_err();
+    assert!(matches!(error, EditError::Unsafe(_)), "{error}");
+    assert_eq!(fs::read_dir(world.path("home/private")).unwrap().count(), 0);
 }
 
 #[test]

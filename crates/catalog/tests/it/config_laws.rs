@@ -398,7 +398,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn what_is_set_is_there_and_everything_else_stays(text in written(), edits in prop::collection::vec((assignment(), prop::bool::weighted(0.3)), 1..6)) {
+    fn what_is_set_is_there_and_everything_else_stays(text in written(), edits in prop::collection::vec((assignment(), prop::bool::weighted(0.3)), 1..5)) {
         let mut world = World::new();
         world.places.project = None;
         world.write(USER, &text);

@@ -129,6 +129,9 @@ pub(crate) fn refused(error: EditError) -> Failure {
                 None => failure.hint("correct the file, then try again"),
             }
         }
+        EditError::Older { .. } => {
+            Failure::new(Kind::Configuration, message).hint("`ollm config migrate` writes today's name")
+        }
         EditError::ByHand { way, .. } => Failure::new(Kind::Configuration, message).hint(way),
         _ => Failure::new(Kind::Environment, message),
     }

@@ -638,6 +638,8 @@ fn c06_an_agent_cannot_approve_or_switch_off_its_own_guards() {
             "ollm mcp add x",
             "ollm mcp remove x",
             "ollm config set hooks.enabled false",
+            "ollm config unset hooks.guards",
+            "ollm --set a=1 --set b=1 --set c=1 --set d=1 --set e=1 --set f=1 --set g=1 hook trust x",
             "ollm config migrate",
             "ollm host uninstall claude",
             "yes | ollm hook trust x",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use ollm_protocol::Layer;
 use ollm_store::write_atomic;
 
-use super::{EditError, at, from_json, splice, target, update};
+use super::{EditError, at, splice, target, update};
 use crate::config::key::{Place, place};
 use crate::config::kind::Kind;
 use crate::config::older;
@@ -112,7 +112,7 @@ fn shift(text: &str, from: &[&str], to: &[&str], kind: Option<Kind>) -> Option<S
         return splice::nest(text, name, to).or_else(|| carried(text, from, to, value));
     }
     let value = match kind.map(|kind| kind.read(value)) {
-        Some(Reading::Exact(value) | Reading::Converted(value)) => from_json(&value),
+        Some(Reading::Exact(value) | Reading::Converted(value)) => Node::from_json(&value),
         _ => value.clone(),
     };
     carried(text, from, to, &value)

@@ -179,13 +179,14 @@ impl<'a> Page<'a> {
             return Some(splice(self.text, colon, colon, &format!(" {new}")));
         }
         let old = self.text.get(start..end)?;
-        let is_collection = matches!(found.node, Node::List(_) | Node::Map(_));
-        if !is_collection || old.starts_with(['[', '{']) {
+        if !matches!(found.node, Node::List(_) | Node::Map(_)) {
             return Some(splice(self.text, start, end, &new));
         }
+        let in_brackets = old.starts_with(['[', '{']);
+        let from = if in_brackets { start } else { self.colon(found)? };
+        let gap = if in_brackets { "" } else { " " };
         // The lines of a list or map make way for one; their comments could not be kept.
-        let colon = self.colon(found)?;
-        (!self.text.get(colon..end)?.contains('#')).then(|| splice(self.text, colon, end, &format!(" {new}")))
+        (!self.text.get(from..end)?.contains('#')).then(|| splice(self.text, from, end, &format!("{gap}{new}")))
     }
 
     /// A new entry at the top: at the end of the text, or behind the last entry.
