@@ -56,7 +56,7 @@ fn is_agent(words: &[String]) -> bool {
     let ours = program.rsplit('/').next() == Some("ollm");
     ours && match words.next() {
         Some("run" | "chat") => true,
-        Some("hook") => words.next() == Some("run"),
+        Some("hook") => matches!(words.next(), Some("run" | "background")),
         _ => false,
     }
 }
@@ -78,6 +78,7 @@ mod tests {
             ("/usr/bin/ollm hook run", true),
             ("ollm run fix it", true),
             ("ollm chat", true),
+            ("ollm hook background", true),
             ("ollm hook list", false),
             ("bash -c ollm hook run", false),
             ("", false),

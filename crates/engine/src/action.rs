@@ -64,7 +64,7 @@ impl Errand {
     pub(crate) fn timeout(&self) -> Duration {
         match self {
             Errand::Post(post) => post.timeout,
-            Errand::Call(call) => call.call.timeout,
+            Errand::Call(call) => call.what.timeout,
         }
     }
 }

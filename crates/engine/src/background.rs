@@ -7,6 +7,7 @@
 use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -76,7 +77,6 @@ struct Shared {
 struct Queue {
     waiting: VecDeque<Work>,
     threads: usize,
-    closed: bool,
 }
 
 struct Work {
@@ -114,7 +114,6 @@ impl Background {
 impl Drop for Background {
     fn drop(&mut self) {
         let mut queue = self.shared.queue();
-        queue.closed = true;
         queue.waiting.clear();
         queue = self.shared.wait(queue, GRACE);
         if queue.threads > 0 {
@@ -153,12 +152,22 @@ impl Shared {
     }
 
     fn work(&self) {
-        // Counts itself out also if a task panics.
-        let _leaving = Leaving(self);
-        loop {
-            let Some(work) = self.queue().waiting.pop_front() else { return };
-            work.run(&self.children);
+        while let Some(work) = self.next() {
+            // What a task leaves half done by panicking is its own; the others still have their turn.
+            let _ = catch_unwind(AssertUnwindSafe(|| work.run(&self.children)));
         }
+    }
+
+    /// The next piece of work. A thread that finds none counts itself out in the same breath, so that whoever brings more
+    /// either meets it here or starts another one.
+    fn next(&self) -> Option<Work> {
+        let mut queue = self.queue();
+        let work = queue.waiting.pop_front();
+        if work.is_none() {
+            queue.threads -= 1;
+            self.idle.notify_all();
+        }
+        work
     }
 
     /// Waits until no thread is left, but not for ever.
@@ -172,15 +181,6 @@ impl Shared {
             queue = self.idle.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
         }
         queue
-    }
-}
-
-struct Leaving<'a>(&'a Shared);
-
-impl Drop for Leaving<'_> {
-    fn drop(&mut self) {
-        self.0.queue().threads -= 1;
-        self.0.idle.notify_all();
     }
 }
 

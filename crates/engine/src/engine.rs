@@ -213,10 +213,9 @@ impl Engine {
     }
 
     fn ready(&self, hook: &Arc<Hook>, facts: &mut Facts) -> Result<Option<String>, Skip> {
-        if !hook.spec.requires.services.is_empty() {
-            facts.probe_for(hook);
-            facts.equipped(hook)?;
-        }
+        // Who was approved only now has not been looked after yet.
+        facts.look_for(&[hook], &self.environment);
+        facts.equipped(hook)?;
         self.rates.take(hook)
     }
 

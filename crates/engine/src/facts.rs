@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ollm_process::find_program;
-use ollm_protocol::{Event, Hook, RateLimit, Reach};
+use ollm_protocol::{Event, Hook};
 use serde_json::{Map, Value};
 
 use crate::environment::Environment;
@@ -25,8 +25,8 @@ pub struct Facts {
     pub list_unfitting: bool,
     /// What hooks require and is not there, with the way out.
     pub absent: BTreeMap<Requirement, String>,
-    /// The services that were looked for.
-    pub probed: BTreeSet<String>,
+    /// What was looked for.
+    pub looked_for: BTreeSet<Requirement>,
     /// The hooks whose limits are used up, by id, and the particulars.
     pub exhausted: BTreeMap<String, String>,
     /// What patterns and conditions see beside the event.
@@ -62,17 +62,7 @@ pub(crate) struct Sources<'a> {
     pub(crate) rates: &'a Rates,
 }
 
-/// Whether a hook runs only under conditions that the registry does not tell.
-pub(crate) fn asked_by(hook: &Hook) -> bool {
-    let spec = &hook.spec;
-    hook.reach.value != Reach::All
-        || !spec.file_patterns.is_empty()
-        || spec.condition.is_some()
-        || spec.rate_limit != RateLimit::default()
-        || requires(hook).next().is_some()
-}
-
-fn requires(hook: &Hook) -> impl Iterator<Item = Requirement> {
+pub(crate) fn requires(hook: &Hook) -> impl Iterator<Item = Requirement> {
     let requires = &hook.spec.requires;
     let commands = requires.commands.iter().cloned().map(Requirement::Command);
     let files = requires.files.iter().cloned().map(Requirement::File);
@@ -80,8 +70,8 @@ fn requires(hook: &Hook) -> impl Iterator<Item = Requirement> {
 }
 
 impl Facts {
-    /// Looks at what the hooks of an event ask for. Services are asked for only by hooks that `may_run`: a project that
-    /// nobody approved does not get us to open a connection.
+    /// Looks at what the hooks of an event ask for. What they require is looked for only if they `may_run`: a project that
+    /// nobody approved gets us neither to open a connection nor to touch a file.
     pub(crate) fn gather(
         &mut self,
         registry: &Registry,
@@ -89,33 +79,50 @@ impl Facts {
         sources: &Sources<'_>,
         may_run: impl Fn(&Arc<Hook>) -> bool,
     ) {
-        let asks = registry.asks(event.kind) || sources.rates.limits_all();
-        if self.switched_off.is_some() || !asks {
+        let needs = registry.needs(event.kind);
+        if self.switched_off.is_some() {
             return;
         }
-        self.surroundings = sources.environment.surroundings();
-        let asking: Vec<&Arc<Hook>> = registry
-            .fitting(event.kind, event.subject())
-            .into_iter()
-            .filter(|hook| hook.spec.enabled && (requires(hook).next().is_some() || sources.rates.limits(hook)))
-            .filter(|hook| matches!(narrow(hook, event, self), Ok(Narrowed::Fits)))
-            .collect();
-        for hook in &asking {
-            self.look(hook, sources);
+        if needs.surroundings {
+            self.surroundings = sources.environment.surroundings();
         }
-        let services = asking.iter().filter(|hook| !hook.spec.requires.services.is_empty() && may_run(hook));
-        self.probe(services.flat_map(|hook| hook.spec.requires.services.iter().cloned()));
+        if !needs.facts && !sources.rates.limits_all() {
+            return;
+        }
+        let mut asking = registry.fitting(event.kind, event.subject());
+        asking.retain(|hook| hook.spec.enabled && (requires(hook).next().is_some() || sources.rates.limits(hook)));
+        asking.retain(|hook| matches!(narrow(hook, event, self), Ok(Narrowed::Fits)));
+        self.exhausted = sources.rates.exhausted(asking.iter().copied());
+        asking.retain(|hook| requires(hook).next().is_some() && may_run(hook));
+        self.look_for(&asking, sources.environment);
+    }
+
+    /// Looks for what hooks require, once for each.
+    pub(crate) fn look_for(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
+        let mut services = BTreeSet::new();
+        for requirement in hooks.iter().flat_map(|hook| requires(hook)) {
+            if !self.looked_for.insert(requirement.clone()) {
+                continue;
+            }
+            let why = match &requirement {
+                Requirement::Command(name) => missing_command(name, environment),
+                Requirement::File(path) => missing_file(path, environment),
+                Requirement::Service(address) => {
+                    services.insert(address.clone());
+                    None
+                }
+            };
+            self.absent.extend(why.map(|why| (requirement, why)));
+        }
+        for (service, why) in service::unreachable(&services) {
+            self.absent.insert(Requirement::Service(service), why);
+        }
     }
 
     /// The folder an event happened in.
     pub(crate) fn cwd(&self, event: &Event) -> String {
         let here = Path::new(&self.surroundings.cwd);
         event.text("cwd").map_or_else(|| self.surroundings.cwd.clone(), |cwd| here.join(cwd).display().to_string())
-    }
-
-    /// Whether any hook may be held back, also one that asks for nothing itself.
-    pub(crate) fn everybody_asks(&self) -> bool {
-        !self.exhausted.is_empty()
     }
 
     /// Whether a hook has what it needs, and runs left.
@@ -133,36 +140,6 @@ impl Facts {
             Some(why) => Err(Skip::new(hook, Reason::Requires, why)),
             None => Ok(()),
         }
-    }
-
-    /// Looks for the services of a hook that nobody has looked for yet.
-    pub(crate) fn probe_for(&mut self, hook: &Hook) {
-        self.probe(hook.spec.requires.services.iter().cloned());
-    }
-
-    fn look(&mut self, hook: &Hook, sources: &Sources<'_>) {
-        for requirement in requires(hook) {
-            let why = match &requirement {
-                Requirement::Command(name) => missing_command(name, sources.environment),
-                Requirement::File(path) => missing_file(path, sources.environment),
-                Requirement::Service(_) => None,
-            };
-            self.absent.extend(why.map(|why| (requirement, why)));
-        }
-        if let Some(why) = sources.rates.exhausted(hook) {
-            self.exhausted.insert(hook.id().to_owned(), why);
-        }
-    }
-
-    fn probe(&mut self, services: impl Iterator<Item = String>) {
-        let new: BTreeSet<String> = services.filter(|service| !self.probed.contains(service)).collect();
-        if new.is_empty() {
-            return;
-        }
-        for (service, why) in service::unreachable(&new) {
-            self.absent.insert(Requirement::Service(service), why);
-        }
-        self.probed.extend(new);
     }
 }
 

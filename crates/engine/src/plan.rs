@@ -12,7 +12,7 @@ use crate::report::{Reason, Skip};
 pub(crate) mod duplicate;
 mod narrow;
 
-use duplicate::merge;
+use duplicate::Twins;
 pub(crate) use narrow::{Narrowed, narrow};
 
 /// What will happen for an event.
@@ -74,11 +74,12 @@ impl Deref for Planned {
 pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
     let mut plan = Plan { event: event.kind, stages: Vec::new(), skipped: Vec::new() };
     let subject = event.subject();
-    let repeats = registry.repeats(event.kind);
-    let asks = registry.asks(event.kind) || facts.everybody_asks();
+    let needs = registry.needs(event.kind);
+    let asks = needs.narrowing || needs.facts || !facts.exhausted.is_empty();
+    let mut twins = needs.twins.then(Twins::default);
     for hook in registry.fitting(event.kind, subject) {
         match fits(hook, event, facts, asks) {
-            Ok(planned) if repeats && merge(&mut plan.stages, &planned) => {}
+            Ok(planned) if twins.as_mut().is_some_and(|twins| twins.join(&mut plan.stages, &planned)) => {}
             Ok(planned) => add(&mut plan.stages, planned),
             Err(skip) => plan.skipped.push(skip),
         }
@@ -105,15 +106,21 @@ fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: bool) -> Result<Pl
     }
 }
 
-/// Neighbours that may run at once share a stage.
-fn add(stages: &mut Vec<Vec<Planned>>, planned: Planned) {
-    if planned.spec.parallel
-        && let Some(stage) = stages.last_mut()
-        && stage.last().is_some_and(|neighbour| neighbour.spec.parallel)
-    {
-        stage.push(planned);
-    } else {
-        stages.push(vec![planned]);
+/// Where a hook goes: neighbours that may run at once share a stage.
+fn next(stages: &[Vec<Planned>], new: &Planned) -> (usize, usize) {
+    match stages.last() {
+        Some(stage) if new.spec.parallel && stage.last().is_some_and(|neighbour| neighbour.spec.parallel) => {
+            (stages.len() - 1, stage.len())
+        }
+        _ => (stages.len(), 0),
+    }
+}
+
+fn add(stages: &mut Vec<Vec<Planned>>, new: Planned) {
+    let (stage, _) = next(stages, &new);
+    match stages.get_mut(stage) {
+        Some(stage) => stage.push(new),
+        None => stages.push(vec![new]),
     }
 }
 

@@ -1,6 +1,6 @@
 //! What people and models get to read: without secrets, and not too long.
 
-use ollm_protocol::Hook;
+use ollm_protocol::{ActionSpec, Hook};
 use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value};
 
@@ -57,8 +57,21 @@ fn hide_in(value: &mut Value, redactor: &Redactor) {
 }
 
 fn secrets(hook: &Hook, environment: &Environment) -> Vec<(String, String)> {
-    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned();
+    let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned().chain(credentials(hook));
     let passed =
         hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
     environment.secrets().chain(own).chain(passed).collect()
+}
+
+/// What the headers of a hook prove its identity with, whole and without the scheme before it.
+fn credentials(hook: &Hook) -> Vec<(String, String)> {
+    let ActionSpec::Http { headers, .. } = &hook.spec.action else { return Vec::new() };
+    let telling =
+        |name: &str| looks_secret(name) || ["authorization", "cookie"].contains(&name.to_ascii_lowercase().as_str());
+    let telling = headers.iter().filter(|(name, _)| telling(name));
+    telling
+        .flat_map(|(name, value)| {
+            [value.as_str(), value.rsplit(' ').next().unwrap_or_default()].map(|value| (name.clone(), value.to_owned()))
+        })
+        .collect()
 }

@@ -1,12 +1,13 @@
 //! How often hooks may run: limits of a hook's own and for all together, kept in one file for all processes.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use ollm_protocol::{Hook, RateLimit, Source};
 use ollm_store::digest_bytes;
-use ollm_store::usage::{self, Quota};
+use ollm_store::usage::{self, Quota, Used};
 
 use crate::report::{Reason, Skip};
 use crate::trust::Clock;
@@ -38,15 +39,21 @@ impl Rates {
         hook.spec.rate_limit != RateLimit::default() || self.is_held_to_global(hook)
     }
 
-    /// Why a hook may not run now, if that is so; nothing is taken.
-    pub(crate) fn exhausted(&self, hook: &Hook) -> Option<String> {
-        let quotas = self.quotas(hook);
-        if quotas.is_empty() {
-            return None;
+    /// The hooks that may not run now, by id, and why; nothing is taken.
+    pub(crate) fn exhausted<'a>(&self, hooks: impl Iterator<Item = &'a Arc<Hook>>) -> BTreeMap<String, String> {
+        let limited: Vec<(&Arc<Hook>, Vec<Quota>)> =
+            hooks.map(|hook| (hook, self.quotas(hook))).filter(|(_, quotas)| !quotas.is_empty()).collect();
+        if limited.is_empty() {
+            return BTreeMap::new();
         }
-        // What is wrong with the file is said when the hook runs.
-        let usage = usage::look(&self.path, &quotas, (self.clock)()).ok()?;
-        usage.exhausted.map(|(index, wait)| self.said(quotas.get(index)?, wait)).flatten()
+        // What is wrong with the file is said when a hook runs.
+        let used = Used::read(&self.path).unwrap_or_default();
+        let now = (self.clock)();
+        let why = |quotas: &[Quota]| {
+            let (index, wait) = used.exhausted(quotas, now)?;
+            Some(said(quotas.get(index)?, wait))
+        };
+        limited.iter().filter_map(|(hook, quotas)| Some((hook.id().to_owned(), why(quotas)?))).collect()
     }
 
     /// Takes one run from the limits of a hook; what is odd about that, otherwise why it may not run.
@@ -60,7 +67,7 @@ impl Rates {
             Ok(usage) => usage,
             Err(error) => return Ok(Some(format!("its rate limit could not be kept: {error}"))),
         };
-        match usage.exhausted.and_then(|(index, wait)| self.said(quotas.get(index)?, wait)) {
+        match usage.exhausted.and_then(|(index, wait)| Some(said(quotas.get(index)?, wait))) {
             Some(why) => Err(Skip::new(hook, Reason::RateLimited, why)),
             None => Ok(usage.trouble.map(|trouble| format!("the state of the rate limits: {trouble}"))),
         }
@@ -74,7 +81,7 @@ impl Rates {
                 cooldown: limit.cooldown,
             })
         };
-        let global = self.is_held_to_global(hook).then_some(self.global).unwrap_or_default();
+        let global = if self.is_held_to_global(hook) { self.global } else { RateLimit::default() };
         let own = RateLimit { cooldown: hook.spec.rate_limit.cooldown.or(global.cooldown), ..hook.spec.rate_limit };
         let all = RateLimit { cooldown: None, ..global };
         [quota(key(hook), own), quota(ALL.to_owned(), all)].into_iter().flatten().collect()
@@ -83,18 +90,17 @@ impl Rates {
     fn is_held_to_global(&self, hook: &Hook) -> bool {
         self.limits_all() && hook.spec.source != Source::Builtin && !hook.is_gate()
     }
+}
 
-    fn said(&self, quota: &Quota, wait: Duration) -> Option<String> {
-        let whose =
-            if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its rate limit" };
-        let limits = [
-            quota.per_minute.map(|count| format!("{count} per minute")),
-            quota.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("{pause:?} between runs")),
-        ];
-        let limits: Vec<String> = limits.into_iter().flatten().collect();
-        let wait = wait.as_secs_f64();
-        Some(format!("{whose} of {} is used up; it may run again in {wait:.1} s", limits.join(", ")))
-    }
+/// Which limit is used up, and until when.
+fn said(quota: &Quota, wait: Duration) -> String {
+    let whose = if quota.key == ALL { "the limit of all hooks together (`hooks.rateLimit`)" } else { "its rate limit" };
+    let limits = [
+        quota.per_minute.map(|count| format!("{count} per minute")),
+        quota.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("{pause:?} between runs")),
+    ];
+    let limits: Vec<String> = limits.into_iter().flatten().collect();
+    format!("{whose} of {} is used up; it may run again in {:.1} s", limits.join(", "), wait.as_secs_f64())
 }
 
 /// Two projects may have hooks of the same id; each has its own count.

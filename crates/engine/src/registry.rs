@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use ollm_protocol::event::EVENTS;
 use ollm_protocol::matcher::Pattern;
-use ollm_protocol::{EventKind, Hook, Layer, Matcher, Source};
+use ollm_protocol::{EventKind, Hook, Layer, Matcher, RateLimit, Reach, Source};
 
 use crate::facts;
 use crate::plan::duplicate;
@@ -108,14 +108,9 @@ impl Registry {
         self.shelves.get(&kind).map(|shelf| shelf.fitting(subject)).unwrap_or_default()
     }
 
-    /// Whether a hook of an event runs only under conditions that the registry and the event do not tell.
-    pub(crate) fn asks(&self, kind: EventKind) -> bool {
-        self.shelves.get(&kind).is_some_and(|shelf| shelf.asks)
-    }
-
-    /// Whether two hooks of an event might do the very same thing.
-    pub(crate) fn repeats(&self, kind: EventKind) -> bool {
-        self.shelves.get(&kind).is_some_and(|shelf| shelf.repeats)
+    /// What the hooks of an event need to be planned.
+    pub(crate) fn needs(&self, kind: EventKind) -> Needs {
+        self.shelves.get(&kind).map(|shelf| shelf.needs).unwrap_or_default()
     }
 
     fn keep(&mut self, kind: EventKind, stays: impl Fn(&Hook) -> bool) {
@@ -140,6 +135,29 @@ pub(crate) fn declared(hook: &Hook) -> String {
     }
 }
 
+/// What hooks need to be planned beside their matchers. What none of them needs is not even looked at.
+#[derive(Clone, Copy, Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a look of its own, and any of them may be needed")]
+pub(crate) struct Needs {
+    /// A look at what the hook itself says about when it is for.
+    pub(crate) narrowing: bool,
+    /// What patterns and conditions see beside the event.
+    pub(crate) surroundings: bool,
+    /// A look at the world: what a hook requires, how often it ran.
+    pub(crate) facts: bool,
+    /// A look for hooks that do the very same thing.
+    pub(crate) twins: bool,
+}
+
+impl Needs {
+    fn add(&mut self, hook: &Hook) {
+        let seeing = !hook.patterns.is_empty() || hook.condition.is_some();
+        self.surroundings |= seeing;
+        self.facts |= facts::requires(hook).next().is_some() || hook.spec.rate_limit != RateLimit::default();
+        self.narrowing |= seeing || hook.reach.value != Reach::All;
+    }
+}
+
 /// Scope rank, priority, registration: the order of execution.
 type Turn = (u8, ollm_protocol::Priority, u64);
 
@@ -161,8 +179,7 @@ struct Shelf {
     others: Vec<usize>,
     /// What the hooks do, by fingerprint.
     deeds: HashSet<u64>,
-    repeats: bool,
-    asks: bool,
+    needs: Needs,
 }
 
 impl Shelf {
@@ -177,8 +194,8 @@ impl Shelf {
             Matcher::Expression(_) => self.others.push(at),
             Matcher::List(patterns) => patterns.iter().for_each(|pattern| self.index(pattern, at)),
         }
-        self.repeats |= !self.deeds.insert(duplicate::fingerprint(hook));
-        self.asks |= facts::asked_by(hook);
+        self.needs.add(hook);
+        self.needs.twins |= !self.deeds.insert(duplicate::fingerprint(hook));
         self.entries.push(Entry { turn: turn(hook, registered), hook: Arc::clone(hook) });
     }
 

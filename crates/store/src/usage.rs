@@ -38,10 +38,20 @@ pub struct Usage {
     pub trouble: Option<String>,
 }
 
-/// Whether all quotas have something left; nothing is taken.
-pub fn look(path: &Path, quotas: &[Quota], now: SystemTime) -> Result<Usage, FileError> {
-    let (entries, trouble) = read(path)?;
-    Ok(Usage { exhausted: exhausted(&entries, quotas, nanos(now)), trouble })
+/// What has been used up so far, read once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Used(Vec<Entry>);
+
+impl Used {
+    /// Reads the file; what cannot be read of it has not been used.
+    pub fn read(path: &Path) -> Result<Used, FileError> {
+        Ok(Used(read(path)?.0))
+    }
+
+    /// The first quota that is used up, and how long it will be; nothing is taken.
+    pub fn exhausted(&self, quotas: &[Quota], now: SystemTime) -> Option<(usize, Duration)> {
+        exhausted(&self.0, quotas, nanos(now))
+    }
 }
 
 /// Takes one from every quota, or from none when one is used up.

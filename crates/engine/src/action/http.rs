@@ -6,7 +6,7 @@
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ollm_protocol::hook::{Endpoint, Header};
@@ -124,7 +124,7 @@ impl Post {
     }
 
     fn config(&self, left: Duration) -> Result<ureq::config::Config, Failure> {
-        let roots = self.certificates.as_ref().map(certificates).transpose().map_err(Failure::Other)?;
+        let roots = self.certificates.as_deref().map(certificates).transpose().map_err(Failure::Other)?;
         let mut tls = TlsConfig::builder();
         if let Some(roots) = roots {
             tls = tls.root_certs(RootCerts::new_with_certs(&roots));
@@ -213,7 +213,7 @@ fn redirected(response: &Response<Body>) -> String {
     format!("answered with status {}, which leads to `{place}`; redirects are not followed", response.status().as_u16())
 }
 
-fn certificates(path: &PathBuf) -> Result<Vec<Certificate<'static>>, String> {
+fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, String> {
     let bytes = read_bounded(path, LARGEST_CERTIFICATES).map_err(|error| error.to_string())?;
     let bytes = bytes.ok_or_else(|| format!("{} with the certificates does not exist", path.display()))?;
     let items = parse_pem(&bytes).filter_map(|item| match item {

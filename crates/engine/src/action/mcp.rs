@@ -33,14 +33,14 @@ pub struct ToolCall {
 /// A call, and who makes it.
 #[derive(Debug)]
 pub(crate) struct Call {
-    pub(crate) call: ToolCall,
+    pub(crate) what: ToolCall,
     caller: Arc<dyn ToolCaller>,
     cap: usize,
 }
 
 impl Call {
     pub(super) fn run(self) -> Said {
-        match self.caller.call(&self.call) {
+        match self.caller.call(&self.what) {
             Ok(text) if text.len() > self.cap => Said::Something(Vec::new(), End::Overflowed(self.cap)),
             Ok(text) => Said::Something(text.into_bytes(), End::Exited(0)),
             Err(why) => Said::failed(why),
@@ -63,8 +63,8 @@ pub(super) fn prepare(
     let scope = scope();
     args.values_mut().for_each(|value| fill(value, &scope, &mut warnings));
     let limits = limits(hook);
-    let call = ToolCall { server: server.to_owned(), tool: tool.to_owned(), args, timeout: limits.timeout };
-    let call = Call { call, caller: Arc::clone(caller), cap: limits.output };
+    let what = ToolCall { server: server.to_owned(), tool: tool.to_owned(), args, timeout: limits.timeout };
+    let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
     Prepared::Task(Task::Errand(Errand::Call(Box::new(call))), warnings)
 }
 

@@ -13,14 +13,16 @@ const AT_ONCE: usize = 16;
 
 /// The services that took no connection, and why.
 pub(super) fn unreachable(services: &BTreeSet<String>) -> BTreeMap<String, String> {
+    if services.is_empty() {
+        return BTreeMap::new();
+    }
     let deadline = Instant::now() + PATIENCE;
     let mut waiting: BTreeSet<&String> = services.iter().collect();
     let mut failed = BTreeMap::new();
     let (tell, told) = mpsc::channel();
-    let turns = services.len().div_ceil(services.len().div_ceil(AT_ONCE).max(1));
-    for turn in services.iter().collect::<Vec<_>>().chunks(turns.max(1)) {
+    for turn in services.iter().collect::<Vec<_>>().chunks(AT_ONCE) {
         for service in turn {
-            ask(service, deadline, tell.clone());
+            ask(service, deadline, &tell);
         }
         while turn.iter().any(|service| waiting.contains(service)) {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -42,7 +44,7 @@ fn said(service: &str, why: &str) -> String {
 
 /// Asks on a thread of its own: looking up a name cannot be told to hurry. One that is still at it when nobody waits any
 /// more ends by itself, with the system's own patience.
-fn ask(service: &str, deadline: Instant, tell: Sender<(String, Result<(), String>)>) {
+fn ask(service: &str, deadline: Instant, tell: &Sender<(String, Result<(), String>)>) {
     let own = service.to_owned();
     let asked = {
         let tell = tell.clone();

@@ -1,11 +1,12 @@
 //! Hooks that would do the very same thing: declared twice, run once.
 
+use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use ollm_protocol::{Action, ActionSpec, Hook};
 
-use super::{More, Planned};
+use super::{More, Planned, next};
 use crate::registry::declared;
 use crate::report::{Reason, Skip};
 
@@ -28,14 +29,14 @@ pub(crate) fn fingerprint(hook: &Hook) -> u64 {
 
 /// Whether two hooks of the same event do the same for the same subjects, with the same right to stand in the way.
 fn same(one: &Hook, other: &Hook) -> bool {
-    let deed = |hook: &Hook| (hook.on_failure.value, hook.dialect.name(), hook.spec.detached);
-    let setting = |hook: &Hook| (hook.spec.env.clone(), hook.spec.pass_env.clone(), hook.spec.cwd.clone());
-    fingerprint(one) == fingerprint(other)
-        && one.spec.action == other.spec.action
+    let (ones, others) = (&one.spec, &other.spec);
+    ones.action == others.action
         && runs_same(one, other)
+        && one.on_failure.value == other.on_failure.value
+        && one.dialect.name() == other.dialect.name()
+        && ones.detached == others.detached
+        && (&ones.env, &ones.pass_env, &ones.cwd) == (&others.env, &others.pass_env, &others.cwd)
         && one.matcher == other.matcher
-        && deed(one) == deed(other)
-        && setting(one) == setting(other)
 }
 
 /// What a line names may depend on the file it stands in.
@@ -46,11 +47,27 @@ fn runs_same(one: &Hook, other: &Hook) -> bool {
     }
 }
 
-/// Puts a hook beside one that is planned already and does the same, if there is one.
-pub(super) fn merge(stages: &mut [Vec<Planned>], new: &Planned) -> bool {
-    let Some(earlier) = stages.iter_mut().flatten().find(|planned| same(planned, new)) else { return false };
-    earlier.more.get_or_insert_with(|| Box::new(More::default())).twins.push(Arc::clone(&new.hook));
-    true
+/// The hooks of a plan, by what they do.
+#[derive(Debug, Default)]
+pub(super) struct Twins {
+    /// Fingerprint and place: stage, and position in it.
+    places: HashMap<u64, Vec<(usize, usize)>>,
+}
+
+impl Twins {
+    /// Puts a hook beside one that is planned already and does the same; if there is none, it will be the next of the plan.
+    pub(super) fn join(&mut self, stages: &mut [Vec<Planned>], new: &Planned) -> bool {
+        let places = self.places.entry(fingerprint(new)).or_default();
+        let at = |place: &&(usize, usize)| stages.get(place.0).and_then(|stage| stage.get(place.1));
+        let twin = places.iter().find(|place| at(place).is_some_and(|planned| same(planned, new))).copied();
+        let earlier = twin.and_then(|(stage, position)| stages.get_mut(stage)?.get_mut(position));
+        if let Some(earlier) = earlier {
+            earlier.more.get_or_insert_with(|| Box::new(More::default())).twins.push(Arc::clone(&new.hook));
+            return true;
+        }
+        places.push(next(stages, new));
+        false
+    }
 }
 
 /// Why a hook does not run when another one that does the same does.

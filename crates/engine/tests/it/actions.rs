@@ -23,7 +23,7 @@ fn stop() -> Event {
     Event::new(EventKind::AfterAgent, [("response", "a \"b\" $(c); d".into())])
 }
 
-fn calls(id: &str, args: serde_json::Value) -> HookSpec {
+fn calls(id: &str, args: &serde_json::Value) -> HookSpec {
     let args = args.as_object().unwrap().clone();
     let action = ActionSpec::Mcp { server: "git".to_owned(), tool: "check".to_owned(), args };
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..HookSpec::new(id, "before_tool", action) }
@@ -112,7 +112,7 @@ fn with_tools(answer: Result<&str, &str>) -> (World, Arc<Tools>) {
 fn a_tool_is_called_with_its_texts_filled_in_and_answers_in_the_hooks_dialect() {
     let (world, tools) = with_tools(Ok(&refuse("gate", "not today").to_string()));
     let args = json!({"line": "{{tool_args.command}} x", "list": [1, "{{tool_name}}"], "deep": {"a": "{{tool_name}}"}});
-    let report = world.run(spoken("gate", calls("check", args)), &event());
+    let report = world.run(spoken("gate", calls("check", &args)), &event());
     assert_eq!((report.status, report.verdict.flow), (Status::Blocked, Flow::Block));
     assert_eq!(report.verdict.reasons, ["not today"]);
     let called = &tools.0.lock().unwrap()[0];
@@ -124,7 +124,7 @@ fn a_tool_is_called_with_its_texts_filled_in_and_answers_in_the_hooks_dialect() 
 #[test]
 fn a_tool_that_fails_is_a_failed_hook() {
     let (world, _) = with_tools(Err("server `git` is not running"));
-    let report = world.run(spoken("gate", calls("check", json!({}))), &event());
+    let report = world.run(spoken("gate", calls("check", &json!({}))), &event());
     assert_eq!((report.status, report.verdict.flow), (Status::Failed, Flow::Block));
     assert_eq!(report.error.as_deref(), Some("server `git` is not running"));
 }
@@ -132,7 +132,7 @@ fn a_tool_that_fails_is_a_failed_hook() {
 #[test]
 fn an_answer_over_the_cap_is_a_failure() {
     let (world, _) = with_tools(Ok(&"x".repeat(2 << 20)));
-    let report = world.run(calls("check", json!({})), &event());
+    let report = world.run(calls("check", &json!({})), &event());
     assert_eq!(report.status, Status::Failed);
     assert!(report.error.unwrap().contains("more than its limit of 1048576 bytes"));
 }
@@ -140,7 +140,7 @@ fn an_answer_over_the_cap_is_a_failure() {
 #[test]
 fn without_servers_a_tool_cannot_be_called() {
     let world = World::new();
-    let report = world.run(calls("check", json!({})), &event());
+    let report = world.run(calls("check", &json!({})), &event());
     assert_eq!(
         report.error.as_deref(),
         Some("no MCP servers are connected here, so `check` of `git` cannot be called")
@@ -173,10 +173,10 @@ impl ToolCaller for Broken {
 fn a_caller_that_hangs_or_panics_holds_nobody_up() {
     let mut world = World::new();
     world.engine.tools = Some(Arc::new(Stuck));
-    let report = world.run(within(Duration::from_millis(200), calls("check", json!({}))), &event());
+    let report = world.run(within(Duration::from_millis(200), calls("check", &json!({}))), &event());
     assert_eq!(report.status, Status::Timeout);
     world.engine.tools = Some(Arc::new(Broken));
-    let report = world.run(calls("check", json!({})), &event());
+    let report = world.run(calls("check", &json!({})), &event());
     assert_eq!((report.status, report.error.as_deref()), (Status::Failed, Some("it panicked")));
 }
 
@@ -193,7 +193,7 @@ fn errands_and_programs_of_a_stage_go_on_at_once() {
     }
     let mut world = World::new();
     world.engine.tools = Some(Arc::new(Waits(world.path("mark"))));
-    world.add(HookSpec { parallel: true, ..calls("errand", json!({})) });
+    world.add(HookSpec { parallel: true, ..calls("errand", &json!({})) });
     world.add(HookSpec { parallel: true, ..crate::support::sh("program", r#"touch mark; echo '{"continue": true}'"#) });
     let outcome = world.engine.dispatch(&event());
     assert_eq!(crate::support::ran(&outcome), ["errand", "program"]);

@@ -181,3 +181,14 @@ fn whether_a_hook_is_async_depends_on_the_event() {
     let hook: Arc<Hook> = world.hook(spec);
     assert!(hook.detached(EventKind::Notification) && !hook.detached(EventKind::BeforeTool));
 }
+
+#[test]
+fn a_listener_that_panics_costs_nobody_else_their_turn() {
+    let mut world = World::new();
+    world.engine.on_late(|_| panic!("broken on purpose"));
+    world.add(detached(sh("late", "echo x >>log")));
+    for _ in 0..40 {
+        assert!(world.engine.dispatch(&event()).continues());
+    }
+    eventually("all have run", || world.log().len() == 40);
+}

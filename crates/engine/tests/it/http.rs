@@ -190,7 +190,7 @@ fn d04_addresses_that_are_not_public_are_reached_only_when_they_are_listed() {
             let report = world.run(posts(&format!("{scheme}://{host}:{port}/")), &event());
             assert_eq!(report.status, Status::Failed, "{scheme} {host}");
             let error = report.error.unwrap();
-            assert!(error.contains("hooks.httpAllow") || error.contains("was not found"), "{host}: {error}");
+            assert!(error.contains("hooks.http.allow") || error.contains("was not found"), "{host}: {error}");
         }
     }
     assert_eq!(server.connections.load(Ordering::Relaxed), 0);
@@ -236,7 +236,7 @@ fn d05_an_endless_answer_is_cut_off() {
     let endless = Server::new(|mut stream| {
         request(&mut stream);
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
-        while stream.write_all(&[b' '; 65536]).is_ok() {}
+        while stream.write_all(&[b' '; 4096]).is_ok() {}
     });
     let announced =
         Server::saying("HTTP/1.1 200 OK\r\ncontent-length: 1073741824\r\n\r\n".to_owned() + &" ".repeat(1 << 17));
@@ -373,4 +373,15 @@ fn a_hook_of_the_project_posts_nothing_before_it_is_approved() {
     let moved = Hook::new(HookSpec { action: moved, ..hook.spec.clone() }, &Rules::default()).unwrap();
     world.engine.registry.register(moved).unwrap();
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("http", "modified")]);
+}
+
+#[test]
+fn a_credential_written_into_a_header_is_never_shown_either() {
+    let echo = json!({"continue": true, "systemMessage": "you sent hunter2hunter2"}).to_string();
+    let server = Server::saying(ok(&echo));
+    let headers = vec![("Authorization".to_owned(), "Bearer hunter2hunter2".to_owned())];
+    let spec = HookSpec { action: ActionSpec::Http { url: server.url(), headers }, ..posts("https://x") };
+    let report = lab(&[]).run(spec, &event());
+    assert_eq!(report.verdict.system_messages.len(), 1);
+    assert!(!report.verdict.system_messages[0].contains("hunter2"), "{:?}", report.verdict.system_messages);
 }

@@ -99,7 +99,7 @@ proptest! {
             let answer = world.file(&format!("answer-{index}"), returning(dialect, data).to_string());
             let args = ["-c", r#"cat >"$1"; cat "$2""#, "sh", &format!("read-{index}"), answer.to_str().unwrap()];
             let spec = spoken(dialect, command(&format!("hook-{index}"), "/bin/sh", &args));
-            world.add(HookSpec { events: vec!["notification".to_owned()], ..spec });
+            world.add(HookSpec { events: vec!["notification".to_owned()], detached: Some(false), ..spec });
         }
         let outcome = world.engine.dispatch(&own);
 

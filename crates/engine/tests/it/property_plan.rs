@@ -231,7 +231,7 @@ fn model(hooks: &[Says], event: &Happens, world: &World) -> (Stages, BTreeMap<us
         }
         match stages.last_mut() {
             Some(stage) if hook.parallel && stage.iter().all(|group| hooks[group[0]].parallel) => {
-                stage.push(vec![index])
+                stage.push(vec![index]);
             }
             _ => stages.push(vec![vec![index]]),
         }

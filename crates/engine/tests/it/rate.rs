@@ -40,7 +40,7 @@ fn a_cooldown_passes() {
     assert_eq!(ran(&world.engine.dispatch(&event())), ["slow"]);
     crate::support::eventually("the cooldown is over", || !ran(&world.engine.dispatch(&event())).is_empty());
     world.engine.registry.clear();
-    world.add(cooldown(Duration::from_secs(3600), logs("slower")));
+    world.add(cooldown(Duration::from_hours(1), logs("slower")));
     assert_eq!(ran(&world.engine.dispatch(&event())), ["slower"]);
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("slower", "rate_limited")]);
 }
@@ -80,7 +80,7 @@ fn the_limit_for_all_counts_all_but_builtins_and_gates() {
 #[test]
 fn the_cooldown_for_all_is_each_hooks_own() {
     let mut world = World::new();
-    world.engine.rates.global = RateLimit { per_minute: None, cooldown: Some(Duration::from_secs(3600)) };
+    world.engine.rates.global = RateLimit { per_minute: None, cooldown: Some(Duration::from_hours(1)) };
     world.add(logs("one"));
     world.add(cooldown(Duration::ZERO, logs("two")));
     assert_eq!(ran(&world.engine.dispatch(&event())), ["one", "two"]);

@@ -287,3 +287,49 @@ fn set_signal(signal: libc::c_int, effect: libc::sighandler_t) {
     // SAFETY: callers name an effect that runs no code.
     unsafe { libc::signal(signal, effect) };
 }
+
+#[test]
+fn all_jobs_can_be_ended_from_another_thread() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = folder.path().join("note");
+    let children = Children::new();
+    let script = format!("trap '' TERM; echo > '{}'; {ENDLESS}", note.display());
+    let outcome = std::thread::scope(|scope| {
+        let run = scope.spawn(|| children.run(sh(&script)));
+        eventually("it runs", || note.exists());
+        children.end_all();
+        run.join().unwrap()
+    });
+    assert!(matches!(outcome.end, End::Signalled(9)), "{outcome:?}");
+}
+
+#[test]
+fn a_released_program_reads_its_input_and_outlives_us() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = folder.path().display().to_string();
+    let output = role("death::releaser").env("NOTES", &home).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let done = folder.path().join("done");
+    assert!(!done.exists(), "it waits for us to end");
+    fs::write(folder.path().join("go"), "").unwrap();
+    eventually("it goes on by itself", || fs::read(&done).is_ok_and(|bytes| bytes.len() == 1 << 20));
+}
+
+#[test]
+#[ignore = "a role that `a_released_program_reads_its_input_and_outlives_us` starts"]
+fn releaser() {
+    if !plays("death::releaser") {
+        return;
+    }
+    become_subreaper().unwrap();
+    let home = std::env::var("NOTES").unwrap();
+    let children = Children::new();
+    // More than fits into a pipe that nobody reads yet.
+    let job = Job {
+        stdin: vec![b'x'; 1 << 20],
+        ..sh(&format!("cd '{home}'; while [ ! -e go ]; do sleep 0.02; done; cat > part; mv part done"))
+    };
+    children.release(&job).unwrap();
+    assert_exited(&children.run(sh("exit 0")), 0);
+    assert_eq!(children.reap_strays(), 0, "it is nobody's stray");
+}

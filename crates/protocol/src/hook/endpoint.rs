@@ -129,7 +129,7 @@ impl Header {
     }
 
     /// The value with its variables filled in; the name of the first that is not there otherwise.
-    pub fn value<'a>(&'a self, variable: impl Fn(&str) -> Option<String>) -> Result<String, &'a str> {
+    pub fn value(&self, variable: impl Fn(&str) -> Option<String>) -> Result<String, &str> {
         self.parts.iter().try_fold(String::new(), |mut value, part| {
             match part {
                 Part::Text(text) => value.push_str(text),

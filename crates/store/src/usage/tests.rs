@@ -66,10 +66,11 @@ fn looking_takes_nothing() {
     let world = World::new();
     let one = [quota("a", Some(1), None)];
     for _ in 0..3 {
-        assert_eq!(look(&world.path(), &one, at(0.0)).unwrap(), Usage::default());
+        assert_eq!(Used::read(&world.path()).unwrap().exhausted(&one, at(0.0)), None);
     }
     assert_eq!(world.take(&one, 0.0), None);
-    assert_eq!(look(&world.path(), &one, at(1.0)).unwrap().exhausted, Some((0, Duration::from_secs(59))));
+    let used = Used::read(&world.path()).unwrap();
+    assert_eq!(used.exhausted(&one, at(1.0)), Some((0, Duration::from_secs(59))));
 }
 
 #[test]

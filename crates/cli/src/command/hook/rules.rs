@@ -1,6 +1,6 @@
 //! When a hook runs, as declared: the parts of `show` and `plan` that most hooks do not have.
 
-use ollm_protocol::{ActionSpec, Basis, Hook, RateLimit, Reach, Source};
+use ollm_protocol::{ActionSpec, Basis, Hook, RateLimit, Reach, Requires, Source};
 use ollm_store::looks_secret;
 use serde_json::{Map, Value, json};
 
@@ -54,9 +54,8 @@ pub(super) fn rows(hook: &Hook) -> Vec<(&'static str, String)> {
     rows.extend((!spec.file_patterns.is_empty()).then(|| ("files", spec.file_patterns.join(", "))));
     rows.extend(spec.condition.clone().map(|condition| ("if", condition)));
     rows.extend(limit(&spec.rate_limit).map(|limit| ("at most", limit)));
-    let requires = &spec.requires;
-    let required = requires.commands.iter().chain(&requires.files).chain(&requires.services);
-    rows.extend(required.map(|required| ("requires", required.clone())));
+    let Requires { commands, files, services } = &spec.requires;
+    rows.extend(commands.iter().chain(files).chain(services).map(|thing| ("requires", thing.clone())));
     rows.extend(detached(hook).then(|| ("async", "nobody waits for it, and it decides nothing".to_owned())));
     if let ActionSpec::Http { headers, .. } = &spec.action {
         rows.extend(headers.iter().map(|(name, value)| ("header", format!("{name}: {}", shown(hook, name, value)))));

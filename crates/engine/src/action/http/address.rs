@@ -4,7 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 /// Networks that are no part of the public Internet.
 const NOT_PUBLIC_4: &[(Ipv4Addr, u32, &str)] = &[
-    (Ipv4Addr::new(0, 0, 0, 0), 8, "an unspecified address"),
+    (Ipv4Addr::UNSPECIFIED, 8, "an unspecified address"),
     (Ipv4Addr::new(10, 0, 0, 0), 8, "a private address"),
     (Ipv4Addr::new(100, 64, 0, 0), 10, "a carrier's internal address"),
     (Ipv4Addr::new(127, 0, 0, 0), 8, "this machine"),
@@ -36,13 +36,13 @@ pub(super) fn check(host: &str, address: SocketAddr, secure: bool, allowed: &[St
     match (kind, listed) {
         (_, true) => Ok(()),
         (Some(kind), false) => Err(format!(
-            "{host} is {kind} ({}), which hooks may only reach when it is listed; add \"{}\" to hooks.httpAllow of your own config.yaml if that is meant",
+            "{host} is {kind} ({}), which hooks may only reach when it is listed; add \"{}\" to hooks.http.allow of your own config.yaml if that is meant",
             address.ip(),
             address.ip()
         )),
         (None, false) if secure => Ok(()),
         (None, false) => {
-            Err(format!("http to {host} could be read on the way; use https, or list it in hooks.httpAllow"))
+            Err(format!("http to {host} could be read on the way; use https, or list it in hooks.http.allow"))
         }
     }
 }
