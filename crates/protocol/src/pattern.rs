@@ -21,13 +21,19 @@
 
 mod glob;
 
-use glob::Glob;
+use glob::{Glob, Room};
 
 /// Longer patterns are refused, in bytes.
 const LONGEST: usize = 1024;
 
 /// How many patterns one hook may have, and how many all their braces may be written out to.
 const MOST: usize = 256;
+
+/// How long they may be together.
+const WORDS: usize = 16 * 1024;
+
+/// Longer paths are not looked at, in bytes: no system opens a file by one.
+const LONGEST_PATH: usize = 8 * 1024;
 
 /// The file patterns of a hook, in order.
 ///
@@ -109,14 +115,18 @@ pub enum PatternProblem {
 impl FilePatterns {
     /// Reads the patterns of a hook.
     pub fn parse(texts: &[String]) -> Result<FilePatterns, PatternError> {
-        let mut left = MOST;
-        let patterns = texts.iter().map(|text| pattern(text, &mut left)).collect::<Result<_, _>>()?;
+        let mut room = Room { globs: MOST, words: WORDS };
+        let patterns = texts.iter().map(|text| pattern(text, &mut room)).collect::<Result<_, _>>()?;
         Ok(FilePatterns { patterns })
     }
 
     /// Whether a path is taken in: relative to the project root with `/` between its parts, or absolute if it lies
-    /// outside. No patterns take in nothing.
+    /// outside. No patterns take in nothing. A path of unreasonable length is taken in, because a hook that runs
+    /// needlessly is better than a guard that does not.
     pub fn matches(&self, path: &str) -> bool {
+        if path.len() > LONGEST_PATH {
+            return !self.is_empty();
+        }
         let path = path.strip_prefix("./").unwrap_or(path);
         let outside = path.starts_with('/') || path.split('/').any(|part| part == "..");
         let base: Vec<char> = path.rsplit('/').next().unwrap_or(path).chars().collect();
@@ -173,7 +183,7 @@ fn parts(path: &str) -> Vec<String> {
     parts
 }
 
-fn pattern(text: &str, left: &mut usize) -> Result<Pattern, PatternError> {
+fn pattern(text: &str, room: &mut Room) -> Result<Pattern, PatternError> {
     let refused = |problem| PatternError { pattern: text.chars().take(60).collect(), problem };
     if text.len() > LONGEST {
         return Err(refused(PatternProblem::TooLong(text.len())));
@@ -185,8 +195,7 @@ fn pattern(text: &str, left: &mut usize) -> Result<Pattern, PatternError> {
         return Err(refused(PatternProblem::Empty));
     }
     let skipped = text.chars().count() - globbed.chars().count();
-    let alternatives = glob::read(globbed, skipped, *left).map_err(refused)?;
-    *left -= alternatives.len();
+    let alternatives = glob::read(globbed, skipped, room).map_err(refused)?;
     let whole = rooted.is_some() || globbed.contains('/');
     Ok(Pattern { text: text.to_owned(), excludes, whole, alternatives })
 }

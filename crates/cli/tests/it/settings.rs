@@ -68,6 +68,9 @@ fn the_configuration_example_works() {
     }
     let read = |name: &str| fs::read_to_string(lab.home.join(name)).unwrap();
     assert_eq!(read("notified"), "Tool completed: it's \"$(id)\"\n");
+    // Nobody waits for a hook at a notification.
+    let logged = lab.home.join("logged");
+    eventually("the notification is logged", || fs::read_to_string(&logged).is_ok_and(|text| text.ends_with('\n')));
     assert_eq!(read("logged"), "CLI-Agent: done `id`\n");
     assert_eq!(read(".cli-agent-log"), "Response complete\n");
 }

@@ -1,8 +1,6 @@
 //! From one type to another. `None` means that there is no such conversion, a fault that this value has none.
 
-use std::borrow::Cow;
-
-use super::error::{Fault, quoted};
+use super::error::Fault;
 use super::fuel::Fuel;
 use super::value::{Kind, Value};
 
@@ -11,7 +9,7 @@ type Converted<'a> = Result<Option<Value<'a>>, Fault>;
 pub(super) fn to_bool<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(Some(Value::Bool(match value {
         Value::Bool(value) => *value,
-        Value::Text(text) => match text.as_ref() {
+        Value::Text(text) => match &**text {
             "1" | "t" | "true" | "TRUE" | "True" => true,
             "0" | "f" | "false" | "FALSE" | "False" => false,
             _ => return Err(refused(value, Kind::Bool)),
@@ -69,7 +67,7 @@ pub(super) fn to_text<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
         }
         _ => return Ok(None),
     };
-    Ok(Some(Value::Text(Cow::Owned(text))))
+    Ok(Some(Value::text(text)))
 }
 
 pub(super) fn to_bytes<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
@@ -77,7 +75,7 @@ pub(super) fn to_bytes<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> 
         Value::Bytes(_) => Ok(Some(value.clone())),
         Value::Text(text) => {
             fuel.build(text.len())?;
-            Ok(Some(Value::Bytes(Cow::Owned(text.as_bytes().to_vec()))))
+            Ok(Some(Value::bytes(text.as_bytes().to_vec())))
         }
         _ => Ok(None),
     }
@@ -89,9 +87,9 @@ fn truncated(value: f64) -> Option<i128> {
     (value.abs() < 1e20).then_some(value as i128)
 }
 
+/// Texts are not shown: they may be secrets, and faults are logged.
 fn refused(value: &Value<'_>, wanted: Kind) -> Fault {
     let value = match value {
-        Value::Text(text) => quoted(text),
         Value::Int(value) => value.to_string(),
         Value::Uint(value) => value.to_string(),
         Value::Double(value) => value.to_string(),

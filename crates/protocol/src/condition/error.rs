@@ -3,7 +3,7 @@
 
 use crate::template::Spot;
 
-use super::{LONGEST, STEPS};
+use super::{DEEPEST, LONGEST, STEPS};
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -62,15 +62,15 @@ pub enum Fault {
     /// A value that cannot be converted.
     #[error("{value} is no {wanted}")]
     NoConversion {
-        /// The value, shortened.
+        /// The value; of a text only its type.
         value: String,
         /// The type it should become.
         wanted: &'static str,
     },
     /// A pattern of `matches` that does not compile.
-    #[error("pattern {pattern} of `matches` does not compile: {reason}")]
+    #[error("{pattern} of `matches` does not compile: {reason}")]
     Pattern {
-        /// The pattern, quoted and shortened.
+        /// The pattern, if it is written in the condition, shortened.
         pattern: String,
         /// What the compiler says.
         reason: String,
@@ -81,6 +81,9 @@ pub enum Fault {
     /// The answer is no boolean.
     #[error("the answer is a value of type {0}, not true or false")]
     NotBool(&'static str),
+    /// A list or map the condition put together.
+    #[error("the value is nested more than {DEEPEST} levels deep")]
+    TooDeep,
     /// The condition needs too much work for this event.
     #[error("the condition needs more than {STEPS} steps")]
     Exhausted,
@@ -103,6 +106,7 @@ impl Fault {
             Self::Pattern { .. } => "mend the regular expression, or use `contains(…)`",
             Self::DoubledKey(_) => "keep one of the two entries",
             Self::NotBool(_) => "end it with a comparison, such as `… == 'text'`",
+            Self::TooDeep => "build flatter lists and maps",
             Self::Exhausted => "look at less data, or do the work in the hook itself",
         }
     }

@@ -40,11 +40,11 @@ impl<'a> Run<'a> {
             Node::Variable(variable) => Ok(self.variable(*variable)),
             Node::Local(index) => Ok(self.locals.get(*index).cloned().unwrap_or(Value::Null)),
             Node::Type(kind) => Ok(Value::Type(*kind)),
-            Node::List(elements) => self.list(elements),
-            Node::Map(entries) => self.map(entries),
+            Node::List(elements) => self.list(at, elements),
+            Node::Map(entries) => self.map(at, entries),
             Node::Unary(sign, operand) => unary(*sign, &self.eval(operand)?).map_err(placed(at)),
-            Node::Any(operands) => self.settled(operands.iter(), "||", true, Self::eval),
-            Node::All(operands) => self.settled(operands.iter(), "&&", false, Self::eval),
+            Node::Any(operands) => self.joined(operands, Tally::any("||")),
+            Node::All(operands) => self.joined(operands, Tally::all("&&")),
             Node::Chain(first, links) => self.chain(first, links),
             Node::Choice(parts) => self.choice(parts),
             Node::Path(base, steps) => self.path(base, steps),
@@ -64,55 +64,36 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn list(&mut self, elements: &'a [Expr]) -> Answer<'a> {
+    fn list(&mut self, at: usize, elements: &'a [Expr]) -> Answer<'a> {
         let elements = elements.iter().map(|element| self.eval(element)).collect::<Result<Vec<_>, _>>()?;
-        Ok(Value::made(elements))
+        Value::list(elements).map_err(placed(at))
     }
 
-    fn map(&mut self, entries: &'a [(Expr, Expr)]) -> Answer<'a> {
+    fn map(&mut self, at: usize, entries: &'a [(Expr, Expr)]) -> Answer<'a> {
         let mut made: Vec<(Value<'a>, Value<'a>)> = Vec::new();
         for (key, value) in entries {
-            let at = key.at;
+            let key_at = key.at;
             let key = self.eval(key)?;
             if !matches!(key, Value::Bool(_) | Value::Int(_) | Value::Uint(_) | Value::Text(_)) {
-                return Err(Failure { at, fault: mismatch("{…}", &[&key]) });
+                return Err(Failure { at: key_at, fault: mismatch("{…}", &[&key]) });
             }
             for (other, _) in &made {
-                if equal(other, &key, &mut self.fuel).map_err(placed(at))? {
-                    return Err(Failure { at, fault: Fault::DoubledKey(shown(&key)) });
+                if equal(other, &key, &mut self.fuel).map_err(placed(key_at))? {
+                    return Err(Failure { at: key_at, fault: Fault::DoubledKey(shown(&key)) });
                 }
             }
             made.push((key, self.eval(value)?));
         }
-        Ok(Value::Map(Map::Made(made.into())))
+        Value::map(made).map_err(placed(at))
     }
 
-    /// `||` and `&&` over operands: one that settles the matter wins over the faults of all others.
-    fn settled<T>(
-        &mut self,
-        operands: impl Iterator<Item = T>,
-        sign: &'static str,
-        settling: bool,
-        ask: impl Fn(&mut Self, T) -> Answer<'a>,
-    ) -> Answer<'a>
-    where
-        T: Placed,
-    {
-        let mut failure = None;
+    fn joined(&mut self, operands: &'a [Expr], mut tally: Tally) -> Answer<'a> {
         for operand in operands {
-            let at = operand.at();
-            let answer = ask(self, operand).and_then(|value| match value {
-                Value::Bool(answer) => Ok(answer),
-                other => Err(Failure { at, fault: mismatch(sign, &[&other]) }),
-            });
-            match answer {
-                Ok(answer) if answer == settling => return Ok(Value::Bool(settling)),
-                Ok(_) => {}
-                Err(spent) if spent.fault == Fault::Exhausted => return Err(spent),
-                Err(other) => _ = failure.get_or_insert(other),
+            if tally.settles(operand.at, self.eval(operand))? {
+                break;
             }
         }
-        failure.map_or(Ok(Value::Bool(!settling)), Err)
+        tally.answer()
     }
 
     fn chain(&mut self, first: &'a Expr, links: &'a [Link]) -> Answer<'a> {
@@ -198,39 +179,42 @@ impl<'a> Run<'a> {
     }
 
     fn each(&mut self, at: usize, which: Macro, body: &'a Body, range: Value<'a>) -> Answer<'a> {
-        let range = match range {
+        let items = match range {
             Value::List(list) => list,
             Value::Map(map) => {
                 self.fuel.take(map.len()).map_err(placed(at))?;
-                List::Made(map.keys().into())
+                let keys = Value::list(map.keys()).map_err(placed(at))?;
+                return self.each(at, which, body, keys);
             }
             other => return Err(Failure { at, fault: mismatch(which.name(), &[&other]) }),
         };
-        let items = range.iter().map(|item| Item { at, item });
         match which {
-            Macro::All => self.settled(items, which.name(), false, |run, item| run.test(at, body, item.item)),
-            Macro::Exists => self.settled(items, which.name(), true, |run, item| run.test(at, body, item.item)),
+            Macro::All => self.tested(at, body, &items, Tally::all("all")),
+            Macro::Exists => self.tested(at, body, &items, Tally::any("exists")),
             Macro::ExistsOne => {
                 let mut count = 0;
-                for item in items {
-                    count += usize::from(self.passes(at, which, body, &item.item)?);
+                for item in items.iter() {
+                    count += usize::from(self.passes(at, which, body, &item)?);
                 }
                 Ok(Value::Bool(count == 1))
             }
-            Macro::Map | Macro::Filter => self.collect(at, which, body, items.map(|item| item.item)),
+            Macro::Map | Macro::Filter => self.collect(at, which, body, &items),
         }
     }
 
+    fn tested(&mut self, at: usize, body: &'a Body, items: &List<'a>, mut tally: Tally) -> Answer<'a> {
+        for item in items.iter() {
+            if tally.settles(at, self.test(at, body, item))? {
+                break;
+            }
+        }
+        tally.answer()
+    }
+
     /// The elements that pass the test, changed if the body says so.
-    fn collect(
-        &mut self,
-        at: usize,
-        which: Macro,
-        body: &'a Body,
-        items: impl Iterator<Item = Value<'a>>,
-    ) -> Answer<'a> {
+    fn collect(&mut self, at: usize, which: Macro, body: &'a Body, items: &List<'a>) -> Answer<'a> {
         let mut made = Vec::new();
-        for item in items {
+        for item in items.iter() {
             if !self.passes(at, which, body, &item)? {
                 continue;
             }
@@ -239,7 +223,7 @@ impl<'a> Run<'a> {
                 None => item,
             });
         }
-        Ok(Value::made(made))
+        Value::list(made).map_err(placed(at))
     }
 
     fn passes(&mut self, at: usize, which: Macro, body: &'a Body, item: &Value<'a>) -> Result<bool, Failure> {
@@ -263,26 +247,43 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Something that stands at a place of the text.
-trait Placed {
-    fn at(&self) -> usize;
+/// The answers of `||`, `&&` and their macros: one that settles the matter wins over the faults of all others.
+struct Tally {
+    operation: &'static str,
+    settling: bool,
+    settled: bool,
+    failure: Option<Failure>,
 }
 
-impl Placed for &Expr {
-    fn at(&self) -> usize {
-        self.at
+impl Tally {
+    fn any(operation: &'static str) -> Tally {
+        Tally { operation, settling: true, settled: false, failure: None }
     }
-}
 
-/// An element that a macro at a place looks at.
-struct Item<'a> {
-    at: usize,
-    item: Value<'a>,
-}
+    fn all(operation: &'static str) -> Tally {
+        Tally { operation, settling: false, settled: false, failure: None }
+    }
 
-impl Placed for Item<'_> {
-    fn at(&self) -> usize {
-        self.at
+    /// Takes one more answer, and says whether the matter is settled. Running out of steps is final.
+    fn settles(&mut self, at: usize, answer: Answer<'_>) -> Result<bool, Failure> {
+        match answer {
+            Ok(Value::Bool(answer)) => self.settled = answer == self.settling,
+            Ok(other) => self.fail(Failure { at, fault: mismatch(self.operation, &[&other]) }),
+            Err(spent) if spent.fault == Fault::Exhausted => return Err(spent),
+            Err(failure) => self.fail(failure),
+        }
+        Ok(self.settled)
+    }
+
+    fn fail(&mut self, failure: Failure) {
+        self.failure.get_or_insert(failure);
+    }
+
+    fn answer<'a>(self) -> Answer<'a> {
+        match self.failure {
+            Some(failure) if !self.settled => Err(failure),
+            _ => Ok(Value::Bool(self.settled == self.settling)),
+        }
     }
 }
 

@@ -1,6 +1,5 @@
 //! The functions a condition can call. Adding one: a variant, a row of the table, and what it does.
 
-use std::borrow::Cow;
 use std::ops::RangeInclusive;
 
 use super::convert;
@@ -177,7 +176,7 @@ impl Function {
             }
             _ => return Err(self.mismatch(values)),
         };
-        Ok(Value::Text(Cow::Owned(made)))
+        Ok(Value::text(made))
     }
 
     fn mismatch(self, values: &[Value<'_>]) -> Fault {
@@ -256,7 +255,7 @@ fn join(list: &List<'_>, between: &str, fuel: &mut Fuel) -> Result<Option<String
 fn split<'a>(text: &str, at: &str, limit: Option<usize>, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
     let mut pieces = Vec::new();
     let mut add = |piece: &str| {
-        pieces.push(Value::Text(Cow::Owned(owned(piece, fuel)?)));
+        pieces.push(Value::text(owned(piece, fuel)?));
         Ok(())
     };
     match (limit, at) {
@@ -264,7 +263,7 @@ fn split<'a>(text: &str, at: &str, limit: Option<usize>, fuel: &mut Fuel) -> Res
         (limit, "") => characters(text, limit.unwrap_or(usize::MAX), &mut add)?,
         (limit, at) => text.splitn(limit.unwrap_or(usize::MAX), at).try_for_each(&mut add)?,
     }
-    Ok(Value::made(pieces))
+    Value::list(pieces)
 }
 
 /// Each character on its own, and what the limit leaves over as one piece.
@@ -279,4 +278,18 @@ fn characters(text: &str, limit: usize, add: &mut impl FnMut(&str) -> Result<(),
         left -= 1;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_is_in_the_guide_and_its_usage_names_it() {
+        let guide = include_str!("../../../../docs/conditions.md");
+        for signature in SIGNATURES {
+            let call = format!("{}(", signature.name);
+            assert!(guide.contains(&call) && signature.usage.contains(&call), "{call}");
+        }
+    }
 }

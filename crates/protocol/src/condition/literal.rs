@@ -18,7 +18,7 @@ pub(super) struct Quote {
 pub(super) fn opening(rest: &str) -> Option<Quote> {
     let prefix = rest.bytes().take(2).take_while(|byte| b"rRbB".contains(byte)).count();
     let letters = rest.get(..prefix)?.to_ascii_lowercase();
-    if letters == "rr" || letters == "bb" {
+    if !["", "r", "b", "br"].contains(&letters.as_str()) {
         return None;
     }
     let after = rest.get(prefix..)?;

@@ -1,6 +1,5 @@
 //! The operators: arithmetic without silent overflow, comparison, membership.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
 
 use super::error::Fault;
@@ -74,11 +73,11 @@ fn add<'a>(left: &Value<'a>, right: &Value<'a>, fuel: &mut Fuel) -> Result<Value
     match (left, right) {
         (Value::Text(left), Value::Text(right)) => {
             fuel.build(left.len() + right.len())?;
-            Ok(Value::Text(Cow::Owned(format!("{left}{right}"))))
+            Ok(Value::text([&**left, &**right].concat()))
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
             fuel.build(left.len() + right.len())?;
-            Ok(Value::Bytes(Cow::Owned([left.as_ref(), right.as_ref()].concat())))
+            Ok(Value::bytes([&**left, &**right].concat()))
         }
         (Value::List(left), Value::List(right)) => append(left, right, fuel),
         _ => arithmetic(Operator::Add, left, right),
@@ -87,7 +86,7 @@ fn add<'a>(left: &Value<'a>, right: &Value<'a>, fuel: &mut Fuel) -> Result<Value
 
 fn append<'a>(left: &List<'a>, right: &List<'a>, fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
     fuel.take(left.len() + right.len())?;
-    Ok(Value::made(left.iter().chain(right.iter()).collect()))
+    Value::list(left.iter().chain(right.iter()).collect())
 }
 
 fn arithmetic<'a>(operator: Operator, left: &Value<'a>, right: &Value<'a>) -> Result<Value<'a>, Fault> {

@@ -11,10 +11,11 @@ use super::fuel::Fuel;
 const LONGEST: usize = 1000;
 
 /// How large a compiled pattern may be. The smallest of these that suffices says how costly each byte of text is.
-const SIZES: [usize; 3] = [1 << 12, 1 << 14, 1 << 16];
+const SIZES: [usize; 6] = [1 << 10, 1 << 11, 1 << 12, 1 << 13, 1 << 14, 1 << 15];
 
-/// Size of pattern times bytes of text that one step pays for.
-const WORK: usize = 1 << 17;
+/// Size of pattern times bytes of text that one step pays for. A hostile pattern is some thirty times slower than a
+/// usual one of its size, so this is what keeps a question from taking seconds.
+const WORK: usize = 1 << 15;
 
 /// What a pattern that is no literal costs at each use, in steps.
 const COMPILING: usize = 200;
@@ -46,22 +47,32 @@ impl Pattern {
 
     /// Whether the pattern is found in a text.
     pub(super) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
-        let compiled = self.compiled()?;
-        fuel.take((text.len() + 1).saturating_mul(compiled.size) / WORK + 1)?;
-        Ok(compiled.regex.is_match(text))
+        self.compiled()?.matches(text, fuel)
     }
 
     fn compiled(&self) -> Result<&Compiled, Fault> {
         let compiled = self.compiled.get_or_init(|| compile(&self.text)).as_ref();
-        compiled.map_err(|reason| Fault::Pattern { pattern: quoted(&self.text), reason: reason.clone() })
+        compiled.map_err(|reason| Fault::Pattern {
+            pattern: format!("the pattern {}", quoted(&self.text)),
+            reason: reason.clone(),
+        })
     }
 }
 
-/// Whether a pattern that was put together by the condition is found in a text.
+impl Compiled {
+    fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
+        fuel.take((text.len() + 1).saturating_mul(self.size) / WORK + 1)?;
+        Ok(self.regex.is_match(text))
+    }
+}
+
+/// Whether a pattern that comes from the event, or was put together, is found in a text. It is not shown in a fault: it
+/// may be a secret, and faults are logged.
 pub(super) fn matches(pattern: &str, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
     fuel.take(COMPILING)?;
-    let pattern = Pattern::new(0, pattern.chars().take(LONGEST + 1).collect());
-    pattern.matches(text, fuel)
+    let compiled = compile(pattern);
+    let compiled = compiled.map_err(|reason| Fault::Pattern { pattern: "the pattern".to_owned(), reason })?;
+    compiled.matches(text, fuel)
 }
 
 fn compile(pattern: &str) -> Result<Compiled, String> {

@@ -2,12 +2,13 @@
 //!
 //! The event's JSON is borrowed, never copied: a list or map is converted one element at a time, when it is looked at.
 
-use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::ops::Deref;
 use std::rc::Rc;
 
 use serde_json::Value as Json;
 
+use super::DEEPEST;
 use super::error::Fault;
 use super::fuel::Fuel;
 use super::syntax::Literal;
@@ -20,25 +21,75 @@ pub(super) enum Value<'a> {
     Int(i64),
     Uint(u64),
     Double(f64),
-    Text(Cow<'a, str>),
-    Bytes(Cow<'a, [u8]>),
+    Text(Shared<'a, str>),
+    Bytes(Shared<'a, [u8]>),
     List(List<'a>),
     Map(Map<'a>),
     Type(Kind),
+}
+
+/// Text or bytes of the event or the condition, or made by it; cheap to clone, because a macro's variable is cloned at
+/// each mention.
+#[derive(Debug)]
+pub(super) enum Shared<'a, T: ?Sized> {
+    Borrowed(&'a T),
+    Made(Rc<T>),
+}
+
+impl<T: ?Sized> Clone for Shared<'_, T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Borrowed(value) => Self::Borrowed(value),
+            Self::Made(value) => Self::Made(Rc::clone(value)),
+        }
+    }
+}
+
+impl<T: ?Sized> Deref for Shared<'_, T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        match self {
+            Self::Borrowed(value) => value,
+            Self::Made(value) => value,
+        }
+    }
 }
 
 /// A list of the event's data, or one made by the condition.
 #[derive(Clone, Debug)]
 pub(super) enum List<'a> {
     Json(&'a [Json]),
-    Made(Rc<[Value<'a>]>),
+    Made(Made<Value<'a>>),
 }
 
 /// An object of the event's data, or a map made by the condition.
 #[derive(Clone, Debug)]
 pub(super) enum Map<'a> {
     Json(&'a serde_json::Map<String, Json>),
-    Made(Rc<[(Value<'a>, Value<'a>)]>),
+    Made(Made<(Value<'a>, Value<'a>)>),
+}
+
+/// What a condition has put together, and how deeply it is nested: steps alone would let it be nested so deeply that
+/// comparing or dropping it overflows the stack.
+#[derive(Debug)]
+pub(super) struct Made<T> {
+    elements: Rc<[T]>,
+    depth: usize,
+}
+
+// Derived, this would ask for elements that can be cloned.
+impl<T> Clone for Made<T> {
+    fn clone(&self) -> Made<T> {
+        Made { elements: Rc::clone(&self.elements), depth: self.depth }
+    }
+}
+
+impl<T> Made<T> {
+    fn new(elements: Vec<T>, depth: impl Fn(&T) -> usize) -> Result<Made<T>, Fault> {
+        let depth = 1 + elements.iter().map(depth).max().unwrap_or(0);
+        if depth > DEEPEST { Err(Fault::TooDeep) } else { Ok(Made { elements: elements.into(), depth }) }
+    }
 }
 
 /// The types of the language, by their names.
@@ -107,12 +158,36 @@ impl<'a> Value<'a> {
         matches!(self, Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Text(_))
     }
 
-    pub(super) fn made(elements: Vec<Value<'a>>) -> Value<'a> {
-        Self::List(List::Made(elements.into()))
+    /// A new list.
+    pub(super) fn list(elements: Vec<Value<'a>>) -> Result<Value<'a>, Fault> {
+        Ok(Self::List(List::Made(Made::new(elements, Value::depth)?)))
+    }
+
+    /// A new map.
+    pub(super) fn map(entries: Vec<(Value<'a>, Value<'a>)>) -> Result<Value<'a>, Fault> {
+        Ok(Self::Map(Map::Made(Made::new(entries, |(_, value)| value.depth())?)))
+    }
+
+    fn depth(&self) -> usize {
+        match self {
+            Self::List(List::Made(made)) => made.depth,
+            Self::Map(Map::Made(made)) => made.depth,
+            _ => 0,
+        }
     }
 
     pub(super) fn borrowed(text: &'a str) -> Value<'a> {
-        Self::Text(Cow::Borrowed(text))
+        Self::Text(Shared::Borrowed(text))
+    }
+
+    /// A new text.
+    pub(super) fn text(text: String) -> Value<'a> {
+        Self::Text(Shared::Made(text.into()))
+    }
+
+    /// New bytes.
+    pub(super) fn bytes(bytes: Vec<u8>) -> Value<'a> {
+        Self::Bytes(Shared::Made(bytes.into()))
     }
 
     /// A size or position.
@@ -148,7 +223,7 @@ impl<'a> From<&'a Literal> for Value<'a> {
             Literal::Uint(value) => Self::Uint(*value),
             Literal::Double(value) => Self::Double(*value),
             Literal::Text(text) => Self::borrowed(text),
-            Literal::Bytes(bytes) => Self::Bytes(Cow::Borrowed(bytes)),
+            Literal::Bytes(bytes) => Self::Bytes(Shared::Borrowed(bytes)),
         }
     }
 }
@@ -157,14 +232,14 @@ impl<'a> List<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Json(elements) => elements.len(),
-            Self::Made(elements) => elements.len(),
+            Self::Made(made) => made.elements.len(),
         }
     }
 
     pub(super) fn get(&self, index: usize) -> Option<Value<'a>> {
         match self {
             Self::Json(elements) => elements.get(index).map(Value::from),
-            Self::Made(elements) => elements.get(index).cloned(),
+            Self::Made(made) => made.elements.get(index).cloned(),
         }
     }
 
@@ -178,17 +253,17 @@ impl<'a> Map<'a> {
     pub(super) fn len(&self) -> usize {
         match self {
             Self::Json(fields) => fields.len(),
-            Self::Made(entries) => entries.len(),
+            Self::Made(made) => made.elements.len(),
         }
     }
 
     /// The value under a key; a number finds its equal of another type.
     pub(super) fn get(&self, key: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
         match (self, key) {
-            (Self::Json(fields), Value::Text(key)) => Ok(fields.get(key.as_ref()).map(Value::from)),
+            (Self::Json(fields), Value::Text(key)) => Ok(fields.get(&**key).map(Value::from)),
             (Self::Json(_), _) => Ok(None),
-            (Self::Made(entries), _) => {
-                for (name, value) in entries.iter() {
+            (Self::Made(made), _) => {
+                for (name, value) in made.elements.iter() {
                     if equal(name, key, fuel)? {
                         return Ok(Some(value.clone()));
                     }
@@ -202,10 +277,11 @@ impl<'a> Map<'a> {
         self.get(&Value::borrowed(name), fuel)
     }
 
+    /// The keys, which are never nested.
     pub(super) fn keys(&self) -> Vec<Value<'a>> {
         match self {
             Self::Json(fields) => fields.keys().map(|key| Value::borrowed(key)).collect(),
-            Self::Made(entries) => entries.iter().map(|(key, _)| key.clone()).collect(),
+            Self::Made(made) => made.elements.iter().map(|(key, _)| key.clone()).collect(),
         }
     }
 }
@@ -218,11 +294,11 @@ pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Res
         (Value::Bool(left), Value::Bool(right)) => left == right,
         (Value::Text(left), Value::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            left == right
+            **left == **right
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            left == right
+            **left == **right
         }
         (Value::Type(left), Value::Type(right)) => left == right,
         (Value::List(left), Value::List(right)) => equal_lists(left, right, fuel)?,
@@ -279,11 +355,11 @@ pub(super) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> R
         (Value::Bool(left), Value::Bool(right)) => Order::Known(left.cmp(right)),
         (Value::Text(left), Value::Text(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            Order::Known(left.cmp(right))
+            Order::Known((**left).cmp(&**right))
         }
         (Value::Bytes(left), Value::Bytes(right)) => {
             fuel.read(left.len().min(right.len()))?;
-            Order::Known(left.cmp(right))
+            Order::Known((**left).cmp(&**right))
         }
         _ => compare_numbers(left, right),
     })

@@ -5,8 +5,13 @@ use super::PatternProblem;
 /// Braces nested deeper are refused.
 const DEEPEST: usize = 16;
 
-/// How many words all alternatives of one pattern may have together.
-const WORDS: usize = 16 * 1024;
+/// What the patterns of one hook may still make.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Room {
+    pub(super) globs: usize,
+    /// The words of all globs together.
+    pub(super) words: usize,
+}
 
 /// A glob without braces.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,11 +45,13 @@ enum Word {
     Close,
 }
 
-/// The alternatives of a pattern, at most `most`. `skipped` characters stand before it, for columns.
-pub(super) fn read(text: &str, skipped: usize, most: usize) -> Result<Vec<Glob>, PatternProblem> {
+/// The alternatives of a pattern, as far as there is room. `skipped` characters stand before it, for columns.
+pub(super) fn read(text: &str, skipped: usize, room: &mut Room) -> Result<Vec<Glob>, PatternProblem> {
     let words = Reader { chars: text.chars().collect(), at: 0, skipped }.words()?;
-    let mut expansion = Expansion { words: words.into_iter(), most };
-    expansion.branches(None, 0)?.iter().map(|words| glob(words)).collect()
+    let branches = Expansion { words: words.into_iter(), room: *room }.branches(None, 0)?;
+    room.globs -= branches.len();
+    room.words -= count(&branches);
+    branches.iter().map(|words| glob(words)).collect()
 }
 
 fn glob(words: &[Word]) -> Result<Glob, PatternProblem> {
@@ -121,7 +128,7 @@ fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits: im
 /// Writes braces out.
 struct Expansion {
     words: std::vec::IntoIter<Word>,
-    most: usize,
+    room: Room,
 }
 
 impl Expansion {
@@ -153,7 +160,7 @@ impl Expansion {
     }
 
     fn product(&self, heads: &[Vec<Word>], tails: &[Vec<Word>]) -> Result<Vec<Vec<Word>>, PatternProblem> {
-        if heads.len().saturating_mul(tails.len()) > self.most {
+        if heads.len().saturating_mul(tails.len()) > self.room.globs {
             return Err(PatternProblem::TooMany);
         }
         let joined = heads.iter().flat_map(|head| tails.iter().map(move |tail| [head.as_slice(), tail].concat()));
@@ -161,9 +168,13 @@ impl Expansion {
     }
 
     fn bounded(&self, branches: Vec<Vec<Word>>) -> Result<Vec<Vec<Word>>, PatternProblem> {
-        let words: usize = branches.iter().map(Vec::len).sum();
-        if branches.len() > self.most || words > WORDS { Err(PatternProblem::TooMany) } else { Ok(branches) }
+        let fits = branches.len() <= self.room.globs && count(&branches) <= self.room.words;
+        if fits { Ok(branches) } else { Err(PatternProblem::TooMany) }
     }
+}
+
+fn count(branches: &[Vec<Word>]) -> usize {
+    branches.iter().map(Vec::len).sum()
 }
 
 fn append(branches: &mut [Vec<Word>], word: &Word) {

@@ -3,7 +3,7 @@
 use ollm_protocol::{Condition, ConditionFault, ConditionScope, Event, EventKind};
 use serde_json::{Map, Value, json};
 
-fn event() -> Event {
+pub(crate) fn event() -> Event {
     let args = json!({"command": "git push --force origin main", "path": "src/main.rs", "count": 3, "ratio": 2.0});
     Event::new(
         EventKind::BeforeTool,
@@ -52,7 +52,8 @@ fn an_event_without_a_session_has_an_empty_one() {
     assert_eq!(Condition::parse("!has(session.id) && session == {}").unwrap().holds(&scope), Ok(true));
 }
 
-const TRUE: &[&str] = &[
+/// What is true of the event above.
+pub(crate) const TRUE: &[&str] = &[
     // literals
     "true",
     "!false",
@@ -64,7 +65,7 @@ const TRUE: &[&str] = &[
     r#""a" == 'a' && """a"b""" == 'a"b' && '''it's''' == "it's""#,
     r"'\n\t\\\'\x41\u00fc\U0001f980\101' == '\u000a\u0009\x5c\x27Aü🦀A'",
     r"r'\d' == '\\d' && R'\' == '\\'",
-    r"b'\xff\000a' == b'\377\x00\x61' && rb'\x' == b'\\x' && b'ü' == b'\303\274'",
+    r"b'\xff\000a' == b'\377\x00\x61' && bR'\x' == b'\\x' && b'ü' == b'\303\274'",
     "'''two\nlines''' == 'two\\nlines'",
     "[] == [] && [1, 'a', null,] == [1.0, 'a', null]",
     "{} == {} && {'a': 1, 2: 'b',} == {2u: 'b', 'a': 1.0}",
@@ -226,6 +227,7 @@ fn what_cannot_be_answered_is_a_fault_with_place_and_way_out() {
         r"string(b'\xff') == ''",
         "string(null) == ''",
         "'a'.matches('(')",
+        "'a'.matches('(' + 'secret')",
         "'a'.contains(1)",
         "size(1) == 1",
         "['a', 1].join() == ''",
@@ -267,4 +269,18 @@ fn a_bad_literal_pattern_is_found_by_a_check() {
 fn a_condition_keeps_its_text() {
     let text = " data.a  ==1 // why";
     assert_eq!(Condition::parse(text).unwrap().text(), text);
+}
+
+#[test]
+fn every_guard_of_the_guide_can_be_asked() {
+    let guide = include_str!("../../../../docs/conditions.md");
+    let guards = guide.split("```cel\n").nth(1).unwrap().split("```").next().unwrap();
+    let guards: Vec<&str> = guards.split("\n\n").collect();
+    assert_eq!(guards.len(), 6);
+    for guard in &guards {
+        assert_eq!(Condition::parse(guard).unwrap().check(), Ok(()), "{guard}");
+    }
+    assert_eq!(ask(guards[0]), Ok(true));
+    assert_eq!(ask(guards[1]), Ok(false));
+    assert_eq!(ask(guards[4]), Ok(true));
 }

@@ -81,6 +81,14 @@ fn a_bomb_runs_out_of_steps() {
 }
 
 #[test]
+fn no_value_is_built_so_deep_that_dropping_it_overflows() {
+    let step = format!(".map(x,{}x{})", "[".repeat(90), "]".repeat(90));
+    for text in [format!("[0]{} == []", step.repeat(80)), format!("[0]{} == []", ".map(x,{1:x})".repeat(1200))] {
+        assert_eq!(ask(&text).unwrap_err().fault, Fault::TooDeep);
+    }
+}
+
+#[test]
 fn running_out_of_steps_cannot_be_hidden_behind_a_settled_matter() {
     let bomb = "[['a'].map(x, x + x)].map(a, a)";
     let long = format!("[0]{}", ".map(x, [x, x])".repeat(60));
@@ -106,6 +114,15 @@ fn a_pattern_bomb_is_refused_or_bounded() {
     assert_eq!(ask_about(light, "x".repeat(1 << 20) + "Secret-Key"), Ok(true));
     let made = "data.text.split('').exists(x, x.matches('^' + x + 'y'))";
     assert_eq!(ask_about(made, "a".repeat(5000)).unwrap_err().fault, Fault::Exhausted);
+}
+
+#[test]
+fn a_mention_of_a_large_text_copies_nothing() {
+    let event = Event::new(EventKind::BeforeTool, [("text", json!("x".repeat(1 << 20)))]);
+    let env = Map::new();
+    let hundred = format!("[{}]", ["1"; 100].join(","));
+    let text = format!("[data.text.lowerAscii()].all(t, {hundred}.all(a, {hundred}.all(b, t != 'a')))");
+    assert_eq!(Condition::parse(&text).unwrap().holds(&ConditionScope::new(&event, "", &env, "user")), Ok(true));
 }
 
 #[test]

@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::cases;
+use crate::condition::{TRUE, event};
 
 /// A type of the language to make expressions of.
 #[derive(Clone, Copy, Debug)]
@@ -190,9 +191,11 @@ fn theirs(json: &Value) -> cel::Value {
     match json {
         Value::Null => cel::Value::Null,
         Value::Bool(value) => cel::Value::Bool(*value),
-        Value::Number(number) => {
-            number.as_i64().map_or_else(|| cel::Value::Float(number.as_f64().unwrap()), cel::Value::Int)
-        }
+        Value::Number(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(value), _) => cel::Value::Int(value),
+            (None, Some(value)) => cel::Value::UInt(value),
+            (None, None) => cel::Value::Float(number.as_f64().unwrap()),
+        },
         Value::String(text) => text.as_str().into(),
         Value::Array(elements) => cel::Value::List(Arc::new(elements.iter().map(theirs).collect())),
         Value::Object(fields) => {
@@ -210,7 +213,7 @@ fn oracle(text: &str, data: &Map<String, Value>) -> Option<bool> {
     let mut context = Context::with_env(Arc::new(env));
     context.add_variable_from_value("event", "before_tool");
     context.add_variable_from_value("data", theirs(&Value::Object(data.clone())));
-    match Program::compile(text).unwrap().execute(&context) {
+    match Program::compile(text).ok()?.execute(&context) {
         Ok(cel::Value::Bool(answer)) => Some(answer),
         _ => None,
     }
@@ -229,6 +232,23 @@ fn deviates(fault: &Fault) -> bool {
         // The oracle adds the keys of a map to a list; the specification has no such overload.
         Fault::NoOverload { operation: "+", found } => found == "list and map",
         _ => false,
+    }
+}
+
+/// Parts of the table of truths that the oracle sees differently.
+const TABLE_DEVIATIONS: &[&str] = &[
+    // The oracle rounds an int before it compares it with a double; the specification has one line of numbers.
+    "9007199254740993",
+    // The oracle has no order for what is not a number; the specification answers false.
+    "double('NaN')",
+];
+
+#[test]
+fn the_oracle_agrees_with_the_table() {
+    let data = event().data;
+    for text in TRUE {
+        let agrees = oracle(text, &data) == Some(true);
+        assert_eq!(agrees, !TABLE_DEVIATIONS.iter().any(|part| text.contains(part)), "{text}");
     }
 }
 

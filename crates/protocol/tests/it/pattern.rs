@@ -120,6 +120,20 @@ fn a_hostile_pattern_costs_bounded_work() {
     }
 }
 
+#[test]
+fn a_path_of_unreasonable_length_is_taken_in_unlooked() {
+    let path = "a/".repeat(5000);
+    assert!(patterns(&["*.rs"]).matches(&path));
+    assert!(!patterns(&[]).matches(&path));
+}
+
+#[test]
+fn the_patterns_of_a_hook_are_bounded_together() {
+    let long = "a".repeat(1000);
+    assert!(FilePatterns::parse(&vec![long.clone(); 16]).is_ok());
+    assert!(FilePatterns::parse(&vec![long; 17]).is_err());
+}
+
 /// Patterns that `globset` reads as we do: in ASCII, `**` only as a whole segment, no empty segments.
 fn shared_pattern() -> impl Strategy<Value = String> {
     let word = prop_oneof![
@@ -136,7 +150,7 @@ fn shared_pattern() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    #![proptest_config(cases(4096))]
+    #![proptest_config(cases(1024))]
 
     #[test]
     fn globset_agrees(pattern in shared_pattern(), path in "[abA]{1,3}(/[abA]{1,3}){0,4}") {

@@ -31,6 +31,19 @@ fn a_tool_event_has_its_short_names() {
 }
 
 #[test]
+fn the_session_has_its_id_wherever_the_host_put_it() {
+    for (data, session) in [
+        (json!({"session_id": "s"}), json!({"id": "s"})),
+        (json!({"session_id": "s", "session": {"user": "ada"}}), json!({"user": "ada", "id": "s"})),
+        (json!({"session_id": "s", "session": {"id": "t"}}), json!({"id": "t"})),
+        (json!({"session_id": "s", "session": "odd"}), json!("odd")),
+        (json!({}), json!(null)),
+    ] {
+        assert_eq!(scope(&Event::from_loose(EventKind::BeforeTool, data))["session"], session);
+    }
+}
+
+#[test]
 fn a_file_event_has_its_file() {
     let event = Event::new(EventKind::FileEdited, [("path", json!("src/a.rs")), ("diff", json!("+x"))]);
     assert_eq!(scope(&event)["file"], json!({"path": "src/a.rs", "changes": "+x"}));
