@@ -48,6 +48,9 @@ pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
 /// What is in the meaning of a text but not in its letters stands elsewhere.
 const ALIAS: &str = "an alias is in the way";
 
+/// So many dashes may stand in the comments before an item.
+const MOST_DASHES: usize = 1000;
+
 /// A text and the words for its parts.
 struct Source<'a> {
     text: &'a str,
@@ -217,11 +220,18 @@ impl<'a> Source<'a> {
         Ok(self.with(Span { start: self.line_start(dash), end: self.next_line(end) }, ""))
     }
 
-    /// The dash that begins an item, if nothing but blanks is between.
+    /// The dash that begins an item, if nothing but blanks and comments is between.
     fn dash(&self, item: &Tree) -> Option<usize> {
         let before = self.slice(0, item.span.start);
-        let head = before.trim_end();
-        (head.ends_with('-') && head.len() < before.len()).then(|| head.len() - 1)
+        let begins = |at: &usize| {
+            let head = self.slice(self.line_start(*at), *at);
+            let between = self.slice(at + 1, item.span.start);
+            let is_idle = |line: &str| line.trim().is_empty() || line.trim_start().starts_with('#');
+            head.bytes().all(|byte| byte == b' ' || byte == b'-')
+                && between.starts_with(char::is_whitespace)
+                && between.lines().all(is_idle)
+        };
+        before.rmatch_indices('-').map(|(at, _)| at).take(MOST_DASHES).find(begins)
     }
 
     /// Whether a comment stands between the words of a value.

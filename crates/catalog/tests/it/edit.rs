@@ -97,6 +97,15 @@ fn hooks_are_added_to_and_removed_from_yaml_and_nothing_else_moves() {
 }
 
 #[test]
+fn an_item_that_begins_with_a_comment_is_found_too() {
+    let text = "before_tool:\n  - # one - or -\n    # two\n    command: npx\n  - # three\n    command: sh\n";
+    let removed = edit::remove(text, Syntax::Yaml, 0).unwrap();
+    assert_eq!(removed, "before_tool:\n  - # three\n    command: sh\n");
+    let added = edit::add(text, Syntax::Yaml, Form::Events, "before_tool", &map(json!({"command": "uvx"}))).unwrap();
+    assert_eq!(added, format!("{text}  - command: uvx\n"));
+}
+
+#[test]
 fn json_keeps_its_comments_and_its_order() {
     let text = edit::set(JSON, Syntax::Json, 1, "timeout", &json!("6s")).unwrap();
     assert_eq!(text, JSON.replace("\"5s\"", "\"6s\""));

@@ -99,6 +99,26 @@ fn the_documented_hooks_of_an_extension_load_as_a_hook_file() {
 }
 
 #[test]
+fn every_form_that_is_documented_loads_as_documented() {
+    let document = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/hooks.md");
+    let text = std::fs::read_to_string(document).unwrap();
+    let (_, rest) = text.split_once("\n## Hook files\n").unwrap();
+    let (section, _) = rest.split_once("### The trusted folder").unwrap();
+    let blocks: Vec<&str> = section.split("```").skip(1).step_by(2).collect();
+    assert_eq!(blocks.len(), 6);
+    for block in blocks {
+        let (language, example) = block.split_once('\n').unwrap();
+        let lab = Lab::new();
+        lab.user("rules.json5", "");
+        lab.user(&format!("example.{language}"), example.replace("rules.json", "rules.json5"));
+        let list = lab.run(&["hook", "list", "--json"]);
+        assert_eq!(list.stderr, "", "{example}");
+        let mine = list.answer().as_array().unwrap().iter().filter(|hook| hook["source"] == "user").count();
+        assert!(mine > 0, "{example}");
+    }
+}
+
+#[test]
 fn hook_list_names_scripts_that_nothing_declares() {
     let lab = lab();
     lab.user("log-model-calls.js", "if (event === 'before_model') log(data.model);\n");
