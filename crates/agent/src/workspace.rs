@@ -113,7 +113,7 @@ impl Workspace {
             return Err(WorkspaceError::NotAFile(path.to_owned()));
         }
         let mode = old.map(|stat| Mode::from_raw_mode(stat.st_mode));
-        let temp = format!(".{}.{}.tmp", name.to_string_lossy(), uuid::Uuid::now_v7().simple());
+        let temp = format!(".{}.{}.tmp", name.to_string_lossy(), crate::time::unique());
         let written = fill(&folder, &temp, bytes, mode)
             .and_then(|()| renameat(&folder, &temp, &folder, name).map_err(io::Error::from));
         written.map_err(|source| {

@@ -1,16 +1,19 @@
 //! The workshop: generators and fakes for ollm's own tests.
 //!
 //! Strategies make the values every crate talks about: [`event`], [`verdict`], [`json_value`], and the bytes real hooks
-//! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start.
+//! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start, [`ModelServer`] is a
+//! model behind real HTTP.
 
 mod answer;
 mod event;
+mod model_server;
 mod script;
 mod text;
 mod verdict;
 
 pub use answer::{answer_object, hook_answer_bytes};
 pub use event::{complete_event, event, event_of, kind};
+pub use model_server::{Asked, ModelReply, ModelReplyEnd, ModelServer, answer_events};
 pub use script::Scripts;
 pub use text::{hostile_text, json_object, json_value, text, timestamp};
 pub use verdict::{flow, verdict};

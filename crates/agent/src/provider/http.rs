@@ -187,22 +187,18 @@ fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>,
         .build()
         .into();
     let key = letter.key.as_ref().map(|key| format!("Bearer {key}"));
-    match &letter.body {
-        Some(body) => {
-            let mut post = agent.post(&letter.url).header("Content-Type", "application/json");
-            if let Some(key) = key {
-                post = post.header("Authorization", key);
-            }
-            post.send(body.as_bytes())
+    let Some(body) = &letter.body else {
+        let mut get = agent.get(&letter.url);
+        if let Some(key) = key {
+            get = get.header("Authorization", key);
         }
-        None => {
-            let mut get = agent.get(&letter.url);
-            if let Some(key) = key {
-                get = get.header("Authorization", key);
-            }
-            get.call()
-        }
+        return get.call();
+    };
+    let mut post = agent.post(&letter.url).header("Content-Type", "application/json");
+    if let Some(key) = key {
+        post = post.header("Authorization", key);
     }
+    post.send(body.as_bytes())
 }
 
 fn head(response: &Response<ureq::Body>) -> Head {

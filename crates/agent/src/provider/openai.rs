@@ -84,17 +84,17 @@ impl OpenAi {
     ) -> Result<Reply<'a>, ModelError> {
         let mut pause = self.patience.pause;
         for left in (0..=self.patience.retries).rev() {
-            let mut reply = send(letter, &self.patience, question.cancel)?;
-            let head = reply.head.clone();
-            if head.status == 200 {
-                return Ok(reply);
+            let mut came = send(letter, &self.patience, question.cancel)?;
+            let state = came.head.clone();
+            if state.status == 200 {
+                return Ok(came);
             }
-            if left == 0 || !(head.status == 429 || head.status >= 500) {
-                return Err(self.refused(letter, &mut reply));
+            if left == 0 || !(state.status == 429 || state.status >= 500) {
+                return Err(self.refused(letter, &mut came));
             }
-            let wait = head.retry_after.unwrap_or(pause).min(self.patience.longest_pause);
+            let wait = state.retry_after.unwrap_or(pause).min(self.patience.longest_pause);
             let tries = if left == 1 { "the last try".to_owned() } else { format!("{left} tries left") };
-            let waited = format!("{} answered {}; again in {}, {tries}", letter.url, head.status, seconds(wait));
+            let waited = format!("{} answered {}; again in {}, {tries}", letter.url, state.status, seconds(wait));
             hear(Piece::Status(&waited));
             if question.cancel.wait(wait) {
                 return Err(ModelError::Cancelled);
@@ -342,7 +342,9 @@ mod tests {
 
     fn draft(events: &[Value]) -> Answer {
         let mut draft = Draft { most: 100, ..Draft::default() };
-        events.iter().for_each(|event| draft.take(event, &mut |_| {}));
+        for event in events {
+            draft.take(event, &mut |_| {});
+        }
         draft.finish()
     }
 

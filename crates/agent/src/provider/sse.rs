@@ -99,7 +99,7 @@ mod tests {
             end in prop_oneof![Just("\n"), Just("\r\n"), Just("\r")],
             cuts in prop::collection::vec(0usize..300, 0..10),
         ) {
-            let text = lines.iter().map(|line| format!("{line}{end}")).collect::<String>().into_bytes();
+            let text = lines.iter().flat_map(|line| [line.as_str(), end]).collect::<String>().into_bytes();
             let mut cuts: Vec<usize> = cuts.into_iter().filter(|cut| *cut <= text.len()).collect();
             cuts.sort_unstable();
             let mut chunks = Vec::new();

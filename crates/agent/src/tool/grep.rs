@@ -1,5 +1,7 @@
 //! `grep`: lines that fit an expression.
 
+use std::fmt::Write as _;
+
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
@@ -68,7 +70,8 @@ fn search(expression: &Regex, name: &str, text: &str, found: &mut String) -> usi
             if !found.is_empty() {
                 found.push('\n');
             }
-            found.push_str(&format!("{name}:{}:{}", at + 1, ollm_store::cut(line, LONGEST_LINE)));
+            // Writing to a String cannot fail.
+            let _ = write!(found, "{name}:{}:{}", at + 1, ollm_store::cut(line, LONGEST_LINE));
             count += 1;
         }
     }

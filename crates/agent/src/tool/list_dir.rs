@@ -42,7 +42,9 @@ impl BuiltIn for ListDir {
         names.truncate(MOST);
         let mut text = if names.is_empty() { "the folder is empty".to_owned() } else { names.join("\n") };
         if more > 0 {
-            text.push_str(&format!("\n[and {more} more]"));
+            text.push_str("\n[and ");
+            text.push_str(&more.to_string());
+            text.push_str(" more]");
         }
         Ok(Done::text(text))
     }

@@ -97,7 +97,7 @@ fn shown(bytes: &[u8], what: &str, settings: &ShellSettings) -> String {
 }
 
 fn spill(bytes: &[u8], what: &str, settings: &ShellSettings) -> Result<PathBuf, ollm_store::FileError> {
-    let path = settings.spill.join(format!("{what}-{}.txt", uuid::Uuid::now_v7().simple()));
+    let path = settings.spill.join(format!("{what}-{}.txt", crate::time::unique()));
     ollm_store::write_atomic(&path, bytes)?;
     Ok(path)
 }

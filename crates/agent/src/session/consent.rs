@@ -1,0 +1,75 @@
+//! Whether something may go on: what hooks decided, and what a person says when one is to be asked.
+
+use ollm_protocol::{EventKind, Flow};
+use serde_json::{Map, Value};
+
+use super::Session;
+use crate::port::{Consent, Decision, Request};
+
+/// Why something may not go on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Refusal {
+    pub(super) hook: String,
+    pub(super) reason: String,
+}
+
+impl Session {
+    /// Whether an event's operation goes on. Where hooks leave it to a person, the person is asked.
+    pub(super) fn passes(&mut self, kind: EventKind, decision: &Decision) -> Result<(), Refusal> {
+        self.settle(kind.name(), Map::new(), decision)
+    }
+
+    /// Like [`Session::passes`], for any operation.
+    pub(super) fn settle(
+        &mut self,
+        operation: &str,
+        details: Map<String, Value>,
+        decision: &Decision,
+    ) -> Result<(), Refusal> {
+        match decision.flow {
+            Flow::NoOpinion | Flow::Allow => Ok(()),
+            Flow::Block | Flow::Halt => Err(Refusal { hook: decision.who().to_owned(), reason: decision.why() }),
+            Flow::Ask => self.ask(operation, details, Some(decision)),
+        }
+    }
+
+    /// Asks the person; `wish` is the decision of hooks that want it, nothing if the mode wants it.
+    pub(super) fn ask(
+        &mut self,
+        operation: &str,
+        details: Map<String, Value>,
+        wish: Option<&Decision>,
+    ) -> Result<(), Refusal> {
+        let requester = wish.map_or("agent", Decision::who);
+        let fields: [(&str, Value); 3] =
+            [("operation", operation.into()), ("details", details.clone().into()), ("requester", requester.into())];
+        let decision = self.emit(EventKind::ApprovalRequest, fields);
+        if decision.flow.refuses() {
+            return Err(Refusal { hook: decision.who().to_owned(), reason: decision.why() });
+        }
+        // Allow skips the question of a mode, but never lifts what another hook wants asked.
+        if decision.flow == Flow::Allow && wish.is_none() {
+            return Ok(());
+        }
+        let reason = wish.map(Decision::why);
+        let request = Request { operation: operation.to_owned(), details, reason: reason.clone() };
+        let refused = |why: String| Err(Refusal { hook: requester.to_owned(), reason: why });
+        match self.ports.approve.ask(&request) {
+            Consent::Yes => Ok(()),
+            Consent::Always => {
+                self.allowed.insert(operation.to_owned());
+                Ok(())
+            }
+            Consent::No => refused(match reason {
+                Some(reason) => format!("the person said no ({reason})"),
+                None => "the person said no".to_owned(),
+            }),
+            Consent::Nobody => refused(match reason {
+                Some(reason) => format!("{reason}; it needs a person's approval, and nobody can be asked here"),
+                None => {
+                    "it needs a person's approval, and nobody can be asked here; use --approval auto or yolo".to_owned()
+                }
+            }),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Sessions are saved as they happen, and go on where they ended.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ollm_agent::{Decision, Header, Message, Transcript, TurnEnd, load};
+use ollm_protocol::EventKind;
+use serde_json::{Value, json};
+
+use crate::support::{World, calls, expecting, replay, text};
+
+fn folder(world: &World) -> PathBuf {
+    world.folder.path().join("sessions")
+}
+
+fn save(world: &mut World) {
+    let header = Header { id: "s1".into(), started: "t".into(), cwd: "/w".into(), model: "m".into() };
+    world.transcript = Some(Transcript::create(&folder(world), &header, Arc::default()).unwrap());
+}
+
+#[test]
+fn a_session_goes_on_where_it_ended() {
+    let mut world = World::new(&[calls(&[("todo", json!({"items": []}))]), text("hello")]);
+    save(&mut world);
+    let mut session = world.start();
+    session.say("hi", None);
+    let messages = session.messages().to_vec();
+    session.end();
+    let (transcript, saved) = Transcript::resume(&folder(&world), "s1", Arc::default()).unwrap();
+    assert_eq!((saved.messages.clone(), saved.notes), (messages, Vec::new()));
+    world.transcript = Some(transcript);
+    world.messages = saved.messages;
+    world.model =
+        Some(Box::new(replay(&[expecting(text("again"), json!({"contains": ["hi", "hello"], "last": "more"}))])));
+    let mut session = world.start();
+    assert_eq!(session.say("more", None)[0].end, TurnEnd::Done);
+    let messages = session.messages().to_vec();
+    session.end();
+    assert_eq!(load(&folder(&world), "s1").unwrap().messages, messages);
+}
+
+#[test]
+fn everything_is_on_disk_before_the_next_event() {
+    let mut world = World::new(&[calls(&[("shell", json!({"command": "true"}))]), text("done")]);
+    save(&mut world);
+    let sessions = folder(&world);
+    world = world.hooks(move |event| {
+        if event.kind == EventKind::AfterAgent {
+            let saved = load(&sessions, "s1").unwrap();
+            let roles: Vec<&str> = saved.messages.iter().map(Message::role).collect();
+            assert_eq!(roles, ["system", "user", "assistant", "tool", "assistant"]);
+        }
+        Decision::default()
+    });
+    let mut session = world.start();
+    session.say("go", None);
+    session.end();
+    assert_eq!(world.data(EventKind::AfterAgent).len(), 1);
+}
+
+#[test]
+fn refusals_errors_and_ends_are_saved_as_well() {
+    let mut world = World::new(&[text("ok")]).on(EventKind::BeforeAgent, Decision::block("guard", "no"));
+    save(&mut world);
+    let mut session = world.start();
+    session.say("go", None);
+    session.end();
+    let entries = load(&folder(&world), "s1").unwrap().entries;
+    let kinds: Vec<&String> = entries.iter().map(|entry| entry.as_object().unwrap().keys().next().unwrap()).collect();
+    assert_eq!(kinds, ["message", "refused", "turn", "end"]);
+    let expected = json!({"event": "before_agent", "tool": null, "hook": "guard", "reason": "no", "flow": "block"});
+    assert_eq!(entries[1]["refused"], expected);
+    assert!(entries.iter().all(|entry| entry["at"].is_string()));
+}
+
+#[test]
+fn a_full_disk_is_told_once_and_the_session_goes_on() {
+    let mut world = World::new(&[text("one"), text("two")]);
+    save(&mut world);
+    // The file is swapped for the device that is always full.
+    let path = folder(&world).join("s1.jsonl");
+    drop(world.transcript.take());
+    let header = std::fs::read(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
+    assert!(Transcript::resume(&folder(&world), "s1", Arc::default()).is_err(), "a link is not followed");
+    std::fs::remove_file(&path).unwrap();
+    std::fs::write(&path, header).unwrap();
+    let (transcript, _) = Transcript::resume(&folder(&world), "s1", Arc::default()).unwrap();
+    world.transcript = Some(transcript);
+    let limit = world.path("limit");
+    std::fs::write(&limit, "").unwrap();
+    let mut session = world.start();
+    assert_eq!(session.say("a", None)[0].end, TurnEnd::Done);
+    session.end();
+    let entries: Vec<Value> = load(&folder(&world), "s1").unwrap().entries;
+    assert!(!entries.is_empty());
+}
