@@ -10,6 +10,8 @@ pub(crate) struct Conversation {
     pub(crate) messages: Vec<Message>,
     /// What hooks added since the last call of the model. A call's result must follow the call, so it has to wait.
     pending: Vec<Message>,
+    /// Bytes of all of them, counted as they come: every event tells of it.
+    size: usize,
 }
 
 /// How a conversation was made shorter.
@@ -43,21 +45,27 @@ const LONGEST_SUMMARY: usize = 4 << 10;
 
 impl Conversation {
     pub(crate) fn new(messages: Vec<Message>) -> Conversation {
-        Conversation { messages, pending: Vec::new() }
+        let mut talk = Conversation { messages, ..Conversation::default() };
+        talk.count();
+        talk
     }
 
     pub(crate) fn push(&mut self, message: Message) {
+        self.size += message.size();
         self.messages.push(message);
     }
 
     /// Keeps a message until the model is asked again.
     pub(crate) fn wait(&mut self, message: Message) {
+        self.size += message.size();
         self.pending.push(message);
     }
 
     /// Takes what waited.
     pub(crate) fn take_pending(&mut self) -> Vec<Message> {
-        std::mem::take(&mut self.pending)
+        let pending = std::mem::take(&mut self.pending);
+        self.size -= pending.iter().map(Message::size).sum::<usize>();
+        pending
     }
 
     /// The messages, with those that wait, as JSON.
@@ -75,7 +83,11 @@ impl Conversation {
     }
 
     pub(crate) fn size(&self) -> usize {
-        self.messages.iter().chain(&self.pending).map(Message::size).sum()
+        self.size
+    }
+
+    fn count(&mut self) {
+        self.size = self.messages.iter().chain(&self.pending).map(Message::size).sum();
     }
 
     /// How the conversation can be made to fit into half of `most` bytes; nothing if no message can go.
@@ -104,6 +116,7 @@ impl Conversation {
         if squeeze.head <= from && from <= self.messages.len() {
             self.messages.splice(squeeze.head..from, [Message::System(squeeze.summary.clone())]);
         }
+        self.count();
     }
 
     /// Cuts results that are longer than `most` bytes.
@@ -115,6 +128,7 @@ impl Conversation {
                 *content = ollm_store::cut(content, most).into_owned();
             }
         }
+        self.count();
     }
 
     /// Gives every call a result: a session can end between the two.
@@ -138,6 +152,7 @@ impl Conversation {
         }
         mended.extend(open.drain(..).map(lost));
         self.messages = mended;
+        self.count();
     }
 }
 
@@ -204,6 +219,7 @@ mod tests {
             assert!(talk.size() <= most / 2 + LONGEST_SUMMARY + 600, "{most}: {}", talk.size());
             let before = talk.messages.clone();
             talk.mend();
+            assert_eq!(talk.size(), Conversation::new(talk.messages.clone()).size());
             assert_eq!(talk.messages, before, "{most}: no call without result, no result without call");
             assert_eq!(Squeeze::from_json(&squeeze.to_json()), Some(squeeze));
         }

@@ -331,3 +331,6 @@ impl std::fmt::Debug for Session {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -290,4 +290,4 @@ fn unreadable(path: &Path, why: impl Into<String>) -> TranscriptError {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

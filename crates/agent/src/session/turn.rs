@@ -82,6 +82,7 @@ impl Session {
             let reason = refusal.and_then(|refusal| self.goes_on(tally, refusal.reason));
             match (self.stopping(), reason) {
                 (Some(end), _) => return end,
+                (None, Some(_)) if steps == 0 => return self.bounded(),
                 (None, Some(reason)) => self.push(Message::User(reason)),
                 (None, None) => return TurnEnd::Done,
             }
@@ -130,10 +131,7 @@ impl Session {
                 return end;
             }
             if *left == 0 {
-                let bound =
-                    format!("the model was asked {} times, the most for a turn", self.settings.limits.model_calls);
-                self.error("turn", "bound", &format!("{bound}; ask again to go on"));
-                return TurnEnd::Bounded(bound);
+                return self.bounded();
             }
             *left -= 1;
             match self.step(tally) {
@@ -142,6 +140,12 @@ impl Session {
                 Err(end) => return end,
             }
         }
+    }
+
+    fn bounded(&mut self) -> TurnEnd {
+        let bound = format!("the model was asked {} times, the most for a turn", self.settings.limits.model_calls);
+        self.error("turn", "bound", &format!("{bound}; ask again to go on"));
+        TurnEnd::Bounded(bound)
     }
 
     /// One call of the model, and the calls it wants; says whether there were any.

@@ -4,6 +4,12 @@ use super::*;
 use crate::message::{Arguments, Call};
 use std::os::unix::fs::PermissionsExt;
 
+/// A transcript on a disk that is full.
+pub(crate) fn full() -> Transcript {
+    let file = OpenOptions::new().append(true).open("/dev/full").unwrap();
+    Transcript { file, path: "/dev/full".into(), length: 0, redactor: Arc::default() }
+}
+
 fn header(id: &str) -> Header {
     Header {
         id: id.into(),
@@ -112,10 +118,8 @@ fn secrets_do_not_reach_the_file() {
 }
 
 #[test]
-fn a_full_disk_leaves_the_file_as_it_was() {
-    let full = OpenOptions::new().append(true).open("/dev/full").unwrap();
-    let mut transcript = Transcript { file: full, path: "/dev/full".into(), length: 0, redactor: Arc::default() };
-    assert!(matches!(transcript.append(&json!({})), Err(TranscriptError::Io { .. })));
+fn a_full_disk_is_an_error_and_no_panic() {
+    assert!(matches!(full().append(&json!({})), Err(TranscriptError::Io { .. })));
 }
 
 #[test]

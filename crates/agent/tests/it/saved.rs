@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ollm_agent::{Decision, Header, Message, Transcript, TurnEnd, load};
 use ollm_protocol::EventKind;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::support::{World, calls, expecting, replay, text};
 
@@ -71,28 +71,4 @@ fn refusals_errors_and_ends_are_saved_as_well() {
     let expected = json!({"event": "before_agent", "tool": null, "hook": "guard", "reason": "no", "flow": "block"});
     assert_eq!(entries[1]["refused"], expected);
     assert!(entries.iter().all(|entry| entry["at"].is_string()));
-}
-
-#[test]
-fn a_full_disk_is_told_once_and_the_session_goes_on() {
-    let mut world = World::new(&[text("one"), text("two")]);
-    save(&mut world);
-    // The file is swapped for the device that is always full.
-    let path = folder(&world).join("s1.jsonl");
-    drop(world.transcript.take());
-    let header = std::fs::read(&path).unwrap();
-    std::fs::remove_file(&path).unwrap();
-    std::os::unix::fs::symlink("/dev/full", &path).unwrap();
-    assert!(Transcript::resume(&folder(&world), "s1", Arc::default()).is_err(), "a link is not followed");
-    std::fs::remove_file(&path).unwrap();
-    std::fs::write(&path, header).unwrap();
-    let (transcript, _) = Transcript::resume(&folder(&world), "s1", Arc::default()).unwrap();
-    world.transcript = Some(transcript);
-    let limit = world.path("limit");
-    std::fs::write(&limit, "").unwrap();
-    let mut session = world.start();
-    assert_eq!(session.say("a", None)[0].end, TurnEnd::Done);
-    session.end();
-    let entries: Vec<Value> = load(&folder(&world), "s1").unwrap().entries;
-    assert!(!entries.is_empty());
 }
