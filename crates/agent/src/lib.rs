@@ -111,7 +111,7 @@ pub use provider::replay::Replay;
 pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
 pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings};
-pub use time::session_id;
+pub use time::{iso, session_id};
 pub use tool::{Reach, ShellSettings, meant_by};
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

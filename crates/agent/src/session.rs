@@ -29,13 +29,13 @@ mod model;
 mod turn;
 
 /// What the world plugs in.
-pub struct Ports {
+pub struct Ports<'a> {
     /// The hooks.
-    pub events: Box<dyn Events>,
+    pub events: Box<dyn Events + 'a>,
     /// The person, when asked.
-    pub approve: Box<dyn Approve>,
+    pub approve: Box<dyn Approve + 'a>,
     /// The person, as a spectator.
-    pub show: Box<dyn Show>,
+    pub show: Box<dyn Show + 'a>,
     /// More tools.
     pub sources: Vec<Arc<dyn ToolSource>>,
     /// The time.
@@ -43,10 +43,10 @@ pub struct Ports {
 }
 
 /// A running session. Dropped, it ends in order.
-pub struct Session {
+pub struct Session<'a> {
     settings: Settings,
-    ports: Ports,
-    model: Box<dyn Model>,
+    ports: Ports<'a>,
+    model: Box<dyn Model + 'a>,
     workspace: Workspace,
     children: Children,
     registry: Registry,
@@ -147,13 +147,13 @@ pub struct SessionRefused {
 }
 
 /// Everything a session begins with.
-pub struct Opening {
+pub struct Opening<'a> {
     /// How it is to be run.
     pub settings: Settings,
     /// What is plugged in.
-    pub ports: Ports,
+    pub ports: Ports<'a>,
     /// Who answers.
-    pub model: Box<dyn Model>,
+    pub model: Box<dyn Model + 'a>,
     /// Where it is saved.
     pub transcript: Option<Transcript>,
     /// What was said before, when a session goes on.
@@ -173,9 +173,9 @@ pub enum StartError {
     Workspace(#[from] WorkspaceError),
 }
 
-impl Session {
+impl<'a> Session<'a> {
     /// Begins a session, unless a hook refuses.
-    pub fn start(opening: Opening) -> Result<Session, StartError> {
+    pub fn start(opening: Opening<'a>) -> Result<Session<'a>, StartError> {
         let Opening { settings, mut ports, model, transcript, messages, cancel } = opening;
         let workspace = Workspace::new(&settings.cwd, &settings.allowed)?;
         let registry = Registry { sources: std::mem::take(&mut ports.sources) };
@@ -264,7 +264,7 @@ impl Session {
     }
 
     /// Goes on with another model.
-    pub fn set_model(&mut self, model: Box<dyn Model>) {
+    pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
         self.model = model;
     }
 
@@ -317,13 +317,13 @@ impl Session {
     }
 }
 
-impl Drop for Session {
+impl Drop for Session<'_> {
     fn drop(&mut self) {
         self.close();
     }
 }
 
-impl std::fmt::Debug for Session {
+impl std::fmt::Debug for Session<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Session")
             .field("id", &self.settings.session_id)

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use uuid::Uuid;
 
 /// ISO 8601, to the millisecond.
-pub(crate) fn iso(time: SystemTime) -> String {
+pub fn iso(time: SystemTime) -> String {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
     Timestamp::from_millisecond(millis).map(|stamp| format!("{stamp:.3}")).unwrap_or_default()

@@ -7,10 +7,14 @@ use crate::world::World;
 
 mod demo;
 pub(crate) mod hook;
+mod run;
+mod session;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
         Command::Hook { command } => hook::run_command(command, world, output),
+        Command::Run(arguments) => run::run(&arguments, world, output),
+        Command::Session { command } => session::run(&command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

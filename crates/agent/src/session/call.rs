@@ -17,7 +17,7 @@ struct Work {
     change: Option<Change>,
 }
 
-impl Session {
+impl Session<'_> {
     /// Makes the calls of an answer. Each gets a result, whatever happens: a call without one spoils the conversation.
     pub(super) fn calls(&mut self, calls: &[Call], offered: &[Tool], tally: &mut Tally) -> Result<(), TurnEnd> {
         let most = self.settings.limits.tool_calls;

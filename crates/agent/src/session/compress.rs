@@ -9,7 +9,7 @@ use super::turn::Tally;
 /// The share of the conversation that one result may keep when room is made.
 const SHARE: usize = 8;
 
-impl Session {
+impl Session<'_> {
     /// Makes room if there is none, unless a hook objects.
     pub(super) fn make_room(&mut self, tally: &mut Tally) {
         let (size, most) = (self.talk.size(), self.settings.limits.context);

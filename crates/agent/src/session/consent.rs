@@ -13,7 +13,7 @@ pub(super) struct Refusal {
     pub(super) reason: String,
 }
 
-impl Session {
+impl Session<'_> {
     /// Whether an event's operation goes on. Where hooks leave it to a person, the person is asked.
     pub(super) fn passes(&mut self, kind: EventKind, decision: &Decision) -> Result<(), Refusal> {
         self.settle(kind.name(), Map::new(), decision)

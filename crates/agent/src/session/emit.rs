@@ -20,7 +20,7 @@ pub(super) enum Notice {
     Error,
 }
 
-impl Session {
+impl Session<'_> {
     /// Tells the hooks of an event, and takes in what they have to say to the conversation and the person.
     pub(super) fn emit<'a>(&mut self, kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Decision {
         let mut event = Event::new(kind, self.common());

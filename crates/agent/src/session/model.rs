@@ -12,7 +12,7 @@ use crate::message::Message;
 use crate::port::News;
 use crate::provider::{Answer, ModelError, Piece, Question};
 
-impl Session {
+impl Session<'_> {
     pub(super) fn ask_model(&mut self, tools: &[Tool], tally: &mut Tally) -> Result<Answer, TurnEnd> {
         let kind = EventKind::BeforeModel;
         let messages = self.talk.to_json();

@@ -28,7 +28,7 @@ pub(super) struct Tally {
     pub(super) keep_all: bool,
 }
 
-impl Session {
+impl Session<'_> {
     pub(super) fn turn(&mut self, prompt: &str, context: Option<&str>, chain: u32) -> Turn {
         self.chain = chain;
         self.halted = None;

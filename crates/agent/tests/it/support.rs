@@ -147,7 +147,7 @@ impl World {
         self
     }
 
-    pub(crate) fn try_start(&mut self) -> Result<Session, StartError> {
+    pub(crate) fn try_start(&mut self) -> Result<Session<'static>, StartError> {
         let decide = self.decide.take().unwrap_or_else(|| Box::new(|_| Decision::default()));
         let ports = Ports {
             events: Box::new(Hooks { decide, trace: Rc::clone(&self.trace) }),
@@ -166,7 +166,7 @@ impl World {
         })
     }
 
-    pub(crate) fn start(&mut self) -> Session {
+    pub(crate) fn start(&mut self) -> Session<'static> {
         self.try_start().unwrap()
     }
 

@@ -14,6 +14,7 @@ mod show;
 mod trust;
 
 pub(crate) use outcome::{is_shown, to_json};
+pub(crate) use show::command;
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {

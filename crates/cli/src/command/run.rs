@@ -1,0 +1,161 @@
+//! `ollm run`: one task for a model, with every hook having its say.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Read};
+use std::time::Duration;
+
+use ollm_agent::{Decision, Session, StartError, Turn, TurnEnd};
+use ollm_protocol::Event;
+use serde_json::json;
+
+use crate::arguments::TaskArguments;
+use crate::display::{Display, Style, response, turn_json};
+use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::host::{self, Host};
+use crate::interrupt;
+use crate::output::Output;
+use crate::world::World;
+
+/// A turn ended at a bound, or not as a replay expected.
+const FINDING: u8 = 1;
+/// Somebody interrupted.
+const INTERRUPTED: u8 = 130;
+/// The most that is taken from standard input.
+const LARGEST_INPUT: usize = 4 << 20;
+/// How long to wait for the next of it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let (prompt, context) = task(arguments, output)?;
+    // What double-forks away from a tool or a hook comes back to us, and is ended with us.
+    let _ = ollm_process::become_subreaper();
+    let app = host::load(world)?;
+    world.tell_notices(output);
+    app.tell_problems(output);
+    let host = Host::gather(&arguments.agent, world)?;
+    for note in &host.notes {
+        output.tell(note);
+    }
+    interrupt::listen(&host.cancel);
+    let code = work(arguments, host, &app.engine, (&prompt, context.as_deref()), output);
+    app.engine.children().reap_strays();
+    app.engine.trust.remember();
+    code
+}
+
+fn work(
+    arguments: &TaskArguments,
+    host: Host,
+    engine: &ollm_engine::Engine,
+    (prompt, context): (&str, Option<&str>),
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let style = match (arguments.json, arguments.stream_json) {
+        (true, _) => Style::Quiet,
+        (_, true) => Style::Lines,
+        _ => Style::Text,
+    };
+    let (id, model) = (host.id().to_owned(), host.model().to_owned());
+    let shared = RefCell::new(output);
+    let display = Display { output: &shared, style, open: false };
+    let hear = |event: &Event, decision: &Decision| {
+        if style == Style::Lines {
+            let line = json!({"type": "event", "event": event.kind.name(), "flow": decision.flow.name(),
+                "hook": decision.refused_by, "reason": decision.reason});
+            let _ = shared.borrow_mut().json(&line);
+        }
+    };
+    let session = match host.start(engine, display, hear) {
+        Ok(session) => session,
+        Err(StartError::Refused(refusal)) => {
+            let answer = json!({"session": id, "model": model, "end": "refused", "event": "session_start",
+                "hook": refusal.hook, "reason": refusal.reason, "response": null, "turns": []});
+            return finish(&answer, BLOCKED, style, *shared.borrow_mut());
+        }
+        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+    };
+    let turns = say(session, prompt, context);
+    let code = turns.first().map_or(OK, |turn| exit_code(&turn.end));
+    let mut answer = json!({"session": id, "model": model, "response": response(&turns)});
+    if let (Some(first), Some(map)) = (turns.first(), answer.as_object_mut()) {
+        let first = turn_json(first);
+        for field in ["end", "event", "hook", "reason"] {
+            map.insert(field.to_owned(), first.get(field).cloned().unwrap_or_default());
+        }
+        map.insert("turns".to_owned(), turns.iter().map(turn_json).collect());
+    }
+    finish(&answer, code, style, *shared.borrow_mut())
+}
+
+fn say(mut session: Session<'_>, prompt: &str, context: Option<&str>) -> Vec<Turn> {
+    let turns = session.say(prompt, context);
+    session.end();
+    turns
+}
+
+fn finish(answer: &serde_json::Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
+    match style {
+        Style::Text => {}
+        Style::Quiet => drop(output.json(answer)?),
+        Style::Lines => {
+            let mut last = answer.clone();
+            if let Some(map) = last.as_object_mut() {
+                map.insert("type".to_owned(), "end".into());
+            }
+            output.json(&last)?;
+        }
+    }
+    Ok(code)
+}
+
+fn exit_code(end: &TurnEnd) -> u8 {
+    match end {
+        TurnEnd::Done => OK,
+        TurnEnd::Refused { .. } | TurnEnd::Halted { .. } => BLOCKED,
+        TurnEnd::Failed { code: "replay" | "empty", .. } | TurnEnd::Bounded(_) => FINDING,
+        TurnEnd::Failed { .. } => Kind::Environment as u8,
+        TurnEnd::Interrupted => INTERRUPTED,
+    }
+}
+
+/// The prompt, and what was piped in beside it.
+fn task(arguments: &TaskArguments, output: &mut Output) -> Result<(String, Option<String>), Failure> {
+    let piped = piped(output)?.filter(|text| !text.trim().is_empty());
+    match (&arguments.prompt, piped) {
+        (Some(prompt), piped) if !prompt.trim().is_empty() => Ok((prompt.clone(), piped)),
+        (_, Some(piped)) => Ok((piped, None)),
+        _ => Err(Failure::usage("there is nothing to do: write `ollm run PROMPT`, or pipe something in")),
+    }
+}
+
+fn piped(output: &mut Output) -> Result<Option<String>, Failure> {
+    let mut stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 16 << 10];
+    loop {
+        if !comes(&stdin) {
+            output
+                .tell("standard input stays open but nothing comes; we go on with what came (`< /dev/null` closes it)");
+            break;
+        }
+        match stdin.read(&mut chunk) {
+            // A closed standard input holds nothing.
+            Ok(0) | Err(_) => break,
+            Ok(count) => bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+        }
+        if bytes.len() > LARGEST_INPUT {
+            return Err(Failure::usage(format!("more than {LARGEST_INPUT} bytes were piped in; pipe in less")));
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Whether something comes, or the end does: whoever started us may have left the stream open.
+fn comes(stdin: &std::io::StdinLock<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let patience = Timespec::try_from(PATIENCE).ok();
+    poll(&mut [PollFd::new(stdin, PollFlags::IN)], patience.as_ref()) != Ok(0)
+}
