@@ -28,6 +28,12 @@ pub(crate) enum Command {
     /// Give a model a task, and let it work with tools while every hook has its say
     #[command(after_help = TASK_HELP)]
     Run(TaskArguments),
+    /// Talk with a model on the terminal, while every hook has its say
+    #[command(after_help = CHAT_HELP)]
+    Chat {
+        #[command(flatten)]
+        agent: AgentArguments,
+    },
     /// Look at earlier conversations
     Session {
         #[command(subcommand)]
@@ -44,6 +50,9 @@ pub(crate) enum Command {
 const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else the first model of a local Ollama.
 Keys come from the environment: OPENAI_API_KEY, or OLLM_MODEL_KEY for any server.
 Exit codes: 0 done, 1 ended by a bound or an expectation of a replay, 2 refused by a hook, 5 no answer, 64 usage, 130 interrupted.";
+
+const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists
+the commands. Models and keys are found as by `ollm run`.";
 
 #[derive(Debug, Args)]
 pub(crate) struct TaskArguments {

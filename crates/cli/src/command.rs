@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod chat;
 mod demo;
 pub(crate) mod hook;
 mod run;
@@ -14,6 +15,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
     match command {
         Command::Hook { command } => hook::run_command(command, world, output),
         Command::Run(arguments) => run::run(&arguments, world, output),
+        Command::Chat { agent } => chat::run(&agent, world, output),
         Command::Session { command } => session::run(&command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }

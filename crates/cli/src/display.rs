@@ -94,6 +94,10 @@ impl Display<'_, '_> {
             }
             News::Note(Said { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
             News::Error(text) => self.tell(text),
+            News::Called { name, result, failed: true, .. } => {
+                let first = result.lines().next().unwrap_or_default();
+                self.tell(&format!("✗ {name}: {}", cut(first, LONGEST)));
+            }
             _ => {}
         }
     }

@@ -53,8 +53,9 @@ impl Session<'_> {
         for said in &decision.messages {
             self.ports.show.show(&News::Note(said));
         }
-        for text in &decision.system_messages {
-            self.talk.wait(Message::System(text.clone()));
+        let messages = entering(decision);
+        for text in &messages {
+            self.talk.wait(Message::System((*text).clone()));
         }
         for text in &decision.context {
             self.talk.wait(Message::System(text.clone()));
@@ -66,7 +67,7 @@ impl Session<'_> {
             self.halted = Some((decision.who().to_owned(), decision.why()));
         }
         let quiet = event.kind == EventKind::Notification;
-        for text in &decision.system_messages {
+        for text in messages {
             self.ports.show.show(&News::System(text));
             if !quiet {
                 self.notify(Notice::System, text);
@@ -164,4 +165,10 @@ impl Session<'_> {
             self.error("transcript", "transcript", &format!("{error}; the session goes on without being saved"));
         }
     }
+}
+
+/// The messages that enter the conversation. A refusal's own words are its reason, and are told where it is refused.
+fn entering(decision: &Decision) -> Vec<&String> {
+    let reason = decision.reason.as_deref().filter(|_| decision.flow.refuses()).unwrap_or_default();
+    decision.system_messages.iter().filter(|text| !reason.contains(text.as_str())).collect()
 }

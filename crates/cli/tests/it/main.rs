@@ -20,5 +20,6 @@ mod lab;
 mod scripts;
 mod seen;
 mod settings;
+mod task;
 mod terminal;
 mod trust;
