@@ -98,6 +98,13 @@ pub(crate) enum SessionCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Go on with a conversation on the terminal, as `ollm chat --resume` does
+    Resume {
+        /// Its id, or the beginning of it
+        id: String,
+        #[command(flatten)]
+        agent: AgentArguments,
+    },
     /// Show one conversation
     Show {
         /// Its id, or the beginning of it

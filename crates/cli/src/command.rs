@@ -16,7 +16,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Hook { command } => hook::run_command(command, world, output),
         Command::Run(arguments) => run::run(&arguments, world, output),
         Command::Chat { agent } => chat::run(&agent, world, output),
-        Command::Session { command } => session::run(&command, world, output),
+        Command::Session { command } => session::run(command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

@@ -301,9 +301,8 @@ impl Approver for Terminal {
             let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
         }
         let _ = writeln!(text, "It runs: {}", one_line(&command(hook)));
-        text.push_str(
-            "May it run, as long as nothing of it changes? [o]nce, [s]ession, [N]o (for always: `ollm hook trust`): ",
-        );
+        text.push_str("To approve it for good: `ollm hook trust`.\n");
+        text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match ask(&text).map(|answer| answer.to_lowercase()).as_deref() {
             Some("o" | "once") => Choice::Once,
             Some("s" | "session") => Choice::Session,

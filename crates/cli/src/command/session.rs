@@ -6,16 +6,19 @@ use ollm_agent::{Message, Summary};
 use ollm_store::{cut, escape_for_people};
 use serde_json::{Value, json};
 
-use crate::arguments::SessionCommand;
+use crate::arguments::{AgentArguments, SessionCommand};
 use crate::error::{Failure, Kind};
 use crate::host::sessions;
 use crate::output::{Output, one_line};
 use crate::world::World;
 
-pub(super) fn run(command: &SessionCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(command: SessionCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        SessionCommand::List { json } => list(*json, world, output),
-        SessionCommand::Show { id, json } => show(id, *json, world, output),
+        SessionCommand::List { json } => list(json, world, output),
+        SessionCommand::Show { id, json } => show(&id, json, world, output),
+        SessionCommand::Resume { id, agent } => {
+            super::chat::run(&AgentArguments { resume: Some(id), ..agent }, world, output)
+        }
     }
 }
 
