@@ -29,6 +29,7 @@ fn run(lab: &Lab, more: &[&str]) -> Ran {
     lab.run(&task(more))
 }
 
+#[expect(clippy::needless_pass_by_value, reason = "calls read better without references")]
 fn call(name: &str, arguments: Value) -> Value {
     json!({"tool_calls": [{"id": "1", "name": name, "arguments": arguments}]})
 }
