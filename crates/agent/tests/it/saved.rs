@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use ollm_agent::{Decision, Header, Message, Transcript, TurnEnd, load};
 use ollm_protocol::EventKind;
@@ -71,4 +72,31 @@ fn refusals_errors_and_ends_are_saved_as_well() {
     let expected = json!({"event": "before_agent", "tool": null, "hook": "guard", "reason": "no", "flow": "block"});
     assert_eq!(entries[1]["refused"], expected);
     assert!(entries.iter().all(|entry| entry["at"].is_string()));
+}
+
+/// What the file of a session looks like; other programs may read it.
+const GOLDEN: &str = r#"{"version":1,"session":"s1","startTime":"t","cwd":"/w","model":"m"}
+{"message":{"role":"system","content":"be good"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"user","content":"go"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"assistant","content":"","tool_calls":[{"id":"1","name":"todo","arguments":{"items":["a"]}},{"id":"2","name":"todo","arguments":"{"}]},"at":"2026-01-16T10:05:30.000Z"}
+{"refused":{"event":"before_tool","tool":"todo","hook":"guard","reason":"no lists","flow":"block"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"tool","content":"Tool execution blocked by hook: no lists","tool_call_id":"1","name":"todo"},"at":"2026-01-16T10:05:30.000Z"}
+{"error":{"operation":"tool","code":"tool","message":"the call of todo is impossible: the arguments are no JSON object: {"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"tool","content":"error: the arguments are no JSON object: {","tool_call_id":"2","name":"todo"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"assistant","content":"done"},"at":"2026-01-16T10:05:30.000Z"}
+{"turn":"done","at":"2026-01-16T10:05:30.000Z"}
+{"end":"2026-01-16T10:05:30.000Z","at":"2026-01-16T10:05:30.000Z"}
+"#;
+
+#[test]
+fn a_transcript_is_what_it_is_documented_to_be() {
+    let answers = [calls(&[("todo", json!({"items": ["a"]})), ("todo", json!("{"))]), text("done")];
+    let mut world = World::new(&answers).on(EventKind::BeforeTool, Decision::block("guard", "no lists"));
+    world.clock = || UNIX_EPOCH + Duration::from_secs(1_768_557_930);
+    save(&mut world);
+    let mut session = world.start();
+    session.say("go", None);
+    session.end();
+    let written = std::fs::read_to_string(folder(&world).join("s1.jsonl")).unwrap();
+    assert_eq!(written, GOLDEN);
 }

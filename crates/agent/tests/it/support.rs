@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_agent::{
-    Approval, Approve, Cancel, Consent, Decision, Events, Limits, Message, Model, News, Opening, Ports, Replay,
+    Approval, Approve, Cancel, Clock, Consent, Decision, Events, Limits, Message, Model, News, Opening, Ports, Replay,
     Request, Said, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript,
 };
 use ollm_protocol::{Event, EventKind, Flow};
@@ -31,6 +31,7 @@ pub(crate) struct World {
     pub(crate) transcript: Option<Transcript>,
     pub(crate) messages: Vec<Message>,
     pub(crate) cancel: Cancel,
+    pub(crate) clock: Clock,
     decide: Option<Decide>,
     consents: Rc<RefCell<VecDeque<Consent>>>,
     pub(crate) questions: Rc<RefCell<Vec<Request>>>,
@@ -113,6 +114,7 @@ impl World {
             transcript: None,
             messages: Vec::new(),
             cancel: Cancel::default(),
+            clock: SystemTime::now,
             decide: None,
             consents: Rc::default(),
             questions: Rc::default(),
@@ -154,7 +156,7 @@ impl World {
             approve: Box::new(Person { consents: Rc::clone(&self.consents), questions: Rc::clone(&self.questions) }),
             show: Box::new(Screen(Rc::clone(&self.news))),
             sources: std::mem::take(&mut self.sources),
-            clock: SystemTime::now,
+            clock: self.clock,
         };
         Session::start(Opening {
             settings: self.settings.clone(),
