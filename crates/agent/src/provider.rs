@@ -136,6 +136,12 @@ pub enum ModelError {
         /// For how long.
         seconds: u64,
     },
+    /// The answer took too long as a whole.
+    #[error("the answer of {url} did not end in time; ask for less, or take a faster model")]
+    Endless {
+        /// The address.
+        url: String,
+    },
     /// Somebody interrupted.
     #[error("interrupted")]
     Cancelled,
@@ -163,6 +169,7 @@ impl ModelError {
             ModelError::Dropped { .. } => "dropped",
             ModelError::Malformed { .. } => "malformed",
             ModelError::Silent { .. } => "silent",
+            ModelError::Endless { .. } => "endless",
             ModelError::Cancelled => "interrupted",
             ModelError::Replay { .. } => "replay",
             ModelError::File(_) => "file",

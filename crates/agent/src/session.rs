@@ -206,7 +206,7 @@ impl<'a> Session<'a> {
     fn open(&mut self) -> Result<(), SessionRefused> {
         let decision = self.emit(EventKind::SessionStart, []);
         if let Err(refusal) = self.passes(EventKind::SessionStart, &decision) {
-            return Err(SessionRefused { hook: refusal.hook, reason: refusal.reason });
+            return Err(SessionRefused { hook: refusal.who().to_owned(), reason: refusal.reason });
         }
         self.stage = Stage::Running;
         self.halted = None;

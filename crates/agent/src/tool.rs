@@ -72,7 +72,7 @@ pub(crate) struct Argument {
 
 /// How far a tool's effects go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// It changes nothing.
     Looks,
     /// It changes files of the workspace.

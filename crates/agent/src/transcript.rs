@@ -8,6 +8,8 @@ use std::io::{self, Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
 use ollm_store::Redactor;
 use rustix::fs::OFlags;
@@ -20,6 +22,16 @@ use crate::message::Message;
 const VERSION: u64 = 1;
 /// Larger transcripts are not loaded.
 const LARGEST: u64 = 256 << 20;
+
+/// Pauses before a lock counts as taken: a program that is just being started holds our files until it runs.
+const PAUSES: [Duration; 6] = [
+    Duration::from_millis(5),
+    Duration::from_millis(10),
+    Duration::from_millis(20),
+    Duration::from_millis(40),
+    Duration::from_millis(80),
+    Duration::from_millis(160),
+];
 
 /// What a session's file begins with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,8 +156,7 @@ impl Transcript {
 
     /// Appends one line; on an error the file is as it was before.
     pub fn append(&mut self, entry: &Value) -> Result<(), TranscriptError> {
-        let line = format!("{entry}\n");
-        let line = self.redactor.redact_str(&line);
+        let line = format!("{}\n", redacted(entry, &self.redactor));
         match self.file.write_all(line.as_bytes()) {
             Ok(()) => {
                 self.length += line.len() as u64;
@@ -157,6 +168,16 @@ impl Transcript {
                 Err(failed("write", &self.path, source))
             }
         }
+    }
+}
+
+/// The same with secrets hidden in every text; the names of fields are ours and stay.
+fn redacted(value: &Value, redactor: &Redactor) -> Value {
+    match value {
+        Value::String(text) => redactor.redact_str(text).into_owned().into(),
+        Value::Array(values) => values.iter().map(|value| redacted(value, redactor)).collect(),
+        Value::Object(map) => map.iter().map(|(name, value)| (name.clone(), redacted(value, redactor))).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
     }
 }
 
@@ -221,11 +242,14 @@ fn place(folder: &Path, id: &str) -> Result<PathBuf, TranscriptError> {
 }
 
 fn lock(file: &File, id: &str, path: &Path) -> Result<(), TranscriptError> {
-    match file.try_lock() {
-        Ok(()) => Ok(()),
-        Err(TryLockError::WouldBlock) => Err(TranscriptError::Busy(id.to_owned())),
-        Err(TryLockError::Error(source)) => Err(failed("lock", path, source)),
+    for pause in PAUSES {
+        match file.try_lock() {
+            Ok(()) => return Ok(()),
+            Err(TryLockError::WouldBlock) => thread::sleep(pause),
+            Err(TryLockError::Error(source)) => return Err(failed("lock", path, source)),
+        }
     }
+    Err(TranscriptError::Busy(id.to_owned()))
 }
 
 /// Reads a file to the end of its last whole line, and says how long that is.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -154,7 +155,7 @@ fn latest(world: &World) -> Result<String, Failure> {
 fn settings(arguments: &AgentArguments, world: &World, id: &str) -> Result<Settings, Failure> {
     let spill = world.places.home.join("state/output");
     // What cannot be made cannot be filled; the shell tool says so when it needs it.
-    let made = std::fs::create_dir_all(&spill).is_ok();
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&spill).is_ok();
     let approval = Approval::ALL.iter().find(|(name, _)| *name == arguments.approval);
     let (_, approval) =
         approval.ok_or_else(|| Failure::usage(format!("--approval {}: no such mode", arguments.approval)))?;

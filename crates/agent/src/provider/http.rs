@@ -26,6 +26,8 @@ pub struct Patience {
     pub connect: Duration,
     /// Between two signs of life; loading a large model takes a while.
     pub silence: Duration,
+    /// For one answer as a whole: a server may send signs of life for ever.
+    pub answer: Duration,
     /// How often a refusal that may pass is tried again.
     pub retries: u32,
     /// The first pause before another try; it doubles each time.
@@ -39,6 +41,7 @@ impl Default for Patience {
         Patience {
             connect: Duration::from_secs(10),
             silence: Duration::from_mins(5),
+            answer: Duration::from_hours(1),
             retries: 4,
             pause: Duration::from_millis(500),
             longest_pause: Duration::from_secs(30),
@@ -81,6 +84,8 @@ pub(crate) struct Reply<'a> {
     arrivals: Receiver<Arrival>,
     cancel: &'a Cancel,
     silence: Duration,
+    /// When the answer must have ended; a time beyond the clock is none.
+    end: Option<Instant>,
 }
 
 /// Sends a letter and waits for the beginning of the reply.
@@ -92,7 +97,8 @@ pub(crate) fn send<'a>(letter: &'a Letter, patience: &Patience, cancel: &'a Canc
     // The client keeps the time of each read; we allow for connecting on top.
     let silence = patience.silence + patience.connect;
     let head = Head { status: 0, is_json: false, retry_after: None };
-    let mut reply = Reply { head, url: &letter.url, arrivals, cancel, silence };
+    let end = Instant::now().checked_add(patience.answer);
+    let mut reply = Reply { head, url: &letter.url, arrivals, cancel, silence, end };
     match reply.next()? {
         Arrival::Head(head) => {
             reply.head = head;
@@ -133,6 +139,9 @@ impl Reply<'_> {
         loop {
             if self.cancel.is_set() {
                 return Err(ModelError::Cancelled);
+            }
+            if self.end.is_some_and(|end| Instant::now() > end) {
+                return Err(ModelError::Endless { url: self.url.to_owned() });
             }
             match self.arrivals.recv_timeout(LOOKING) {
                 Ok(arrival) => return Ok(arrival),

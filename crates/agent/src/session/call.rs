@@ -147,9 +147,9 @@ impl Session<'_> {
                 if !asks {
                     return Ok(());
                 }
-                self.ask(&call.name, details, None).map_err(|refusal| match refusal.hook.as_str() {
-                    "agent" => format!("Tool execution not approved: {}", refusal.reason),
-                    _ => blocked(&refusal.reason),
+                self.ask(&call.name, details, None).map_err(|refusal| match refusal.hook {
+                    None => format!("Tool execution not approved: {}", refusal.reason),
+                    Some(_) => blocked(&refusal.reason),
                 })
             }
         };
@@ -203,7 +203,7 @@ impl Session<'_> {
         };
         match self.passes(EventKind::AfterTool, decision) {
             Ok(()) => text,
-            Err(refusal) => format!("{text}\n\nHook `{}` objects to this result: {}", refusal.hook, refusal.reason),
+            Err(refusal) => format!("{text}\n\nHook `{}` objects to this result: {}", refusal.who(), refusal.reason),
         }
     }
 

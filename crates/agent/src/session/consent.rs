@@ -9,8 +9,20 @@ use crate::port::{Consent, Decision, Request};
 /// Why something may not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Refusal {
-    pub(super) hook: String,
+    /// The hook that stands in the way; nothing if it is the person or the mode.
+    pub(super) hook: Option<String>,
     pub(super) reason: String,
+}
+
+impl Refusal {
+    fn by(decision: &Decision) -> Refusal {
+        Refusal { hook: Some(decision.who().to_owned()), reason: decision.why() }
+    }
+
+    /// Who it was, for people.
+    pub(super) fn who(&self) -> &str {
+        self.hook.as_deref().unwrap_or("the person")
+    }
 }
 
 impl Session<'_> {
@@ -28,7 +40,7 @@ impl Session<'_> {
     ) -> Result<(), Refusal> {
         match decision.flow {
             Flow::NoOpinion | Flow::Allow => Ok(()),
-            Flow::Block | Flow::Halt => Err(Refusal { hook: decision.who().to_owned(), reason: decision.why() }),
+            Flow::Block | Flow::Halt => Err(Refusal::by(decision)),
             Flow::Ask => self.ask(operation, details, Some(decision)),
         }
     }
@@ -45,7 +57,7 @@ impl Session<'_> {
             [("operation", operation.into()), ("details", details.clone().into()), ("requester", requester.into())];
         let decision = self.emit(EventKind::ApprovalRequest, fields);
         if decision.flow.refuses() {
-            return Err(Refusal { hook: decision.who().to_owned(), reason: decision.why() });
+            return Err(Refusal::by(&decision));
         }
         // Allow skips the question of a mode, but never lifts what another hook wants asked.
         if decision.flow == Flow::Allow && wish.is_none() {
@@ -53,7 +65,7 @@ impl Session<'_> {
         }
         let reason = wish.map(Decision::why);
         let request = Request { operation: operation.to_owned(), details, reason: reason.clone() };
-        let refused = |why: String| Err(Refusal { hook: requester.to_owned(), reason: why });
+        let refused = |why: String| Err(Refusal { hook: wish.map(|wish| wish.who().to_owned()), reason: why });
         match self.ports.approve.ask(&request) {
             Consent::Yes => Ok(()),
             Consent::Always => {

@@ -183,7 +183,7 @@ impl Session<'_> {
 }
 
 pub(super) fn refused(event: EventKind, refusal: Refusal) -> TurnEnd {
-    TurnEnd::Refused { event, hook: refusal.hook, reason: refusal.reason }
+    TurnEnd::Refused { event, hook: refusal.who().to_owned(), reason: refusal.reason }
 }
 
 impl Tally {

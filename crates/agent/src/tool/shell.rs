@@ -1,7 +1,8 @@
 //! `shell`: a command line, in a process group of its own, with a deadline and a cap.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 
 use ollm_process::{End, Job, Limits, Outcome, Stream};
 use serde_json::{Map, Value};
@@ -10,6 +11,8 @@ use super::{Bench, BuiltIn, Description, Done, Reach, ShellSettings, args, needs
 
 /// The most output the model is shown; the middle is left out.
 const SHOWN: usize = 32 << 10;
+/// How many whole outputs are kept.
+const MOST_KEPT: usize = 50;
 
 pub(crate) struct Shell;
 
@@ -99,5 +102,19 @@ fn shown(bytes: &[u8], what: &str, settings: &ShellSettings) -> String {
 fn spill(bytes: &[u8], what: &str, settings: &ShellSettings) -> Result<PathBuf, ollm_store::FileError> {
     let path = settings.spill.join(format!("{what}-{}.txt", crate::time::unique()));
     ollm_store::write_atomic(&path, bytes)?;
+    forget(&settings.spill);
     Ok(path)
+}
+
+/// Removes the oldest outputs when there are many.
+fn forget(folder: &Path) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    let mut files: Vec<_> =
+        entries.flatten().filter_map(|entry| Some((entry.metadata().ok()?.modified().ok()?, entry.path()))).collect();
+    files.sort_unstable();
+    let old = files.len().saturating_sub(MOST_KEPT);
+    for (_, path) in files.into_iter().take(old) {
+        // What cannot be removed now may be removed next time.
+        let _ = fs::remove_file(path);
+    }
 }

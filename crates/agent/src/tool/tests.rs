@@ -191,6 +191,10 @@ fn long_output_is_kept_in_a_file_and_endless_output_ends() {
     let place = text.split("all of it is in ").nth(1).unwrap().split(']').next().unwrap();
     assert_eq!(fs::read_to_string(place).unwrap().lines().count(), 20_000);
     assert!(text.starts_with("1\n2\n") && text.ends_with("20000"));
+    for _ in 0..60 {
+        world.text("shell", json!({"command": "seq 1 20000"}));
+    }
+    assert_eq!(fs::read_dir(&world.shell.spill).unwrap().count(), 50, "old outputs are forgotten");
     world.shell.output = 1 << 20;
     let done = world.run("shell", json!({"command": "yes"})).unwrap();
     assert!(done.failed && done.text.contains("went over 1048576 bytes"), "{}", done.text);

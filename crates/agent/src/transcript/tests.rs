@@ -110,7 +110,7 @@ fn the_list_has_the_latest_first_and_names_what_is_broken() {
 #[test]
 fn secrets_do_not_reach_the_file() {
     let folder = tempfile::tempdir().unwrap();
-    let redactor = Arc::new(Redactor::new([("TOKEN", "hunter2-hunter2")]));
+    let redactor = Arc::new(Redactor::new([("TOKEN", "hunter2-hunter2"), ("WORD", "message")]));
     let mut transcript = Transcript::create(folder.path(), &header("a"), redactor).unwrap();
     transcript.append(&json!({"message": {"role": "user", "content": "pw hunter2-hunter2"}})).unwrap();
     let saved = load(folder.path(), "a").unwrap();

@@ -186,6 +186,15 @@ fn a_silent_server_is_given_up_by_the_person_or_in_time() {
 }
 
 #[test]
+fn signs_of_life_without_end_are_given_up_in_time() {
+    let alive = ": still here\n\n".repeat(100_000);
+    let server = ModelServer::start(vec![ModelReply::bytes(alive.as_bytes(), 14, ModelReplyEnd::Hanging)]).unwrap();
+    let patience = Patience { answer: Duration::from_millis(50), ..patience() };
+    let (_, answer) = ask(&mut model(&server, None).patience(patience), &Cancel::default());
+    assert!(matches!(answer, Err(ModelError::Endless { .. })), "{answer:?}");
+}
+
+#[test]
 fn an_interruption_ends_the_pause_before_another_try() {
     let server = ModelServer::start(vec![ModelReply::json(503, &json!({})).header("Retry-After: 600")]).unwrap();
     let patience = Patience { longest_pause: Duration::from_mins(10), ..patience() };
