@@ -1,5 +1,6 @@
 //! `glob`: files by their names.
 
+use globset::GlobBuilder;
 use serde_json::{Map, Value};
 
 use super::{Bench, BuiltIn, Description, Done, Reach, args, needs, walk};
@@ -29,11 +30,13 @@ impl BuiltIn for Glob {
         if pattern.is_empty() || pattern.len() > LONGEST {
             return Err(format!("`pattern` must have 1 to {LONGEST} characters"));
         }
+        let built = GlobBuilder::new(pattern).literal_separator(true).build();
+        let glob = built.map_err(|error| format!("`pattern` is no pattern: {error}"))?.compile_matcher();
         let mut found = Vec::new();
         let whole = walk::files(bench.workspace.root(), bench.cancel, |path| {
             let name = bench.workspace.name(path);
             let subject = if pattern.contains('/') { name.as_str() } else { name.rsplit('/').next().unwrap_or(&name) };
-            if fast_glob::glob_match(pattern, subject) {
+            if glob.is_match(subject) {
                 found.push(name);
             }
             found.len() < MOST

@@ -361,3 +361,21 @@ fn a_chat_can_change_its_model_and_survives_a_wrong_one() {
     assert!(ran.stdout.contains("there is no such file") && ran.stdout.contains("\ntwo\n"), "{ran:?}");
     assert!(ran.stdout.trim_end().ends_with("other.jsonl"), "{ran:?}");
 }
+
+#[test]
+fn a_second_interruption_ends_us_even_if_a_hook_does_not_come_back() {
+    let lab = lab(&[text("never")]);
+    let fifo = lab.fifo("told");
+    let script = format!("echo started > '{}'; trap '' TERM INT; {FOREVER}", fifo.display());
+    lab.user_hook("before_agent", "stuck", &script, r#", "timeout": 600000"#);
+    let mut child = start(lab.ollm(&task(&[])));
+    drop(child.stdin.take());
+    assert_eq!(lines(&fifo, 1), ["started"]);
+    // Two of a kind that come at once would count as one.
+    for signal in ["-INT", "-TERM"] {
+        assert!(Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap().success());
+    }
+    let ran = outcome(child);
+    assert!([130, 143].contains(&ran.code), "{ran:?}");
+    lab.assert_nobody_is_left();
+}
