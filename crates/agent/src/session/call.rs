@@ -167,25 +167,23 @@ impl Session<'_> {
         let Work { result, change } = self.run(call, worker, args);
         let took = seconds(began, (self.ports.clock)());
         let text = ollm_store::cut(&text_of(&result), self.settings.limits.result).into_owned();
-        let diff = change.as_ref().map(|change| change.diff.clone());
         self.ports.show.show(&News::Called {
             id: &call.id,
             name: &call.name,
             result: &text,
             failed: result.is_error,
-            diff: diff.as_deref(),
+            diff: change.as_ref().map(|change| change.diff.as_str()),
         });
         if let Some(change) = change {
             self.tell_change(&change);
         }
-        let outcome = if result.is_error { ("error", text.clone().into()) } else { ("result", value_of(&result)) };
         let decision = self.emit(
             EventKind::AfterTool,
             [
                 ("tool_name", call.name.as_str().into()),
                 ("args", both_paths(args.clone(), worker).into()),
                 ("call_id", call.id.as_str().into()),
-                outcome,
+                if result.is_error { ("error", text.clone().into()) } else { ("result", value_of(&result)) },
                 ("metrics", json!({"duration": took, "success": !result.is_error})),
                 ("execution_time", took.into()),
             ],

@@ -63,25 +63,29 @@ impl Session<'_> {
         if decision.flow == Flow::Allow && wish.is_none() {
             return Ok(());
         }
-        let reason = wish.map(Decision::why);
-        let request = Request { operation: operation.to_owned(), details, reason: reason.clone() };
-        let refused = |why: String| Err(Refusal { hook: wish.map(|wish| wish.who().to_owned()), reason: why });
-        match self.ports.approve.ask(&request) {
-            Consent::Yes => Ok(()),
-            Consent::Always => {
-                self.allowed.insert(operation.to_owned());
-                Ok(())
-            }
-            Consent::No => refused(match reason {
-                Some(reason) => format!("the person said no ({reason})"),
-                None => "the person said no".to_owned(),
-            }),
-            Consent::Nobody => refused(match reason {
-                Some(reason) => format!("{reason}; it needs a person's approval, and nobody can be asked here"),
-                None => {
-                    "it needs a person's approval, and nobody can be asked here; use --approval auto or yolo".to_owned()
-                }
-            }),
+        let request = Request { operation: operation.to_owned(), details, reason: wish.map(Decision::why) };
+        let answer = self.ports.approve.ask(&request);
+        if answer == Consent::Always {
+            self.allowed.insert(operation.to_owned());
+        }
+        match denied(answer, request.reason) {
+            None => Ok(()),
+            Some(reason) => Err(Refusal { hook: wish.map(|wish| wish.who().to_owned()), reason }),
+        }
+    }
+}
+
+/// Why an answer is none that lets things go on.
+fn denied(answer: Consent, reason: Option<String>) -> Option<String> {
+    match (answer, reason) {
+        (Consent::Yes | Consent::Always, _) => None,
+        (Consent::No, Some(reason)) => Some(format!("the person said no ({reason})")),
+        (Consent::No, None) => Some("the person said no".to_owned()),
+        (Consent::Nobody, Some(reason)) => {
+            Some(format!("{reason}; it needs a person's approval, and nobody can be asked here"))
+        }
+        (Consent::Nobody, None) => {
+            Some("it needs a person's approval, and nobody can be asked here; use --approval auto or yolo".to_owned())
         }
     }
 }

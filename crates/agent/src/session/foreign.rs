@@ -1,7 +1,8 @@
 //! Calls of tools that others provide: on a thread of their own, so that one that hangs holds nobody up.
 
+use std::io;
 use std::sync::Arc;
-use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -28,8 +29,42 @@ pub(super) fn call(
     (most, cancel): (Duration, &Cancel),
     hear: &mut dyn FnMut(&str),
 ) -> ToolResult {
-    let (sender, words) = channel();
     let stop = Cancel::default();
+    let words = match begin(source, name, args, &stop) {
+        Ok(words) => words,
+        Err(error) => return ToolResult::error(format!("the call could not be started: {error}")),
+    };
+    let began = Instant::now();
+    loop {
+        let broken = match words.recv_timeout(LOOKING) {
+            Ok(Word::Result(result)) => return result,
+            Ok(Word::Progress(text)) => {
+                hear(&text);
+                false
+            }
+            Err(RecvTimeoutError::Timeout) => false,
+            // The thread is gone without a result: the source panicked.
+            Err(RecvTimeoutError::Disconnected) => true,
+        };
+        let why = match (broken, cancel.is_set(), began.elapsed() >= most) {
+            (true, _, _) => "the tool broke down".to_owned(),
+            (_, true, _) => "interrupted".to_owned(),
+            (_, _, true) => format!("no result came within {} seconds", most.as_secs_f64()),
+            (false, false, false) => continue,
+        };
+        stop.interrupt();
+        return ToolResult::error(why);
+    }
+}
+
+/// Starts the call; what it has to say comes through the channel.
+fn begin(
+    source: &Arc<dyn ToolSource>,
+    name: &str,
+    args: &Map<String, Value>,
+    stop: &Cancel,
+) -> io::Result<Receiver<Word>> {
+    let (sender, words) = channel();
     let news = sender.clone();
     let order = Order {
         name: name.to_owned(),
@@ -38,31 +73,10 @@ pub(super) fn call(
         progress: Box::new(move |text| drop(news.send(Word::Progress(text.to_owned())))),
     };
     let source = Arc::clone(source);
-    let spawned = thread::Builder::new().name("tool".to_owned()).spawn(move || {
+    thread::Builder::new().name("tool".to_owned()).spawn(move || {
         let result = source.call(&order);
-        // The order holds a sender too; without it nobody waits for more.
+        // Nobody may be waiting any more.
         let _ = sender.send(Word::Result(result));
-    });
-    if let Err(error) = spawned {
-        return ToolResult::error(format!("the call could not be started: {error}"));
-    }
-    let began = Instant::now();
-    loop {
-        let why = match words.recv_timeout(LOOKING) {
-            Ok(Word::Result(result)) => return result,
-            Ok(Word::Progress(text)) => {
-                hear(&text);
-                None
-            }
-            Err(RecvTimeoutError::Timeout) => None,
-            // The thread is gone without a result: the source panicked.
-            Err(RecvTimeoutError::Disconnected) => Some("the tool broke down".to_owned()),
-        };
-        let why = why.or_else(|| cancel.is_set().then(|| "interrupted".to_owned()));
-        let late = || format!("no result came within {} seconds", most.as_secs_f64());
-        if let Some(why) = why.or_else(|| (began.elapsed() >= most).then(late)) {
-            stop.interrupt();
-            return ToolResult::error(why);
-        }
-    }
+    })?;
+    Ok(words)
 }

@@ -55,7 +55,23 @@ fn report(outcome: &Outcome, settings: &ShellSettings) -> Done {
     if !complaints.is_empty() {
         let _ = write!(text, "{}[standard error]\n{complaints}", if text.is_empty() { "" } else { "\n" });
     }
-    let end = match &outcome.end {
+    let end = ended(&outcome.end, settings);
+    let failed = end.is_some();
+    if let Some(end) = end {
+        let _ = write!(text, "{}[{end}]", if text.is_empty() { "" } else { "\n" });
+    }
+    if outcome.leaky {
+        text.push_str("\n[something it started kept running and was ended]");
+    }
+    if text.is_empty() {
+        text.push_str("[no output]");
+    }
+    Done { text, failed, change: None }
+}
+
+/// What is to be said about the end of a command, if it was not a good one.
+fn ended(end: &End, settings: &ShellSettings) -> Option<String> {
+    match end {
         End::Exited(0) => None,
         End::Exited(code) => Some(format!("exit code {code}")),
         End::Signalled(signal) => Some(format!("ended by signal {signal}")),
@@ -69,18 +85,7 @@ fn report(outcome: &Outcome, settings: &ShellSettings) -> Done {
         }
         End::Lost => Some("its exit code got lost".to_owned()),
         End::NotStarted(error) => Some(error.to_string()),
-    };
-    let failed = end.is_some();
-    if let Some(end) = end {
-        let _ = write!(text, "{}[{end}]", if text.is_empty() { "" } else { "\n" });
     }
-    if outcome.leaky {
-        text.push_str("\n[something it started kept running and was ended]");
-    }
-    if text.is_empty() {
-        text.push_str("[no output]");
-    }
-    Done { text, failed, change: None }
 }
 
 /// The beginning and the end of long output, and where all of it is.

@@ -4,9 +4,9 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
-use ollm_agent::{Decision, Session, StartError, Turn, TurnEnd};
+use ollm_agent::{Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_protocol::Event;
-use serde_json::json;
+use serde_json::{Map, Value, json};
 
 use crate::arguments::TaskArguments;
 use crate::display::{Display, Style, response, turn_json};
@@ -55,36 +55,56 @@ fn work(
         (_, true) => Style::Lines,
         _ => Style::Text,
     };
-    let (id, model) = (host.id().to_owned(), host.model().to_owned());
+    let mut answer = json!({"session": host.id(), "model": host.model()});
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style, open: false };
     let hear = |event: &Event, decision: &Decision| {
         if style == Style::Lines {
-            let line = json!({"type": "event", "event": event.kind.name(), "flow": decision.flow.name(),
-                "hook": decision.refused_by, "reason": decision.reason});
-            let _ = shared.borrow_mut().json(&line);
+            let _ = shared.borrow_mut().json(&event_json(event, decision));
         }
     };
-    let session = match host.start(engine, display, hear) {
-        Ok(session) => session,
-        Err(StartError::Refused(refusal)) => {
-            let answer = json!({"session": id, "model": model, "end": "refused", "event": "session_start",
-                "hook": refusal.hook, "reason": refusal.reason, "response": null, "turns": []});
-            return finish(&answer, BLOCKED, style, *shared.borrow_mut());
-        }
+    let (more, code) = match host.start(engine, display, hear) {
+        Ok(session) => said(&say(session, prompt, context)),
+        Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
-    let turns = say(session, prompt, context);
-    let code = turns.first().map_or(OK, |turn| exit_code(&turn.end));
-    let mut answer = json!({"session": id, "model": model, "response": response(&turns)});
-    if let (Some(first), Some(map)) = (turns.first(), answer.as_object_mut()) {
-        let first = turn_json(first);
-        for field in ["end", "event", "hook", "reason"] {
-            map.insert(field.to_owned(), first.get(field).cloned().unwrap_or_default());
-        }
-        map.insert("turns".to_owned(), turns.iter().map(turn_json).collect());
+    if let Some(answer) = answer.as_object_mut() {
+        answer.extend(more);
     }
     finish(&answer, code, style, *shared.borrow_mut())
+}
+
+/// What is told of a session that ran, and how we exit.
+fn said(turns: &[Turn]) -> (Map<String, Value>, u8) {
+    let mut told = Map::from_iter([("response".to_owned(), response(turns).into())]);
+    let first = turns.first().map(turn_json).unwrap_or_default();
+    for field in ["end", "event", "hook", "reason"] {
+        told.insert(field.to_owned(), first.get(field).cloned().unwrap_or_default());
+    }
+    told.insert("turns".to_owned(), turns.iter().map(turn_json).collect());
+    (told, turns.first().map_or(OK, |turn| exit_code(&turn.end)))
+}
+
+/// What is told of a session that was refused.
+fn unstarted(refusal: &SessionRefused) -> Map<String, Value> {
+    Map::from_iter([
+        ("response".to_owned(), Value::Null),
+        ("end".to_owned(), "refused".into()),
+        ("event".to_owned(), "session_start".into()),
+        ("hook".to_owned(), refusal.hook.as_str().into()),
+        ("reason".to_owned(), refusal.reason.as_str().into()),
+        ("turns".to_owned(), Value::Array(Vec::new())),
+    ])
+}
+
+fn event_json(event: &Event, decision: &Decision) -> Value {
+    json!({
+        "type": "event",
+        "event": event.kind.name(),
+        "flow": decision.flow.name(),
+        "hook": decision.refused_by,
+        "reason": decision.reason,
+    })
 }
 
 fn say(mut session: Session<'_>, prompt: &str, context: Option<&str>) -> Vec<Turn> {
@@ -93,7 +113,7 @@ fn say(mut session: Session<'_>, prompt: &str, context: Option<&str>) -> Vec<Tur
     turns
 }
 
-fn finish(answer: &serde_json::Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
+fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
     match style {
         Style::Text => {}
         Style::Quiet => drop(output.json(answer)?),
