@@ -113,11 +113,13 @@ impl OpenAi {
         let text = serde_json::from_slice::<Value>(&body).ok().and_then(|body| complaint(&body));
         let text = text.unwrap_or_else(|| String::from_utf8_lossy(&body).trim().to_owned());
         let text = cut(&self.redactor.redact_str(&text), 1000).into_owned();
-        ModelError::Refused { url: letter.url.clone(), status, text, hint: self.hint(status, &letter.url) }
+        let hint = self.hint(status, &letter.url, &text);
+        ModelError::Refused { url: letter.url.clone(), status, text, hint }
     }
 
-    fn hint(&self, status: u16, url: &str) -> String {
+    fn hint(&self, status: u16, url: &str, text: &str) -> String {
         match status {
+            _ if text.contains("does not support tools") => "; take a model that can call tools".to_owned(),
             401 | 403 => "; set the key for this server and try again".to_owned(),
             404 if url.contains(":11434") => format!("; fetch the model with `ollama pull {}`", self.model),
             404 => "; check the model's name and the address, which usually ends in /v1".to_owned(),

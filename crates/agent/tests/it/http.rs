@@ -61,6 +61,28 @@ proptest! {
         };
         prop_assert_eq!(answer.calls, vec![call("c1", "shell", &arguments), call("c2", "todo", "{}")]);
     }
+
+    #[test]
+    fn whatever_a_server_sends_is_an_answer_or_an_error(
+        status in prop_oneof![Just(200u16), 200u16..600],
+        noise in prop::collection::vec(any::<u8>(), 0..60),
+        events in prop::collection::vec(testkit::json_value(), 0..4),
+        deltas in prop::collection::vec(testkit::json_value(), 0..4),
+        json in any::<bool>(),
+        dropped in any::<bool>(),
+    ) {
+        let mut body = noise;
+        for event in events.iter().cloned().chain(deltas.into_iter().map(|delta| json!({"choices": [{"delta": delta}]}))) {
+            body.extend(format!("\ndata: {event}\n\n").into_bytes());
+        }
+        let end = if dropped { ModelReplyEnd::Dropped } else { ModelReplyEnd::Whole };
+        let headers = vec![format!("Content-Type: {}", if json { "application/json" } else { "text/event-stream" })];
+        let reply = ModelReply::Pieces { status, headers, pieces: vec![body], end };
+        let (heard, answer) = once(vec![reply]);
+        if let Ok(answer) = answer {
+            prop_assert_eq!(heard.concat(), answer.content);
+        }
+    }
 }
 
 #[test]
@@ -126,6 +148,7 @@ fn a_refusal_is_told_once_without_the_key_and_with_the_way_out() {
     let server = ModelServer::start(vec![
         ModelReply::json(401, &json!({"error": {"message": "bad key sk-verysecretkey"}})),
         ModelReply::json(404, &json!({"error": {"message": "no such model"}})),
+        ModelReply::json(400, &json!({"error": {"message": "x does not support tools"}})),
         ModelReply::json(307, &json!({})).header("Location: http://127.0.0.1:9/"),
     ])
     .unwrap();
@@ -135,8 +158,9 @@ fn a_refusal_is_told_once_without_the_key_and_with_the_way_out() {
     assert!(first.contains("answered 401: bad key [redacted") && first.contains("set the key"), "{first}");
     assert!(!first.contains("sk-verysecretkey"));
     assert!(complaint().contains("check the model's name"));
+    assert!(complaint().ends_with("x does not support tools; take a model that can call tools"));
     assert!(complaint().contains("answered 307"), "the key does not follow a redirection");
-    assert_eq!(server.asked().len(), 3, "such refusals are not asked again");
+    assert_eq!(server.asked().len(), 4, "such refusals are not asked again");
 }
 
 #[test]
