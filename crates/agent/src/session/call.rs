@@ -206,6 +206,10 @@ impl Session<'_> {
     }
 
     fn run(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>) -> Work {
+        // Hooks and people take their time; what was interrupted meanwhile does not begin any more.
+        if self.cancel.is_set() {
+            return Work { result: ToolResult::error("interrupted before it began"), change: None };
+        }
         match worker {
             Worker::BuiltIn(tool) => {
                 let mut bench = Bench {

@@ -3,7 +3,7 @@
 use ollm_protocol::{Event, EventKind, Flow};
 use serde_json::{Value, json};
 
-use super::{Prompt, Session};
+use super::{Prompt, Session, Stage};
 use crate::message::Message;
 use crate::port::{Decision, News, Said};
 use crate::time::iso;
@@ -98,7 +98,9 @@ impl Session<'_> {
         if known || said.text.trim().is_empty() {
             return;
         }
-        let why_not = if chain > self.settings.limits.chain {
+        let why_not = if self.stage == Stage::Ended {
+            Some("the session ends".to_owned())
+        } else if chain > self.settings.limits.chain {
             Some(format!("its chain is {} prompts long", self.settings.limits.chain))
         } else if self.asked_left == 0 {
             Some(format!("hooks have added {} prompts already", self.settings.limits.asked))

@@ -7,7 +7,7 @@ use ollm_agent::{Cancel, Decision, Order, ToolSource, TurnEnd};
 use ollm_protocol::{EventKind, Tool, ToolResult, ToolSchema};
 use serde_json::{Value, json};
 
-use crate::support::{World, calls, expecting, text};
+use crate::support::{World, calls, expecting, said, text};
 
 fn failed(end: &TurnEnd) -> &'static str {
     match end {
@@ -160,8 +160,8 @@ fn a_tool_that_breaks_down_is_a_failed_call() {
 
 #[test]
 fn an_interruption_ends_the_turn_and_leaves_the_conversation_whole() {
-    let sleep = ("shell", json!({"command": "echo on; sleep 600"}));
-    let mut world = World::new(&[calls(&[sleep.clone(), sleep]), text("ok")]);
+    let touch = ("shell", json!({"command": "touch never; sleep 600"}));
+    let mut world = World::new(&[calls(&[touch.clone(), touch]), text("ok")]);
     let cancel: Cancel = world.cancel.clone();
     world = world.hooks(move |event| {
         if event.kind == EventKind::BeforeTool {
@@ -180,8 +180,34 @@ fn an_interruption_ends_the_turn_and_leaves_the_conversation_whole() {
     session.end();
     let after = &world.data(EventKind::AfterTool);
     assert_eq!(after.len(), 1, "the call under way has its end, the other never began");
-    assert!(after[0]["error"].as_str().unwrap().contains("[interrupted]"));
+    assert_eq!(after[0]["error"], "interrupted before it began");
+    assert!(!world.path("never").exists());
     assert_eq!(world.events().last(), Some(&"session_end"));
+}
+
+#[test]
+fn an_interruption_reaches_a_running_tool() {
+    let mut world = World::new(&[calls(&[("shell", json!({"command": "touch started; sleep 600"}))])]);
+    let (cancel, started) = (world.cancel.clone(), world.path("started"));
+    let watching = std::thread::spawn(move || {
+        while !started.exists() {
+            std::thread::yield_now();
+        }
+        cancel.interrupt();
+    });
+    let mut session = world.start();
+    assert_eq!(session.say("go", None)[0].end, TurnEnd::Interrupted);
+    watching.join().unwrap();
+    session.end();
+    assert_eq!(world.data(EventKind::AfterTool)[0]["error"], "[interrupted]");
+}
+
+#[test]
+fn a_prompt_of_a_hook_at_the_very_end_is_left_out_visibly() {
+    let decision = Decision { prompts: vec![said("one more")], ..Decision::default() };
+    let mut world = World::new(&[]).on(EventKind::SessionEnd, decision);
+    world.start().end();
+    assert_eq!(world.shown("status"), ["status a prompt of hook `asker` is left out: the session ends"]);
 }
 
 #[test]
