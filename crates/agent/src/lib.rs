@@ -1,5 +1,117 @@
 //! The host of ollm: model providers, tools, the agent loop and sessions.
 //!
-//! This crate knows nothing of how hooks run and never prints: it emits every event of an agent's life through a port.
+//! # Theory of operation
+//!
+//! A [`Session`] is a conversation with one [`Model`]. Everything that happens in it is an event, and everything that
+//! happens waits for what came of the event. The crate knows nothing of how hooks run: it hands each event to its
+//! [`Events`] port and gets a [`Decision`] back. It never prints and reads neither environment nor home nor clock:
+//! what the person sees goes to [`Show`], questions go to [`Approve`], more tools come from [`ToolSource`]s, the time
+//! from a [`Clock`].
+//!
+//! The loop is ordinary blocking code on the thread of its caller; there is no runtime. Only two things have threads of
+//! their own, because they may have to be given up: the HTTP client, and calls of a source's tools. A [`Cancel`] token
+//! reaches all of them within milliseconds.
+//!
+//! # The order of events
+//!
+//! ```text
+//! session      = session_start, { turn | user_triggered | custom }, session_end
+//! turn         = before_agent, work, after_agent, { work, after_agent }
+//! work         = { [ context_overflow, pre_compress, [ post_compress ] ],
+//!                  before_tool_selection, before_model, after_model, { call } }
+//! call         = before_tool, [ approval_request ], [ file_created | file_edited | file_deleted ], after_tool
+//! ```
+//!
+//! What a hook refuses does not happen and has no end: a refused session has no session_end, a refused prompt no
+//! after_agent, a refused question no after_model, a refused call no after_tool. Everything else that begins ends, also
+//! when it fails or is interrupted. `notification` and `error` come in between, wherever something is shown or goes
+//! wrong; what the hooks of a notification say never causes another one. Where hooks leave a decision to a person,
+//! approval_request comes before the question.
+//!
+//! # What decisions do
+//!
+//! A refused session, prompt, tool selection, question or answer ends what it refuses, with the reason. A refused call
+//! is told to the model. A refused after_agent sends its reason to the model, within bounds. Halt ends the turn,
+//! whoever says it. Patched arguments are what the tool gets; a filtered list is what the model is offered; system
+//! messages and context enter the conversation in plan order, before the model is asked next; a replaced result is what
+//! the model reads; prompts of hooks become turns of their own, within bounds. Allow skips the question of an approval
+//! mode, nothing more.
+//!
+//! # Example
+//!
+//! ```
+//! use std::path::Path;
+//! use std::time::SystemTime;
+//! use ollm_agent::*;
+//! use ollm_protocol::Event;
+//!
+//! struct Deaf;
+//! impl Events for Deaf {
+//!     fn dispatch(&mut self, _: &Event) -> Decision {
+//!         Decision::default()
+//!     }
+//! }
+//!
+//! let folder = tempfile::tempdir()?;
+//! let model = Replay::parse(Path::new("talk"), r#"{"content": "Good morning."}"#)?;
+//! let mut session = Session::start(Opening {
+//!     settings: Settings {
+//!         session_id: session_id(SystemTime::now()),
+//!         user: None,
+//!         cwd: folder.path().to_owned(),
+//!         allowed: Vec::new(),
+//!         system_prompt: String::new(),
+//!         temperature: None,
+//!         approval: Approval::Ask,
+//!         shell: ShellSettings::new(Vec::new(), folder.path()),
+//!         limits: Limits::default(),
+//!     },
+//!     ports: Ports {
+//!         events: Box::new(Deaf),
+//!         approve: Box::new(NobodyAsked),
+//!         show: Box::new(Unseen),
+//!         sources: Vec::new(),
+//!         clock: SystemTime::now,
+//!     },
+//!     model: Box::new(model),
+//!     transcript: None,
+//!     messages: Vec::new(),
+//!     cancel: Cancel::default(),
+//! })?;
+//! let turns = session.say("Hello", None);
+//! assert_eq!(turns[0].response, "Good morning.");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 #![forbid(unsafe_code)]
+
+mod cancel;
+mod conversation;
+mod message;
+mod port;
+mod provider;
+mod registry;
+mod session;
+mod settings;
+mod time;
+mod tool;
+mod transcript;
+mod workspace;
+
+pub use cancel::Cancel;
+pub use message::{Arguments, Call, Message};
+pub use port::{
+    Approve, Clock, Consent, Decision, Events, News, NobodyAsked, Order, Request, Said, Show, ToolSource, Unseen,
+};
+pub use provider::http::Patience;
+pub use provider::ollama::{models, ollama_url};
+pub use provider::openai::OpenAi;
+pub use provider::record::Record;
+pub use provider::replay::Replay;
+pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
+pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
+pub use settings::{Approval, Limits, Settings};
+pub use time::{iso, session_id};
+pub use tool::{ShellSettings, meant_by};
+pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
+pub use workspace::{Workspace, WorkspaceError};

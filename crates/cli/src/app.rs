@@ -30,6 +30,11 @@ pub(crate) struct App {
 impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &World, positions: Positions) -> Result<App, Failure> {
+        App::load_with(world, positions, |hook| hook)
+    }
+
+    /// Like [`App::load`], with a last look at every hook that was found.
+    pub(crate) fn load_with(world: &World, positions: Positions, adapt: fn(Hook) -> Hook) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
         let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &world.overrides, positions);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
@@ -62,7 +67,7 @@ impl App {
         }
         for hook in catalog.hooks {
             let origin = hook.spec.origin.clone();
-            if let Err(duplicate) = engine.registry.register(switched(hook, &switches)) {
+            if let Err(duplicate) = engine.registry.register(switched(adapt(hook), &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }

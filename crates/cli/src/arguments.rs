@@ -10,11 +10,13 @@ use crate::command::config::refused;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
+pub(crate) mod agent;
 pub(crate) mod config;
 pub(crate) mod hook;
 pub(crate) mod mcp;
 pub(crate) mod trace;
 
+use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
 use hook::HookCommand;
 use mcp::McpCommand;
@@ -60,6 +62,20 @@ pub(crate) enum Command {
     Mcp {
         #[command(subcommand)]
         command: McpCommand,
+    },
+    /// Give a model a task, and let it work with tools while every hook has its say
+    #[command(after_help = TASK_HELP)]
+    Run(TaskArguments),
+    /// Talk with a model on the terminal, while every hook has its say
+    #[command(after_help = CHAT_HELP)]
+    Chat {
+        #[command(flatten)]
+        agent: AgentArguments,
+    },
+    /// Look at earlier conversations
+    Session {
+        #[command(subcommand)]
+        command: SessionCommand,
     },
     /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
     Demo {

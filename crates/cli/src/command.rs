@@ -5,6 +5,7 @@ use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
 
+mod chat;
 mod completions;
 pub(crate) mod config;
 mod demo;
@@ -12,7 +13,9 @@ mod emit;
 pub(crate) mod hook;
 mod man;
 mod mcp;
+mod run;
 mod schema;
+mod session;
 mod trace;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -25,6 +28,9 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Trace { command } => trace::run(&command, world, output),
         Command::Config { command } => config::run_command(command, world, output),
         Command::Mcp { command } => mcp::run_command(command, world, output),
+        Command::Run(arguments) => run::run(&arguments, world, output),
+        Command::Chat { agent } => chat::run(&agent, world, output),
+        Command::Session { command } => session::run(command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }
 }

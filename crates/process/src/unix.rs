@@ -77,10 +77,19 @@ impl Children {
 
     /// Runs one job to its end, on this thread.
     pub fn run(&self, job: Job) -> Outcome {
+        self.run_one(job, None)
+    }
+
+    /// Like [`Self::run`], but `stop` is asked again and again: once it says so, the job ends as [`End::Interrupted`].
+    pub fn run_until(&self, job: Job, stop: &dyn Fn() -> bool) -> Outcome {
+        self.run_one(job, Some(stop))
+    }
+
+    fn run_one(&self, job: Job, stop: Option<&dyn Fn() -> bool>) -> Outcome {
         let _shield = PipeShield::raise();
         let held = self.held();
         let mut runs = [self.begin(&Launcher::new(), job)];
-        supervise(&mut runs, held.as_deref());
+        supervise(&mut runs, held.as_deref(), stop);
         let [run] = runs;
         self.close(run)
     }
@@ -91,7 +100,7 @@ impl Children {
         let held = self.held();
         let launcher = Launcher::new();
         let mut runs: Vec<_> = jobs.into_iter().map(|job| self.begin(&launcher, job)).collect();
-        supervise(&mut runs, held.as_deref());
+        supervise(&mut runs, held.as_deref(), None);
         runs.into_iter().map(|run| self.close(run)).collect()
     }
 

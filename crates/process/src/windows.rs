@@ -27,9 +27,14 @@ impl Children {
 
     /// Runs one job to its end.
     pub fn run(&self, job: Job) -> Outcome {
+        self.run_until(job, &|| false)
+    }
+
+    /// Like [`Self::run`], but `stop` is asked again and again: once it says so, the job is killed.
+    pub fn run_until(&self, job: Job, stop: &dyn Fn() -> bool) -> Outcome {
         let started = Instant::now();
         match start(&job) {
-            Ok(child) => supervise(child, job, started),
+            Ok(child) => supervise(child, job, started, stop),
             Err((stage, error)) => Outcome::not_started(SpawnError::new(&job, stage, error), started.elapsed()),
         }
     }
@@ -97,7 +102,7 @@ fn start(job: &Job) -> Result<Child, (Stage, io::Error)> {
     command.spawn().map_err(|error| (Stage::Exec, error))
 }
 
-fn supervise(mut child: Child, job: Job, started: Instant) -> Outcome {
+fn supervise(mut child: Child, job: Job, started: Instant, stop: &dyn Fn() -> bool) -> Outcome {
     if let Some(mut pipe) = child.stdin.take() {
         thread::spawn(move || pipe.write_all(&job.stdin));
     }
@@ -108,7 +113,10 @@ fn supervise(mut child: Child, job: Job, started: Instant) -> Outcome {
     }
     drop(chunks);
     let mut record = Record { received, stdout: Vec::new(), stderr: Vec::new(), cap: job.limits.output };
-    let end = record.until_exit(&mut child, started, job.limits.timeout);
+    let end = record.until_exit(&mut child, &|| {
+        let late = started.elapsed() >= job.limits.timeout;
+        if stop() { Some(End::Interrupted) } else { late.then_some(End::TimedOut) }
+    });
     let (overflow, leaky) = record.drain(job.limits.drain);
     Outcome {
         end: match (end, overflow) {
@@ -150,7 +158,7 @@ struct Record {
 }
 
 impl Record {
-    fn until_exit(&mut self, child: &mut Child, started: Instant, timeout: Duration) -> End {
+    fn until_exit(&mut self, child: &mut Child, over: &dyn Fn() -> Option<End>) -> End {
         loop {
             if let Ok(Some(status)) = child.try_wait() {
                 return exited(status);
@@ -163,8 +171,7 @@ impl Record {
                     None
                 }
             };
-            let late = started.elapsed() >= timeout;
-            if let Some(end) = end.or(late.then_some(End::TimedOut)) {
+            if let Some(end) = end.or_else(over) {
                 let _ = child.kill();
                 let _ = child.wait();
                 return end;

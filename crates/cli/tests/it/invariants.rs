@@ -82,7 +82,7 @@ fn code(text: &str) -> String {
 }
 
 fn library_sources() -> Vec<(String, String)> {
-    ["protocol", "process", "store", "engine", "catalog", "guard", "mcp"]
+    ["protocol", "process", "store", "engine", "catalog", "guard", "agent", "mcp"]
         .iter()
         .flat_map(|name| sources(&format!("crates/{name}/src")))
         .filter(|(name, _)| !name.ends_with("/tests.rs"))

@@ -27,6 +27,7 @@ mod scripts;
 mod seen;
 mod settings;
 mod switching;
+mod task;
 mod terminal;
 mod trace;
 mod trust;

@@ -161,3 +161,77 @@ fn all_that_wait_are_approved_by_one_answer() {
     assert_eq!(lab.run(&["hook", "untrust", "--all"]).code, 0);
     assert!(!runs(&lab));
 }
+
+/// A task whose model wants to write a file.
+fn task(lab: &Lab) -> [&'static str; 4] {
+    let write = r#"{"tool_calls": [{"name": "write_file", "arguments": {"path": "canary", "content": "x"}}]}"#;
+    lab.write("talk.jsonl", format!("{write}\n{{\"content\": \"done\"}}\n"));
+    ["run", "do it", "--model", "replay:../talk.jsonl"]
+}
+
+#[test]
+fn a_tool_call_waits_for_the_persons_answer() {
+    for (answer, written) in [("y\\n", true), ("a\\n", true), ("n\\n", false), ("\\n", false)] {
+        let lab = Lab::new();
+        let ran = on_a_terminal(&lab, answer, &task(&lab));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stdout.contains("write_file {\"path\":\"canary\""), "the call is shown: {}", ran.stdout);
+        assert_eq!(lab.project.join("canary").exists(), written, "{answer}");
+    }
+}
+
+#[test]
+fn an_untrusted_hook_is_asked_about_when_it_is_about_to_run() {
+    for (answer, runs) in [("o\\n", true), ("s\\n", true), ("n\\n", false)] {
+        let lab = Lab::new();
+        lab.workspace_hook("before_agent", "guest", "touch ../ran; echo '{\"continue\": true}'", "");
+        lab.write("talk.jsonl", r#"{"content": "done"}"#);
+        let ran = on_a_terminal(&lab, answer, &["run", "do it", "--model", "replay:../talk.jsonl"]);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stdout.contains("touch ../ran"), "the script is shown: {}", ran.stdout);
+        assert_eq!(lab.root.join("ran").exists(), runs, "{answer}: {ran:?}");
+    }
+}
+
+/// Types each text once the screen shows what comes before it.
+const TYPIST: &str = r#"
+import os, pty, signal, sys
+signal.alarm(120)
+steps, program = sys.argv[1].split("|"), sys.argv[2:]
+steps = [tuple(part.encode().decode("unicode_escape").encode() for part in step.split("=>")) for step in steps]
+pid, terminal = pty.fork()
+if pid == 0:
+    os.execv(program[0], program)
+screen, fresh = b"", b""
+while True:
+    try:
+        chunk = os.read(terminal, 65536)
+    except OSError:
+        break
+    if not chunk:
+        break
+    screen += chunk
+    fresh += chunk
+    while steps and steps[0][0] in fresh:
+        before, typed = steps.pop(0)
+        fresh = fresh.split(before, 1)[1]
+        os.write(terminal, typed)
+sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
+sys.stdout.flush()
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+"#;
+
+#[test]
+fn control_c_interrupts_the_turn_and_not_the_chat() {
+    let lab = Lab::new();
+    let sleep = r#"{"tool_calls": [{"name": "shell", "arguments": {"command": "echo up > started; sleep 1000"}}]}"#;
+    lab.write("talk.jsonl", format!("{sleep}\n{{\"content\": \"still here\"}}\n"));
+    let mut command: Command = lab.program(python().to_str().unwrap());
+    let steps = r"> =>go\r|shell {=>\x03|> =>again\r|still here=>|> =>/quit\r";
+    command.args(["-c", TYPIST, steps, OLLM, "chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    command.env("TERM", "xterm-256color");
+    let ran = finish(command, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("still here"), "{}", ran.stdout);
+    lab.assert_nobody_is_left();
+}

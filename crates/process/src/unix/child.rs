@@ -356,7 +356,7 @@ mod tests {
         let mut child = start(&children, "echo out; exec >&- 2>&-; sleep 0.1; exit 3");
         child.leader.pidfd = None;
         let mut runs = [Run::Live(child)];
-        supervise(&mut runs, None);
+        supervise(&mut runs, None, None);
         let outcome = children.close(runs.into_iter().next().unwrap());
         assert!(matches!(outcome.end, End::Exited(3)), "{outcome:?}");
         assert_eq!(outcome.stdout, b"out\n");

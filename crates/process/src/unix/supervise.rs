@@ -13,6 +13,9 @@ use crate::Outcome;
 /// How often a child whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(2);
 
+/// How often a caller who may lose interest is asked whether it has.
+const LOOKING: Duration = Duration::from_millis(20);
+
 /// A job on its way.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most are live, and few exist")]
@@ -28,9 +31,15 @@ enum Ready {
     Signal,
 }
 
-/// Returns when no child has anything left to wait for. A held signal that comes meanwhile interrupts them all.
-pub(super) fn supervise(runs: &mut [Run], held: Option<&Held>) {
+/// Says that the jobs are not wanted any more.
+pub(super) type Stop<'a> = &'a dyn Fn() -> bool;
+
+/// Returns when no child has anything left to wait for. A held signal that comes meanwhile interrupts them all, and so
+/// does `stop`, once it says so.
+pub(super) fn supervise(runs: &mut [Run], held: Option<&Held>, stop: Option<Stop<'_>>) {
+    let mut stop = stop;
     while let Some(pause) = pause(runs) {
+        let pause = if stop.is_some() { pause.min(LOOKING) } else { pause };
         for ready in wait(runs, held, pause) {
             match ready {
                 Ready::File(index, source) => {
@@ -43,6 +52,11 @@ pub(super) fn supervise(runs: &mut [Run], held: Option<&Held>) {
                     each_live(runs, Child::interrupt);
                 }
             }
+        }
+        // A second interruption would end the grace, so it is asked no more once it said so.
+        if stop.is_some_and(|stop| stop()) {
+            stop = None;
+            each_live(runs, Child::interrupt);
         }
         each_live(runs, Child::tick);
     }

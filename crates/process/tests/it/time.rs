@@ -91,3 +91,15 @@ fn no_time_at_all_ends_a_program_at_once() {
     let outcome = Children::new().run(within(Duration::ZERO, sh(ENDLESS)));
     assert!(matches!(outcome.end, End::TimedOut), "{outcome:?}");
 }
+
+#[test]
+fn a_job_that_is_not_wanted_any_more_ends_with_its_whole_group() {
+    let folder = tempfile::tempdir().unwrap();
+    let started = folder.path().join("started");
+    let script = format!("{ENDLESS} & echo $! $$; : > '{}'; wait", started.display());
+    let outcome = Children::new().run_until(within(PATIENCE, sh(&script)), &|| started.exists());
+    assert!(matches!(outcome.end, End::Interrupted), "{outcome:?}");
+    for pid in words(&outcome) {
+        eventually("all of the group are gone", || !runs(&pid));
+    }
+}

@@ -1,0 +1,208 @@
+//! What the host needs of the world: hooks, a person, a display, more tools, a clock. Whoever embeds it plugs them in.
+
+use std::time::SystemTime;
+
+use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult};
+use serde_json::{Map, Value};
+
+use crate::cancel::Cancel;
+
+/// Tells the time.
+pub type Clock = fn() -> SystemTime;
+
+/// Where events go. It blocks until everybody concerned has had a say.
+pub trait Events {
+    /// Passes one event on and brings back what was decided.
+    fn dispatch(&mut self, event: &Event) -> Decision;
+}
+
+/// What came of one event, as far as it concerns the host. The default changes nothing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Decision {
+    /// Where the operation goes.
+    pub flow: Flow,
+    /// Why it does not simply continue.
+    pub reason: Option<String>,
+    /// The name of the hook that stands in the way.
+    pub refused_by: Option<String>,
+    /// Messages for the conversation, in plan order.
+    pub system_messages: Vec<String>,
+    /// Messages for the person.
+    pub messages: Vec<Said>,
+    /// Context for the model, in plan order.
+    pub context: Vec<String>,
+    /// The complete arguments, when they were changed.
+    pub args: Option<Map<String, Value>>,
+    /// A result in place of the tool's.
+    pub result: Option<Value>,
+    /// The tools that stay on offer.
+    pub tools: Option<Vec<String>>,
+    /// Prompts for the agent.
+    pub prompts: Vec<Said>,
+    /// What the hooks passed on among themselves.
+    pub data: Map<String, Value>,
+}
+
+/// Something a hook said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The hook's name.
+    pub hook: String,
+    /// Its words.
+    pub text: String,
+}
+
+impl Decision {
+    /// A refusal.
+    pub fn block(hook: impl Into<String>, reason: impl Into<String>) -> Decision {
+        Decision {
+            flow: Flow::Block,
+            reason: Some(reason.into()),
+            refused_by: Some(hook.into()),
+            ..Decision::default()
+        }
+    }
+
+    pub(crate) fn why(&self) -> String {
+        self.reason.clone().unwrap_or_else(|| "no reason was given".to_owned())
+    }
+
+    pub(crate) fn who(&self) -> &str {
+        self.refused_by.as_deref().unwrap_or("a hook")
+    }
+}
+
+/// More tools than the built-in ones, for instance those of MCP servers.
+pub trait ToolSource: Send + Sync {
+    /// The tools there are now.
+    fn tools(&self) -> Vec<Tool>;
+
+    /// Calls one of them. A failure is a result; the call should end soon after its token is set.
+    fn call(&self, order: &Order) -> ToolResult;
+}
+
+/// A call of a tool of a [`ToolSource`].
+pub struct Order {
+    /// The tool.
+    pub name: String,
+    /// Its arguments.
+    pub args: Map<String, Value>,
+    /// Set when nobody waits for the result any more.
+    pub cancel: Cancel,
+    /// Takes news about how far the call is.
+    pub progress: Box<dyn Fn(&str) + Send>,
+}
+
+/// Somebody who can be asked whether something may happen.
+pub trait Approve {
+    /// Asks, and waits for the answer.
+    fn ask(&mut self, request: &Request) -> Consent;
+}
+
+/// What a person is asked about.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Request {
+    /// The tool to be called, or the event that is to go on.
+    pub operation: String,
+    /// The particulars, for instance the tool's arguments.
+    pub details: Map<String, Value>,
+    /// Why the person is asked: the hook's words, if a hook wants it.
+    pub reason: Option<String>,
+}
+
+/// A person's answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Consent {
+    /// This time.
+    Yes,
+    /// For this tool, until the session ends.
+    Always,
+    /// No.
+    No,
+    /// There is nobody to ask.
+    Nobody,
+}
+
+/// Nobody: every question stays unanswered.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NobodyAsked;
+
+impl Approve for NobodyAsked {
+    fn ask(&mut self, _: &Request) -> Consent {
+        Consent::Nobody
+    }
+}
+
+/// Where the person sees what happens.
+pub trait Show {
+    /// Shows one piece of news.
+    fn show(&mut self, news: &News<'_>);
+}
+
+/// What there is to see. All text may come from a model or a program: escape it before a terminal sees it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum News<'a> {
+    /// The next words of the model.
+    Text(&'a str),
+    /// The model has finished an answer.
+    Answered {
+        /// The whole text.
+        content: &'a str,
+    },
+    /// A tool is about to run.
+    Calling {
+        /// The call.
+        id: &'a str,
+        /// The tool.
+        name: &'a str,
+        /// What it is given, after the hooks had their say.
+        args: &'a Map<String, Value>,
+    },
+    /// A running tool says how far it is.
+    Progress {
+        /// The tool.
+        name: &'a str,
+        /// Its words.
+        text: &'a str,
+    },
+    /// A call is over.
+    Called {
+        /// The call.
+        id: &'a str,
+        /// The tool.
+        name: &'a str,
+        /// What the model reads.
+        result: &'a str,
+        /// Whether it failed.
+        failed: bool,
+        /// What changed in a file.
+        diff: Option<&'a str>,
+    },
+    /// A hook stood in the way.
+    Refused {
+        /// Of which event.
+        event: EventKind,
+        /// The tool, for a tool call.
+        tool: Option<&'a str>,
+        /// The hook.
+        hook: &'a str,
+        /// Its reason.
+        reason: &'a str,
+    },
+    /// A hook has something to say to the person.
+    Note(&'a Said),
+    /// A message that entered the conversation.
+    System(&'a str),
+    /// What the host is doing.
+    Status(&'a str),
+    /// What went wrong, and the way out.
+    Error(&'a str),
+}
+
+/// Nothing is shown.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Unseen;
+
+impl Show for Unseen {
+    fn show(&mut self, _: &News<'_>) {}
+}

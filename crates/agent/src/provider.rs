@@ -1,0 +1,307 @@
+//! Who answers: the port to a model, and how one is named on the command line.
+
+use std::path::PathBuf;
+
+use ollm_protocol::Tool;
+use serde_json::{Value, json};
+
+use crate::cancel::Cancel;
+use crate::message::{Call, Message};
+
+pub(crate) mod http;
+pub(crate) mod ollama;
+pub(crate) mod openai;
+pub(crate) mod record;
+pub(crate) mod replay;
+pub(crate) mod sse;
+
+/// A model that answers a conversation.
+pub trait Model {
+    /// The model's name, as events tell it.
+    fn name(&self) -> &str;
+
+    /// Answers; `hear` gets the words as they come. Ends soon after the question's token is set.
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError>;
+}
+
+/// What a model is asked.
+#[derive(Clone, Copy, Debug)]
+pub struct Question<'a> {
+    /// The conversation so far.
+    pub messages: &'a [Message],
+    /// The tools on offer.
+    pub tools: &'a [Tool],
+    /// The most bytes of an answer that are kept.
+    pub most: usize,
+    /// Set when nobody waits for the answer any more.
+    pub cancel: &'a Cancel,
+}
+
+/// Something that comes before the whole answer.
+#[derive(Clone, Copy, Debug)]
+pub enum Piece<'a> {
+    /// The next words.
+    Text(&'a str),
+    /// What the person should know about the delay.
+    Status(&'a str),
+}
+
+/// A whole answer.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Answer {
+    /// The words.
+    pub content: String,
+    /// The calls.
+    pub calls: Vec<Call>,
+    /// Tokens in and out together, if the provider counts them.
+    pub tokens: Option<u64>,
+    /// The provider's own account of what was used.
+    pub usage: Option<Value>,
+    /// Whether the answer went on past the most that is kept.
+    pub cut: bool,
+}
+
+impl Answer {
+    /// The answer as one line of a replay file.
+    pub fn to_json(&self) -> Value {
+        let mut line = json!({"content": self.content});
+        if let Some(map) = line.as_object_mut() {
+            if !self.calls.is_empty() {
+                map.insert("tool_calls".to_owned(), self.calls.iter().map(Call::to_json).collect());
+            }
+            if let Some(usage) = &self.usage {
+                map.insert("usage".to_owned(), usage.clone());
+            }
+        }
+        line
+    }
+}
+
+/// Tokens in and out together, from a provider's account.
+pub(crate) fn tokens(usage: &Value) -> Option<u64> {
+    let count = |field: &str| usage.get(field).and_then(Value::as_u64);
+    count("total_tokens").or_else(|| match (count("prompt_tokens"), count("completion_tokens")) {
+        (None, None) => None,
+        (read, written) => Some(read.unwrap_or(0).saturating_add(written.unwrap_or(0))),
+    })
+}
+
+/// Why there is no answer.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ModelError {
+    /// Nobody listens there.
+    #[error("no model can be reached at {url}: {why}; {hint}")]
+    Unreachable {
+        /// The address.
+        url: String,
+        /// What the network says.
+        why: String,
+        /// The command that helps.
+        hint: String,
+    },
+    /// The server refuses.
+    #[error("{url} answered {status}: {text}{hint}")]
+    Refused {
+        /// The address.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// What it says.
+        text: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The answer ended before its end.
+    #[error("the answer of {url} broke off: {why}; ask again")]
+    Dropped {
+        /// The address.
+        url: String,
+        /// What happened.
+        why: String,
+    },
+    /// The answer makes no sense.
+    #[error("the answer of {url} cannot be read: {why}")]
+    Malformed {
+        /// The address.
+        url: String,
+        /// What is wrong.
+        why: String,
+    },
+    /// Nothing came for too long.
+    #[error("{url} sent nothing for {seconds} seconds; ask again, or take a smaller model")]
+    Silent {
+        /// The address.
+        url: String,
+        /// For how long.
+        seconds: u64,
+    },
+    /// The answer took too long as a whole.
+    #[error("the answer of {url} did not end in time; ask for less, or take a faster model")]
+    Endless {
+        /// The address.
+        url: String,
+    },
+    /// Somebody interrupted.
+    #[error("interrupted")]
+    Cancelled,
+    /// The replay file cannot be used.
+    #[error("{}:{line}: {why}", file.display())]
+    Replay {
+        /// The file.
+        file: PathBuf,
+        /// The line.
+        line: usize,
+        /// What is wrong.
+        why: String,
+    },
+    /// The replay file cannot be read or written.
+    #[error(transparent)]
+    File(#[from] ollm_store::FileError),
+}
+
+impl ModelError {
+    /// A short name, for programs.
+    pub fn code(&self) -> &'static str {
+        match self {
+            ModelError::Unreachable { .. } => "unreachable",
+            ModelError::Refused { .. } => "refused",
+            ModelError::Dropped { .. } => "dropped",
+            ModelError::Malformed { .. } => "malformed",
+            ModelError::Silent { .. } => "silent",
+            ModelError::Endless { .. } => "endless",
+            ModelError::Cancelled => "interrupted",
+            ModelError::Replay { .. } => "replay",
+            ModelError::File(_) => "file",
+        }
+    }
+}
+
+/// A model as it is named on the command line: `PROVIDER:NAME[@BASE_URL]`.
+///
+/// ```
+/// use ollm_agent::ModelName;
+/// let name = ModelName::parse("ollama:llama3.2:3b@http://10.0.0.2:11434/v1").unwrap();
+/// assert_eq!(name.name, "llama3.2:3b");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ModelName {
+    /// Who serves it.
+    pub provider: Provider,
+    /// Its name there; the file, for a replay.
+    pub name: String,
+    /// Where it is served, if not at the usual place.
+    pub base_url: Option<String>,
+}
+
+/// The kinds of servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Provider {
+    /// A local Ollama.
+    Ollama,
+    /// Anything that speaks OpenAI's chat completions.
+    OpenAi,
+    /// A written conversation.
+    Replay,
+}
+
+/// Every provider by the name people use.
+pub const PROVIDERS: &[(&str, Provider)] =
+    &[("ollama", Provider::Ollama), ("openai", Provider::OpenAi), ("replay", Provider::Replay)];
+
+/// A model's name that cannot be understood.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ModelNameError {
+    /// There is no such provider.
+    #[error("model `{text}`: there is no provider `{provider}`; write ollama:NAME, openai:NAME@URL or replay:FILE")]
+    Provider {
+        /// What was written.
+        text: String,
+        /// Its provider.
+        provider: String,
+    },
+    /// Nothing is named.
+    #[error("model `{0}` names no model; write for instance ollama:llama3.2")]
+    Empty(String),
+    /// The address is none.
+    #[error("model `{text}`: `{url}` is no address; it begins with http:// or https://")]
+    Address {
+        /// What was written.
+        text: String,
+        /// Its address.
+        url: String,
+    },
+}
+
+impl ModelName {
+    /// Reads what was typed. A name without a provider is Ollama's.
+    pub fn parse(text: &str) -> Result<ModelName, ModelNameError> {
+        let (provider, rest) = provider_of(text)?;
+        if provider == Provider::Replay {
+            return named(text, provider, rest, None);
+        }
+        match rest.rsplit_once('@') {
+            Some((name, url)) if url.starts_with("http://") || url.starts_with("https://") => {
+                named(text, provider, name, Some(url.trim_end_matches('/').to_owned()))
+            }
+            Some((_, url)) if url.contains("://") || url.starts_with("localhost") => {
+                Err(ModelNameError::Address { text: text.to_owned(), url: url.to_owned() })
+            }
+            _ => named(text, provider, rest, None),
+        }
+    }
+}
+
+fn provider_of(text: &str) -> Result<(Provider, &str), ModelNameError> {
+    let Some((word, rest)) = text.split_once(':') else { return Ok((Provider::Ollama, text)) };
+    if let Some((_, provider)) = PROVIDERS.iter().find(|(name, _)| *name == word) {
+        return Ok((*provider, rest));
+    }
+    // `llama3.2:3b` is a model with a tag, not a provider.
+    if word.contains(['.', '/', '-']) || word.ends_with(|last: char| last.is_ascii_digit()) {
+        return Ok((Provider::Ollama, text));
+    }
+    Err(ModelNameError::Provider { text: text.to_owned(), provider: word.to_owned() })
+}
+
+fn named(text: &str, provider: Provider, name: &str, base_url: Option<String>) -> Result<ModelName, ModelNameError> {
+    if name.trim().is_empty() {
+        return Err(ModelNameError::Empty(text.to_owned()));
+    }
+    Ok(ModelName { provider, name: name.to_owned(), base_url })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_read_as_they_are_meant() {
+        for (text, provider, name, url) in [
+            ("ollama:llama3.2", Provider::Ollama, "llama3.2", None),
+            ("llama3.2:3b", Provider::Ollama, "llama3.2:3b", None),
+            ("qwen3", Provider::Ollama, "qwen3", None),
+            ("openai:qwen3@http://127.0.0.1:8080/v1/", Provider::OpenAi, "qwen3", Some("http://127.0.0.1:8080/v1")),
+            ("openai:a@b", Provider::OpenAi, "a@b", None),
+            ("replay:C:/a@http://b.jsonl", Provider::Replay, "C:/a@http://b.jsonl", None),
+        ] {
+            let expected = ModelName { provider, name: name.into(), base_url: url.map(str::to_owned) };
+            assert_eq!(ModelName::parse(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_meant_is_refused_with_the_way_out() {
+        assert!(matches!(ModelName::parse("anthropic:x"), Err(ModelNameError::Provider { .. })));
+        assert!(matches!(ModelName::parse("ollama:"), Err(ModelNameError::Empty(_))));
+        assert!(matches!(ModelName::parse("openai:x@ftp://a"), Err(ModelNameError::Address { .. })));
+        assert!(matches!(ModelName::parse("openai:x@localhost:1"), Err(ModelNameError::Address { .. })));
+    }
+
+    #[test]
+    fn tokens_are_what_the_provider_counts() {
+        assert_eq!(tokens(&json!({"total_tokens": 9, "prompt_tokens": 1})), Some(9));
+        assert_eq!(tokens(&json!({"prompt_tokens": 3, "completion_tokens": 4})), Some(7));
+        assert_eq!(tokens(&json!({})), None);
+    }
+}

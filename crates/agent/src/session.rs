@@ -1,0 +1,336 @@
+//! A session: the conversation with one model, every moment of which is an event.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ollm_process::Children;
+use ollm_protocol::EventKind;
+use serde_json::{Map, Value, json};
+
+use crate::cancel::Cancel;
+use crate::conversation::Conversation;
+use crate::message::Message;
+use crate::port::{Approve, Clock, Decision, Events, Show, ToolSource};
+use crate::provider::Model;
+use crate::registry::Registry;
+use crate::settings::Settings;
+use crate::time::{iso, seconds};
+use crate::tool::todo;
+use crate::transcript::Transcript;
+use crate::workspace::{Workspace, WorkspaceError};
+
+mod call;
+mod compress;
+mod consent;
+mod emit;
+mod foreign;
+mod model;
+mod turn;
+
+/// What the world plugs in.
+pub struct Ports<'a> {
+    /// The hooks.
+    pub events: Box<dyn Events + 'a>,
+    /// The person, when asked.
+    pub approve: Box<dyn Approve + 'a>,
+    /// The person, as a spectator.
+    pub show: Box<dyn Show + 'a>,
+    /// More tools.
+    pub sources: Vec<Arc<dyn ToolSource>>,
+    /// The time.
+    pub clock: Clock,
+}
+
+/// A running session. Dropped, it ends in order.
+pub struct Session<'a> {
+    settings: Settings,
+    ports: Ports<'a>,
+    model: Box<dyn Model + 'a>,
+    workspace: Workspace,
+    children: Children,
+    registry: Registry,
+    talk: Conversation,
+    transcript: Option<Transcript>,
+    cancel: Cancel,
+    started: SystemTime,
+    /// Prompts of hooks that wait for their turn.
+    queue: VecDeque<Prompt>,
+    /// How many more prompts hooks may add.
+    asked_left: usize,
+    /// How far the present turn is from a prompt of the person.
+    chain: u32,
+    /// What the person said last.
+    user_input: Option<String>,
+    /// Who ended the present turn, and why.
+    halted: Option<(String, String)>,
+    /// Tools that the person allowed for good.
+    allowed: BTreeSet<String>,
+    todos: Vec<todo::Item>,
+    stage: Stage,
+}
+
+/// How far a session is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Refused,
+    Running,
+    Ended,
+}
+
+/// A prompt of a hook.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Prompt {
+    text: String,
+    chain: u32,
+}
+
+/// How one turn went.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// What was asked.
+    pub prompt: String,
+    /// How it ended.
+    pub end: TurnEnd,
+    /// The model's last words.
+    pub response: String,
+    /// The tool calls that were made, with their arguments.
+    pub calls: Vec<Value>,
+    /// Tokens used, where the provider counts them.
+    pub tokens: Option<u64>,
+    /// How long it took, in seconds.
+    pub duration: f64,
+}
+
+/// How a turn ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TurnEnd {
+    /// The model had nothing more to do.
+    Done,
+    /// A hook refused the prompt, the tools, the model call or the answer.
+    Refused {
+        /// At which event.
+        event: EventKind,
+        /// The hook.
+        hook: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// A hook ended the turn.
+    Halted {
+        /// The hook.
+        hook: String,
+        /// Its reason.
+        reason: String,
+    },
+    /// The model could not be asked, or said nothing of use.
+    Failed {
+        /// A short name of the failure.
+        code: &'static str,
+        /// What happened, and the way out.
+        message: String,
+    },
+    /// A bound was reached.
+    Bounded(String),
+    /// Somebody interrupted.
+    Interrupted,
+}
+
+/// A session that was not allowed to start.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("hook `{hook}` refused the session: {reason}")]
+pub struct SessionRefused {
+    /// The hook.
+    pub hook: String,
+    /// Its reason.
+    pub reason: String,
+}
+
+/// Everything a session begins with.
+pub struct Opening<'a> {
+    /// How it is to be run.
+    pub settings: Settings,
+    /// What is plugged in.
+    pub ports: Ports<'a>,
+    /// Who answers.
+    pub model: Box<dyn Model + 'a>,
+    /// Where it is saved.
+    pub transcript: Option<Transcript>,
+    /// What was said before, when a session goes on.
+    pub messages: Vec<Message>,
+    /// The wish to stop.
+    pub cancel: Cancel,
+}
+
+/// Why a session did not begin.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// A hook refused.
+    #[error(transparent)]
+    Refused(#[from] SessionRefused),
+    /// The folder to work in cannot be used.
+    #[error(transparent)]
+    Workspace(#[from] WorkspaceError),
+}
+
+impl<'a> Session<'a> {
+    /// Begins a session, unless a hook refuses.
+    pub fn start(opening: Opening<'a>) -> Result<Session<'a>, StartError> {
+        let Opening { settings, mut ports, model, transcript, messages, cancel } = opening;
+        let workspace = Workspace::new(&settings.cwd, &settings.allowed)?;
+        let registry = Registry { sources: std::mem::take(&mut ports.sources) };
+        let mut session = Session {
+            started: (ports.clock)(),
+            asked_left: settings.limits.asked,
+            settings,
+            ports,
+            model,
+            workspace,
+            children: Children::new(),
+            registry,
+            talk: Conversation::new(messages),
+            transcript,
+            cancel,
+            queue: VecDeque::new(),
+            chain: 0,
+            user_input: None,
+            halted: None,
+            allowed: BTreeSet::new(),
+            todos: Vec::new(),
+            stage: Stage::Refused,
+        };
+        session.open()?;
+        Ok(session)
+    }
+
+    fn open(&mut self) -> Result<(), SessionRefused> {
+        let decision = self.emit(EventKind::SessionStart, []);
+        if let Err(refusal) = self.passes(EventKind::SessionStart, &decision) {
+            return Err(SessionRefused { hook: refusal.who().to_owned(), reason: refusal.reason });
+        }
+        self.stage = Stage::Running;
+        self.halted = None;
+        if self.talk.messages.is_empty() && !self.settings.system_prompt.is_empty() {
+            let prompt = self.settings.system_prompt.clone();
+            self.push(Message::System(prompt));
+        }
+        Ok(())
+    }
+
+    /// Says something to the model, with context if there is any, and then what hooks want said.
+    ///
+    /// The first turn is the person's; the others are those of hooks.
+    pub fn say(&mut self, prompt: &str, context: Option<&str>) -> Vec<Turn> {
+        self.asked_left = self.settings.limits.asked;
+        self.user_input = Some(prompt.to_owned());
+        let mut turns = vec![self.turn(prompt, context, 0)];
+        self.drain(&mut turns);
+        turns
+    }
+
+    /// Tells hooks that the person triggered something, and says what they want said.
+    pub fn trigger(&mut self, name: &str, data: Value) -> (Decision, Vec<Turn>) {
+        self.asked_left = self.settings.limits.asked;
+        let decision = self.emit(EventKind::UserTriggered, [("eventName", name.into()), ("data", data)]);
+        let mut turns = Vec::new();
+        self.drain(&mut turns);
+        (decision, turns)
+    }
+
+    /// Tells hooks of an event of somebody's own making.
+    pub fn custom(&mut self, name: &str, data: Value, source: Option<&str>) -> (Decision, Vec<Turn>) {
+        self.asked_left = self.settings.limits.asked;
+        let mut fields = vec![("eventName", name.into()), ("data", data)];
+        fields.extend(source.map(|source| ("source", source.into())));
+        let decision = self.emit(EventKind::Custom, fields);
+        let mut turns = Vec::new();
+        self.drain(&mut turns);
+        (decision, turns)
+    }
+
+    /// The conversation so far.
+    pub fn messages(&self) -> &[Message] {
+        &self.talk.messages
+    }
+
+    /// The names of all tools.
+    pub fn tools(&self) -> Vec<String> {
+        self.registry.tools().into_iter().map(|tool| tool.name).collect()
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        self.model.name()
+    }
+
+    /// Goes on with another model.
+    pub fn set_model(&mut self, model: Box<dyn Model + 'a>) {
+        self.model = model;
+    }
+
+    /// Ends the session.
+    pub fn end(mut self) {
+        self.close();
+    }
+
+    fn drain(&mut self, turns: &mut Vec<Turn>) {
+        while let Some(prompt) = self.queue.pop_front() {
+            if self.cancel.is_set() {
+                self.queue.clear();
+                return;
+            }
+            let turn = self.turn(&prompt.text, None, prompt.chain);
+            turns.push(turn);
+        }
+        self.chain = 0;
+    }
+
+    fn close(&mut self) {
+        if self.stage != Stage::Running {
+            return;
+        }
+        self.stage = Stage::Ended;
+        let now = (self.ports.clock)();
+        let mut session = self.session_data();
+        session.insert("endTime".to_owned(), iso(now).into());
+        session.insert("duration".to_owned(), seconds(self.started, now).into());
+        session.insert("messageCount".to_owned(), self.talk.messages.len().into());
+        let messages = self.talk.to_json();
+        // Before the event: should it fail, the hooks hear of that within the session.
+        self.note(json!({"end": iso(now)}));
+        self.emit(EventKind::SessionEnd, [("messages", messages), ("session", session.into())]);
+    }
+
+    /// What every event tells of the session.
+    fn session_data(&self) -> Map<String, Value> {
+        let mut session = Map::new();
+        session.insert("id".to_owned(), self.settings.session_id.clone().into());
+        if let Some(user) = &self.settings.user {
+            session.insert("user".to_owned(), user.clone().into());
+        }
+        session.insert("startTime".to_owned(), iso(self.started).into());
+        session.insert(
+            "config".to_owned(),
+            json!({"model": self.model.name(), "approval": self.settings.approval.name()}),
+        );
+        session
+    }
+}
+
+impl Drop for Session<'_> {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl std::fmt::Debug for Session<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session")
+            .field("id", &self.settings.session_id)
+            .field("stage", &self.stage)
+            .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests;

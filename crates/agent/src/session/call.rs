@@ -1,0 +1,294 @@
+//! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
+
+use ollm_protocol::{EventKind, Flow, Tool, ToolResult};
+use serde_json::{Map, Value, json};
+
+use super::turn::Tally;
+use super::{Session, TurnEnd, foreign};
+use crate::message::{Arguments, Call, Message};
+use crate::port::{Decision, News};
+use crate::registry::{Worker, text_of, value_of};
+use crate::time::{iso, seconds};
+use crate::tool::{Bench, Change, Done};
+
+/// What came of a call.
+struct Work {
+    result: ToolResult,
+    change: Option<Change>,
+}
+
+impl Session<'_> {
+    /// Makes the calls of an answer. Each gets a result, whatever happens: a call without one spoils the conversation.
+    pub(super) fn calls(&mut self, calls: &[Call], offered: &[Tool], tally: &mut Tally) -> Result<(), TurnEnd> {
+        let most = self.settings.limits.tool_calls;
+        let mut bound = None;
+        for (at, call) in calls.iter().enumerate() {
+            let content = if bound.is_some() || self.stopping().is_some() {
+                "not run: the turn ended before".to_owned()
+            } else if at >= most {
+                format!("not run: at most {most} calls are made at once; make the rest later")
+            } else {
+                self.guarded(call, offered, tally, &mut bound)
+            };
+            self.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content });
+        }
+        if calls.len() > most {
+            self.status(&format!("the model made {} calls at once; {most} of them were run", calls.len()));
+        }
+        match bound {
+            Some(bound) => {
+                self.error("turn", "loop", &bound);
+                Err(TurnEnd::Bounded(bound))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a call, unless the model makes the same one over and over.
+    fn guarded(&mut self, call: &Call, offered: &[Tool], tally: &mut Tally, bound: &mut Option<String>) -> String {
+        let this = (call.name.clone(), call.arguments.text());
+        if tally.last.as_ref() == Some(&this) {
+            tally.repeats += 1;
+        } else {
+            tally.last = Some(this);
+            tally.repeats = 1;
+        }
+        let most = self.settings.limits.repeats;
+        if tally.repeats > most.saturating_mul(2) {
+            *bound = Some(format!(
+                "the model made the same call of {} {} times in a row; the turn ends",
+                call.name, tally.repeats
+            ));
+        }
+        if tally.repeats > most {
+            return format!(
+                "not run: this very call was made {} times in a row already, and its result will not change; do something else",
+                tally.repeats - 1
+            );
+        }
+        self.call(call, offered, tally)
+    }
+
+    fn call(&mut self, call: &Call, offered: &[Tool], tally: &mut Tally) -> String {
+        let name = call.name.as_str();
+        let args = match &call.arguments {
+            Arguments::Object(args) => args.clone(),
+            Arguments::Broken(text) => {
+                let shown = ollm_store::cut(text, 200);
+                return self.impossible(call, &format!("the arguments are no JSON object: {shown}"));
+            }
+        };
+        let offer = offered.iter().any(|tool| tool.name == name);
+        let Some(worker) = self.registry.worker(name).filter(|_| offer) else {
+            return self.impossible(call, &unknown(name, offered));
+        };
+        match self.cleared(call, &worker, args) {
+            Err(why) => why,
+            Ok(args) => self.perform(call, &worker, &args, tally),
+        }
+    }
+
+    /// A call that cannot even be tried; there is nothing hooks could decide about it.
+    fn impossible(&mut self, call: &Call, why: &str) -> String {
+        let result = format!("error: {why}");
+        self.ports.show.show(&News::Called {
+            id: &call.id,
+            name: &call.name,
+            result: &result,
+            failed: true,
+            diff: None,
+        });
+        self.error("tool", "tool", &format!("the call of {} is impossible: {why}", call.name));
+        result
+    }
+
+    /// The arguments with which the call may be made; otherwise what the model is told.
+    fn cleared(
+        &mut self,
+        call: &Call,
+        worker: &Worker,
+        args: Map<String, Value>,
+    ) -> Result<Map<String, Value>, String> {
+        let seen = both_paths(args.clone(), worker);
+        let decision = self.emit(
+            EventKind::BeforeTool,
+            [
+                ("tool_name", call.name.as_str().into()),
+                ("args", seen.clone().into()),
+                ("call_id", call.id.as_str().into()),
+            ],
+        );
+        let args = match &decision.args {
+            Some(patched) => one_path(patched.clone(), &seen, worker),
+            None => args,
+        };
+        self.consent(call, worker, &args, &decision).map(|()| args)
+    }
+
+    fn consent(
+        &mut self,
+        call: &Call,
+        worker: &Worker,
+        args: &Map<String, Value>,
+        decision: &Decision,
+    ) -> Result<(), String> {
+        let details = Map::from_iter([
+            ("tool_name".to_owned(), call.name.as_str().into()),
+            ("args".to_owned(), both_paths(args.clone(), worker).into()),
+            ("call_id".to_owned(), call.id.as_str().into()),
+        ]);
+        let blocked = |reason: &str| format!("Tool execution blocked by hook: {reason}");
+        let told = match decision.flow {
+            Flow::Block | Flow::Halt => return Err(blocked(&decision.why())),
+            Flow::Ask => self.settle(&call.name, details, decision).map_err(|refusal| blocked(&refusal.reason)),
+            Flow::Allow => return Ok(()),
+            Flow::NoOpinion => {
+                let asks = self.settings.approval.asks(worker.reach()) && !self.allowed.contains(&call.name);
+                if !asks {
+                    return Ok(());
+                }
+                self.ask(&call.name, details, None).map_err(|refusal| match refusal.hook {
+                    None => format!("Tool execution not approved: {}", refusal.reason),
+                    Some(_) => blocked(&refusal.reason),
+                })
+            }
+        };
+        told.inspect_err(|told| {
+            let news = News::Called { id: &call.id, name: &call.name, result: told, failed: true, diff: None };
+            self.ports.show.show(&news);
+        })
+    }
+
+    /// Runs the tool and tells the hooks what it did.
+    fn perform(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>, tally: &mut Tally) -> String {
+        self.ports.show.show(&News::Calling { id: &call.id, name: &call.name, args });
+        tally.calls.push(json!({"id": call.id, "name": call.name, "arguments": args}));
+        let began = (self.ports.clock)();
+        let Work { result, change } = self.run(call, worker, args);
+        let took = seconds(began, (self.ports.clock)());
+        let text = ollm_store::cut(&text_of(&result), self.settings.limits.result).into_owned();
+        self.ports.show.show(&News::Called {
+            id: &call.id,
+            name: &call.name,
+            result: &text,
+            failed: result.is_error,
+            diff: change.as_ref().map(|change| change.diff.as_str()),
+        });
+        if let Some(change) = change {
+            self.tell_change(&change);
+        }
+        let decision = self.emit(
+            EventKind::AfterTool,
+            [
+                ("tool_name", call.name.as_str().into()),
+                ("args", both_paths(args.clone(), worker).into()),
+                ("call_id", call.id.as_str().into()),
+                if result.is_error { ("error", text.clone().into()) } else { ("result", value_of(&result)) },
+                ("metrics", json!({"duration": took, "success": !result.is_error})),
+                ("execution_time", took.into()),
+            ],
+        );
+        self.told(text, result.is_error, &decision)
+    }
+
+    /// What the model reads in the end: a hook may have put something in the result's place, or object to it.
+    fn told(&mut self, text: String, failed: bool, decision: &Decision) -> String {
+        let text = match &decision.result {
+            Some(Value::String(replacement)) => replacement.clone(),
+            Some(replacement) => replacement.to_string(),
+            None if failed => format!("error: {text}"),
+            None => text,
+        };
+        match self.passes(EventKind::AfterTool, decision) {
+            Ok(()) => text,
+            Err(refusal) => format!("{text}\n\nHook `{}` objects to this result: {}", refusal.who(), refusal.reason),
+        }
+    }
+
+    fn run(&mut self, call: &Call, worker: &Worker, args: &Map<String, Value>) -> Work {
+        // Hooks and people take their time; what was interrupted meanwhile does not begin any more.
+        if self.cancel.is_set() {
+            return Work { result: ToolResult::error("interrupted before it began"), change: None };
+        }
+        match worker {
+            Worker::BuiltIn(tool) => {
+                let mut bench = Bench {
+                    workspace: &self.workspace,
+                    children: &self.children,
+                    shell: &self.settings.shell,
+                    todos: &mut self.todos,
+                    cancel: &self.cancel,
+                };
+                match tool.run(args, &mut bench) {
+                    Ok(Done { text, failed, change }) => {
+                        Work { result: ToolResult { is_error: failed, ..ToolResult::text(text) }, change }
+                    }
+                    Err(why) => Work { result: ToolResult::error(why), change: None },
+                }
+            }
+            Worker::Source(source) => {
+                let show = &mut self.ports.show;
+                let bounds = (self.settings.limits.source_call, &self.cancel);
+                let result = foreign::call(source, &call.name, args, bounds, &mut |text| {
+                    show.show(&News::Progress { name: &call.name, text });
+                });
+                Work { result, change: None }
+            }
+        }
+    }
+
+    fn tell_change(&mut self, change: &Change) {
+        let path = change.path.display().to_string();
+        let what = match change.kind {
+            EventKind::FileCreated => "created",
+            EventKind::FileDeleted => "deleted",
+            _ => "edited",
+        };
+        let changes = json!({"type": what, "size": change.size, "timestamp": iso((self.ports.clock)())});
+        let mut file = json!({"path": path, "changes": change.diff});
+        if let (Some(content), Some(file)) = (&change.content, file.as_object_mut()) {
+            let most = self.settings.limits.result;
+            file.insert("content".to_owned(), ollm_store::cut(content, most).into_owned().into());
+        }
+        self.emit(
+            change.kind,
+            [("path", path.into()), ("changes", changes), ("diff", change.diff.clone().into()), ("file", file)],
+        );
+    }
+}
+
+fn unknown(name: &str, offered: &[Tool]) -> String {
+    let nearest = offered.iter().map(|tool| (strsim::damerau_levenshtein(name, &tool.name), tool.name.as_str())).min();
+    let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
+    let list = if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) };
+    match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
+        Some((_, known)) => format!("there is no tool `{name}`; did you mean `{known}`?"),
+        None => format!("there is no tool `{name}`; {list}"),
+    }
+}
+
+/// The arguments as hooks see them: our tools' files are called `path` and `file_path`.
+fn both_paths(mut args: Map<String, Value>, worker: &Worker) -> Map<String, Value> {
+    if worker.has_path() {
+        for (one, other) in [("path", "file_path"), ("file_path", "path")] {
+            if let (Some(path), false) = (args.get(one).cloned(), args.contains_key(other)) {
+                args.insert(other.to_owned(), path);
+            }
+        }
+    }
+    args
+}
+
+/// The arguments as the tool gets them. A hook that changed only one of the two names means the file.
+fn one_path(mut patched: Map<String, Value>, seen: &Map<String, Value>, worker: &Worker) -> Map<String, Value> {
+    if !worker.has_path() {
+        return patched;
+    }
+    let renamed = patched.shift_remove("file_path").filter(|path| seen.get("file_path") != Some(path));
+    if let Some(path) = renamed
+        && patched.get("path") == seen.get("path")
+    {
+        patched.insert("path".to_owned(), path);
+    }
+    patched
+}

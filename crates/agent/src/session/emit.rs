@@ -1,0 +1,176 @@
+//! Events on their way out, and what comes back of them.
+
+use ollm_protocol::{Event, EventKind, Flow};
+use serde_json::{Value, json};
+
+use super::{Prompt, Session, Stage};
+use crate::message::Message;
+use crate::port::{Decision, News, Said};
+use crate::time::iso;
+
+/// How many messages every event tells of, and how much of each.
+const RECENT: usize = 10;
+const RECENT_LENGTH: usize = 2 << 10;
+
+/// The types of a notification.
+#[derive(Clone, Copy)]
+pub(super) enum Notice {
+    Status,
+    System,
+    Error,
+}
+
+impl Session<'_> {
+    /// Tells the hooks of an event, and takes in what they have to say to the conversation and the person.
+    pub(super) fn emit<'a>(&mut self, kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Decision {
+        let mut event = Event::new(kind, self.common());
+        event.data.extend(data.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let decision = self.ports.events.dispatch(&event);
+        self.absorb(&event, &decision);
+        decision
+    }
+
+    fn common(&self) -> Vec<(&'static str, Value)> {
+        let mut fields = vec![
+            ("session_id", self.settings.session_id.clone().into()),
+            ("cwd", self.workspace.root().display().to_string().into()),
+            ("timestamp", iso((self.ports.clock)()).into()),
+            ("session", self.session_data().into()),
+            (
+                "agent",
+                json!({
+                    "mode": self.settings.approval.name(),
+                    "context": {"messages": self.talk.messages.len(), "size": self.talk.size()},
+                    "history": self.talk.recent(RECENT, RECENT_LENGTH),
+                }),
+            ),
+        ];
+        fields.extend(self.user_input.clone().map(|input| ("user_input", input.into())));
+        fields
+    }
+
+    fn absorb(&mut self, event: &Event, decision: &Decision) {
+        for said in &decision.messages {
+            self.ports.show.show(&News::Note(said));
+        }
+        let messages = entering(decision);
+        for text in &messages {
+            self.talk.wait(Message::System((*text).clone()));
+        }
+        for text in &decision.context {
+            self.talk.wait(Message::System(text.clone()));
+        }
+        for prompt in &decision.prompts {
+            self.queue_prompt(prompt);
+        }
+        if decision.flow == Flow::Halt {
+            self.halted = Some((decision.who().to_owned(), decision.why()));
+        }
+        let quiet = event.kind == EventKind::Notification;
+        for text in messages {
+            self.ports.show.show(&News::System(text));
+            if !quiet {
+                self.notify(Notice::System, text);
+            }
+        }
+        if decision.flow.refuses() {
+            self.tell_refusal(event, decision, quiet);
+        }
+    }
+
+    fn tell_refusal(&mut self, event: &Event, decision: &Decision, quiet: bool) {
+        let reason = decision.why();
+        let (hook, tool) = (decision.who().to_owned(), event.text("tool_name"));
+        self.ports.show.show(&News::Refused { event: event.kind, tool, hook: &hook, reason: &reason });
+        self.note(json!({
+            "refused": {"event": event.kind.name(), "tool": tool, "hook": hook, "reason": reason, "flow": decision.flow.name()},
+        }));
+        if !quiet {
+            let what = tool.unwrap_or(event.kind.name());
+            self.notify(Notice::Status, &format!("hook `{hook}` refused {what}: {reason}"));
+        }
+    }
+
+    /// Queues a prompt of a hook; a chain of them has an end.
+    fn queue_prompt(&mut self, said: &Said) {
+        let chain = self.chain + 1;
+        let known = self.queue.iter().any(|prompt| prompt.text == said.text);
+        if known || said.text.trim().is_empty() {
+            return;
+        }
+        let why_not = if self.stage == Stage::Ended {
+            Some("the session ends".to_owned())
+        } else if chain > self.settings.limits.chain {
+            Some(format!("its chain is {} prompts long", self.settings.limits.chain))
+        } else if self.asked_left == 0 {
+            Some(format!("hooks have added {} prompts already", self.settings.limits.asked))
+        } else {
+            None
+        };
+        if let Some(why) = why_not {
+            // Shown only: a notification about it could make the next one.
+            self.ports.show.show(&News::Status(&format!("a prompt of hook `{}` is left out: {why}", said.hook)));
+            return;
+        }
+        self.asked_left -= 1;
+        self.queue.push_back(Prompt { text: said.text.clone(), chain });
+    }
+
+    /// Shows what is going on, and tells the hooks that it was shown.
+    pub(super) fn status(&mut self, text: &str) {
+        self.ports.show.show(&News::Status(text));
+        self.notify(Notice::Status, text);
+    }
+
+    /// Shows what went wrong, and tells the hooks.
+    pub(super) fn error(&mut self, operation: &str, code: &str, message: &str) {
+        self.ports.show.show(&News::Error(message));
+        self.note(json!({"error": {"operation": operation, "code": code, "message": message}}));
+        self.emit(
+            EventKind::Error,
+            [("error", json!({"message": message, "code": code})), ("operation", operation.into())],
+        );
+        self.notify(Notice::Error, message);
+    }
+
+    /// A notification. What its hooks say is shown, but causes no further one.
+    pub(super) fn notify(&mut self, notice: Notice, message: &str) {
+        let kind = match notice {
+            Notice::Status => "status",
+            Notice::System => "system_message",
+            Notice::Error => "error",
+        };
+        self.emit(EventKind::Notification, [("message", message.into()), ("event_type", kind.into())]);
+    }
+
+    /// Adds a message to the conversation and its transcript.
+    pub(super) fn push(&mut self, message: Message) {
+        self.note(json!({"message": message.to_json()}));
+        self.talk.push(message);
+    }
+
+    /// Adds what hooks said since the model was last asked.
+    pub(super) fn flush(&mut self) {
+        for message in self.talk.take_pending() {
+            self.push(message);
+        }
+    }
+
+    /// Writes a line of the transcript. Where that fails the person is told once, and the session goes on without.
+    pub(super) fn note(&mut self, mut entry: Value) {
+        let Some(transcript) = &mut self.transcript else { return };
+        if let Some(entry) = entry.as_object_mut() {
+            entry.insert("at".to_owned(), iso((self.ports.clock)()).into());
+        }
+        if let Err(error) = transcript.append(&entry) {
+            self.transcript = None;
+            self.error("transcript", "transcript", &format!("{error}; the session goes on without being saved"));
+        }
+    }
+}
+
+/// The messages that enter the conversation. A refusal's own words are its reason, and are told where it is refused.
+fn entering(decision: &Decision) -> Vec<&String> {
+    let reason = decision.reason.as_deref().filter(|_| decision.flow.refuses()).unwrap_or_default();
+    decision.system_messages.iter().filter(|text| !reason.contains(text.as_str())).collect()
+}

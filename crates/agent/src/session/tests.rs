@@ -1,0 +1,73 @@
+//! A session whose disk is full.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::rc::Rc;
+use std::time::SystemTime;
+
+use super::*;
+use crate::port::{News, NobodyAsked};
+use crate::provider::replay::Replay;
+use crate::settings::{Approval, Limits};
+use crate::tool::ShellSettings;
+use ollm_protocol::Event;
+
+struct Hooks(Rc<RefCell<Vec<EventKind>>>);
+
+impl Events for Hooks {
+    fn dispatch(&mut self, event: &Event) -> Decision {
+        self.0.borrow_mut().push(event.kind);
+        Decision::default()
+    }
+}
+
+struct Errors(Rc<RefCell<Vec<String>>>);
+
+impl Show for Errors {
+    fn show(&mut self, news: &News<'_>) {
+        if let News::Error(text) = news {
+            self.0.borrow_mut().push((*text).to_owned());
+        }
+    }
+}
+
+#[test]
+fn a_full_disk_is_told_once_and_the_session_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let (events, errors) = (Rc::default(), Rc::default());
+    let talk = "{\"content\": \"one\"}\n{\"content\": \"two\"}";
+    let mut session = Session::start(Opening {
+        settings: Settings {
+            session_id: "s".into(),
+            user: None,
+            cwd: folder.path().to_owned(),
+            allowed: Vec::new(),
+            system_prompt: "be good".into(),
+            temperature: None,
+            approval: Approval::Yolo,
+            shell: ShellSettings::new(Vec::new(), folder.path()),
+            limits: Limits::default(),
+        },
+        ports: Ports {
+            events: Box::new(Hooks(Rc::clone(&events))),
+            approve: Box::new(NobodyAsked),
+            show: Box::new(Errors(Rc::clone(&errors))),
+            sources: Vec::new(),
+            clock: SystemTime::now,
+        },
+        model: Box::new(Replay::parse(Path::new("talk"), talk).unwrap()),
+        transcript: Some(crate::transcript::tests::full()),
+        messages: Vec::new(),
+        cancel: Cancel::default(),
+    })
+    .unwrap();
+    for said in ["one", "two"] {
+        let turns = session.say("go", None);
+        assert_eq!((turns[0].end.clone(), turns[0].response.as_str()), (TurnEnd::Done, said));
+    }
+    session.end();
+    assert_eq!(errors.borrow().len(), 1);
+    assert!(errors.borrow()[0].contains("the session goes on without being saved"));
+    assert_eq!(events.borrow().iter().filter(|kind| **kind == EventKind::Error).count(), 1);
+    assert_eq!(events.borrow().last(), Some(&EventKind::SessionEnd));
+}

@@ -1,0 +1,109 @@
+//! What a session is given to know, and how far it may go.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use crate::tool::{Reach, ShellSettings};
+
+/// How a session is to be run. Everything comes in as a value.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The session's id.
+    pub session_id: String,
+    /// Who the person is, if that is known.
+    pub user: Option<String>,
+    /// The folder the session works in.
+    pub cwd: PathBuf,
+    /// Other folders that tools may touch.
+    pub allowed: Vec<PathBuf>,
+    /// What the model is told before everything else.
+    pub system_prompt: String,
+    /// The temperature the model works at, if one was chosen.
+    pub temperature: Option<f64>,
+    /// When the person is asked.
+    pub approval: Approval,
+    /// How shell commands are run.
+    pub shell: ShellSettings,
+    /// How far everything may go.
+    pub limits: Limits,
+}
+
+/// When the person is asked before a tool runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Approval {
+    /// Before everything that changes something.
+    #[default]
+    Ask,
+    /// Before everything but edits in the workspace.
+    Auto,
+    /// Never.
+    Yolo,
+}
+
+impl Approval {
+    /// Every mode by its name.
+    pub const ALL: [(&'static str, Approval); 3] =
+        [("ask", Approval::Ask), ("auto", Approval::Auto), ("yolo", Approval::Yolo)];
+
+    /// The mode's name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Approval::Ask => "ask",
+            Approval::Auto => "auto",
+            Approval::Yolo => "yolo",
+        }
+    }
+
+    /// Whether a tool of this reach waits for the person.
+    pub(crate) fn asks(self, reach: Reach) -> bool {
+        match (self, reach) {
+            (Approval::Yolo, _) | (_, Reach::Looks) | (Approval::Auto, Reach::Edits) => false,
+            (Approval::Ask, Reach::Edits) | (_, Reach::Acts) => true,
+        }
+    }
+}
+
+/// The bounds of a session. Whoever reaches one is told so.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Calls of the model per turn.
+    pub model_calls: usize,
+    /// Tool calls per answer; the rest are not run.
+    pub tool_calls: usize,
+    /// How often the very same call may follow itself.
+    pub repeats: usize,
+    /// How often hooks may keep a turn going.
+    pub refusals: usize,
+    /// How often they may do so with the same words.
+    pub same_reason: usize,
+    /// Prompts that hooks may add to one prompt of the person.
+    pub asked: usize,
+    /// How long a chain of such prompts, each caused by the one before, may be.
+    pub chain: u32,
+    /// Bytes of conversation before it is made shorter.
+    pub context: usize,
+    /// Bytes of one answer that are kept.
+    pub answer: usize,
+    /// Bytes of one result that the model is shown.
+    pub result: usize,
+    /// How long a tool of a [`ToolSource`](crate::ToolSource) may take.
+    pub source_call: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            model_calls: 50,
+            tool_calls: 32,
+            repeats: 3,
+            refusals: 8,
+            same_reason: 2,
+            asked: 16,
+            chain: 3,
+            context: 400 << 10,
+            answer: 1 << 20,
+            result: 64 << 10,
+            source_call: Duration::from_mins(2),
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Times as people and programs write them, and names that nobody else has.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use jiff::Timestamp;
+use uuid::Uuid;
+
+/// ISO 8601, to the millisecond.
+pub fn iso(time: SystemTime) -> String {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let millis = i64::try_from(since.as_millis()).unwrap_or(i64::MAX);
+    Timestamp::from_millisecond(millis).map(|stamp| format!("{stamp:.3}")).unwrap_or_default()
+}
+
+/// How long it took, in seconds; a clock that went back says nothing.
+pub(crate) fn seconds(from: SystemTime, to: SystemTime) -> f64 {
+    let took = to.duration_since(from).unwrap_or(Duration::ZERO);
+    (took.as_secs_f64() * 1e6).round() / 1e6
+}
+
+/// An id for a session that begins now: unique, and ordered by time.
+pub fn session_id(now: SystemTime) -> String {
+    let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let stamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
+    Uuid::new_v7(stamp).to_string()
+}
+
+/// A name that nobody else has; no clock is read for it.
+pub(crate) fn unique() -> String {
+    Uuid::new_v7(uuid::Timestamp::from_unix(uuid::NoContext, 0, 0)).simple().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_written_to_the_millisecond() {
+        assert_eq!(iso(UNIX_EPOCH + Duration::from_micros(1_768_557_930_001_900)), "2026-01-16T10:05:30.001Z");
+        assert_eq!(iso(UNIX_EPOCH), "1970-01-01T00:00:00.000Z");
+    }
+
+    #[test]
+    fn ids_are_unique_and_ordered_by_time() {
+        let first = session_id(UNIX_EPOCH + Duration::from_secs(1));
+        let later = session_id(UNIX_EPOCH + Duration::from_secs(2));
+        assert!(first < later);
+        assert_ne!(unique(), unique());
+    }
+}

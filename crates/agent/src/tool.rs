@@ -1,0 +1,201 @@
+//! What the model can do: the built-in tools. One file per tool, one line in [`TOOLS`].
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ollm_process::Children;
+use ollm_protocol::{EventKind, Tool, ToolSchema};
+use serde_json::{Map, Value, json};
+
+use crate::cancel::Cancel;
+use crate::workspace::Workspace;
+
+mod args;
+mod delete_file;
+mod diff;
+mod edit_file;
+mod glob;
+mod grep;
+mod list_dir;
+mod read_file;
+mod shell;
+pub(crate) mod todo;
+mod walk;
+mod write_file;
+
+/// Every built-in tool.
+pub(crate) const TOOLS: &[&dyn BuiltIn] = &[
+    &read_file::ReadFile,
+    &write_file::WriteFile,
+    &edit_file::EditFile,
+    &delete_file::DeleteFile,
+    &list_dir::ListDir,
+    &glob::Glob,
+    &grep::Grep,
+    &shell::Shell,
+    &todo::Todo,
+];
+
+/// The most of a result that the model is shown.
+pub(crate) const LONGEST_RESULT: usize = 64 << 10;
+
+/// A tool of our own.
+pub(crate) trait BuiltIn: Sync {
+    /// What the model is told about it.
+    fn describe(&self) -> Description;
+
+    /// Does it. What went wrong is told to the model.
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String>;
+}
+
+/// What is known about a built-in tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Description {
+    pub(crate) name: &'static str,
+    /// Other names under which hooks know it.
+    pub(crate) aliases: &'static [&'static str],
+    pub(crate) text: &'static str,
+    /// Name, JSON type and meaning of each argument.
+    pub(crate) args: &'static [Argument],
+    pub(crate) reach: Reach,
+}
+
+/// One argument of a built-in tool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Argument {
+    pub(crate) name: &'static str,
+    pub(crate) kind: &'static str,
+    pub(crate) text: &'static str,
+    pub(crate) required: bool,
+}
+
+/// How far a tool's effects go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reach {
+    /// It changes nothing.
+    Looks,
+    /// It changes files of the workspace.
+    Edits,
+    /// It can do anything.
+    Acts,
+}
+
+impl Description {
+    pub(crate) fn tool(&self) -> Tool {
+        let properties: Map<String, Value> = self
+            .args
+            .iter()
+            .map(|arg| (arg.name.to_owned(), json!({"type": arg.kind, "description": arg.text})))
+            .collect();
+        let required: Vec<&str> = self.args.iter().filter(|arg| arg.required).map(|arg| arg.name).collect();
+        let schema = [
+            ("type".to_owned(), "object".into()),
+            ("properties".to_owned(), properties.into()),
+            ("required".to_owned(), required.into()),
+        ];
+        Tool {
+            name: self.name.to_owned(),
+            description: self.text.to_owned(),
+            input: ToolSchema(Map::from_iter(schema)),
+            output: None,
+            read_only: self.reach == Reach::Looks,
+        }
+    }
+
+    /// Whether its file is called `path`.
+    pub(crate) fn has_path(&self) -> bool {
+        self.args.iter().any(|arg| arg.name == "path")
+    }
+}
+
+/// A required argument.
+pub(crate) const fn needs(name: &'static str, kind: &'static str, text: &'static str) -> Argument {
+    Argument { name, kind, text, required: true }
+}
+
+/// An argument that may be left out.
+pub(crate) const fn takes(name: &'static str, kind: &'static str, text: &'static str) -> Argument {
+    Argument { name, kind, text, required: false }
+}
+
+/// What tools work with.
+pub(crate) struct Bench<'a> {
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) children: &'a Children,
+    pub(crate) shell: &'a ShellSettings,
+    pub(crate) todos: &'a mut Vec<todo::Item>,
+    pub(crate) cancel: &'a Cancel,
+}
+
+/// How shell commands are run.
+#[derive(Clone, Debug)]
+pub struct ShellSettings {
+    /// The shell.
+    pub program: PathBuf,
+    /// Its whole environment; `OLLM_AGENT` is added.
+    pub env: Vec<(OsString, OsString)>,
+    /// What `OLLM_AGENT` is set to.
+    pub agent: String,
+    /// How long a command may run.
+    pub timeout: Duration,
+    /// The most bytes of output a command may write; more ends it.
+    pub output: usize,
+    /// Where long output is kept whole.
+    pub spill: PathBuf,
+}
+
+impl ShellSettings {
+    /// `/bin/sh` with this environment; long output is kept in `spill`.
+    pub fn new(env: Vec<(OsString, OsString)>, spill: &Path) -> ShellSettings {
+        ShellSettings {
+            program: "/bin/sh".into(),
+            env,
+            agent: "1".to_owned(),
+            timeout: Duration::from_mins(2),
+            output: 16 << 20,
+            spill: spill.to_owned(),
+        }
+    }
+}
+
+/// What came of a built-in tool.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Done {
+    pub(crate) text: String,
+    pub(crate) failed: bool,
+    pub(crate) change: Option<Change>,
+}
+
+impl Done {
+    pub(crate) fn text(text: impl Into<String>) -> Done {
+        Done { text: text.into(), ..Done::default() }
+    }
+}
+
+/// What a tool did to a file.
+#[derive(Clone, Debug)]
+pub(crate) struct Change {
+    pub(crate) kind: EventKind,
+    pub(crate) path: PathBuf,
+    pub(crate) diff: String,
+    pub(crate) content: Option<String>,
+    pub(crate) size: usize,
+}
+
+/// The built-in tool with this name.
+pub(crate) fn find(name: &str) -> Option<&'static dyn BuiltIn> {
+    TOOLS.iter().copied().find(|tool| tool.describe().name == name)
+}
+
+/// The built-in tool that a hook means by this name: the documents and other agents have names of their own.
+///
+/// ```
+/// assert_eq!(ollm_agent::meant_by("bash_execute"), Some("shell"));
+/// ```
+pub fn meant_by(name: &str) -> Option<&'static str> {
+    TOOLS.iter().map(|tool| tool.describe()).find(|tool| tool.aliases.contains(&name)).map(|tool| tool.name)
+}
+
+#[cfg(test)]
+mod tests;

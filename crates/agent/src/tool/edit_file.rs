@@ -1,0 +1,52 @@
+//! `edit_file`: one passage of a file replaced by another.
+
+use serde_json::{Map, Value};
+
+use super::{Bench, BuiltIn, Description, Done, Reach, args, diff, needs};
+
+pub(crate) struct EditFile;
+
+impl BuiltIn for EditFile {
+    fn describe(&self) -> Description {
+        const {
+            Description {
+                name: "edit_file",
+                aliases: &["replace_in_file", "edit-file", "Edit", "edit", "str_replace"],
+                text: "Replace one passage of a file. The old passage must occur exactly once.",
+                args: &[
+                    needs("path", "string", "The file"),
+                    needs("old", "string", "The passage as it is, with enough around it to occur only once"),
+                    needs("new", "string", "What to put in its place"),
+                ],
+                reach: Reach::Edits,
+            }
+        }
+    }
+
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+        let (old, new) = (args::text(args, "old")?, args::text(args, "new")?);
+        let path = bench.workspace.resolve(args::path(args)?).map_err(|error| error.to_string())?;
+        let name = bench.workspace.name(&path);
+        let bytes = bench.workspace.read(&path).map_err(|error| error.to_string())?;
+        let bytes = bytes.ok_or_else(|| format!("there is no file {name}; write_file creates one"))?;
+        let before = String::from_utf8(bytes).map_err(|_| format!("{name} is no text; it is not changed"))?;
+        let after = replaced(&before, old, new).map_err(|why| format!("{why} in {name}"))?;
+        bench.workspace.write(&path, after.as_bytes()).map_err(|error| error.to_string())?;
+        let change = diff::change(&path, &name, Some(before.as_bytes()), &after);
+        Ok(Done { text: format!("edited {name}\n{}", change.diff), change: Some(change), failed: false })
+    }
+}
+
+fn replaced(text: &str, old: &str, new: &str) -> Result<String, String> {
+    if old.is_empty() {
+        return Err("`old` is empty: nothing is replaced".to_owned());
+    }
+    if old == new {
+        return Err("`old` and `new` are the same: nothing is replaced".to_owned());
+    }
+    match text.matches(old).count() {
+        0 => Err("`old` does not occur".to_owned()),
+        1 => Ok(text.replacen(old, new, 1)),
+        many => Err(format!("`old` occurs {many} times; give more of what stands around it")),
+    }
+}

@@ -1,0 +1,79 @@
+//! `grep`: lines that fit an expression.
+
+use std::fmt::Write as _;
+
+use regex_lite::{Regex, RegexBuilder};
+use serde_json::{Map, Value};
+
+use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, Reach, args, needs, takes, walk};
+
+/// More lines than this are not listed.
+const MOST: usize = 500;
+/// Longer lines are cut.
+const LONGEST_LINE: usize = 500;
+
+pub(crate) struct Grep;
+
+impl BuiltIn for Grep {
+    fn describe(&self) -> Description {
+        const {
+            Description {
+                name: "grep",
+                aliases: &["Grep", "search", "grep_search"],
+                text: "Find lines in files of the workspace by a regular expression. Ignored files are left out.",
+                args: &[
+                    needs("pattern", "string", "The expression"),
+                    takes("path", "string", "The file or folder to look in; the workspace if left out"),
+                ],
+                reach: Reach::Looks,
+            }
+        }
+    }
+
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+        let pattern = args::text(args, "pattern")?;
+        let built = RegexBuilder::new(pattern).size_limit(1 << 20).build();
+        let expression = built.map_err(|error| format!("`pattern` is no expression: {error}"))?;
+        let path = bench.workspace.resolve(args::folder(args)?).map_err(|error| error.to_string())?;
+        if !path.exists() {
+            return Err(format!("there is no {}", bench.workspace.name(&path)));
+        }
+        let mut found = String::new();
+        let mut count = 0;
+        let whole = walk::files(&path, bench.cancel, |file| {
+            // What is no text, or too large, or gone meanwhile, has no lines.
+            if let Ok(Some(bytes)) = bench.workspace.read(file)
+                && !bytes.contains(&0)
+            {
+                let name = bench.workspace.name(file);
+                count += search(&expression, &name, &String::from_utf8_lossy(&bytes), &mut found);
+            }
+            count < MOST && found.len() < LONGEST_RESULT
+        })?;
+        if found.is_empty() {
+            found.push_str("no line fits");
+        }
+        if !whole {
+            found.push_str("\n[there may be more; narrow the expression or the path]");
+        }
+        Ok(Done::text(found))
+    }
+}
+
+fn search(expression: &Regex, name: &str, text: &str, found: &mut String) -> usize {
+    let mut count = 0;
+    for (at, line) in text.lines().enumerate() {
+        if count >= MOST || found.len() >= LONGEST_RESULT {
+            break;
+        }
+        if expression.is_match(line) {
+            if !found.is_empty() {
+                found.push('\n');
+            }
+            // Writing to a String cannot fail.
+            let _ = write!(found, "{name}:{}:{}", at + 1, ollm_store::cut(line, LONGEST_LINE));
+            count += 1;
+        }
+    }
+    count
+}

@@ -1,0 +1,51 @@
+//! `list_dir`: what is in a folder.
+
+use serde_json::{Map, Value};
+
+use super::{Bench, BuiltIn, Description, Done, Reach, args, takes};
+
+/// More entries than this are only counted.
+const MOST: usize = 1000;
+
+pub(crate) struct ListDir;
+
+impl BuiltIn for ListDir {
+    fn describe(&self) -> Description {
+        const {
+            Description {
+                name: "list_dir",
+                aliases: &["list-dir", "list-directory", "list_directory", "LS", "ls"],
+                text: "List a folder of the workspace. Folders end in a slash, links in an at sign.",
+                args: &[takes("path", "string", "The folder; the workspace itself if left out")],
+                reach: Reach::Looks,
+            }
+        }
+    }
+
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+        let path = bench.workspace.resolve(args::folder(args)?).map_err(|error| error.to_string())?;
+        let name = bench.workspace.name(&path);
+        let entries = std::fs::read_dir(&path).map_err(|error| format!("cannot list {name}: {error}"))?;
+        let mut names: Vec<String> = entries
+            .filter_map(Result::ok)
+            .map(|entry| {
+                let mark = match entry.file_type() {
+                    Ok(kind) if kind.is_dir() => "/",
+                    Ok(kind) if kind.is_symlink() => "@",
+                    _ => "",
+                };
+                format!("{}{mark}", entry.file_name().to_string_lossy())
+            })
+            .collect();
+        names.sort_unstable();
+        let more = names.len().saturating_sub(MOST);
+        names.truncate(MOST);
+        let mut text = if names.is_empty() { "the folder is empty".to_owned() } else { names.join("\n") };
+        if more > 0 {
+            text.push_str("\n[and ");
+            text.push_str(&more.to_string());
+            text.push_str(" more]");
+        }
+        Ok(Done::text(text))
+    }
+}

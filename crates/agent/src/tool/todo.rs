@@ -1,0 +1,57 @@
+//! `todo`: the model's own list of what it is about.
+
+use serde_json::{Map, Value};
+
+use super::{Bench, BuiltIn, Description, Done, Reach, needs};
+
+/// A longer list is no plan.
+const MOST: usize = 100;
+
+/// One thing to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    text: String,
+    status: &'static str,
+}
+
+/// How far a thing can be.
+const STATES: &[(&str, &str)] = &[("pending", "[ ]"), ("in_progress", "[~]"), ("done", "[x]")];
+
+pub(crate) struct Todo;
+
+impl BuiltIn for Todo {
+    fn describe(&self) -> Description {
+        const {
+            Description {
+                name: "todo",
+                aliases: &["todo_write", "TodoWrite"],
+                text: "Keep a list of what is to be done. Each call replaces the whole list.",
+                args: &[needs("items", "array", "Objects with `text` and `status`: pending, in_progress or done")],
+                reach: Reach::Looks,
+            }
+        }
+    }
+
+    fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
+        let items = args.get("items").and_then(Value::as_array).ok_or("`items` must be a list")?;
+        if items.len() > MOST {
+            return Err(format!("`items` has {} entries; at most {MOST} are kept", items.len()));
+        }
+        *bench.todos = items.iter().map(item).collect::<Result<_, _>>()?;
+        let lines: Vec<String> = bench.todos.iter().map(line).collect();
+        Ok(Done::text(if lines.is_empty() { "the list is empty".to_owned() } else { lines.join("\n") }))
+    }
+}
+
+fn item(value: &Value) -> Result<Item, String> {
+    let text = value.as_str().or_else(|| value.get("text")?.as_str()).ok_or("every item needs a `text`")?;
+    let status = value.get("status").and_then(Value::as_str).unwrap_or("pending");
+    let known = STATES.iter().find(|(name, _)| *name == status);
+    let (status, _) = known.ok_or_else(|| format!("`{status}` is no status; use pending, in_progress or done"))?;
+    Ok(Item { text: ollm_store::cut(text, 500).into_owned(), status })
+}
+
+fn line(item: &Item) -> String {
+    let mark = STATES.iter().find(|(name, _)| *name == item.status).map_or("[ ]", |(_, mark)| mark);
+    format!("{mark} {}", item.text)
+}

@@ -1,0 +1,37 @@
+//! All files below a folder, without what version control ignores, without following links.
+
+use std::path::Path;
+
+use ignore::WalkBuilder;
+
+use crate::cancel::Cancel;
+
+/// More entries than this are not looked at.
+const MOST: usize = 100_000;
+
+/// Calls `visit` for every file, in order of names, until it says to stop; says whether everything was seen.
+pub(crate) fn files(folder: &Path, cancel: &Cancel, mut visit: impl FnMut(&Path) -> bool) -> Result<bool, String> {
+    let walk = WalkBuilder::new(folder)
+        .hidden(false)
+        .follow_links(false)
+        // The person's own ignore file lies at home, where we do not look.
+        .git_global(false)
+        .require_git(false)
+        .filter_entry(|entry| entry.file_name() != ".git")
+        .sort_by_file_name(Ord::cmp)
+        .build();
+    for (seen, entry) in walk.enumerate() {
+        if cancel.is_set() {
+            return Err("interrupted".to_owned());
+        }
+        if seen > MOST {
+            return Ok(false);
+        }
+        // What cannot be read is not there.
+        let Ok(entry) = entry else { continue };
+        if entry.file_type().is_some_and(|kind| kind.is_file()) && !visit(entry.path()) {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}

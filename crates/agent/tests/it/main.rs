@@ -1,0 +1,15 @@
+//! The host with written conversations, scripted hooks and a real HTTP server, through its public interface.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::indexing_slicing, clippy::panic, clippy::unwrap_used, reason = "helpers of tests are tests as well")]
+
+mod approval;
+mod faults;
+mod http;
+mod language;
+mod order;
+mod properties;
+mod saved;
+mod support;
+mod tools;
+mod verdicts;

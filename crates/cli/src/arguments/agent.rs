@@ -1,0 +1,73 @@
+//! The command line of `ollm run`, `ollm chat` and `ollm session`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else the first model of a local Ollama.
+Keys come from the environment: OPENAI_API_KEY, or OLLM_MODEL_KEY for any server.
+Exit codes: 0 done, 1 ended by a bound or an expectation of a replay, 2 refused by a hook, 5 no answer, 64 usage, 130 interrupted.";
+
+pub(super) const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists
+the commands. Models and keys are found as by `ollm run`.";
+
+#[derive(Debug, Args)]
+pub(crate) struct TaskArguments {
+    /// What to do; without it, what is piped in
+    pub(crate) prompt: Option<String>,
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+    /// Print one JSON object when all is over
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print everything that happens, one JSON object per line
+    #[arg(long, conflicts_with = "json")]
+    pub(crate) stream_json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct AgentArguments {
+    /// The model: ollama:NAME, openai:NAME@URL for any server that speaks OpenAI's protocol, or replay:FILE
+    #[arg(long, value_name = "PROVIDER:NAME[@BASE_URL]")]
+    pub(crate) model: Option<String>,
+    /// When to ask before a tool runs: before every change, before all but edits of files here, or never
+    #[arg(long, value_name = "MODE", value_parser = ["ask", "auto", "yolo"], default_value = "ask")]
+    pub(crate) approval: String,
+    /// Another folder that tools may touch
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) allow: Vec<PathBuf>,
+    /// Write the model's answers to a new file, for --model replay:FILE
+    #[arg(long, value_name = "FILE")]
+    pub(crate) record: Option<PathBuf>,
+    /// Go on with an earlier conversation
+    #[arg(long, value_name = "ID", conflicts_with = "continue_last")]
+    pub(crate) resume: Option<String>,
+    /// Go on with the latest conversation of this folder
+    #[arg(long = "continue")]
+    pub(crate) continue_last: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SessionCommand {
+    /// List the conversations there are, the latest first
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Go on with a conversation on the terminal, as `ollm chat --resume` does
+    Resume {
+        /// Its id, or the beginning of it
+        id: String,
+        #[command(flatten)]
+        agent: AgentArguments,
+    },
+    /// Show one conversation
+    Show {
+        /// Its id, or the beginning of it
+        id: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}

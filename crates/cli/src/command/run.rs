@@ -1,0 +1,181 @@
+//! `ollm run`: one task for a model, with every hook having its say.
+
+use std::cell::RefCell;
+use std::io::{IsTerminal, Read};
+use std::time::Duration;
+
+use ollm_agent::{Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
+use ollm_protocol::Event;
+use serde_json::{Map, Value, json};
+
+use crate::arguments::agent::TaskArguments;
+use crate::display::{Display, Style, response, turn_json};
+use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::host::{self, Host};
+use crate::interrupt;
+use crate::output::Output;
+use crate::world::World;
+
+/// A turn ended at a bound, or not as a replay expected.
+const FINDING: u8 = 1;
+/// Somebody interrupted.
+const INTERRUPTED: u8 = 130;
+/// The most that is taken from standard input.
+const LARGEST_INPUT: usize = 4 << 20;
+/// How long to wait for the next of it.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let (prompt, context) = task(arguments, output)?;
+    // What double-forks away from a tool or a hook comes back to us, and is ended with us.
+    let _ = ollm_process::become_subreaper();
+    let app = host::load(world)?;
+    world.tell_notices(output);
+    app.tell_problems(output);
+    let host = Host::gather(&arguments.agent, world)?;
+    for note in &host.notes {
+        output.tell(note);
+    }
+    interrupt::listen(&host.cancel);
+    let code = work(arguments, host, &app.engine, (&prompt, context.as_deref()), output);
+    app.engine.children().reap_strays();
+    app.engine.trust.remember();
+    code
+}
+
+fn work(
+    arguments: &TaskArguments,
+    host: Host,
+    engine: &ollm_engine::Engine,
+    (prompt, context): (&str, Option<&str>),
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let style = match (arguments.json, arguments.stream_json) {
+        (true, _) => Style::Quiet,
+        (_, true) => Style::Lines,
+        _ => Style::Text,
+    };
+    let mut answer = json!({"session": host.id(), "model": host.model()});
+    let shared = RefCell::new(output);
+    let display = Display { output: &shared, style, open: false };
+    let hear = |event: &Event, decision: &Decision| {
+        if style == Style::Lines {
+            let _ = shared.borrow_mut().json(&event_json(event, decision));
+        }
+    };
+    let (more, code) = match host.start(engine, display, hear) {
+        Ok(session) => said(&say(session, prompt, context)),
+        Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
+        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+    };
+    if let Some(answer) = answer.as_object_mut() {
+        answer.extend(more);
+    }
+    finish(&answer, code, style, *shared.borrow_mut())
+}
+
+/// What is told of a session that ran, and how we exit.
+fn said(turns: &[Turn]) -> (Map<String, Value>, u8) {
+    let mut told = Map::from_iter([("response".to_owned(), response(turns).into())]);
+    let first = turns.first().map(turn_json).unwrap_or_default();
+    for field in ["end", "event", "hook", "reason"] {
+        told.insert(field.to_owned(), first.get(field).cloned().unwrap_or_default());
+    }
+    told.insert("turns".to_owned(), turns.iter().map(turn_json).collect());
+    (told, turns.first().map_or(OK, |turn| exit_code(&turn.end)))
+}
+
+/// What is told of a session that was refused.
+fn unstarted(refusal: &SessionRefused) -> Map<String, Value> {
+    Map::from_iter([
+        ("response".to_owned(), Value::Null),
+        ("end".to_owned(), "refused".into()),
+        ("event".to_owned(), "session_start".into()),
+        ("hook".to_owned(), refusal.hook.as_str().into()),
+        ("reason".to_owned(), refusal.reason.as_str().into()),
+        ("turns".to_owned(), Value::Array(Vec::new())),
+    ])
+}
+
+fn event_json(event: &Event, decision: &Decision) -> Value {
+    json!({
+        "type": "event",
+        "event": event.kind.name(),
+        "flow": decision.flow.name(),
+        "hook": decision.refused_by,
+        "reason": decision.reason,
+    })
+}
+
+fn say(mut session: Session<'_>, prompt: &str, context: Option<&str>) -> Vec<Turn> {
+    let turns = session.say(prompt, context);
+    session.end();
+    turns
+}
+
+fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
+    match style {
+        Style::Text => {}
+        Style::Quiet => drop(output.json(answer)?),
+        Style::Lines => {
+            let mut last = answer.clone();
+            if let Some(map) = last.as_object_mut() {
+                map.insert("type".to_owned(), "end".into());
+            }
+            output.json(&last)?;
+        }
+    }
+    Ok(code)
+}
+
+fn exit_code(end: &TurnEnd) -> u8 {
+    match end {
+        TurnEnd::Done => OK,
+        TurnEnd::Refused { .. } | TurnEnd::Halted { .. } => BLOCKED,
+        TurnEnd::Failed { code: "replay" | "empty", .. } | TurnEnd::Bounded(_) => FINDING,
+        TurnEnd::Failed { .. } => Kind::Environment as u8,
+        TurnEnd::Interrupted => INTERRUPTED,
+    }
+}
+
+/// The prompt, and what was piped in beside it.
+fn task(arguments: &TaskArguments, output: &mut Output) -> Result<(String, Option<String>), Failure> {
+    let piped = piped(output)?.filter(|text| !text.trim().is_empty());
+    match (&arguments.prompt, piped) {
+        (Some(prompt), piped) if !prompt.trim().is_empty() => Ok((prompt.clone(), piped)),
+        (_, Some(piped)) => Ok((piped, None)),
+        _ => Err(Failure::usage("there is nothing to do: write `ollm run PROMPT`, or pipe something in")),
+    }
+}
+
+fn piped(output: &mut Output) -> Result<Option<String>, Failure> {
+    let mut stdin = std::io::stdin().lock();
+    if stdin.is_terminal() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    let mut chunk = [0; 16 << 10];
+    loop {
+        if !comes(&stdin) {
+            output
+                .tell("standard input stays open but nothing comes; we go on with what came (`< /dev/null` closes it)");
+            break;
+        }
+        match stdin.read(&mut chunk) {
+            // A closed standard input holds nothing.
+            Ok(0) | Err(_) => break,
+            Ok(count) => bytes.extend_from_slice(chunk.get(..count).unwrap_or_default()),
+        }
+        if bytes.len() > LARGEST_INPUT {
+            return Err(Failure::usage(format!("more than {LARGEST_INPUT} bytes were piped in; pipe in less")));
+        }
+    }
+    Ok(Some(String::from_utf8_lossy(&bytes).into_owned()))
+}
+
+/// Whether something comes, or the end does: whoever started us may have left the stream open.
+fn comes(stdin: &std::io::StdinLock<'_>) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let patience = Timespec::try_from(PATIENCE).ok();
+    poll(&mut [PollFd::new(stdin, PollFlags::IN)], patience.as_ref()) != Ok(0)
+}

@@ -1,0 +1,83 @@
+//! `ollm session`: earlier conversations.
+
+use std::fmt::Write as _;
+
+use ollm_agent::{Message, Summary};
+use ollm_store::{cut, escape_for_people};
+use serde_json::{Value, json};
+
+use crate::arguments::agent::{AgentArguments, SessionCommand};
+use crate::error::{Failure, Kind};
+use crate::host::sessions;
+use crate::output::{Output, one_line};
+use crate::world::World;
+
+pub(super) fn run(command: SessionCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    match command {
+        SessionCommand::List { json } => list(json, world, output),
+        SessionCommand::Show { id, json } => show(&id, json, world, output),
+        SessionCommand::Resume { id, agent } => {
+            super::chat::run(&AgentArguments { resume: Some(id), ..agent }, world, output)
+        }
+    }
+}
+
+fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let listed = ollm_agent::list(&sessions(world));
+    let (list, notes) = listed.map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
+    for note in &notes {
+        output.tell(note);
+    }
+    if as_json {
+        return output.json(&list.iter().map(summary).collect());
+    }
+    if list.is_empty() {
+        output.tell("there are no conversations yet; `ollm run PROMPT` begins one");
+    }
+    let mut text = String::new();
+    for one in &list {
+        let header = &one.header;
+        let first = one.first.as_deref().unwrap_or("(nothing was said)");
+        let _ = writeln!(
+            text,
+            "{}  {}  {:>4} messages  {}  {}",
+            header.id,
+            header.started,
+            one.messages,
+            one_line(&header.cwd),
+            one_line(&cut(first, 80))
+        );
+    }
+    output.text(&text)
+}
+
+fn summary(one: &Summary) -> Value {
+    let header = &one.header;
+    json!({"id": header.id, "startTime": header.started, "cwd": header.cwd, "model": header.model,
+        "messages": one.messages, "first": one.first})
+}
+
+fn show(id: &str, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let loaded = ollm_agent::load(&sessions(world), id);
+    let saved = loaded.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+    for note in &saved.notes {
+        output.tell(note);
+    }
+    let header = &saved.header;
+    if as_json {
+        return output.json(&json!({"id": header.id, "startTime": header.started, "cwd": header.cwd,
+            "model": header.model, "messages": saved.messages.iter().map(Message::to_json).collect::<Vec<_>>(),
+            "entries": saved.entries}));
+    }
+    let mut text =
+        format!("{}  {}  {}  {}\n", header.id, header.started, one_line(&header.model), one_line(&header.cwd));
+    for message in &saved.messages {
+        let _ = write!(text, "\n[{}]\n{}\n", message.role(), escape_for_people(message.content()));
+        if let Message::Assistant { calls, .. } = message {
+            for call in calls {
+                let _ = writeln!(text, "→ {} {}", one_line(&call.name), one_line(&call.arguments.text()));
+            }
+        }
+    }
+    output.text(&text)
+}

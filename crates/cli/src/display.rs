@@ -1,0 +1,151 @@
+//! What a person or a program sees of a session.
+
+use std::cell::RefCell;
+
+use ollm_agent::{News, Said, Show, Turn, TurnEnd};
+use ollm_protocol::joined;
+use ollm_store::{cut, escape_for_people};
+use serde_json::{Value, json};
+
+use crate::output::Output;
+
+/// How a session is shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Style {
+    /// The model's words on standard output, everything else on standard error.
+    Text,
+    /// Only what went wrong, on standard error; the answer comes at the end.
+    Quiet,
+    /// Every piece of news as a line of JSON on standard output.
+    Lines,
+}
+
+/// Shows a session as it happens.
+pub(crate) struct Display<'a, 'o> {
+    pub(crate) output: &'a RefCell<&'o mut Output>,
+    pub(crate) style: Style,
+    /// Whether the last line of standard output is unfinished.
+    pub(crate) open: bool,
+}
+
+/// The most of a result or an argument that one line shows.
+const LONGEST: usize = 300;
+
+impl Show for Display<'_, '_> {
+    fn show(&mut self, news: &News<'_>) {
+        match self.style {
+            Style::Lines => self.line(&to_json(news)),
+            Style::Quiet => self.tell_trouble(news),
+            Style::Text => self.text(news),
+        }
+    }
+}
+
+impl Display<'_, '_> {
+    fn line(&self, value: &Value) {
+        // A reader that went away is its own business; other errors show when the answer is written.
+        let _ = self.output.borrow_mut().json(value);
+    }
+
+    fn tell(&mut self, text: &str) {
+        self.finish_line();
+        self.output.borrow_mut().tell(text);
+    }
+
+    /// Ends a line of the model's words before anything else is said.
+    fn finish_line(&mut self) {
+        if std::mem::take(&mut self.open) {
+            let _ = self.output.borrow_mut().bytes(b"\n", b"", 0);
+        }
+    }
+
+    fn text(&mut self, news: &News<'_>) {
+        match news {
+            News::Text(text) => {
+                let shown = escape_for_people(text);
+                let _ = self.output.borrow_mut().bytes(shown.as_bytes(), b"", 0);
+                self.open = !text.ends_with('\n');
+            }
+            News::Answered { .. } => self.finish_line(),
+            News::Calling { name, args, .. } => {
+                let args = Value::from((*args).clone()).to_string();
+                self.tell(&format!("→ {name} {}", cut(&args, LONGEST)));
+            }
+            News::Called { name, result, failed, diff, .. } => {
+                let mark = if *failed { "✗" } else { "✓" };
+                let first = result.lines().next().unwrap_or_default();
+                self.tell(&format!("{mark} {name}: {}", cut(first, LONGEST)));
+                if let Some(diff) = diff {
+                    self.output.borrow_mut().explain(&escape_for_people(diff));
+                }
+            }
+            News::Progress { name, text } => self.tell(&format!("… {name}: {}", cut(text, LONGEST))),
+            News::Status(text) => self.tell(text),
+            News::System(text) => self.tell(&format!("a hook tells the model: {}", cut(text, LONGEST))),
+            trouble => self.tell_trouble(trouble),
+        }
+    }
+
+    fn tell_trouble(&mut self, news: &News<'_>) {
+        match news {
+            News::Refused { event, tool, hook, reason } => {
+                let what = tool.unwrap_or(event.name());
+                self.tell(&format!("hook `{hook}` refused {what}: {reason}"));
+            }
+            News::Note(Said { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
+            News::Error(text) => self.tell(text),
+            News::Called { name, result, failed: true, .. } => {
+                let first = result.lines().next().unwrap_or_default();
+                self.tell(&format!("✗ {name}: {}", cut(first, LONGEST)));
+            }
+            _ => {}
+        }
+    }
+}
+
+fn to_json(news: &News<'_>) -> Value {
+    match news {
+        News::Text(text) => json!({"type": "text", "text": text}),
+        News::Answered { content } => json!({"type": "answer", "content": content}),
+        News::Calling { id, name, args } => json!({"type": "call", "id": id, "name": name, "args": args}),
+        News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
+        News::Called { id, name, result, failed, diff } => {
+            json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
+        }
+        News::Refused { event, tool, hook, reason } => {
+            json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
+        }
+        News::Note(Said { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
+        News::System(text) => json!({"type": "system", "text": text}),
+        News::Status(text) => json!({"type": "status", "text": text}),
+        News::Error(text) => json!({"type": "error", "text": text}),
+    }
+}
+
+/// One turn, for programs.
+pub(crate) fn turn_json(turn: &Turn) -> Value {
+    let (event, hook, reason) = match &turn.end {
+        TurnEnd::Refused { event, hook, reason } => (Some(event.name()), Some(hook), Some(reason)),
+        TurnEnd::Halted { hook, reason } => (None, Some(hook), Some(reason)),
+        TurnEnd::Failed { message, .. } => (None, None, Some(message)),
+        TurnEnd::Bounded(why) => (None, None, Some(why)),
+        TurnEnd::Done | TurnEnd::Interrupted => (None, None, None),
+    };
+    json!({
+        "prompt": turn.prompt,
+        "end": turn.end.name(),
+        "event": event,
+        "hook": hook,
+        "reason": reason,
+        "response": turn.response,
+        "toolCalls": turn.calls,
+        "tokens": turn.tokens,
+        "durationSeconds": turn.duration,
+    })
+}
+
+/// All answers of a prompt together.
+pub(crate) fn response(turns: &[Turn]) -> Option<String> {
+    let texts: Vec<String> = turns.iter().map(|turn| turn.response.clone()).filter(|text| !text.is_empty()).collect();
+    joined(&texts)
+}
