@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use ollm_agent::{Cancel, Session, StartError};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
+use serde_json::Value;
 
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
@@ -26,6 +27,7 @@ const HELP: &str = "\
 /tools          the tools the model has
 /model [NAME]   the model, or another one
 /session        this conversation
+/trigger NAME   tell the hooks of user_triggered
 /help           this list
 /quit           leave (as Ctrl-D does)";
 
@@ -88,6 +90,9 @@ impl Chat<'_, '_> {
             "/tools" => self.tell(&self.session.tools().join("\n"))?,
             "/hooks" => self.tell(&self.hooks())?,
             "/model" => self.model(rest.trim())?,
+            "/trigger" if !rest.trim().is_empty() => {
+                self.session.trigger(rest.trim(), Value::Null);
+            }
             "/session" => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {

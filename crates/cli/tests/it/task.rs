@@ -379,3 +379,14 @@ fn a_second_interruption_ends_us_even_if_a_hook_does_not_come_back() {
     assert!([130, 143].contains(&ran.code), "{ran:?}");
     lab.assert_nobody_is_left();
 }
+
+#[test]
+fn a_person_can_trigger_hooks_in_a_chat() {
+    let lab = lab(&[text("never mind")]);
+    lab.user_hook("user_triggered", "button", "cat > ../pressed; echo '{\"continue\": true}'", "");
+    let ran = chat(&lab, "/trigger deploy\n/trigger\n");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let seen: Value = serde_json::from_str(&fs::read_to_string(lab.root.join("pressed")).unwrap()).unwrap();
+    assert_eq!((&seen["event"], &seen["data"]["eventName"]), (&json!("user_triggered"), &json!("deploy")));
+    assert!(ran.stdout.contains("there is no command /trigger"), "a name is needed: {ran:?}");
+}
