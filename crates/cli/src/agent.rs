@@ -34,7 +34,7 @@ pub(crate) fn refuse_agents(world: &World, what: &str) -> Result<(), Failure> {
     })
 }
 
-/// An ancestor of ours that runs hooks or an agent, as far as the system lets us look.
+/// An ancestor of ours that runs hooks, servers or an agent, as far as the system lets us look.
 fn ancestor(processes: &Path) -> Option<String> {
     let mut process = parent(&processes.join("self"))?;
     for _ in 0..MOST_ANCESTORS {
@@ -56,7 +56,12 @@ fn is_agent(words: &[String]) -> bool {
     let ours = program.rsplit('/').next() == Some("ollm");
     ours && match command(&mut words) {
         Some("run" | "chat") => true,
+        Some("session") => words.next() == Some("resume"),
         Some("hook") => matches!(words.next(), Some("run" | "background")),
+        // These start servers, which are other people's programs as well.
+        Some("mcp") => {
+            matches!(words.next(), Some("start" | "restart" | "tools" | "call" | "resources" | "prompts"))
+        }
         _ => false,
     }
 }
@@ -93,6 +98,9 @@ mod tests {
             ("ollm --set hooks.timeout=5s --set=log.level=off hook run", true),
             ("ollm --set run hook list", false),
             ("ollm hook list", false),
+            ("ollm mcp call s t", true),
+            ("ollm mcp tools", true),
+            ("ollm mcp list", false),
             ("bash -c ollm hook run", false),
             ("", false),
         ] {

@@ -1,6 +1,6 @@
 //! The wiring of MCP servers: what the catalog found, what a person approved, and the live ones.
 //!
-//! Nothing here starts a runtime until [`Servers::fleet`] is asked for.
+//! Nothing here starts a runtime until a [`Live`] is made.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};

@@ -13,6 +13,8 @@ pub use spill::{Spill, SpillError};
 
 /// More text than this fills a model's memory with one call.
 pub const LARGEST_RESULT: usize = 100 << 10;
+/// More of pictures and sounds is not looked at, and costs as much.
+const LARGEST_MEDIA: usize = 5 << 20;
 /// Of a longer result so much is shown beside the path of the file.
 const SHOWN: usize = 8 << 10;
 /// More parts are not looked at.
@@ -98,18 +100,23 @@ pub fn read_error(code: i64, message: &str, data: Option<&Value>) -> ToolResult 
 }
 
 /// A result that is small enough for a model; one that is not is cut, and kept whole in a file whose path is told.
+///
+/// `most` bounds the text, or the structured result where that is longer. Pictures and sounds are not text, and have a
+/// bound of their own.
 pub fn bound(result: ToolResult, most: usize, spill: &Spill) -> Taken {
-    let size: usize = result.content.iter().map(weight).sum::<usize>()
-        + result.structured.as_ref().map_or(0, |structured| structured.to_string().len());
-    if size <= most {
+    let text: usize = result.content.iter().map(text_weight).sum();
+    let media: usize = result.content.iter().map(media_weight).sum();
+    let structured = result.structured.as_ref().map_or(0, |structured| structured.to_string().len());
+    if text.max(structured) <= most && media <= LARGEST_MEDIA.max(most) {
         return Taken { result, notes: Vec::new() };
     }
+    let size = text.max(structured) + media;
     let (kept, notes) = match spill.keep(&spilled(&result)) {
         Ok(path) => (format!("the whole is in {}", path.display()), Vec::new()),
         Err(error) => ("the rest is lost".to_owned(), vec![format!("a result of {size} bytes was not kept: {error}")]),
     };
     let start = start_of(&result, SHOWN.min(most));
-    let note = format!("[{size} bytes are too many to show, {most} would do; {kept}]");
+    let note = format!("[{size} bytes are too many to show; {kept}]");
     let text = if start.is_empty() { note } else { format!("{start}\n{note}") };
     Taken { result: ToolResult { is_error: result.is_error, ..ToolResult::text(text) }, notes }
 }
@@ -203,12 +210,22 @@ fn from_text(content: &[Content]) -> Option<Value> {
     serde_json::from_str(text).ok()
 }
 
-fn weight(content: &Content) -> usize {
+fn text_weight(content: &Content) -> usize {
     match content {
         Content::Text(text) => text.len(),
+        Content::Resource { uri, text, .. } => uri.len() + text.as_ref().map_or(0, String::len),
+        Content::Link { uri, name, description, .. } => {
+            uri.len() + name.len() + description.as_ref().map_or(0, String::len)
+        }
+        Content::Image { .. } | Content::Audio { .. } => 0,
+    }
+}
+
+fn media_weight(content: &Content) -> usize {
+    match content {
         Content::Image { data, .. } | Content::Audio { data, .. } => data.len(),
-        Content::Resource { text, blob, .. } => [text, blob].into_iter().flatten().map(String::len).sum(),
-        Content::Link { uri, description, .. } => uri.len() + description.as_ref().map_or(0, String::len),
+        Content::Resource { blob, .. } => blob.as_ref().map_or(0, String::len),
+        Content::Text(_) | Content::Link { .. } => 0,
     }
 }
 

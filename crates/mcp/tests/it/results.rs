@@ -103,15 +103,33 @@ fn a_small_result_stays_as_it_is() {
 #[test]
 fn what_is_not_only_text_is_kept_as_json() {
     let folder = tempfile::tempdir().unwrap();
-    let result = ToolResult {
-        content: vec![Content::Image { data: "A".repeat(500), mime_type: "image/png".into() }],
-        ..ToolResult::default()
-    };
+    let picture = Content::Image { data: "A".repeat(500), mime_type: "image/png".into() };
+    let result = ToolResult { content: vec![picture, Content::Text("x".repeat(200))], ..ToolResult::default() };
     let bounded = bound_result(result.clone(), 100, &Spill::new(folder.path()));
     let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let kept: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(kept, write_result(&result));
-    assert!(matches!(bounded.result.content.as_slice(), [Content::Text(text)] if text.starts_with("[500 bytes")));
+    assert!(matches!(bounded.result.content.as_slice(), [Content::Text(text)] if text.contains("[700 bytes")));
+}
+
+#[test]
+fn a_picture_is_not_counted_as_text_but_has_a_bound_too() {
+    let folder = tempfile::tempdir().unwrap();
+    let of = |size: usize| ToolResult {
+        content: vec![Content::Image { data: "A".repeat(size), mime_type: "image/png".into() }],
+        ..ToolResult::default()
+    };
+    assert_eq!(bound_result(of(1 << 20), 100, &Spill::new(folder.path())).result, of(1 << 20));
+    let bounded = bound_result(of(6 << 20), 100, &Spill::new(folder.path())).result;
+    assert!(matches!(bounded.content.as_slice(), [Content::Text(text)] if text.contains("the whole is in")));
+}
+
+#[test]
+fn a_structured_result_counts_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let structured = json!({"text": "x".repeat(60)});
+    let result = ToolResult { structured: Some(structured.clone()), ..ToolResult::text(structured.to_string()) };
+    assert_eq!(bound_result(result.clone(), 100, &Spill::new(folder.path())).result, result);
 }
 
 #[test]
@@ -196,7 +214,9 @@ proptest! {
         let folder = tempfile::tempdir().unwrap();
         let result = ToolResult { content, ..ToolResult::default() };
         let bounded = bound_result(result, most, &Spill::new(folder.path())).result;
-        let size: usize = bounded.content.iter().map(|part| match part { Content::Text(text) => text.len(), _ => 0 }).sum();
+        let size = write_result(&bounded)["content"].as_array().unwrap().iter().map(|part| {
+            ["text", "uri", "name", "description"].iter().filter_map(|key| part[key].as_str()).map(str::len).sum::<usize>()
+        }).sum::<usize>();
         prop_assert!(size <= most + 400, "{size}");
     }
 }

@@ -56,13 +56,12 @@ fn probe<'a>(
     let live = Live::new(servers, &able, output)?;
     for (status, outcome) in live.start(output) {
         let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
-        let tools = servers.offers(row.known, &live.listed(&status.name)).tools.len();
-        *row =
-            Row { known: row.known, state: status.state.name(), tools: Some(tools), error: problem(&status, outcome) };
+        row.state = status.state.name();
+        row.error = problem(&status, outcome);
         if matches!(status.state, State::Ready | State::Degraded(_)) {
+            row.tools = Some(servers.offers(row.known, &live.listed(&status.name)).tools.len());
             continue;
         }
-        row.tools = row.known.cached.as_ref().and(row.tools);
         output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));
         code = code.max(Kind::Environment as u8);
     }
