@@ -4,7 +4,7 @@
 #   scripts/real-servers.sh [FOLDER]
 #
 # The servers are installed from npm and PyPI into FOLDER, or into a temporary one that is removed again. Needs Node,
-# Python 3 with venv, git, and the network.
+# Python 3 with venv, git, and the network. Exit status 75: they could not be installed, so nothing was tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,17 +16,22 @@ fi
 mkdir -p "$folder"
 folder="$(cd "$folder" && pwd)"
 
+not_installed() {
+    echo "real MCP servers are not tried: $1 could not be installed" >&2
+    exit 75
+}
+
 if [ ! -e "$folder/node_modules/.bin/mcp-server-everything" ]; then
     npm install --prefix "$folder" --no-audit --no-fund --loglevel=error \
         @modelcontextprotocol/server-everything@2026.8.31 \
         @modelcontextprotocol/server-filesystem@2026.8.31 \
         @modelcontextprotocol/server-memory@2026.8.31 \
-        @modelcontextprotocol/server-sequential-thinking@2026.8.31
+        @modelcontextprotocol/server-sequential-thinking@2026.8.31 || not_installed "servers from npm"
 fi
 if [ ! -e "$folder/python/bin/mcp-server-fetch" ]; then
-    python3 -m venv "$folder/python"
+    python3 -m venv "$folder/python" || not_installed "a Python environment"
     "$folder/python/bin/pip" install --quiet --disable-pip-version-check \
-        mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24
+        mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24 || not_installed "servers from PyPI"
 fi
 
 OLLM_REAL_SERVERS="$folder" cargo test -p ollm --test it -- real_servers --nocapture
