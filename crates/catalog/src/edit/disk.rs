@@ -148,6 +148,7 @@ impl<'a> Declared<'a> {
             source: self.source,
             layer: self.layer,
             group: None,
+            extension: None,
             rules: self.rules,
         };
         let mut ids = Ids::default();
