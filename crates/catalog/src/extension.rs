@@ -177,6 +177,15 @@ pub fn extensions(surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>)
     (Extensions { all }, problems)
 }
 
+impl<'a> IntoIterator for &'a Extensions {
+    type Item = &'a Extension;
+    type IntoIter = std::slice::Iter<'a, Extension>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
 impl Extensions {
     /// All of them.
     pub fn iter(&self) -> std::slice::Iter<'_, Extension> {

@@ -11,6 +11,10 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::scaffold::{Language, Purpose};
 
+mod ext;
+
+pub(crate) use ext::{ExtCommand, NewExtension, SetArguments, SkillCommand};
+
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
 #[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
@@ -41,6 +45,16 @@ pub(crate) enum Command {
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
+    },
+    /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
+    Ext {
+        #[command(subcommand)]
+        command: ExtCommand,
+    },
+    /// Use the prompts that extensions bring
+    Skill {
+        #[command(subcommand)]
+        command: SkillCommand,
     },
     /// Show, check and change the configuration
     Config {

@@ -9,8 +9,10 @@ mod completions;
 pub(crate) mod config;
 mod demo;
 mod emit;
+pub(crate) mod ext;
 pub(crate) mod hook;
 mod man;
+mod skill;
 mod trace;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -20,6 +22,8 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Completions { shell } => completions::run(shell, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Trace { command } => trace::run(&command, world, output),
+        Command::Ext { command } => ext::run_command(command, world, output),
+        Command::Skill { command } => skill::run_command(command, world, output),
         Command::Config { command } => config::run_command(command, world, output),
         Command::Demo { json } => demo::run(world, json, output),
     }

@@ -69,11 +69,11 @@ pub fn set_secrets(path: &Path, changes: &[(String, Option<String>)]) -> Result<
                 None => after.remove(name),
             };
         }
-        let changed = after != before;
+        let differs = after != before;
         if let Some(map) = document.as_object_mut() {
             map.insert("secrets".to_owned(), after.into());
         }
-        Ok((changed.then_some(document), changed))
+        Ok((differs.then_some(document), differs))
     })
 }
 
@@ -84,8 +84,9 @@ fn entries<'a>(path: &Path, document: &'a Value) -> Result<&'a Map<String, Value
 
 /// Whether nobody else can read it.
 fn closed(path: &Path) -> Result<(), Trouble> {
+    const OTHERS: u32 = 0o077;
     let mode = fs::symlink_metadata(path).map_or(0, |meta| meta.mode());
-    if mode & 0o077 == 0 {
+    if mode & OTHERS == 0 {
         return Ok(());
     }
     let reason = format!("{0} is readable by others (mode {1:04o}): chmod 600 {0}", path.display(), mode & 0o7777);

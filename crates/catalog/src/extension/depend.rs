@@ -77,12 +77,11 @@ fn position(all: &[Extension], dependency: &Dependency) -> Option<usize> {
 
 /// The first extension that misses something, and what.
 fn first_unmet(all: &[Extension]) -> Option<(usize, String)> {
-    let on = all.iter().enumerate().filter(|(_, extension)| extension.is_on());
-    on.filter_map(|(index, extension)| {
+    let mut on = all.iter().enumerate().filter(|(_, extension)| extension.is_on());
+    on.find_map(|(index, extension)| {
         let why = extension.manifest.dependencies.iter().find_map(|dependency| unmet(all, extension, dependency));
         Some((index, why?))
     })
-    .next()
 }
 
 fn unmet(all: &[Extension], extension: &Extension, dependency: &Dependency) -> Option<String> {

@@ -62,18 +62,18 @@ impl Shelf {
     fn read_all(&self, candidates: &[Candidate]) -> Vec<Found> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         if candidates.len() <= FEW || threads == 1 {
-            return candidates.iter().filter_map(|candidate| self.read(candidate)).collect();
+            return self.part(candidates);
         }
         let share = candidates.len().div_ceil(threads);
         std::thread::scope(|scope| {
-            let work = |part| move || -> Vec<Found> { Vec::from_iter(self.part(part)) };
+            let work = |part| move || self.part(part);
             let running: Vec<_> = candidates.chunks(share).map(|part| scope.spawn(work(part))).collect();
             running.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
         })
     }
 
-    fn part<'a>(&'a self, candidates: &'a [Candidate]) -> impl Iterator<Item = Found> + 'a {
-        candidates.iter().filter_map(|candidate| self.read(candidate))
+    fn part(&self, candidates: &[Candidate]) -> Vec<Found> {
+        candidates.iter().filter_map(|candidate| self.read(candidate)).collect()
     }
 
     fn read(&self, candidate: &Candidate) -> Option<Found> {

@@ -83,18 +83,14 @@ fn pieces(prompt: &str) -> Vec<Piece<'_>> {
     let mut rest = prompt;
     while let Some((before, after)) = rest.split_once("{{") {
         let blank = after.split_once("}}").filter(|(name, _)| is_blank(name.trim()));
-        match blank {
-            Some((name, after)) => {
-                pieces.push(Piece::Text(before));
-                pieces.push(Piece::Blank(name.trim()));
-                rest = after;
-            }
-            None => {
-                // One brace further there may be a placeholder: `{{{name}}`.
-                let (text, after) = rest.split_at(before.len() + 1);
-                pieces.push(Piece::Text(text));
-                rest = after;
-            }
+        if let Some((name, after)) = blank {
+            pieces.extend([Piece::Text(before), Piece::Blank(name.trim())]);
+            rest = after;
+        } else {
+            // One brace further there may be a placeholder: `{{{name}}`.
+            let (text, after) = rest.split_at(before.len() + 1);
+            pieces.push(Piece::Text(text));
+            rest = after;
         }
     }
     pieces.push(Piece::Text(rest));

@@ -106,7 +106,7 @@ fn more(hook: &Hook, state: &State) -> Value {
 }
 
 /// The command line a person should see before approving it.
-pub(super) fn command(hook: &Hook) -> String {
+pub(crate) fn command(hook: &Hook) -> String {
     match &hook.spec.action {
         ActionSpec::Command { command, args, .. } => {
             std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
