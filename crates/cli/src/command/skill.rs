@@ -33,7 +33,9 @@ fn skills<'a>(app: &'a App, output: &mut Output) -> Vec<Shelved<'a>> {
     for extension in app.extensions.iter().filter(|extension| extension.is_on()) {
         let (skills, problems) = extension.skills();
         all.extend(skills.into_iter().map(|skill| (extension, skill)));
-        problems.iter().for_each(|problem| output.explain(&problem::render(problem)));
+        for problem in &problems {
+            output.explain(&problem::render(problem));
+        }
     }
     all
 }
