@@ -32,7 +32,7 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
-fn on_a_terminal(lab: &Lab, answer: &str, arguments: &[&str]) -> Ran {
+pub(crate) fn on_a_terminal(lab: &Lab, answer: &str, arguments: &[&str]) -> Ran {
     let mut command: Command = lab.program(python().to_str().unwrap());
     command.args(["-c", DRIVER, answer, OLLM]).args(arguments).env("TERM", "xterm-256color");
     finish(command, b"")

@@ -1,8 +1,9 @@
 //! `ollm ext validate`: everything that is wrong with an extension's folder, before anybody installs it.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ollm_catalog::{Extension, Positions, Problem, Severity, validate_extension};
+use ollm_protocol::Action;
 use ollm_store::{TreeLimits, digest_tree};
 
 use crate::app::App;
@@ -52,8 +53,11 @@ fn files(extension: &Extension) -> Vec<Problem> {
     let missing = extension.hooks.iter().filter_map(|hook| {
         let script = hook.script().filter(|script| !script.exists())?;
         let origin = &hook.spec.origin;
+        // A program may have to be built first; a script is there or is not.
+        let built = matches!(&hook.action, Action::Command { program, .. } if Path::new(program) == script);
+        let severity = if built { Severity::Warning } else { Severity::Error };
         let message = format!("hook `{}` names {}, which does not exist", hook.spec.name, script.display());
-        let place = Problem::of_file(Severity::Error, &origin.file, message);
+        let place = Problem::of_file(severity, &origin.file, message);
         Some(Problem { line: origin.line, column: origin.column, ..place })
     });
     let tree = digest_tree(&extension.root, TreeLimits::default()).err();
