@@ -3,6 +3,7 @@
 //! Later ones win, except that a project may only tighten: whatever it says that could switch a guard off or send data
 //! elsewhere is ignored, visibly. All settings there are stand in one table, [`KEYS`].
 
+use std::borrow::Cow;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -69,7 +70,7 @@ pub enum Origin {
         column: usize,
     },
     /// An environment variable.
-    Variable(&'static str),
+    Variable(Cow<'static, str>),
     /// The command line.
     Flag,
 }
@@ -224,7 +225,7 @@ impl Origin {
                 if *line > 0 { format!("{file}:{line}:{column}") } else { file }
             }
             Origin::Default => "default".to_owned(),
-            Origin::Variable(name) => (*name).to_owned(),
+            Origin::Variable(name) => name.clone().into_owned(),
             Origin::Flag => "the command line".to_owned(),
         }
     }

@@ -143,6 +143,8 @@ impl Draft {
             source: context.source,
             layer: context.layer,
             group: context.group.map(str::to_owned),
+            extension: context.extension.map(str::to_owned),
+            tree: context.extension.map(|_| context.folder.to_owned()),
             ..HookSpec::new(id, event, action)
         }
     }

@@ -86,10 +86,20 @@ pub(crate) struct Broken {
 
 /// Reads and parses a file; `None` when it does not exist.
 pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Document<'_>, Node)>, Box<Problem>> {
-    let Some(bytes) = read_bounded(path, max).map_err(|error| unreadable(path, &error))? else {
+    let Some(bytes) = bytes(path, max)? else {
         return Ok(None);
     };
     open(path, syntax, bytes).map(Some)
+}
+
+/// Reads a file; `None` when it does not exist.
+pub(crate) fn bytes(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Box<Problem>> {
+    read_bounded(path, max).map_err(|error| unreadable(path, &error))
+}
+
+/// Reads a file that is plain text; `None` when it does not exist.
+pub(crate) fn text(path: &Path, max: u64) -> Result<Option<String>, Box<Problem>> {
+    bytes(path, max)?.map(|bytes| String::from_utf8(bytes).map_err(|error| not_text(path, &error))).transpose()
 }
 
 /// Parses the content of a file.

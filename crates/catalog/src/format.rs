@@ -11,7 +11,7 @@ use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 
 pub(crate) mod agent;
-mod events;
+pub(crate) mod events;
 mod form;
 mod modern;
 mod when_then;
@@ -42,6 +42,8 @@ pub(crate) struct Context<'a> {
     pub(crate) layer: Layer,
     /// The group whose members are approved together.
     pub(crate) group: Option<&'static str>,
+    /// The extension it is the manifest of; then all of its folder belongs to each hook.
+    pub(crate) extension: Option<&'a str>,
     pub(crate) rules: &'a Rules,
 }
 

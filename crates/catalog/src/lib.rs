@@ -15,6 +15,7 @@
 mod config;
 pub mod edit;
 mod entry;
+mod extension;
 mod file;
 mod format;
 mod load;
@@ -31,6 +32,11 @@ pub use config::{
     change as change_config, configuration, find_key, key_table, migrate as migrate_config, schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
+pub use extension::{
+    Changes, Dependency, Extension, Extensions, Manifest, Permissions, SettingKind, SettingSpec, SettingValue, Skill,
+    State, Surroundings, check_extension_name, extensions, manifest_schema, reload_extensions, settings_schema,
+    validate_extension,
+};
 pub use file::Syntax;
 pub use format::Form;
 pub use load::{Catalog, Positions, Undeclared, load};

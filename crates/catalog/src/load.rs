@@ -205,7 +205,7 @@ impl Loading {
             }
         };
         let Owner { source, layer, rules } = owner;
-        let context = Context { path, folder, label, source: *source, layer: *layer, group, rules };
+        let context = Context { path, folder, label, source: *source, layer: *layer, group, extension: None, rules };
         let spots = (self.positions == Positions::Always).then(Vec::new);
         let mut intake =
             Intake { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
@@ -242,7 +242,7 @@ fn is_hook_file(name: &Path) -> bool {
 }
 
 #[cfg(unix)]
-fn identity(meta: &Metadata) -> (u64, u64) {
+pub(crate) fn identity(meta: &Metadata) -> (u64, u64) {
     use std::os::unix::fs::MetadataExt;
     (meta.dev(), meta.ino())
 }

@@ -20,6 +20,11 @@ impl Places {
         self.home.join("config.yaml")
     }
 
+    /// What the user entrusted to us.
+    pub fn secrets(&self) -> PathBuf {
+        self.home.join("state/secrets.json")
+    }
+
     /// The project's configuration; none where the project's folder is the user's own.
     pub fn project_config(&self) -> Option<PathBuf> {
         let own = self.project.as_ref()?.join(".ollm");

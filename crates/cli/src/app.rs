@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Positions, Problem, Severity, TraceSettings, Undeclared};
+use ollm_catalog::{Config, Extensions, Positions, Problem, Severity, Surroundings, TraceSettings, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Hook, Origin, Rules, shell_word};
-use ollm_store::{Switch, Switches, Trouble};
+use ollm_store::{Secrets, Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
 use crate::guards::guards;
@@ -25,6 +25,12 @@ pub(crate) struct App {
     pub(crate) trace: TraceSettings,
     /// Scripts in the hook folders that nothing declares.
     pub(crate) undeclared: Vec<Undeclared>,
+    /// The extensions, also those that are off or cannot be loaded.
+    pub(crate) extensions: Extensions,
+    /// The folders in which extensions are looked for.
+    pub(crate) directories: Vec<PathBuf>,
+    /// Who says that no extension is loaded.
+    extensions_off: Option<String>,
 }
 
 impl App {
@@ -41,6 +47,11 @@ impl App {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }
         world.keep_log_settings(catalog.config.log());
+        let (switches, trouble) = Switches::load(&world.switches());
+        problems.extend(trouble.map(|trouble| unreliable(world, &trouble)));
+        let extensions = extensions(world, &catalog.config, &switches, positions, &mut problems);
+        let directories = catalog.config.extensions(&world.places).directories;
+        let extensions_off = extensions_off(&catalog.config, world);
         let settings = catalog.settings;
         let rules = settings.rules();
         let mut trust = Trust::new(world.approvals(), SystemTime::now);
@@ -59,19 +70,23 @@ impl App {
         engine.rates.global = settings.rate_limit;
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
-        let (switches, trouble) = Switches::load(&world.switches());
-        problems.extend(trouble.map(|trouble| unreliable(world, &trouble)));
         for guard in guards(&settings.guards, world).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
             let _ = engine.registry.register(switched(guard, &switches));
         }
-        for hook in catalog.hooks {
+        for hook in catalog.hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             if let Err(duplicate) = engine.registry.register(switched(adapt(hook), &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems, rules, undeclared: catalog.undeclared, trace: catalog.config.trace() })
+        let (undeclared, trace) = (catalog.undeclared, catalog.config.trace());
+        Ok(App { engine, problems, rules, undeclared, trace, extensions, directories, extensions_off })
+    }
+
+    /// Why no extension is loaded, where the configuration says so.
+    pub(crate) fn extensions_off(&self) -> Option<String> {
+        self.extensions_off.as_ref().map(|from| format!("no extension is loaded: extensions.enabled is false ({from})"))
     }
 
     /// Tells the person what is wrong with the files, one line each.
@@ -111,6 +126,37 @@ impl App {
             }
         }
     }
+}
+
+fn extensions_off(config: &Config, world: &World) -> Option<String> {
+    let setting = config.get("extensions.enabled").filter(|setting| setting.value == false)?;
+    Some(setting.origin.shown(world.places.user_home.as_deref()))
+}
+
+/// The extensions there are; one that cannot be loaded is a problem.
+pub(crate) fn extensions(
+    world: &World,
+    config: &Config,
+    switches: &Switches,
+    positions: Positions,
+    problems: &mut Vec<Problem>,
+) -> Extensions {
+    let file = world.places.secrets();
+    let (secrets, trouble) = Secrets::load(&file);
+    let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
+    problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
+    let surroundings = Surroundings {
+        places: &world.places,
+        config,
+        env: &|name: &str| world.variable(name),
+        switches,
+        secrets: &secrets,
+        now: SystemTime::now(),
+        positions,
+    };
+    let (extensions, more) = ollm_catalog::extensions(&surroundings);
+    problems.extend(more);
+    extensions
 }
 
 /// A hook as a person switched it, if that still holds.

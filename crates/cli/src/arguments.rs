@@ -12,12 +12,14 @@ use crate::output::Output;
 
 pub(crate) mod agent;
 pub(crate) mod config;
+pub(crate) mod ext;
 pub(crate) mod hook;
 pub(crate) mod mcp;
 pub(crate) mod trace;
 
 use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
+use ext::{ExtCommand, SkillCommand};
 use hook::HookCommand;
 use mcp::McpCommand;
 use trace::TraceCommand;
@@ -52,6 +54,16 @@ pub(crate) enum Command {
     Trace {
         #[command(subcommand)]
         command: TraceCommand,
+    },
+    /// See, switch, approve, set and write extensions: folders that bring hooks, servers, settings and skills
+    Ext {
+        #[command(subcommand)]
+        command: ExtCommand,
+    },
+    /// Use the prompts that extensions bring
+    Skill {
+        #[command(subcommand)]
+        command: SkillCommand,
     },
     /// Show, check and change the configuration
     Config {

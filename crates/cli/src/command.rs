@@ -10,12 +10,14 @@ mod completions;
 pub(crate) mod config;
 mod demo;
 mod emit;
+pub(crate) mod ext;
 pub(crate) mod hook;
 mod man;
 mod mcp;
 mod run;
 mod schema;
 mod session;
+mod skill;
 mod trace;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -26,6 +28,8 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Schema(arguments) => schema::run(&arguments, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Trace { command } => trace::run(&command, world, output),
+        Command::Ext { command } => ext::run_command(command, world, output),
+        Command::Skill { command } => skill::run_command(command, world, output),
         Command::Config { command } => config::run_command(command, world, output),
         Command::Mcp { command } => mcp::run_command(command, world, output),
         Command::Run(arguments) => run::run(&arguments, world, output),

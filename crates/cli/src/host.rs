@@ -20,7 +20,7 @@ use ollm_store::{Redactor, cut, escape_for_people, looks_secret, read_bounded};
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
-use crate::command::hook::command;
+use crate::command::hook::command_line;
 use crate::error::{Failure, Kind};
 use crate::model;
 use crate::output::{ask, one_line};
@@ -301,7 +301,7 @@ impl Approver for Terminal {
             );
             let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
         }
-        let _ = writeln!(text, "It runs: {}", one_line(&command(hook)));
+        let _ = writeln!(text, "It runs: {}", one_line(&command_line(hook)));
         text.push_str("To approve it for good: `ollm hook trust`.\n");
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match ask(&text).map(|answer| answer.to_lowercase()).as_deref() {

@@ -124,13 +124,31 @@ pub(crate) fn one_line(text: &str) -> String {
 
 /// Asks a question on the terminal; without one there is nobody to ask.
 pub(crate) fn ask(question: &str) -> Option<String> {
-    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+    if !is_terminal() {
         return None;
     }
     let _ = write!(io::stderr(), "{question}");
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).ok()?;
     Some(answer.trim().to_owned())
+}
+
+/// Whether there is a person to ask.
+pub(crate) fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
+/// Asks for something that nobody else should see on the screen.
+pub(crate) fn ask_secret(question: &str) -> Option<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let before = tcgetattr(io::stdin()).ok()?;
+    let mut quiet = before.clone();
+    quiet.local_modes.remove(LocalModes::ECHO);
+    tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
+    let answer = ask(question);
+    let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
+    let _ = writeln!(io::stderr());
+    answer
 }
 
 fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {

@@ -45,7 +45,8 @@ impl Purpose {
         }
     }
 
-    fn description(self) -> &'static str {
+    /// What such a hook does.
+    pub(crate) fn description(self) -> &'static str {
         match self {
             Purpose::Validation => "Refuses shell commands that force a push",
             Purpose::Logging => "Keeps a log of tool calls",
@@ -112,6 +113,12 @@ impl Language {
     pub(crate) fn build(self, folder: &str, name: &str) -> Option<String> {
         (self == Language::Rust).then(|| format!("cargo build --release --manifest-path {folder}/{name}/Cargo.toml"))
     }
+
+    /// What must be done before the hook of an extension can run.
+    pub(crate) fn install(self, folder: &str, name: &str) -> Option<String> {
+        let target = "--target-dir \"$(mktemp -d)\" --no-track";
+        (self == Language::Rust).then(|| format!("cargo install --path {folder}/hooks/{name} --root {folder} {target}"))
+    }
 }
 
 /// The entry of a hook, as it stands in a hook file or a manifest; paths are relative to `folder`.
@@ -131,6 +138,16 @@ pub(crate) fn entry(name: &str, purpose: Purpose, language: Language, folder: &s
         if purpose == Purpose::Validation {
             map.insert("matcher".to_owned(), "shell".into());
         }
+    }
+    entry
+}
+
+/// The entry of a hook in a manifest. What a compiler leaves behind is no part of an extension: a program of Rust is
+/// installed into `bin`.
+pub(crate) fn extension_entry(name: &str, purpose: Purpose, language: Language, folder: &str) -> Value {
+    let mut entry = entry(name, purpose, language, folder);
+    if let (Language::Rust, Some(map)) = (language, entry.as_object_mut()) {
+        map.insert("command".to_owned(), format!("./bin/{name}").into());
     }
     entry
 }

@@ -97,6 +97,9 @@ impl Environment {
         if let Some(project) = &self.project {
             set("OLLM_PROJECT_DIR", project.into());
         }
+        for setting in &hook.settings {
+            set(&setting.name, (&setting.value).into());
+        }
         for (name, value) in &hook.spec.env {
             set(name, value.into());
         }

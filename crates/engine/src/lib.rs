@@ -55,4 +55,4 @@ pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Process, Reason, Report, Skip, Spoken, Status, Summary, summarise};
-pub use trust::{Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};
+pub use trust::{Bundle, Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

@@ -67,7 +67,8 @@ fn declared(hook: &Hook, environment: &Environment) -> impl Iterator<Item = (Str
     let own = hook.spec.env.iter().filter(|(name, _)| looks_secret(name)).cloned().chain(credentials(hook));
     let passed =
         hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
-    own.chain(passed)
+    let settings = hook.settings.iter().filter(|setting| setting.secret);
+    own.chain(passed).chain(settings.map(|setting| (setting.name.clone(), setting.value.clone())))
 }
 
 /// What the headers of a hook prove its identity with, whole and without the scheme before it.

@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{Hook, Layer, Source, shell_word};
 use ollm_store::{
-    Approval, Digest, FileDigests, Kept, Owners, Standing, Term, UpdateError, Vault, VaultError, current_gid,
-    current_uid,
+    Approval, Digest, FileDigests, Kept, Owners, Standing, Term, TreeLimits, UpdateError, Vault, VaultError,
+    current_gid, current_uid,
 };
 
 use crate::approver::{Approver, Choice, Question};
@@ -18,9 +18,11 @@ use crate::environment::Environment;
 use crate::plan::{Planned, duplicate};
 use crate::report::{Reason, Skip};
 
+mod bundle;
 mod identity;
 mod ledger;
 
+pub use bundle::Bundle;
 use identity::{Identified, identify, present, program};
 pub use identity::{Identity, Unready, source};
 use ledger::Ledger;
@@ -270,10 +272,12 @@ impl Trust {
         term: Term,
         environment: &Environment,
     ) -> Result<(), UpdateError> {
-        let mut approval = proposal.identity.approval(hook, term, environment.user(), iso(self.now()));
-        let folder = proposal.copy.as_ref().and_then(|copy| copy.folder.file_name());
-        approval.copy = folder.map(|name| name.to_string_lossy().into_owned());
-        ollm_store::approve(self.ledger.path(), approval)
+        ollm_store::approve(self.ledger.path(), self.approval_of(hook, proposal, term, environment))
+    }
+
+    fn approval_of(&self, hook: &Hook, proposal: &Proposal, term: Term, environment: &Environment) -> Approval {
+        let approval = proposal.identity.approval(hook, term, environment.user(), iso(self.now()));
+        Approval { copy: proposal.copy.as_deref().and_then(name_of), ..approval }
     }
 
     /// Withdraws the approval of a hook; false when there was none.
@@ -295,6 +299,7 @@ impl Trust {
         let top = match hook.spec.source {
             Source::Builtin => return Ok(()),
             Source::User => environment.home.as_deref(),
+            Source::Extension | Source::Downloaded if hook.spec.layer == Layer::User => environment.home.as_deref(),
             Source::Workspace | Source::Extension | Source::Downloaded => environment.project.as_deref(),
         };
         let Some(top) = top else { return Ok(()) };
@@ -339,6 +344,9 @@ impl Trust {
 
     /// What was approved is what runs: the files are copied, and hashed as they are copied.
     fn copy(&self, found: &Identified) -> Result<Option<Arc<Kept>>, VaultError> {
+        if let Some((root, digest)) = &found.tree {
+            return self.vault.keep_tree(root, digest, TreeLimits::default()).map(|kept| Some(Arc::new(kept)));
+        }
         let Some(base) = found.base() else { return Ok(None) };
         self.vault.keep(&base, &found.pieces).map(|kept| Some(Arc::new(kept)))
     }
@@ -395,7 +403,11 @@ impl Trust {
             Standing::Limited => (Reason::Untrusted, "approved for another session only"),
             Standing::Unknown | Standing::Approved => (Reason::Untrusted, "not approved"),
         };
-        let mut detail = format!("{state}; review and approve it with `ollm hook trust {}`", shell_word(hook.id()));
+        let command = match &hook.spec.extension {
+            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
+            None => format!("ollm hook trust {}", shell_word(hook.id())),
+        };
+        let mut detail = format!("{state}; review and approve it with `{command}`");
         if let Some(trouble) = self.trouble() {
             detail = format!("{state}: {trouble}");
         }
@@ -409,6 +421,11 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
+}
+
+/// The name of a copy in the vault.
+fn name_of(copy: &Kept) -> Option<String> {
+    copy.folder.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 
 fn grant(hook: &Hook, identity: &Identity, session: &str) -> Grant {

@@ -219,6 +219,24 @@ pub enum Reach {
     All,
 }
 
+/// A variable that is handed to a hook although its declaration does not hold the value.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Variable {
+    /// Its name.
+    pub name: String,
+    /// Its value.
+    pub value: String,
+    /// Whether the value must never be shown.
+    pub secret: bool,
+}
+
+impl fmt::Debug for Variable {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let value = if self.secret { "(hidden)" } else { &self.value };
+        write!(formatter, "{}={value:?}", self.name)
+    }
+}
+
 /// A closure of the embedding program.
 #[derive(Clone)]
 pub struct Builtin(Arc<dyn Fn(&Event) -> Verdict + Send + Sync>);
@@ -283,6 +301,8 @@ pub struct HookSpec {
     pub source: Source,
     pub layer: Layer,
     pub extension: Option<String>,
+    /// The folder whose whole content decides what happens: that of the extension.
+    pub tree: Option<PathBuf>,
     /// The group whose members are approved together.
     pub group: Option<String>,
     pub origin: Origin,
@@ -320,6 +340,7 @@ impl HookSpec {
             source: Source::User,
             layer: Layer::User,
             extension: None,
+            tree: None,
             group: None,
             origin: Origin::default(),
         }
@@ -383,6 +404,8 @@ pub struct Hook {
     pub reach: Setting<Reach>,
     /// Why it is switched off, where that is not its declaration's own word.
     pub off: Option<String>,
+    /// The settings of its extension, as variables; no part of what is approved.
+    pub settings: Vec<Variable>,
     /// The files it is for; without patterns, events about any file and about none.
     pub patterns: FilePatterns,
     /// The condition under which it runs.
@@ -409,8 +432,20 @@ impl Hook {
         let defaults = dialect.defaults();
         let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
         let reach = Setting::of(spec.reach, defaults.reach);
-        let off = None;
-        Ok(Hook { spec, events, matcher, action, dialect, timeout, on_failure, reach, off, patterns, condition })
+        Ok(Hook {
+            spec,
+            events,
+            matcher,
+            action,
+            dialect,
+            timeout,
+            on_failure,
+            reach,
+            off: None,
+            settings: Vec::new(),
+            patterns,
+            condition,
+        })
     }
 
     /// The id.

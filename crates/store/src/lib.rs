@@ -12,6 +12,7 @@
 //! - [`Approvals`]: which exact content a person has approved.
 //! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
+//! - [`Secrets`]: what a person entrusted to us, in a file of its owner alone.
 //! - [`Trail`]: bounded, owner-only files of lines that many processes append to at once.
 //! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
 
@@ -22,6 +23,7 @@ mod digest;
 mod file;
 mod owner;
 mod redact;
+mod secrets;
 mod switches;
 mod trail;
 pub mod usage;
@@ -34,6 +36,7 @@ pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, 
 pub use file::{FileError, read_bounded, rewrite, update, write_atomic};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};
+pub use secrets::{Secrets, set_secrets};
 pub use switches::{Switch, Switches, set_switches};
 pub use trail::{Bounds, Lines, Trail};
 pub use vault::{Kept, Piece, Vault, VaultError};

@@ -160,7 +160,7 @@ const TIME: &str = r"^\s*[0-9.]+\s*(ms|s|m|h)\s*$";
 const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
 
 impl Item {
-    fn fits(self, text: &str) -> bool {
+    pub(crate) fn fits(self, text: &str) -> bool {
         let all = |fits: fn(char) -> bool| !text.is_empty() && text.chars().all(fits);
         match self {
             Item::Free => true,

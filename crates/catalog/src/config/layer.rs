@@ -183,7 +183,7 @@ fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems:
             match kind.read(&Node::Text(text.clone())) {
                 Reading::Exact(value) | Reading::Converted(value) => {
                     config.own.retain(|own| own.key != key);
-                    let origin = Origin::Variable(name);
+                    let origin = Origin::Variable(name.into());
                     config.put(Setting { path: key.path.to_owned(), key, value, origin });
                 }
                 Reading::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),

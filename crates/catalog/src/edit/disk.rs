@@ -155,6 +155,7 @@ impl<'a> Declared<'a> {
             source: self.owner.source,
             layer: self.owner.layer,
             group: None,
+            extension: None,
             rules: self.owner.rules,
         };
         let mut ids = Ids::default();

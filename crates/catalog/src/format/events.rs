@@ -24,7 +24,8 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
     }
 }
 
-fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
+/// Takes in the hooks of a map of events.
+pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
     for (event, list) in events.entries() {
         if !intake.is_event(event, &list) || !intake.is_list(&format!("`{event}`"), &list) {
             continue;

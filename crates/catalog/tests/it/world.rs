@@ -4,8 +4,14 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Catalog, Overrides, Places, Positions, Problem, load};
+use std::time::{Duration, SystemTime};
+
+use ollm_catalog::{
+    Catalog, Changes, Extensions, Overrides, Places, Positions, Problem, Surroundings, configuration, extensions, load,
+    reload_extensions,
+};
 use ollm_protocol::Hook;
+use ollm_store::{Secrets, Switch, Switches, set_secrets, set_switches};
 use tempfile::TempDir;
 
 pub(crate) struct World {
@@ -43,6 +49,49 @@ impl World {
     /// A hook file of the user with one entry for `before_tool`.
     pub(crate) fn entry(&self, entry: &str) -> PathBuf {
         self.write("home/.ollm/hooks/a.json", format!(r#"{{"hooks": {{"before_tool": [{entry}]}}}}"#))
+    }
+
+    /// The manifest of an extension: `home/…` is the user's, `project/…` the project's.
+    pub(crate) fn manifest(&self, whose: &str, folder: &str, manifest: impl AsRef<[u8]>) -> PathBuf {
+        self.write(&format!("{whose}/.ollm/extensions/{folder}/manifest.json"), manifest)
+    }
+
+    /// The extensions as they are now.
+    pub(crate) fn extensions(&self) -> (Extensions, Vec<Problem>) {
+        self.look(|surroundings| extensions(surroundings))
+    }
+
+    /// The extensions as they are now, and what differs from before.
+    pub(crate) fn reload(&self, previous: &Extensions) -> (Extensions, Changes, Vec<Problem>) {
+        self.look(|surroundings| reload_extensions(previous, surroundings))
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
+        let env = |name: &str| self.env.get(name).cloned();
+        let (config, _) = configuration(&self.places, &env, &self.overrides, self.positions);
+        let (switches, _) = Switches::load(&self.places.home.join("state/switches.json"));
+        let (secrets, _) = Secrets::load(&self.places.secrets());
+        look(&Surroundings {
+            places: &self.places,
+            config: &config,
+            env: &env,
+            switches: &switches,
+            secrets: &secrets,
+            now: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+            positions: self.positions,
+        })
+    }
+
+    /// Switches an extension of the user on or off.
+    pub(crate) fn switch(&self, name: &str, on: bool) {
+        let change = [(format!("extension:{name}"), Some(Switch { on, until: None }))];
+        set_switches(&self.places.home.join("state/switches.json"), &change, SystemTime::UNIX_EPOCH).unwrap();
+    }
+
+    /// Keeps a secret of an extension of the user.
+    pub(crate) fn secret(&self, extension: &str, setting: &str, value: &str) {
+        let change = [(format!("extension:{extension}:{setting}"), Some(value.to_owned()))];
+        set_secrets(&self.places.secrets(), &change).unwrap();
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {

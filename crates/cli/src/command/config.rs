@@ -64,7 +64,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
 }
 
 /// A problem as a program reads it.
-fn problem_entry(problem: &Problem) -> Value {
+pub(crate) fn problem_entry(problem: &Problem) -> Value {
     json!({
         "severity": problem.severity.name(),
         "file": problem.file,

@@ -15,6 +15,8 @@ mod config;
 mod contract;
 mod declaring;
 mod documents;
+mod extension_laws;
+mod extensions;
 mod faults;
 mod forms;
 mod groups;

@@ -45,13 +45,15 @@ pub(super) fn write(hook: &Hook, event: &Event, task: &Task, trace_id: &str) -> 
         }
     };
     let reads = !matches!(hook.action, Action::RunCommand { .. });
+    let secret = hook.settings.iter().filter(|setting| setting.secret).map(|setting| &setting.name);
+    let hides: Vec<&String> = hook.spec.pass_env.iter().chain(secret).collect();
     let payload = json!({
         "hook": hook.id(),
         "traceId": trace_id,
         "event": event.kind.name(),
         "dialect": hook.dialect.name(),
         "reads": reads,
-        "hides": hook.spec.pass_env,
+        "hides": hides,
         "task": task,
     });
     Ok(payload.to_string().into_bytes())

@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use ollm_process::find_program;
 use ollm_protocol::{Action, Hook};
-use ollm_store::{Approval, Digest, FileDigests, FileError, Hasher, Piece, Term, Unsafe, VaultError, digest_bytes};
+use ollm_store::{
+    Approval, Digest, FileDigests, FileError, Hasher, Piece, Term, TreeLimits, Unsafe, VaultError, digest_bytes,
+};
 
 use crate::environment::Environment;
 use crate::report::Reason;
@@ -76,6 +78,8 @@ pub(super) struct Identified {
     pub(super) identity: Identity,
     pub(super) program: PathBuf,
     pub(super) pieces: Vec<Piece>,
+    /// The folder whose whole content was taken, with its digest.
+    pub(super) tree: Option<(PathBuf, Digest)>,
 }
 
 impl Identified {
@@ -99,6 +103,10 @@ pub(super) fn identify(
     let definition = hook.definition().to_string();
     let mut hasher = Hasher::new().field("definition", definition.as_bytes());
     hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
+    let tree = hook.spec.tree.as_deref().map(|root| of_tree(root, digests)).transpose()?;
+    if let Some((_, digest)) = &tree {
+        hasher = hasher.tree_digest("tree", digest);
+    }
     let mut pieces = Vec::new();
     let mut piece = |path: &Path| -> Result<Digest, Unready> {
         let digest = digests.digest(&existing(path)?, LARGEST_SCRIPT)?;
@@ -126,7 +134,18 @@ pub(super) fn identify(
     }
     let hash = script.unwrap_or_else(|| digest_bytes(definition.as_bytes()));
     let identity = Identity { source: source(hook), hash, digest: hasher.finish() };
-    Ok(Identified { identity, program, pieces })
+    if let Some((root, _)) = &tree
+        && let Some(piece) = pieces.iter().find(|piece| !piece.path.starts_with(root))
+    {
+        // It would run from where anybody may change it after it was looked at.
+        return Err(VaultError::Outside { path: piece.path.clone(), base: root.clone() }.into());
+    }
+    Ok(Identified { identity, program, pieces, tree })
+}
+
+/// A folder with everything in it.
+pub(super) fn of_tree(root: &Path, digests: &FileDigests) -> Result<(PathBuf, Digest), Unready> {
+    Ok((root.to_owned(), digests.tree(&existing(root)?, TreeLimits::default())?))
 }
 
 /// What an approval of a hook is filed under: the script's path, or `file#id` without a script.

@@ -5,11 +5,18 @@ use ollm_protocol::Layer;
 
 use super::{discreet, load, origin, plain, refused, short};
 use crate::agent::refuse_agents;
+use crate::command::ext;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::world::World;
 
 pub(super) fn set(key: &str, value: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    // What an extension declares, it also checks, and its secrets do not belong into this file.
+    if layer == Layer::User
+        && let Some(done) = ext::set::through_config(key, Some(value), world, output)
+    {
+        return done;
+    }
     let edited = change(key, Edit::Set(value), layer, world)?;
     let place = format!("{}:{}:{}", short(&edited.file, world), edited.line, edited.column);
     let already = if edited.changed { "" } else { " already" };
@@ -19,6 +26,11 @@ pub(super) fn set(key: &str, value: &str, layer: Layer, world: &World, output: &
 }
 
 pub(super) fn unset(key: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    if layer == Layer::User
+        && let Some(done) = ext::set::through_config(key, None, world, output)
+    {
+        return done;
+    }
     let edited = change(key, Edit::Unset, layer, world)?;
     let file = short(&edited.file, world);
     let said = if edited.changed { "is no longer set" } else { "was not set" };

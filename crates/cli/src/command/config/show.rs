@@ -1,9 +1,11 @@
 //! `ollm config show`: every setting, who says so, and what was ignored and why.
 
-use ollm_catalog::{Config, Ignored, Origin, Problem, Setting};
+use ollm_catalog::{Config, Ignored, Origin, Positions, Problem, Setting};
+use ollm_store::Switches;
 use serde_json::{Value, json};
 
 use super::{discreet, entry, is_fatal, load, origin, plain, problem_entry};
+use crate::app::extensions;
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, one_line};
@@ -11,23 +13,40 @@ use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (config, problems) = load(world);
+    let (config, mut problems) = load(world);
+    let settings = settings(&config, world, &mut problems);
     let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
     if as_json {
-        output.pretty_json(&details(&config, &problems))?;
+        output.pretty_json(&details(&config, &settings, &problems))?;
         return Ok(code);
     }
-    output.text(&table(&config, world))?;
+    output.text(&table(&config, &settings, world))?;
     for problem in problems.iter().filter(|problem| !is_listed(problem, &config)) {
         output.explain(&problem::render(problem));
     }
     Ok(code)
 }
 
-fn details(config: &Config, problems: &[Problem]) -> Value {
+/// What applies, with what extensions make of their settings in the place of what was said about them.
+fn settings(config: &Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
+    let (switches, _) = Switches::load(&world.switches());
+    let mut own = extensions(world, config, &switches, Positions::OnDemand, problems).settings();
+    let mut settings = config.settings();
+    for setting in &mut settings {
+        if let Some(at) = own.iter().position(|own| own.path == setting.path) {
+            *setting = own.swap_remove(at);
+        }
+    }
+    let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
+    own.sort_by(|one, other| one.path.cmp(&other.path));
+    settings.splice(behind..behind, own);
+    settings
+}
+
+fn details(config: &Config, settings: &[Setting], problems: &[Problem]) -> Value {
     let shown = |setting: &Setting| entry(setting, &discreet(setting));
     json!({
-        "settings": config.settings().iter().map(shown).collect::<Vec<_>>(),
+        "settings": settings.iter().map(shown).collect::<Vec<_>>(),
         "projectHooks": config.own().iter().map(shown).collect::<Vec<_>>(),
         "ignored": config.ignored.iter().map(without_effect).collect::<Vec<_>>(),
         "problems": problems.iter().map(problem_entry).collect::<Vec<_>>(),
@@ -42,14 +61,13 @@ fn without_effect(ignored: &Ignored) -> Value {
     value
 }
 
-fn table(config: &Config, world: &World) -> String {
+fn table(config: &Config, settings: &[Setting], world: &World) -> String {
     let row = |setting: &Setting| [setting.path.clone(), shown(setting), origin(setting, world)];
     let own = |setting: &Setting| {
         let [path, value, from] = row(setting);
         [path, value, format!("{from}, for the project's own hooks")]
     };
     let head = ["KEY", "VALUE", "FROM"].map(str::to_owned);
-    let settings = config.settings();
     let rows = std::iter::once(head).chain(settings.iter().map(row)).chain(config.own().iter().map(own));
     let mut text = columns(&rows.collect::<Vec<_>>());
     if !config.ignored.is_empty() {

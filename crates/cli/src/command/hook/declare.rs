@@ -33,6 +33,13 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
         return Err(Failure::usage(format!("`{}` is built in and stands in no file", hook.id()))
             .hint(format!("`ollm hook disable {}` switches it off", shell_word(hook.id()))));
     }
+    if let Some(extension) = &hook.spec.extension {
+        let file = hook.spec.origin.file.display();
+        return Err(Failure::usage(format!("`{}` belongs to the extension `{extension}`", hook.id())).hint(format!(
+            "its author changes it in {file}; `ollm hook disable {}` switches it off",
+            shell_word(hook.id())
+        )));
+    }
     Ok(hook)
 }
 

@@ -67,7 +67,7 @@ fn with_event(case: &str, event: &str) -> String {
 }
 
 /// Writes files that are not there yet; nothing is written when one of them is.
-fn write(folder: &Path, files: &[NewFile]) -> Result<(), Failure> {
+pub(crate) fn write(folder: &Path, files: &[NewFile]) -> Result<(), Failure> {
     if let Some(taken) = files.iter().map(|file| folder.join(&file.path)).find(|path| path.symlink_metadata().is_ok()) {
         return Err(Failure::new(Kind::Usage, format!("{} is there already", taken.display()))
             .hint("choose another name, or move the file away"));

@@ -26,6 +26,19 @@ pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output)
     if arguments.watch { watch::run(arguments, world, output) } else { once(arguments, world, output) }
 }
 
+/// Runs the golden cases of the hooks that `choose` picks.
+pub(crate) fn cases(
+    world: &World,
+    choose: impl FnOnce(&App) -> Result<Vec<Arc<Hook>>, Failure>,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let _ = ollm_process::become_subreaper();
+    let mut stage = Stage::new(world)?;
+    let hooks = choose(&stage.app)?;
+    golden::run(&mut stage, &hooks, as_json, output)
+}
+
 fn once(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let mut stage = Stage::new(world)?;
     world.tell_notices(output);

@@ -11,13 +11,14 @@ use super::show;
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::arguments::hook::TrustArguments;
+use crate::command::ext;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 use crate::world::World;
 
 pub(super) mod group;
 mod list;
-mod review;
+pub(super) mod review;
 
 use group::Target;
 
@@ -94,7 +95,11 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
             (Err(failure), _) => return Err(failure),
         };
         for hook in hooks {
-            let removed = app.engine.trust.revoke(&hook).map_err(unwritten)?;
+            let of_extension = hook.spec.extension.as_ref().and_then(|name| app.extensions.get(name));
+            let removed = match of_extension {
+                Some(extension) => ext::revoke(extension, &app)?,
+                None => app.engine.trust.revoke(&hook).map_err(unwritten)?,
+            };
             let said = if removed { "is no longer approved" } else { "was not approved" };
             output.tell(&format!("hook `{}` {said}", hook.id()));
         }
@@ -102,9 +107,10 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
     Ok(OK)
 }
 
-/// All hooks that wait for approval.
+/// All hooks that wait for approval; those of extensions wait together with the rest of theirs.
 fn waiting(app: &App) -> Vec<Arc<Hook>> {
-    let others = app.hooks().into_iter().filter(|hook| hook.spec.source != Source::User);
+    let others =
+        app.hooks().into_iter().filter(|hook| hook.spec.source != Source::User && hook.spec.extension.is_none());
     others.filter(|hook| standing(hook, app) != Standing::Approved).collect()
 }
 
@@ -114,6 +120,11 @@ fn standing(hook: &Hook, app: &App) -> Standing {
 }
 
 fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output) -> Result<(), Failure> {
+    if let Some(extension) = &hook.spec.extension {
+        let message =
+            format!("hook `{}` belongs to the extension `{extension}`, which is approved as a whole", hook.id());
+        return Err(Failure::usage(message).hint(format!("`ollm ext trust {}` approves it", shell_word(extension))));
+    }
     if standing(hook, app) == Standing::Approved {
         output.tell(&format!("hook `{}` is trusted already", hook.id()));
         return Ok(());
@@ -207,8 +218,13 @@ fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) 
     }
 }
 
-fn nobody(what: &str, id: &str) -> Failure {
+/// Nobody approves anything without a terminal.
+pub(crate) fn nobody_to_ask(what: &str) -> Failure {
     Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
+}
+
+fn nobody(what: &str, id: &str) -> Failure {
+    nobody_to_ask(what)
         .hint(format!("a script may approve by naming the digest: `ollm hook trust {id} --digest sha256:…`"))
         .hint(format!("`ollm hook show {id} --json` prints the digest, after you reviewed the hook"))
 }
@@ -225,6 +241,6 @@ fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut 
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
-fn unwritten(error: UpdateError) -> Failure {
+pub(crate) fn unwritten(error: UpdateError) -> Failure {
     Failure::new(Kind::Environment, format!("the approvals were not changed: {error}"))
 }

@@ -32,7 +32,7 @@ pub(super) fn text(hook: &Hook, proposal: &Proposal, app: &App) -> String {
 }
 
 /// Shows a text, through a pager where it is long and somebody reads along.
-pub(super) fn show(text: &str, output: &mut Output) {
+pub(crate) fn show(text: &str, output: &mut Output) {
     let text = escape_for_people(text);
     if !open::page(&text) {
         output.explain(&text);
@@ -53,7 +53,7 @@ fn read(file: &Path) -> Option<String> {
 }
 
 /// What a file holds, or why it is not shown: a person must know what they have not seen.
-fn content(file: &Path) -> String {
+pub(crate) fn content(file: &Path) -> String {
     match read_bounded(file, LARGEST_SHOWN) {
         Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
         Ok(None) => "(it does not exist)".to_owned(),

@@ -1,0 +1,309 @@
+//! Extensions: folders with a manifest that bring hooks, MCP servers, settings and skills.
+//!
+//! [`extensions`] looks into the configured folders, reads every manifest, and says of each extension whether it is on,
+//! off, or cannot be, and why. One that cannot be loaded stays in the list under its folder's name and hides no other.
+//! What it brings is taken all together or not at all: an extension whose manifest has an error brings nothing.
+//!
+//! Not its duty: whether anything of it may run. That is decided by approval, at run time, over the whole folder.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::SystemTime;
+
+use ollm_protocol::{Hook, Layer, Source, shell_word};
+use ollm_store::{Digest, Secrets, Switches};
+use serde_json::{Map, Value};
+
+use crate::config::{Config, Origin, Setting, find_key};
+use crate::load::Positions;
+use crate::place::Places;
+use crate::problem::{Problem, Severity};
+
+mod check;
+mod depend;
+mod find;
+mod manifest;
+mod name;
+mod read;
+mod reload;
+mod resolve;
+mod schema;
+mod setting;
+mod skill;
+
+pub use manifest::{Dependency, Manifest, Permissions};
+pub use name::check_extension_name;
+pub use read::validate as validate_extension;
+pub use reload::{Changes, reload as reload_extensions};
+pub use schema::{manifest_schema, settings_schema};
+pub use setting::{SettingKind, SettingSpec};
+pub use skill::Skill;
+
+/// What is needed to find extensions, and to say which are on.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// Where things are kept.
+    pub places: &'a Places,
+    /// The configuration.
+    pub config: &'a Config,
+    /// The variables of the process.
+    pub env: &'a dyn Fn(&str) -> Option<String>,
+    /// What a person switched on or off.
+    pub switches: &'a Switches,
+    /// The secrets a person entrusted to us.
+    pub secrets: &'a Secrets,
+    /// The time.
+    pub now: SystemTime,
+    /// Whether the positions of hooks are wanted.
+    pub positions: Positions,
+}
+
+impl fmt::Debug for Surroundings<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Surroundings").field("places", self.places).finish_non_exhaustive()
+    }
+}
+
+/// One extension.
+#[derive(Clone, Debug)]
+pub struct Extension {
+    /// Its name; that of its folder where it has none that can be read.
+    pub name: String,
+    /// Its folder.
+    pub root: PathBuf,
+    /// Whose folder it was found in; this decides the order.
+    pub layer: Layer,
+    /// What it says about itself, as far as that can be read.
+    pub manifest: Manifest,
+    /// Its hooks as declared, with its settings in them; they count only while it is on.
+    pub hooks: Vec<Hook>,
+    /// What applies for each of its settings.
+    pub values: Vec<SettingValue>,
+    /// Whether it is on.
+    pub state: State,
+    /// The digest of the manifest's bytes; none where it cannot be read.
+    pub fingerprint: Option<Digest>,
+}
+
+/// Whether an extension is on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum State {
+    /// It is, and everything it brings is there.
+    On,
+    /// A person wants it so, or has not been asked yet.
+    Off(String),
+    /// It cannot be, for this reason.
+    Failed(String),
+}
+
+/// What applies for a setting.
+#[derive(Clone, PartialEq)]
+pub struct SettingValue {
+    /// Its declaration.
+    pub spec: SettingSpec,
+    /// The value; none where nobody gives one.
+    pub value: Option<Value>,
+    /// Who says so.
+    pub origin: Origin,
+}
+
+impl fmt::Debug for SettingValue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}={:?} ({})", self.spec.name, self.shown(), self.origin)
+    }
+}
+
+impl SettingValue {
+    /// The value as it may be shown.
+    pub fn shown(&self) -> Option<Value> {
+        if self.spec.sensitive { self.value.as_ref().map(|_| "(hidden)".into()) } else { self.value.clone() }
+    }
+}
+
+/// All extensions, in the order in which their hooks run: the user's before the project's, and each after those it
+/// needs.
+#[derive(Clone, Debug, Default)]
+pub struct Extensions {
+    all: Vec<Extension>,
+}
+
+/// Finds all extensions.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use ollm_catalog::{Overrides, Places, Positions, Surroundings, configuration, extensions};
+/// # let folder = tempfile::tempdir().unwrap();
+/// # let home = folder.path().join(".ollm");
+/// # std::fs::create_dir_all(home.join("extensions/hello")).unwrap();
+/// std::fs::write(
+///     home.join("extensions/hello/manifest.json"),
+///     r#"{"name": "hello", "version": "1.0.0", "description": "Says hello",
+///         "hooks": {"session_start": [{"name": "greet", "command": "sh", "args": ["greet.sh"]}]}}"#,
+/// )
+/// .unwrap();
+/// let places = Places { home, ..Places::default() };
+/// let (config, _) = configuration(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
+/// let (switches, secrets) = Default::default();
+/// let surroundings = Surroundings {
+///     places: &places,
+///     config: &config,
+///     env: &|_| None,
+///     switches: &switches,
+///     secrets: &secrets,
+///     now: SystemTime::UNIX_EPOCH,
+///     positions: Positions::OnDemand,
+/// };
+/// let (found, problems) = extensions(&surroundings);
+/// assert!(problems.is_empty());
+/// assert_eq!(found.get("hello").unwrap().hooks[0].id(), "user:hello:session_start:greet");
+/// ```
+pub fn extensions(surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
+    let settings = surroundings.config.extensions(surroundings.places);
+    if !settings.enabled {
+        return (Extensions::default(), Vec::new());
+    }
+    let (found, mut problems) = find::all(surroundings, &settings);
+    let mut all: Vec<Extension> = Vec::with_capacity(found.len());
+    for (extension, mut own) in found {
+        all.push(extension);
+        problems.append(&mut own);
+    }
+    let told: Vec<PathBuf> = all.iter().filter(|one| one.error().is_some()).map(|one| one.root.clone()).collect();
+    find::refuse_doubles(&mut all);
+    resolve::resolve(&mut all, surroundings, &settings, &mut problems);
+    depend::settle(&mut all);
+    all.iter_mut().for_each(Extension::hand_over);
+    problems.extend(all.iter().filter(|one| !told.contains(&one.root)).filter_map(Extension::problem));
+    (Extensions { all }, problems)
+}
+
+impl<'a> IntoIterator for &'a Extensions {
+    type Item = &'a Extension;
+    type IntoIter = std::slice::Iter<'a, Extension>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+impl Extensions {
+    /// All of them.
+    pub fn iter(&self) -> std::slice::Iter<'_, Extension> {
+        self.all.iter()
+    }
+
+    /// The one with this name; of two, the one that counts.
+    pub fn get(&self, name: &str) -> Option<&Extension> {
+        let named = || self.all.iter().filter(|extension| extension.name == name);
+        named().find(|extension| extension.is_on()).or_else(|| named().next())
+    }
+
+    /// The hooks of those that are on.
+    pub fn hooks(&self) -> impl Iterator<Item = &Hook> {
+        self.all.iter().filter(|extension| extension.is_on()).flat_map(|extension| &extension.hooks)
+    }
+
+    /// The MCP servers of those that are on: the extension and its servers, each with its keys as written.
+    pub fn servers(&self) -> impl Iterator<Item = (&Extension, &Map<String, Value>)> {
+        let on = self.all.iter().filter(|extension| extension.is_on());
+        on.map(|extension| (extension, &extension.manifest.servers)).filter(|(_, servers)| !servers.is_empty())
+    }
+
+    /// What applies for the settings of all extensions, as a part of the configuration; secrets are not in it.
+    pub fn settings(&self) -> Vec<Setting> {
+        let Ok(key) = find_key("extensions.settings.NAME.KEY") else { return Vec::new() };
+        let of = |extension: &Extension, one: &SettingValue| Setting {
+            path: format!("extensions.settings.{}.{}", extension.name, one.spec.name),
+            key,
+            value: one.shown().unwrap_or_default(),
+            origin: one.origin.clone(),
+        };
+        self.all.iter().flat_map(|extension| extension.values.iter().map(move |one| of(extension, one))).collect()
+    }
+}
+
+impl Extension {
+    /// Whether it is on.
+    pub fn is_on(&self) -> bool {
+        self.state == State::On
+    }
+
+    /// Why it cannot be loaded.
+    pub fn error(&self) -> Option<&str> {
+        match &self.state {
+            State::Failed(why) => Some(why),
+            State::On | State::Off(_) => None,
+        }
+    }
+
+    /// Where it comes from, which decides how it is approved.
+    pub fn source(&self) -> Source {
+        Source::Extension
+    }
+
+    /// Its manifest.
+    pub fn file(&self) -> PathBuf {
+        self.root.join(find::MANIFEST)
+    }
+
+    /// What its switch is called. A project's has its folder in the name: it is not that of another project.
+    pub fn switch_name(&self) -> String {
+        match self.layer {
+            Layer::User => format!("extension:{}", self.name),
+            Layer::Workspace => format!("extension:{}@{}", self.name, self.root.display()),
+        }
+    }
+
+    /// What a secret of it is called.
+    pub fn secret_name(&self, setting: &str) -> String {
+        format!("{}:{setting}", self.switch_name())
+    }
+
+    /// The declaration of a setting.
+    pub fn setting(&self, name: &str) -> Option<&SettingSpec> {
+        self.manifest.settings.iter().find(|setting| setting.name == name)
+    }
+
+    /// Its skills: those in its manifest, and those with files of their own, which are read now.
+    pub fn skills(&self) -> (Vec<Skill>, Vec<Problem>) {
+        let mut skills = self.manifest.skills.clone();
+        let (more, mut problems) = skill::in_folder(&self.root);
+        for skill in more {
+            if skills.iter().any(|known| known.name == skill.name) {
+                let file = skill.file.clone().unwrap_or_default();
+                let message = format!("there is another skill named `{}`; this one is not loaded", skill.name);
+                problems.push(Problem::of_file(Severity::Error, &file, message));
+            } else {
+                skills.push(skill);
+            }
+        }
+        (skills, problems)
+    }
+
+    /// Takes back everything it brings, for a reason.
+    fn fail(&mut self, why: String) {
+        if self.error().is_none() {
+            self.state = State::Failed(why);
+        }
+    }
+
+    /// Why it cannot be on, as a problem of its manifest.
+    fn problem(&self) -> Option<Problem> {
+        let why = self.error()?;
+        let message = format!("extension `{}` is not loaded: {why}", self.name);
+        Some(Problem::of_file(Severity::Error, &self.file(), message))
+    }
+
+    /// Gives its settings to its hooks.
+    fn hand_over(&mut self) {
+        let variables = resolve::variables(&self.name, &self.values);
+        for hook in &mut self.hooks {
+            hook.settings.clone_from(&variables);
+        }
+    }
+
+    /// The command that switches it on.
+    fn enabling(&self) -> String {
+        format!("`ollm ext enable {}` switches it on", shell_word(&self.name))
+    }
+}

@@ -1,0 +1,102 @@
+//! Reading the fields of a manifest: each is taken, or refused with its place and what would be right.
+
+use crate::file::Finding;
+use crate::node::{Cursor, Node, Part};
+use crate::problem::Severity;
+use crate::value::{self, Reading, nearest};
+
+/// What was found wrong so far.
+pub(super) struct Check<'a> {
+    pub(super) findings: &'a mut Vec<Finding>,
+}
+
+impl Check<'_> {
+    /// Something that keeps the extension from being loaded.
+    pub(super) fn refuse(&mut self, at: &Cursor<'_>, message: impl Into<String>, help: Option<&str>) {
+        self.find(Severity::Error, at, Part::Value, message.into(), help.map(str::to_owned));
+    }
+
+    /// Something that is not as written, but does no harm.
+    pub(super) fn warn(&mut self, at: &Cursor<'_>, message: impl Into<String>, help: Option<String>) {
+        self.find(Severity::Warning, at, Part::Key, message.into(), help);
+    }
+
+    /// A key nobody knows.
+    pub(super) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
+        let key = at.key().unwrap_or_default();
+        let meant = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+        self.warn(at, format!("unknown key `{key}` is ignored"), meant);
+    }
+
+    /// Every key of what must be a map that is set; doubled ones are refused.
+    pub(super) fn map(
+        &mut self,
+        at: &Cursor<'_>,
+        what: &str,
+        mut take: impl FnMut(&mut Self, &str, &Cursor<'_>),
+    ) -> bool {
+        if !matches!(at.node, Node::Map(_)) {
+            self.refuse(at, format!("{what} must be a map, not {}", at.node.kind()), None);
+            return false;
+        }
+        let mut seen: Vec<&str> = Vec::new();
+        for (key, value) in at.entries() {
+            if seen.contains(&key) {
+                self.refuse(&value, format!("`{key}` is written twice"), Some("keep one of them"));
+            }
+            if !matches!(value.node, Node::Null) {
+                take(self, key, &value);
+            }
+            seen.push(key);
+        }
+        true
+    }
+
+    /// The items of what must be a list.
+    pub(super) fn list(&mut self, at: &Cursor<'_>, mut take: impl FnMut(&mut Self, &Cursor<'_>)) {
+        if matches!(at.node, Node::List(_)) {
+            at.items().for_each(|item| take(self, &item));
+        } else {
+            let key = at.key().unwrap_or_default();
+            let message = format!("`{key}` must be a list, not {}", at.node.kind());
+            self.refuse(at, message, Some("put it in square brackets"));
+        }
+    }
+
+    /// A value that must be what it is meant to be.
+    pub(super) fn take<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+        if let Reading::Exact(value) = reading {
+            return Some(value);
+        }
+        let key = at.key().unwrap_or("it");
+        self.refuse(at, format!("`{key}` must be {expected}, not {}", at.node.kind()), None);
+        None
+    }
+
+    /// Text with something in it.
+    pub(super) fn words(&mut self, at: &Cursor<'_>) -> Option<String> {
+        self.take(at, value::word(at.node), "text that is not empty")
+    }
+
+    pub(super) fn flag(&mut self, at: &Cursor<'_>) -> bool {
+        self.take(at, value::flag(at.node), "true or false").unwrap_or_default()
+    }
+
+    pub(super) fn texts(&mut self, at: &Cursor<'_>) -> Vec<String> {
+        self.take(at, value::texts(at.node), "a list of texts").unwrap_or_default()
+    }
+
+    /// A key that has to be there.
+    pub(super) fn demand(&mut self, at: &Cursor<'_>, what: &str, key: &str, there: bool) {
+        let written = at.get(key).is_some_and(|value| !matches!(value.node, Node::Null));
+        // What is there but wrong has been told.
+        if !there && !written {
+            self.find(Severity::Error, at, Part::Value, format!("{what} has no `{key}`"), Some(format!("add `{key}`")));
+        }
+    }
+
+    fn find(&mut self, severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
+        let value = Some(at.node.shown());
+        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help });
+    }
+}

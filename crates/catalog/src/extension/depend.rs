@@ -1,0 +1,137 @@
+//! What extensions need of one another: order, and who cannot be on without whom.
+
+use ollm_protocol::{Layer, shell_word};
+
+use super::{Dependency, Extension, State};
+
+/// Takes out those that miss something, and puts each behind those it needs.
+pub(super) fn settle(all: &mut Vec<Extension>) {
+    if all.iter().all(|extension| extension.manifest.dependencies.is_empty()) {
+        return;
+    }
+    refuse_cycles(all);
+    // Whoever needs one that was just taken out is the next to go; each round takes at least one, or is the last.
+    while let Some((index, why)) = first_unmet(all) {
+        if let Some(extension) = all.get_mut(index) {
+            extension.fail(why);
+        }
+    }
+    order(all);
+}
+
+/// Those that need themselves in the end, each with the way back to it.
+fn refuse_cycles(all: &mut [Extension]) {
+    let cycles: Vec<(usize, String)> = (0..all.len())
+        .filter(|index| all.get(*index).is_some_and(Extension::is_on))
+        .filter_map(|index| Some((index, cycle(all, index)?)))
+        .collect();
+    for (index, path) in cycles {
+        if let Some(extension) = all.get_mut(index) {
+            extension.fail(format!("it needs itself: {path}; remove one of these dependencies"));
+        }
+    }
+}
+
+/// The shortest way from an extension back to itself.
+fn cycle(all: &[Extension], start: usize) -> Option<String> {
+    let mut from: Vec<Option<usize>> = vec![None; all.len()];
+    let mut queue = std::collections::VecDeque::from([start]);
+    while let Some(at) = queue.pop_front() {
+        for next in needed(all, at) {
+            if next == start {
+                return Some(way(all, &from, start, at));
+            }
+            if let Some(place) = from.get_mut(next).filter(|place| place.is_none()) {
+                *place = Some(at);
+                queue.push_back(next);
+            }
+        }
+    }
+    None
+}
+
+fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> String {
+    let mut steps = vec![start, last];
+    let mut at = last;
+    while let Some(before) = from.get(at).copied().flatten().filter(|_| at != start) {
+        steps.push(before);
+        at = before;
+    }
+    if last == start {
+        steps.truncate(2);
+    }
+    steps.reverse();
+    let names: Vec<&str> = steps.iter().filter_map(|step| all.get(*step)).map(|one| one.name.as_str()).collect();
+    names.join(" → ")
+}
+
+/// The extensions that one of them needs and that are on.
+fn needed(all: &[Extension], index: usize) -> Vec<usize> {
+    let dependencies = all.get(index).map(|extension| extension.manifest.dependencies.as_slice()).unwrap_or_default();
+    dependencies.iter().filter_map(|dependency| position(all, dependency)).collect()
+}
+
+fn position(all: &[Extension], dependency: &Dependency) -> Option<usize> {
+    all.iter().position(|extension| extension.name == dependency.name && extension.is_on())
+}
+
+/// The first extension that misses something, and what.
+fn first_unmet(all: &[Extension]) -> Option<(usize, String)> {
+    let mut on = all.iter().enumerate().filter(|(_, extension)| extension.is_on());
+    on.find_map(|(index, extension)| {
+        let why = extension.manifest.dependencies.iter().find_map(|dependency| unmet(all, extension, dependency));
+        Some((index, why?))
+    })
+}
+
+fn unmet(all: &[Extension], extension: &Extension, dependency: &Dependency) -> Option<String> {
+    let Dependency { name, range } = dependency;
+    let Some(found) = all.iter().find(|one| one.name == *name && one.is_on()) else {
+        return Some(match all.iter().find(|one| one.name == *name).map(|one| &one.state) {
+            None => format!("it needs the extension `{name}` ({range}), which is not there; install it"),
+            Some(State::Off(_)) => {
+                let command = format!("ollm ext enable {}", shell_word(name));
+                format!("it needs the extension `{name}`, which is switched off; `{command}`")
+            }
+            Some(State::Failed(_) | State::On) => {
+                let command = format!("ollm ext info {}", shell_word(name));
+                format!("it needs the extension `{name}`, which cannot be loaded; `{command}` says why")
+            }
+        });
+    };
+    if !dependency.accepts(&found.manifest.version) {
+        let version = &found.manifest.version;
+        return Some(format!("it needs `{name}` {range}, but version {version} is there; update one of the two"));
+    }
+    let leaves = extension.layer == Layer::User && found.layer == Layer::Workspace;
+    leaves.then(|| format!("it needs `{name}`, which only this project has; install it for yourself"))
+}
+
+/// Each behind those it needs, as far as the user's stay before the project's; otherwise as found.
+fn order(all: &mut Vec<Extension>) {
+    let mut ordered: Vec<usize> = Vec::with_capacity(all.len());
+    for index in 0..all.len() {
+        visit(all, index, &mut ordered);
+    }
+    let mut places: Vec<Option<Extension>> = std::mem::take(all).into_iter().map(Some).collect();
+    all.extend(ordered.into_iter().filter_map(|index| places.get_mut(index)?.take()));
+    all.sort_by_key(|extension| extension.layer);
+}
+
+/// What is needed first; no cycle is left among those that are on, so every way ends.
+fn visit(all: &[Extension], index: usize, ordered: &mut Vec<usize>) {
+    let mut open = vec![(index, false)];
+    while let Some((at, done)) = open.pop() {
+        if ordered.contains(&at) {
+            continue;
+        }
+        if done {
+            ordered.push(at);
+            continue;
+        }
+        open.push((at, true));
+        if all.get(at).is_some_and(Extension::is_on) {
+            open.extend(needed(all, at).into_iter().rev().map(|next| (next, false)));
+        }
+    }
+}

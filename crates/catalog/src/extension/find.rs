@@ -1,0 +1,180 @@
+//! Where extensions are: the folders of the configured directories that have a manifest.
+
+use std::collections::{HashMap, HashSet};
+use std::fs;
+use std::io;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::{Layer, Rules};
+
+use super::read::read;
+use super::{Extension, State, Surroundings};
+use crate::config::ExtensionSettings;
+use crate::file::whole_file;
+use crate::load::{Positions, identity};
+use crate::place::Places;
+use crate::problem::{Problem, Severity};
+
+/// The file that makes a folder an extension.
+pub(super) const MANIFEST: &str = "manifest.json";
+/// More folders in one directory are not looked into.
+const MOST_FOLDERS: usize = 2000;
+/// So many manifests are read faster than a thread is started.
+const FEW: usize = 16;
+/// More threads do not make it faster.
+const MOST_THREADS: usize = 8;
+
+/// A folder that may be an extension.
+#[derive(Debug)]
+pub(super) struct Candidate {
+    pub(super) root: PathBuf,
+    pub(super) layer: Layer,
+    /// Why it cannot be looked into.
+    pub(super) trouble: Option<String>,
+}
+
+/// An extension with the problems of its files.
+pub(super) type Found = (Extension, Vec<Problem>);
+
+/// Every extension, read; the user's first.
+pub(super) fn all(surroundings: &Surroundings<'_>, settings: &ExtensionSettings) -> (Vec<Found>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let candidates = candidates(surroundings, settings, &mut problems);
+    if candidates.is_empty() {
+        return (Vec::new(), problems);
+    }
+    let hooks = surroundings.config.hooks(surroundings.places);
+    let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
+    let shelf = Shelf { user: hooks.rules(), workspace: own, positions: surroundings.positions };
+    (shelf.read_all(&candidates), problems)
+}
+
+/// The rules under which extensions are read.
+struct Shelf {
+    user: Rules,
+    workspace: Rules,
+    positions: Positions,
+}
+
+impl Shelf {
+    /// Reads all candidates, in parallel where there are many, in their order.
+    fn read_all(&self, candidates: &[Candidate]) -> Vec<Found> {
+        let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
+        if candidates.len() <= FEW || threads == 1 {
+            return self.part(candidates);
+        }
+        let share = candidates.len().div_ceil(threads);
+        std::thread::scope(|scope| {
+            let work = |part| move || self.part(part);
+            let running: Vec<_> = candidates.chunks(share).map(|part| scope.spawn(work(part))).collect();
+            running.into_iter().flat_map(|thread| thread.join().unwrap_or_default()).collect()
+        })
+    }
+
+    fn part(&self, candidates: &[Candidate]) -> Vec<Found> {
+        candidates.iter().filter_map(|candidate| self.read(candidate)).collect()
+    }
+
+    fn read(&self, candidate: &Candidate) -> Option<Found> {
+        let rules = match candidate.layer {
+            Layer::User => &self.user,
+            Layer::Workspace => &self.workspace,
+        };
+        read(candidate, rules, self.positions)
+    }
+}
+
+/// The folders of all directories, each once, the user's before the project's.
+fn candidates(
+    surroundings: &Surroundings<'_>,
+    settings: &ExtensionSettings,
+    problems: &mut Vec<Problem>,
+) -> Vec<Candidate> {
+    let mut seen = HashSet::new();
+    let mut candidates = Vec::new();
+    for directory in &settings.directories {
+        match folders(directory, surroundings.places) {
+            Ok(found) => candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => {
+                let message = format!("cannot look into it: {error}; its extensions are not loaded");
+                let help = Some("it must be a folder that its owner can read".to_owned());
+                problems.push(Problem { help, ..whole_file(Severity::Error, directory, message) });
+            }
+        }
+    }
+    candidates.sort_by_key(|candidate| candidate.layer);
+    candidates
+}
+
+/// Whether a folder is met for the first time, whichever way leads to it.
+fn is_new(root: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
+    root.metadata().map_or(true, |meta| seen.insert(identity(&meta)))
+}
+
+/// The folders of a directory, by name; hidden ones are tools' own.
+fn folders(directory: &Path, places: &Places) -> io::Result<Vec<Candidate>> {
+    let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    let layer = layer(directory, places);
+    let mut found = Vec::new();
+    for entry in entries.iter().filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
+        let kind = entry.file_type()?;
+        let path = entry.path();
+        if kind.is_dir() {
+            found.push(Candidate { root: path, layer, trouble: None });
+        } else if kind.is_symlink() {
+            found.extend(linked(path, layer, places));
+        }
+        if found.len() == MOST_FOLDERS {
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// A link to a folder: the folder it leads to, unless a project leads out of itself.
+fn linked(path: PathBuf, layer: Layer, places: &Places) -> Option<Candidate> {
+    let trouble = |path: PathBuf, why: &str| Some(Candidate { root: path, layer, trouble: Some(why.to_owned()) });
+    let real = match path.canonicalize() {
+        Ok(real) if real.is_dir() => real,
+        Ok(_) => return None,
+        Err(_) => return trouble(path, "it is a link to nothing"),
+    };
+    let inside = || places.project.as_ref()?.canonicalize().ok().map(|project| real.starts_with(project));
+    if layer == Layer::Workspace && inside() != Some(true) {
+        return trouble(path, "it is a link that leads out of the project");
+    }
+    Some(Candidate { root: real, layer, trouble: None })
+}
+
+/// Whose a directory is, by what it is and not by how its path begins: a project may well lie below the user's home.
+fn layer(directory: &Path, places: &Places) -> Layer {
+    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let lies_in = |folder: &Path| {
+        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+        real.starts_with(&folder) || directory.starts_with(&folder)
+    };
+    if places.home.canonicalize().is_ok_and(|home| real.starts_with(home)) {
+        return Layer::User;
+    }
+    match &places.project {
+        Some(project) if lies_in(project) || directory.starts_with(project) => Layer::Workspace,
+        _ => Layer::User,
+    }
+}
+
+/// Of two extensions with one name the first counts: a project cannot replace one of the user's.
+pub(super) fn refuse_doubles(all: &mut [Extension]) {
+    let mut first: HashMap<String, PathBuf> = HashMap::new();
+    for extension in all.iter_mut().filter(|extension| extension.state == State::On) {
+        match first.get(&extension.name) {
+            Some(root) => {
+                let name = &extension.name;
+                extension.fail(format!("the name `{name}` is taken by {}; rename one of the two", root.display()));
+            }
+            None => drop(first.insert(extension.name.clone(), extension.root.clone())),
+        }
+    }
+}

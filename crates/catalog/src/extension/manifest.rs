@@ -1,0 +1,271 @@
+//! `manifest.json`: what an extension is and brings.
+
+use semver::{Version, VersionReq};
+use serde_json::{Map, Value};
+
+use super::check::Check;
+use super::name::{PLAIN, check_extension_name, is_plain};
+use super::setting::{self, SettingSpec};
+use super::skill::{self, Skill};
+use crate::config::{KEYS as CONFIG_KEYS, Key};
+use crate::node::{Cursor, Node};
+use crate::value::{self, Reading};
+
+/// The newest form of a manifest that we know.
+pub(super) const VERSION: u64 = 1;
+
+/// The keys of a manifest.
+pub(super) const KEYS: &[&str] = &[
+    "$schema",
+    "manifestVersion",
+    "name",
+    "version",
+    "description",
+    "author",
+    "license",
+    "repository",
+    "homepage",
+    "keywords",
+    "mcpServers",
+    "hooks",
+    "settings",
+    "skills",
+    "dependencies",
+    "permissions",
+];
+
+/// What an extension says about itself.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Manifest {
+    /// Its version; empty where it cannot be read.
+    pub version: String,
+    /// What it is for.
+    pub description: String,
+    /// Who wrote it.
+    pub author: Option<String>,
+    /// Under which licence.
+    pub license: Option<String>,
+    /// Where its source is.
+    pub repository: Option<String>,
+    /// Where it is described.
+    pub homepage: Option<String>,
+    /// Words to find it by.
+    pub keywords: Vec<String>,
+    /// Its MCP servers, each with its keys as written.
+    pub servers: Map<String, Value>,
+    /// What can be set.
+    pub settings: Vec<SettingSpec>,
+    /// The skills that stand in the manifest itself.
+    pub skills: Vec<Skill>,
+    /// The extensions it needs.
+    pub dependencies: Vec<Dependency>,
+    /// What it wants to do, for people to know; its processes are not held to it.
+    pub permissions: Permissions,
+}
+
+/// Another extension that is needed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dependency {
+    /// Its name.
+    pub name: String,
+    /// The versions that will do.
+    pub range: String,
+}
+
+/// What an extension wants to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names are those of the keys")]
+pub struct Permissions {
+    pub filesystem: Vec<String>,
+    pub network: Vec<String>,
+    pub env: Vec<String>,
+    pub shell: bool,
+    pub mcp: bool,
+}
+
+impl Permissions {
+    /// One line for each, for people.
+    pub fn lines(&self) -> Vec<String> {
+        let lists = [("filesystem", &self.filesystem), ("network", &self.network), ("env", &self.env)];
+        let listed = lists.into_iter().flat_map(|(what, list)| list.iter().map(move |one| format!("{what}: {one}")));
+        let flags = [("shell", self.shell), ("mcp", self.mcp)];
+        listed.chain(flags.into_iter().filter(|(_, on)| *on).map(|(what, _)| what.to_owned())).collect()
+    }
+}
+
+impl Dependency {
+    /// Whether a version will do.
+    pub(super) fn accepts(&self, version: &str) -> bool {
+        match (range(&self.range), Version::parse(version)) {
+            (Ok(range), Ok(version)) => range.matches(&version),
+            _ => false,
+        }
+    }
+}
+
+/// A range, with blanks between its parts where others write them.
+fn range(text: &str) -> Result<VersionReq, semver::Error> {
+    VersionReq::parse(text).or_else(|error| {
+        let parts: Vec<&str> = text.split_whitespace().collect();
+        if parts.len() > 1 { VersionReq::parse(&parts.join(", ")) } else { Err(error) }
+    })
+}
+
+/// The name, if there is one that can be read.
+pub(super) fn name(root: &Cursor<'_>) -> Option<String> {
+    match root.get("name")?.node {
+        Node::Text(name) if check_extension_name(name).is_ok() => Some(name.clone()),
+        _ => None,
+    }
+}
+
+/// Everything but the hooks; what is wrong with it is a finding. Nothing at all of a form that is newer than we are.
+pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>) -> Option<Manifest> {
+    if !is_known_version(check, root) {
+        return None;
+    }
+    let mut manifest = Manifest::default();
+    let mut named = false;
+    let is_map = check.map(root, "a manifest", |check, key, at| match key {
+        "name" => named = read_name(check, at),
+        "version" => manifest.version = read_version(check, at).unwrap_or_default(),
+        "description" => manifest.description = check.words(at).unwrap_or_default(),
+        "author" => manifest.author = read_about(check, at, &["name", "email", "url"]),
+        "license" => manifest.license = check.words(at),
+        "repository" => manifest.repository = read_about(check, at, &["url", "type", "directory"]),
+        "homepage" => manifest.homepage = check.words(at),
+        "keywords" => manifest.keywords = check.texts(at),
+        "mcpServers" => manifest.servers = read_servers(check, at),
+        "settings" => manifest.settings = setting::read(check, at),
+        "skills" => manifest.skills = skill::read(check, at),
+        "dependencies" => manifest.dependencies = read_dependencies(check, at),
+        "permissions" => manifest.permissions = read_permissions(check, at),
+        "hooks" if !matches!(at.node, Node::Map(_)) => {
+            let help = "write {\"hooks\": {\"before_tool\": [{\"name\": …, \"command\": …}]}}";
+            check.refuse(at, format!("`hooks` must be a map of events, not {}", at.node.kind()), Some(help));
+        }
+        "$schema" | "manifestVersion" | "hooks" => {}
+        _ => check.unknown(at, KEYS),
+    });
+    if is_map {
+        check.demand(root, "the manifest", "name", named);
+        check.demand(root, "the manifest", "version", !manifest.version.is_empty());
+        check.demand(root, "the manifest", "description", !manifest.description.is_empty());
+    }
+    Some(manifest)
+}
+
+fn is_known_version(check: &mut Check<'_>, root: &Cursor<'_>) -> bool {
+    let Some(at) = root.get("manifestVersion") else { return true };
+    match value::whole(at.node) {
+        Reading::Exact(1..=VERSION) => return true,
+        Reading::Exact(newer) if newer > VERSION => {
+            let message = format!("manifestVersion {newer} is newer than this program, which knows up to {VERSION}");
+            check.refuse(&at, message, Some("update ollm, or get a version of the extension for this one"));
+        }
+        _ => check.refuse(&at, format!("`manifestVersion` must be a whole number from 1 to {VERSION}"), None),
+    }
+    false
+}
+
+fn read_name(check: &mut Check<'_>, at: &Cursor<'_>) -> bool {
+    let Some(name) = check.words(at) else { return false };
+    if let Err(why) = check_extension_name(&name) {
+        check.refuse(at, format!("`{name}` cannot be the name of an extension"), Some(&why));
+    }
+    true
+}
+
+fn read_version(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
+    let text = check.take(at, value::plain(at.node), "text such as \"1.0.0\"")?;
+    if let Err(error) = Version::parse(&text) {
+        let help = "write three numbers, such as 1.2.0, with a pre-release if wanted: 1.2.0-beta.1";
+        check.refuse(at, format!("`version` is not a semantic version: {error}"), Some(help));
+        return None;
+    }
+    Some(text)
+}
+
+/// Text, or a map that other tools write in its place.
+fn read_about(check: &mut Check<'_>, at: &Cursor<'_>, keys: &[&str]) -> Option<String> {
+    if !matches!(at.node, Node::Map(_)) {
+        return check.words(at);
+    }
+    let texts: Vec<(String, String)> = at
+        .entries()
+        .filter(|(key, _)| keys.contains(key))
+        .filter_map(|(key, value)| Some((key.to_owned(), check.words(&value)?)))
+        .collect();
+    keys.first().and_then(|main| texts.into_iter().find(|(key, _)| key == main)).map(|(_, text)| text)
+}
+
+fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> {
+    let mut dependencies = Vec::new();
+    check.map(at, "`dependencies`", |check, name, at| {
+        if let Err(why) = check_extension_name(name) {
+            return check.refuse(at, format!("`{name}` cannot be the name of an extension"), Some(&why));
+        }
+        let Some(written) = check.take(at, value::plain(at.node), "a range of versions such as \"^1.2\"") else {
+            return;
+        };
+        match range(&written) {
+            Ok(_) => dependencies.push(Dependency { name: name.to_owned(), range: written }),
+            Err(error) => {
+                let help = "write one such as \"^1.2\", \">=1.0, <2\" or \"*\"";
+                check.refuse(at, format!("`{written}` is no range of versions: {error}"), Some(help));
+            }
+        }
+    });
+    dependencies
+}
+
+fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
+    let mut permissions = Permissions::default();
+    check.map(at, "`permissions`", |check, key, at| match key {
+        "filesystem" => permissions.filesystem = check.texts(at),
+        "network" => permissions.network = check.texts(at),
+        "env" => permissions.env = check.texts(at),
+        "shell" => permissions.shell = check.flag(at),
+        "mcp" => permissions.mcp = check.flag(at),
+        _ => check.refuse(
+            at,
+            format!("`{key}` is no permission"),
+            Some("there are filesystem, network, env, shell, mcp"),
+        ),
+    });
+    permissions
+}
+
+/// The servers, each checked key by key against the table of settings, where servers are declared too.
+fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>) -> Map<String, Value> {
+    let mut servers = Map::new();
+    check.map(at, "`mcpServers`", |check, name, at| {
+        if !is_plain(name) {
+            check.refuse(at, format!("`{name}` cannot be the name of a server"), Some(PLAIN));
+        }
+        let is_map = check.map(at, &format!("server `{name}`"), |check, key, at| match server_key(key) {
+            Some(known) => {
+                check.take(at, known.kind.read(at.node), &known.kind.expected());
+            }
+            None if key == "metadata" || key == "oauth" || key == "autoApprove" => {}
+            None => check.unknown(at, &server_keys()),
+        });
+        let has = |key: &str| at.get(key).is_some();
+        if is_map && has("command") == has("url") {
+            let help = "name the program to start as `command`, or the address as `url`";
+            check.refuse(at, format!("server `{name}` needs either a `command` or a `url`"), Some(help));
+        }
+        servers.insert(name.to_owned(), at.node.to_json());
+    });
+    servers
+}
+
+const SERVER: &str = "mcp.servers.*.";
+
+fn server_key(key: &str) -> Option<&'static Key> {
+    CONFIG_KEYS.iter().find(|known| known.path.strip_prefix(SERVER) == Some(key))
+}
+
+fn server_keys() -> Vec<&'static str> {
+    CONFIG_KEYS.iter().filter_map(|known| known.path.strip_prefix(SERVER)).collect()
+}

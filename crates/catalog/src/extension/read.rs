@@ -1,0 +1,161 @@
+//! One extension's folder: its manifest, and the hooks in it.
+
+use std::path::Path;
+
+use ollm_protocol::{Hook, Layer, Rules, Source};
+use ollm_store::digest_bytes;
+
+use super::check::Check;
+use super::find::{Candidate, Found, MANIFEST};
+use super::manifest::{self, Manifest};
+use super::{Extension, State};
+use crate::file::{self, Document, Finding, Syntax, whole_file};
+use crate::format::{Context, Ids, Intake, events};
+use crate::load::Positions;
+use crate::node::{Cursor, Node};
+use crate::path;
+use crate::problem::{Problem, Severity};
+
+/// Larger manifests are not read.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Reads the extension in one folder, wherever that is, with every problem there is with it.
+pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
+    let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
+    let (extension, mut problems) = read(&candidate, rules, Positions::Always).unwrap_or_else(|| {
+        let message = format!("it has no {MANIFEST}");
+        let help = Some("`ollm ext new NAME` writes an extension to begin with".to_owned());
+        failed(&candidate, Problem { help, ..whole_file(Severity::Error, root, message) })
+    });
+    problems.extend(extension.skills().1);
+    (extension, problems)
+}
+
+/// Reads the extension in one folder; nothing where there is no manifest.
+pub(super) fn read(candidate: &Candidate, rules: &Rules, positions: Positions) -> Option<Found> {
+    let path = candidate.root.join(MANIFEST);
+    if let Some(why) = &candidate.trouble {
+        return Some(failed(candidate, whole_file(Severity::Error, &candidate.root, why.clone())));
+    }
+    if let Err(why) = stays_inside(&candidate.root, &path) {
+        return Some(failed(candidate, whole_file(Severity::Error, &path, why)));
+    }
+    let bytes = match file::bytes(&path, LARGEST_FILE) {
+        Ok(bytes) => bytes?,
+        Err(problem) => return Some(failed(candidate, *problem)),
+    };
+    let fingerprint = digest_bytes(&bytes);
+    let (document, node) = match file::open(&path, Syntax::Json, bytes) {
+        Ok(opened) => opened,
+        Err(problem) => return Some(failed(candidate, *problem)),
+    };
+    let (mut extension, problems) = understand(candidate, &document, &node, rules, positions);
+    extension.fingerprint = Some(fingerprint);
+    Some((extension, problems))
+}
+
+/// A manifest that is a link must lead to a file of the extension.
+fn stays_inside(root: &Path, manifest: &Path) -> Result<(), String> {
+    let is_link = manifest.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    if !is_link {
+        return Ok(());
+    }
+    match path::inside(root, MANIFEST) {
+        Ok(_) => Ok(()),
+        Err(outside) => Err(format!("it is a link that leads out of the extension, to {}", outside.path.display())),
+    }
+}
+
+fn understand(
+    candidate: &Candidate,
+    document: &Document<'_>,
+    node: &Node,
+    rules: &Rules,
+    positions: Positions,
+) -> Found {
+    let root = Cursor::root(node);
+    let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
+    let mut findings = Vec::new();
+    let manifest = manifest::read(&mut Check { findings: &mut findings }, &root);
+    let mut hooks = Vec::new();
+    if manifest.is_some()
+        && let Some(events) = root.get("hooks").filter(|hooks| matches!(hooks.node, Node::Map(_)))
+    {
+        hooks = take_hooks(candidate, document, &name, &events, rules, positions, &mut findings);
+    }
+    let problems = document.problems(findings);
+    let error = error_of(&problems);
+    let state = error.map_or(State::On, State::Failed);
+    let extension = Extension {
+        name,
+        root: candidate.root.clone(),
+        layer: candidate.layer,
+        manifest: manifest.unwrap_or_default(),
+        hooks,
+        values: Vec::new(),
+        state,
+        fingerprint: None,
+    };
+    (extension, problems)
+}
+
+fn take_hooks(
+    candidate: &Candidate,
+    document: &Document<'_>,
+    name: &str,
+    events: &Cursor<'_>,
+    rules: &Rules,
+    positions: Positions,
+    findings: &mut Vec<Finding>,
+) -> Vec<Hook> {
+    let context = Context {
+        path: document.path,
+        folder: &candidate.root,
+        label: name,
+        source: Source::Extension,
+        layer: candidate.layer,
+        group: None,
+        extension: Some(name),
+        rules,
+    };
+    let spots = (positions == Positions::Always).then(Vec::new);
+    let mut intake =
+        Intake { context: &context, ids: &mut Ids::default(), hooks: Vec::new(), spots, findings: Vec::new() };
+    events::take_events(events, &mut intake);
+    let Intake { mut hooks, spots, findings: found, .. } = intake;
+    findings.extend(found);
+    if let Some(spots) = spots {
+        for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {
+            (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);
+        }
+    }
+    hooks
+}
+
+/// What keeps an extension from being loaded, in one line.
+fn error_of(problems: &[Problem]) -> Option<String> {
+    let mut errors = problems.iter().filter(|problem| problem.severity <= Severity::Error);
+    let first = errors.next()?;
+    Some(match errors.count() {
+        0 => first.to_string(),
+        more => format!("{first} (and {more} more)"),
+    })
+}
+
+fn failed(candidate: &Candidate, problem: Problem) -> Found {
+    let extension = Extension {
+        name: folder_name(&candidate.root),
+        root: candidate.root.clone(),
+        layer: candidate.layer,
+        manifest: Manifest::default(),
+        hooks: Vec::new(),
+        values: Vec::new(),
+        state: State::Failed(problem.to_string()),
+        fingerprint: None,
+    };
+    (extension, vec![problem])
+}
+
+fn folder_name(root: &Path) -> String {
+    root.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}

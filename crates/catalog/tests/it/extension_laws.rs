@@ -1,0 +1,295 @@
+//! The numbered properties of extensions that need no engine: whatever the manifests are, these hold.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use ollm_catalog::{SettingKind, Skill, State, settings_schema};
+use ollm_protocol::Layer;
+use proptest::collection::{btree_map, btree_set, vec};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::extensions::manifest;
+use crate::world::World;
+
+fn name() -> impl Strategy<Value = String> {
+    "[a-z][a-z0-9]{0,7}(-[a-z0-9]{1,4})?"
+        .prop_filter("reserved", |name| ollm_catalog::check_extension_name(name).is_ok())
+}
+
+fn whose() -> impl Strategy<Value = &'static str> {
+    prop_oneof![Just("home"), Just("project")]
+}
+
+/// Texts that are no manifest, each in its own way.
+fn broken() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just("{".to_owned()),
+        Just(String::new()),
+        Just("[1]".to_owned()),
+        Just(r#"{"name": "x"}"#.to_owned()),
+        "[ -~]{0,40}".prop_filter("an accident", |text| serde_json::from_str::<Value>(text).is_err()),
+        (0_usize..3).prop_map(|index| {
+            let mut value: Value = serde_json::from_str(&manifest("x", &json!({}))).unwrap();
+            value.as_object_mut().unwrap().remove(["name", "version", "description"][index]);
+            value.to_string()
+        }),
+    ]
+}
+
+fn scalar() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        any::<bool>().prop_map(Value::from),
+        any::<i32>().prop_map(Value::from),
+        (-1e6..1e6_f64).prop_map(Value::from),
+        "[ -~]{0,12}".prop_map(Value::from),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(256))]
+
+    #[test]
+    fn property_12_every_valid_extension_is_found(found in btree_map(name(), whose(), 0..6)) {
+        let world = World::new();
+        for (name, whose) in &found {
+            world.manifest(whose, name, manifest(name, &json!({})));
+        }
+        let (extensions, problems) = world.extensions();
+        prop_assert_eq!(problems, []);
+        let loaded: BTreeMap<_, _> = extensions.iter().map(|one| (one.name.clone(), one.layer)).collect();
+        let wanted: BTreeMap<_, _> = found
+            .into_iter()
+            .map(|(name, whose)| (name, if whose == "home" { Layer::User } else { Layer::Workspace }))
+            .collect();
+        prop_assert_eq!(loaded, wanted);
+        prop_assert!(extensions.iter().all(|one| one.state == State::On));
+        prop_assert!(extensions.iter().is_sorted_by_key(|one| one.layer));
+    }
+
+    #[test]
+    fn property_13_a_broken_one_is_seen_and_stops_no_other(
+        good in btree_set("[a-m][a-z]{0,5}", 0..4),
+        bad in btree_map("[n-z][a-z]{2,6}", broken(), 1..4),
+    ) {
+        let good: BTreeSet<String> =
+            good.into_iter().filter(|name| ollm_catalog::check_extension_name(name).is_ok()).collect();
+        let world = World::new();
+        for name in &good {
+            world.manifest("home", name, manifest(name, &json!({})));
+        }
+        for (folder, text) in &bad {
+            world.manifest("home", folder, text);
+        }
+        let (extensions, problems) = world.extensions();
+        for name in &good {
+            prop_assert!(extensions.get(name).unwrap().is_on());
+        }
+        for folder in bad.keys() {
+            let file = world.path(&format!("home/.ollm/extensions/{folder}/manifest.json"));
+            let seen = extensions.iter().find(|one| one.file() == file).unwrap();
+            prop_assert!(seen.error().is_some());
+            prop_assert!(problems.iter().any(|problem| problem.file == file));
+        }
+        prop_assert_eq!(extensions.hooks().count(), 0);
+    }
+
+    #[test]
+    fn property_15_without_a_required_field_there_is_no_extension(
+        name in name(), version in "[0-9]{1,2}\\.[0-9]{1,2}\\.[1-9](-[a-z]{1,4})?", missing in btree_set(0_usize..3, 0..3),
+    ) {
+        prop_assume!(!version.split('.').any(|part| part.len() > 1 && part.starts_with('0')));
+        let world = World::new();
+        let mut value = json!({"name": name, "version": version, "description": "x"});
+        let fields = ["name", "version", "description"];
+        for index in &missing {
+            value.as_object_mut().unwrap().remove(fields[*index]);
+        }
+        world.manifest("home", "folder", value.to_string());
+        let (extensions, problems) = world.extensions();
+        let extension = extensions.iter().next().unwrap();
+        prop_assert_eq!(extension.is_on(), missing.is_empty());
+        for index in missing {
+            let wanted = format!("has no `{}`", fields[index]);
+            prop_assert!(problems.iter().any(|problem| problem.message.contains(&wanted)));
+        }
+    }
+
+    #[test]
+    fn property_16_optional_fields_are_taken_when_right_and_refused_when_not(
+        which in btree_map(0_usize..5, any::<bool>(), 0..5),
+    ) {
+        const FIELDS: [(&str, &str, &str); 5] = [
+            ("mcpServers", r#"{"s": {"command": "npx"}}"#, r#"{"s": {"args": []}}"#),
+            ("hooks", r#"{"before_tool": [{"name": "h", "command": "sh", "args": ["h.sh"]}]}"#, r#"{"never": []}"#),
+            ("settings", r#"[{"name": "n", "description": "d"}]"#, r#"[{"name": "n"}]"#),
+            ("skills", r#"[{"name": "n", "description": "d", "prompt": "p"}]"#, r#"[{"name": "n", "prompt": "p"}]"#),
+            ("dependencies", "{}", r#"{"x": "?"}"#),
+        ];
+        let parse = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let more = which.iter().map(|(index, right)| {
+            let (field, good, bad) = FIELDS[*index];
+            (field.to_owned(), parse(if *right { good } else { bad }))
+        });
+        let world = World::new();
+        world.manifest("home", "a", manifest("a", &Value::Object(more.collect())));
+        let (extensions, problems) = world.extensions();
+        let extension = extensions.get("a").unwrap();
+        prop_assert_eq!(extension.is_on(), which.values().all(|right| *right));
+        for (index, _) in which.iter().filter(|(_, right)| !**right) {
+            prop_assert!(problems.iter().any(|problem| problem.field.starts_with(FIELDS[*index].0)));
+        }
+        let has = |index: usize| which.get(&index) == Some(&true);
+        if extension.is_on() {
+            prop_assert_eq!(extensions.hooks().count(), usize::from(has(1)));
+            prop_assert_eq!(extensions.servers().count(), usize::from(has(0)));
+            prop_assert_eq!(extension.values.len(), usize::from(has(2)));
+            prop_assert_eq!(extension.skills().0.len(), usize::from(has(3)));
+        }
+    }
+
+    #[test]
+    fn property_28_settings_join_the_configuration_and_reach_the_hooks(
+        settings in btree_map("[a-z]{1,3}", (any::<bool>(), "[a-zA-Z0-9 ]{1,8}", "[a-zA-Z0-9 ]{1,8}"), 1..4),
+    ) {
+        let mut world = World::new();
+        let declared: Vec<Value> = settings
+            .iter()
+            .map(|(name, (_, _, default))| {
+                let variable = format!("MY_{}", name.to_uppercase());
+                json!({"name": name, "description": "d", "type": "string", "envVar": variable, "default": default})
+            })
+            .collect();
+        let hooks = json!({"before_tool": [{"name": "h", "command": "sh", "args": ["h.sh"]}]});
+        world.manifest("home", "my-ext", manifest("my-ext", &json!({"settings": declared, "hooks": hooks})));
+        for (name, (from_variable, value, _)) in &settings {
+            if *from_variable {
+                world.env.insert(format!("MY_{}", name.to_uppercase()), value.clone());
+            }
+        }
+        let (extensions, _) = world.extensions();
+        let schema = settings_schema(&extensions);
+        let config = extensions.settings();
+        let hook = extensions.hooks().next().unwrap();
+        for (name, (from_variable, value, default)) in &settings {
+            let wanted = if *from_variable { value } else { default };
+            let pointer = format!("/properties/extensions/properties/settings/properties/my-ext/properties/{name}/type");
+            prop_assert_eq!(schema.pointer(&pointer), Some(&json!("string")));
+            let path = format!("extensions.settings.my-ext.{name}");
+            let shown = config.iter().find(|setting| setting.path == path).unwrap();
+            prop_assert_eq!(&shown.value, &json!(wanted));
+            prop_assert_eq!(shown.origin.layer(), if *from_variable { "environment" } else { "default" });
+            for variable in [format!("MY_{}", name.to_uppercase()), format!("EXTENSION_MY_EXT_{}", name.to_uppercase())] {
+                let given = hook.settings.iter().find(|given| given.name == variable).unwrap();
+                prop_assert_eq!(&given.value, wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn property_29_a_sensitive_value_is_in_nothing_that_is_shown(secret in "s3cr3t-[A-Za-z0-9]{6,16}", pattern in any::<bool>()) {
+        let mut world = World::new();
+        // With the pattern the value is wrong, and the error must not repeat it either.
+        let pattern = if pattern { "^never$" } else { "." };
+        let settings = json!([{"name": "token", "description": "d", "sensitive": true, "envVar": "MY_T", "pattern": pattern}]);
+        let hooks = json!({"before_tool": [{"name": "h", "command": "sh", "args": ["h.sh"]}]});
+        world.manifest("home", "a", manifest("a", &json!({"settings": settings, "hooks": hooks})));
+        world.env.insert("MY_T".to_owned(), secret.clone());
+        let (extensions, problems) = world.extensions();
+        let shown = format!("{extensions:?} {problems:?} {:?}", extensions.settings());
+        prop_assert!(!shown.contains(&secret));
+    }
+
+    #[test]
+    fn property_30_a_value_is_taken_exactly_if_it_fits_its_declaration(
+        kind in 0_usize..4, value in scalar(), required in any::<bool>(), given in any::<bool>(),
+    ) {
+        let (kind, kind_name) = SettingKind::NAMES[kind];
+        let world = World::new();
+        let setting = json!({"name": "x", "description": "d", "type": kind_name, "required": required});
+        world.manifest("home", "a", manifest("a", &json!({"settings": [setting]})));
+        if given {
+            world.write("home/.ollm/config.yaml", json!({"extensions": {"settings": {"a": {"x": value}}}}).to_string());
+        }
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        let number = || serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_number);
+        let fits = match kind {
+            SettingKind::Text => true,
+            SettingKind::Number => number().is_some(),
+            SettingKind::Integer => number().is_some_and(|number| number.is_i64()),
+            SettingKind::Boolean => {
+                matches!(text.trim().to_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off" | "0" | "1")
+            }
+        };
+        let (extensions, _) = world.extensions();
+        let extension = extensions.get("a").unwrap();
+        let wanted = if given { fits } else { !required };
+        prop_assert_eq!(extension.is_on(), wanted, "{:?}", extension.state);
+        if let State::Failed(why) = &extension.state {
+            prop_assert!(why.contains("ollm ext set a x=VALUE"), "{}", why);
+        }
+        let spec = extension.setting("x").unwrap();
+        prop_assert_eq!(spec.read(&text).is_ok(), fits);
+    }
+
+    #[test]
+    fn property_34_skills_are_found_and_filled_in_a_single_pass(
+        pieces in vec(prop_oneof!["[a-z {}]{0,6}".prop_map(Err), "[a-c]".prop_map(Ok)], 0..8),
+        values in btree_map("[a-c]", "[a-z{} ]{0,6}|\\{\\{[a-c]\\}\\}", 0..4),
+    ) {
+        // Braces in the text around must not meet those of a placeholder.
+        let clean = |text: &str| text.replace(['{', '}'], "");
+        let prompt: String = pieces
+            .iter()
+            .map(|piece: &Result<String, String>| match piece {
+                Ok(name) => format!("{{{{{name}}}}}"),
+                Err(text) => clean(text),
+            })
+            .collect();
+        prop_assume!(!prompt.trim().is_empty());
+        let world = World::new();
+        let skills = json!([{"name": "s", "description": "d", "prompt": prompt}]);
+        world.manifest("home", "a", manifest("a", &json!({"skills": skills})));
+        let (extensions, _) = world.extensions();
+        let (skills, problems) = extensions.get("a").unwrap().skills();
+        prop_assert_eq!(problems, []);
+        let skill: &Skill = &skills[0];
+        let used: BTreeSet<&String> = pieces.iter().filter_map(|piece| piece.as_ref().ok()).collect();
+        prop_assert_eq!(skill.placeholders().into_iter().collect::<BTreeSet<_>>(), used.iter().map(|name| name.as_str()).collect());
+        let expected: Option<String> = pieces
+            .iter()
+            .map(|piece| match piece {
+                Ok(name) => values.get(name).cloned(),
+                Err(text) => Some(clean(text)),
+            })
+            .collect();
+        match (skill.render(&values), expected) {
+            (Ok(text), Some(expected)) => prop_assert_eq!(text, expected),
+            (Err(missing), None) => prop_assert!(missing.iter().all(|name| !values.contains_key(*name))),
+            (rendered, expected) => prop_assert!(false, "{:?} instead of {:?}", rendered, expected),
+        }
+    }
+
+    #[test]
+    fn property_41_the_configuration_decides_what_is_loaded(
+        enabled in any::<bool>(), auto in any::<bool>(), switched in proptest::option::of(any::<bool>()), elsewhere in any::<bool>(),
+    ) {
+        let world = World::new();
+        let hooks = json!({"hooks": {"before_tool": [{"name": "h", "command": "sh", "args": ["h.sh"]}]}});
+        world.manifest("home", "a", manifest("a", &hooks));
+        world.write("other/b/manifest.json", manifest("b", &hooks));
+        let other = world.path("other").display().to_string();
+        let directories = if elsewhere { vec![other.as_str()] } else { vec!["~/.ollm/extensions"] };
+        let config = json!({"extensions": {"enabled": enabled, "autoEnable": auto, "directories": directories}});
+        world.write("home/.ollm/config.yaml", config.to_string());
+        let name = if elsewhere { "b" } else { "a" };
+        if let Some(on) = switched {
+            world.switch(name, on);
+        }
+        let (extensions, problems) = world.extensions();
+        prop_assert_eq!(problems, []);
+        let seen: Vec<&str> = extensions.iter().map(|one| one.name.as_str()).collect();
+        prop_assert_eq!(seen, if enabled { vec![name] } else { vec![] });
+        let on = enabled && switched.unwrap_or(auto);
+        prop_assert_eq!(extensions.hooks().count(), usize::from(on));
+    }
+}

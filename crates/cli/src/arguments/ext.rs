@@ -1,0 +1,148 @@
+//! The command line of extensions and skills.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use crate::scaffold::{Language, Purpose};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ExtCommand {
+    /// List all extensions, whether they are on, approved, or cannot be loaded
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show everything about one extension: what it brings, what it wants, what is set
+    Info {
+        /// The extension's name
+        name: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Switch extensions on; on a terminal, show what they bring and approve it
+    #[command(
+        after_help = "Exit codes: 0 on, 4 not approved by the person who was asked, or an agent asked.\nWithout a terminal an extension is switched on, but runs nothing until it is approved: `ollm ext trust NAME --digest sha256:…`."
+    )]
+    Enable {
+        /// The extensions' names
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Switch extensions off, with everything they bring
+    Disable {
+        /// The extensions' names
+        #[arg(required = true)]
+        names: Vec<String>,
+    },
+    /// Read extensions anew, and tell what differs from what was approved
+    #[command(after_help = "Exit codes: 0 fine, 1 an extension cannot be loaded.")]
+    Reload {
+        /// The extension's name; all of them without it
+        name: Option<String>,
+    },
+    /// Approve an extension exactly as it is now, with all its hooks
+    Trust {
+        /// The extension's name
+        name: String,
+        /// Approve without a terminal by naming the digest that `ollm ext list --json` prints
+        #[arg(long, value_name = "sha256:…")]
+        digest: Option<String>,
+    },
+    /// Remove an extension's folder, its approval, its switch and its secrets
+    Uninstall {
+        /// The extension's name
+        name: String,
+        /// Do not ask
+        #[arg(long, short)]
+        yes: bool,
+    },
+    /// Give settings of an extension a value; sensitive ones go into a file that only you can read
+    Set(SetArguments),
+    /// Write an extension that works, with golden cases, to begin from
+    New(NewExtension),
+    /// Check an extension's folder: manifest, files, golden cases
+    #[command(after_help = "Exit codes: 0 fine, 1 something is wrong.")]
+    Validate {
+        /// The extension's folder or name
+        #[arg(default_value = ".")]
+        target: String,
+        /// Print a JSON array of problems
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run the golden cases of an extension's hooks
+    #[command(after_help = "Exit codes: 0 fine, 1 a case differs, 4 not approved.")]
+    Test {
+        /// The extension's name
+        name: String,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+#[command(
+    after_help = "KEY alone asks for the value on a terminal, without showing it; KEY=- reads it from standard input."
+)]
+pub(crate) struct SetArguments {
+    /// The extension's name
+    pub(crate) name: String,
+    /// Settings and their values
+    #[arg(value_name = "KEY=VALUE", required_unless_present = "unset")]
+    pub(crate) set: Vec<String>,
+    /// A setting whose value is to be forgotten
+    #[arg(long, value_name = "KEY")]
+    pub(crate) unset: Vec<String>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NewExtension {
+    /// The extension's name
+    pub(crate) name: String,
+    /// What its hook is for
+    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
+    pub(crate) purpose: Purpose,
+    /// What its hook is written in
+    #[arg(long = "in", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    pub(crate) language: Language,
+    /// Put it into the project instead of your own folder
+    #[arg(long, conflicts_with = "folder")]
+    pub(crate) project: bool,
+    /// Put it into this folder, under its name
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) folder: Option<PathBuf>,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SkillCommand {
+    /// List the skills of all extensions that are on
+    List {
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show one skill: its prompt and what has to be filled in
+    Show {
+        /// EXTENSION.SKILL, or the skill's name if no other extension has one of that name
+        name: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Print a skill's prompt with everything filled in
+    #[command(after_help = "What has no value is asked for on a terminal; without one it is an error that names it.")]
+    Run {
+        /// EXTENSION.SKILL, or the skill's name if no other extension has one of that name
+        name: String,
+        /// The value of a placeholder; may be repeated
+        #[arg(long, value_name = "NAME=VALUE")]
+        set: Vec<String>,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+}

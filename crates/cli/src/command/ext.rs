@@ -1,0 +1,117 @@
+//! `ollm ext …`: extensions, each approved, switched and set as a whole.
+
+use std::sync::Arc;
+
+use ollm_catalog::{Extension, State};
+use ollm_engine::Standing;
+use ollm_protocol::{Hook, Layer};
+
+use crate::app::App;
+use crate::arguments::ext::ExtCommand;
+use crate::command::hook::unwritten;
+use crate::error::{Failure, Kind};
+use crate::output::Output;
+use crate::world::World;
+
+mod consent;
+mod difference;
+mod info;
+mod list;
+mod new;
+mod reload;
+pub(crate) mod set;
+mod switch;
+mod trust;
+mod uninstall;
+mod validate;
+
+pub(super) fn run_command(command: ExtCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    world.tell_notices(output);
+    match command {
+        ExtCommand::List { json } => list::run(world, json, output),
+        ExtCommand::Info { name, json } => info::run(&name, world, json, output),
+        ExtCommand::Enable { names } => switch::enable(&names, world, output),
+        ExtCommand::Disable { names } => switch::disable(&names, world, output),
+        ExtCommand::Reload { name } => reload::run(name.as_deref(), world, output),
+        ExtCommand::Trust { name, digest } => trust::run(&name, digest.as_deref(), world, output),
+        ExtCommand::Uninstall { name, yes } => uninstall::run(&name, yes, world, output),
+        ExtCommand::Set(arguments) => set::run(&arguments, world, output),
+        ExtCommand::New(arguments) => new::run(&arguments, world, output),
+        ExtCommand::Validate { target, json } => validate::run(&target, world, json, output),
+        ExtCommand::Test { name, json } => {
+            super::hook::run_cases(world, |app| trust::approved_hooks(&name, app), json, output)
+        }
+    }
+}
+
+/// Whether an extension is approved as it is now.
+#[derive(Debug)]
+struct Approved {
+    trust: &'static str,
+    digest: Option<String>,
+    /// Why its folder has no digest.
+    problem: Option<String>,
+}
+
+fn approved(extension: &Extension, app: &App) -> Approved {
+    match app.engine.trust.tree_digest(&extension.root) {
+        Ok(digest) => {
+            let standing = app.engine.trust.bundle_standing(&extension.name, &extension.root, &digest);
+            Approved { trust: word(standing), digest: Some(digest.to_string()), problem: None }
+        }
+        Err(why) => Approved { trust: word(Standing::Unknown), digest: None, problem: Some(why.to_string()) },
+    }
+}
+
+fn word(standing: Standing) -> &'static str {
+    match standing {
+        Standing::Approved | Standing::Limited => "trusted",
+        Standing::Modified => "modified",
+        Standing::Unknown => "untrusted",
+    }
+}
+
+/// The extension with this name.
+fn named<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
+    app.extensions.get(name).ok_or_else(|| unknown(name, app))
+}
+
+/// The extension with this name, if its manifest can be understood.
+fn loaded<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
+    let extension = named(name, app)?;
+    match &extension.state {
+        State::Failed(why) => {
+            Err(Failure::new(Kind::Configuration, format!("extension `{name}` cannot be loaded: {why}")))
+        }
+        State::On | State::Off(_) => Ok(extension),
+    }
+}
+
+fn unknown(name: &str, app: &App) -> Failure {
+    let failure = Failure::new(Kind::Usage, format!("there is no extension `{name}`"));
+    let known = app.extensions.iter().map(|extension| extension.name.as_str());
+    let nearest = known.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
+    match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
+        Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+        None => failure.hint("`ollm ext list` shows the extensions there are"),
+    }
+}
+
+/// The hooks of an extension: as they are registered, or as they are declared where it is off.
+fn hooks(extension: &Extension, app: &App) -> Vec<Arc<Hook>> {
+    let registered = |hook: &Hook| app.engine.registry.get(hook.id()).filter(|found| found.spec.tree == hook.spec.tree);
+    extension.hooks.iter().map(|hook| registered(hook).cloned().unwrap_or_else(|| Arc::new(hook.clone()))).collect()
+}
+
+fn scope(extension: &Extension) -> &'static str {
+    match extension.layer {
+        Layer::User => "user",
+        Layer::Workspace => "workspace",
+    }
+}
+
+/// Withdraws the approval of an extension and of its hooks; false when there was none.
+pub(crate) fn revoke(extension: &Extension, app: &App) -> Result<bool, Failure> {
+    let hooks = hooks(extension, app);
+    app.engine.trust.revoke_bundle(&extension.name, &extension.root, &hooks).map_err(unwritten)
+}

@@ -1,0 +1,110 @@
+//! `ollm ext info`: everything about one extension.
+
+use std::fmt::Write;
+
+use ollm_catalog::{Extension, Positions, SettingValue, State};
+use ollm_store::escape_for_people;
+use serde_json::{Value, json};
+
+use super::consent::brings;
+use super::{Approved, approved, list, named};
+use crate::app::App;
+use crate::command::hook::command_line;
+use crate::error::{Failure, OK};
+use crate::output::Output;
+use crate::problem;
+use crate::world::World;
+
+pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::Always)?;
+    let extension = named(name, &app)?;
+    let state = approved(extension, &app);
+    if as_json {
+        return output.pretty_json(&details(extension, &state, world));
+    }
+    output.text(&escape_for_people(&text(extension, &state, world)))?;
+    let (_, of_skills) = extension.skills();
+    let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root));
+    for problem in own.chain(&of_skills) {
+        output.explain(&problem::render(problem));
+    }
+    Ok(OK)
+}
+
+fn details(extension: &Extension, state: &Approved, world: &World) -> Value {
+    let manifest = &extension.manifest;
+    let mut value = list::entry(extension, state);
+    let dependencies: Value = manifest.dependencies.iter().map(|one| (one.name.clone(), json!(one.range))).collect();
+    let hooks: Vec<Value> = extension
+        .hooks
+        .iter()
+        .map(|hook| {
+            json!({
+                "id": hook.id(),
+                "name": hook.spec.name,
+                "events": hook.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
+                "command": command_line(hook),
+            })
+        })
+        .collect();
+    let (skills, _) = extension.skills();
+    let more = json!({
+        "author": manifest.author,
+        "license": manifest.license,
+        "repository": manifest.repository,
+        "homepage": manifest.homepage,
+        "keywords": manifest.keywords,
+        "dependencies": dependencies,
+        "permissions": manifest.permissions.lines(),
+        "hookDetails": hooks,
+        "skillDetails": skills.iter().map(|one| json!({
+            "name": one.name, "description": one.description, "placeholders": one.placeholders(),
+        })).collect::<Vec<_>>(),
+        "settingDetails": extension.values.iter().map(|one| setting(one, world)).collect::<Vec<_>>(),
+        "off": match &extension.state { State::Off(why) => Some(why), _ => None },
+    });
+    if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more) {
+        map.extend(more);
+    }
+    value
+}
+
+fn setting(one: &SettingValue, world: &World) -> Value {
+    json!({
+        "name": one.spec.name,
+        "description": one.spec.description,
+        "type": one.spec.kind.name(),
+        "envVar": one.spec.env_var,
+        "required": one.spec.required,
+        "sensitive": one.spec.sensitive,
+        "value": one.shown(),
+        "from": one.origin.shown(world.places.user_home.as_deref()),
+    })
+}
+
+fn text(extension: &Extension, state: &Approved, world: &World) -> String {
+    let standing = match &extension.state {
+        State::On => "on".to_owned(),
+        State::Off(why) | State::Failed(why) => why.clone(),
+    };
+    let mut rows = brings(extension);
+    rows.push(("state", standing));
+    rows.push(("trust", state.trust.to_owned()));
+    rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
+    rows.extend(state.problem.clone().map(|why| ("problem", why)));
+    rows.extend(extension.values.iter().map(|one| ("value", value(one, world))));
+    lines(&rows)
+}
+
+fn value(one: &SettingValue, world: &World) -> String {
+    let shown = one.shown().map_or_else(|| "(not set)".to_owned(), |value| value.to_string());
+    format!("{} = {shown} ({})", one.spec.name, one.origin.shown(world.places.user_home.as_deref()))
+}
+
+/// Rows of a word and a text, aligned.
+pub(super) fn lines(rows: &[(&str, String)]) -> String {
+    rows.iter().fold(String::new(), |mut text, (name, value)| {
+        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
+        text
+    })
+}

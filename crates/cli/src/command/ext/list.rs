@@ -1,0 +1,98 @@
+//! `ollm ext list`: every extension there is, also those that cannot be loaded.
+
+use ollm_catalog::{Extension, Positions, State};
+use serde_json::{Value, json};
+
+use super::{Approved, approved, scope};
+use crate::app::App;
+use crate::command::hook::columns;
+use crate::error::{Failure, OK};
+use crate::output::Output;
+use crate::problem;
+use crate::world::World;
+
+pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::Always)?;
+    let rows: Vec<(&Extension, Approved)> = app.extensions.iter().map(|one| (one, approved(one, &app))).collect();
+    app.engine.trust.remember();
+    if let Some(off) = app.extensions_off() {
+        output.tell(&off);
+    }
+    if as_json {
+        return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
+    }
+    output.text(&table(&rows))?;
+    for problem in app.problems.iter().filter(|problem| of_extension(&problem.file, &rows)) {
+        output.explain(&problem::render(problem));
+    }
+    Ok(OK)
+}
+
+/// Whether a file belongs to one of the extensions.
+fn of_extension(file: &std::path::Path, rows: &[(&Extension, Approved)]) -> bool {
+    rows.iter().any(|(extension, _)| file.starts_with(&extension.root))
+}
+
+/// One extension as a program reads it.
+pub(super) fn entry(extension: &Extension, state: &Approved) -> Value {
+    let manifest = &extension.manifest;
+    let (skills, _) = extension.skills();
+    let readable = |text: &str| (!text.is_empty()).then(|| text.to_owned());
+    json!({
+        "name": extension.name,
+        "version": readable(&manifest.version),
+        "description": readable(&manifest.description),
+        "enabled": extension.is_on(),
+        "trust": state.trust,
+        "digest": state.digest,
+        "source": extension.source().name(),
+        "scope": scope(extension),
+        "path": extension.root,
+        "hooks": extension.hooks.iter().map(|hook| &hook.spec.name).collect::<Vec<_>>(),
+        "mcpServers": manifest.servers.keys().collect::<Vec<_>>(),
+        "skills": skills.iter().map(|skill| &skill.name).collect::<Vec<_>>(),
+        "settings": manifest.settings.iter().map(|setting| &setting.name).collect::<Vec<_>>(),
+        "error": extension.error().or(state.problem.as_deref()),
+    })
+}
+
+fn table(rows: &[(&Extension, Approved)]) -> String {
+    if rows.is_empty() {
+        return "There are no extensions. `ollm ext new NAME` writes one to begin with.\n".to_owned();
+    }
+    let head = ["NAME", "VERSION", "SCOPE", "STATE", "TRUST", "BRINGS"].map(str::to_owned);
+    let body = rows.iter().map(|(extension, state)| {
+        let text = |text: &str| if text.is_empty() { "?".to_owned() } else { text.to_owned() };
+        [
+            extension.name.clone(),
+            text(&extension.manifest.version),
+            scope(extension).to_owned(),
+            standing(extension).to_owned(),
+            state.trust.to_owned(),
+            brings(extension),
+        ]
+    });
+    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+}
+
+fn standing(extension: &Extension) -> &'static str {
+    match &extension.state {
+        State::On => "on",
+        State::Off(_) => "off",
+        State::Failed(_) => "failed",
+    }
+}
+
+fn brings(extension: &Extension) -> String {
+    let manifest = &extension.manifest;
+    let counts = [
+        ("hook", extension.hooks.len()),
+        ("server", manifest.servers.len()),
+        ("skill", extension.skills().0.len()),
+        ("setting", manifest.settings.len()),
+    ];
+    let some = counts.iter().filter(|(_, count)| *count > 0);
+    some.map(|(what, count)| format!("{count} {what}{}", if *count == 1 { "" } else { "s" }))
+        .collect::<Vec<_>>()
+        .join(", ")
+}

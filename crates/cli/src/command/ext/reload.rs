@@ -1,0 +1,43 @@
+//! `ollm ext reload`: reads extensions anew and tells what differs from what was approved.
+//!
+//! Every command reads everything when it starts, so nothing has to be told to anybody; a process that lives on notices by
+//! itself.
+
+use ollm_catalog::{Extension, Positions, State};
+
+use super::{approved, consent, named};
+use crate::app::App;
+use crate::error::{FINDING, Failure, OK};
+use crate::output::{Output, one_line};
+use crate::world::World;
+
+pub(super) fn run(name: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::Always)?;
+    let chosen: Vec<&Extension> = match name {
+        Some(name) => vec![named(name, &app)?],
+        None => app.extensions.iter().collect(),
+    };
+    let mut failed = false;
+    for extension in chosen {
+        failed |= extension.error().is_some();
+        output.line(&one_line(&line(extension, &app)))?;
+        if let Some(before) = app.engine.trust.approved_bundle(&extension.name, &extension.root)
+            && approved(extension, &app).trust == "modified"
+            && extension.error().is_none()
+        {
+            for (what, text) in consent::additions(extension, &before, &app.rules) {
+                output.line(&one_line(&format!("  {what} {text}")))?;
+            }
+        }
+    }
+    Ok(if failed { FINDING } else { OK })
+}
+
+fn line(extension: &Extension, app: &App) -> String {
+    let name = &extension.name;
+    match &extension.state {
+        State::On => format!("{name} {} is on, {}", extension.manifest.version, approved(extension, app).trust),
+        State::Off(why) => format!("{name} {} is off: {why}", extension.manifest.version),
+        State::Failed(why) => format!("{name} cannot be loaded: {why}"),
+    }
+}

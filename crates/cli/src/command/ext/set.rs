@@ -1,0 +1,123 @@
+//! `ollm ext set`: settings of an extension. Sensitive ones are kept apart from the configuration, for their owner alone.
+
+use std::io::Read;
+
+use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config};
+use ollm_protocol::Layer;
+use ollm_store::set_secrets;
+
+use super::named;
+use crate::agent::refuse_agents;
+use crate::app::App;
+use crate::arguments::ext::SetArguments;
+use crate::command::config::refused;
+use crate::error::{Failure, Kind, OK};
+use crate::output::{Output, ask_secret};
+use crate::world::World;
+
+/// Longer values are no settings.
+const LONGEST_VALUE: u64 = 64 << 10;
+
+pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "change settings of extensions")?;
+    let app = App::load(world, Positions::OnDemand)?;
+    let extension = named(&arguments.name, &app)?;
+    // All of them are looked at before the first is kept.
+    let mut changes: Vec<(&SettingSpec, Option<String>)> = Vec::new();
+    for assignment in &arguments.set {
+        let (key, typed) =
+            assignment.split_once('=').map_or((assignment.as_str(), None), |(key, value)| (key, Some(value)));
+        let spec = declared(extension, key)?;
+        let value = given(spec, typed)?;
+        spec.read(&value).map_err(|why| Failure::new(Kind::Usage, format!("{why}; nothing was changed")))?;
+        changes.push((spec, Some(value)));
+    }
+    for key in &arguments.unset {
+        changes.push((declared(extension, key)?, None));
+    }
+    for (spec, value) in changes {
+        keep(extension, spec, value.as_deref(), world)?;
+        let said = if value.is_some() { "is set" } else { "is no longer set" };
+        output.tell(&format!("`{}` of `{}` {said}", spec.name, extension.name));
+    }
+    tell_outcome(&extension.name, world, output)
+}
+
+/// Sets `extensions.settings.NAME.KEY`, if that is what the path is and the extension is known.
+pub(crate) fn through_config(
+    path: &str,
+    value: Option<&str>,
+    world: &World,
+    output: &mut Output,
+) -> Option<Result<u8, Failure>> {
+    let (name, key) = path.strip_prefix("extensions.settings.")?.split_once('.')?;
+    let app = App::load(world, Positions::OnDemand).ok()?;
+    app.extensions.get(name)?.setting(key)?;
+    let (set, unset) = match value {
+        Some(value) => (vec![format!("{key}={value}")], Vec::new()),
+        None => (Vec::new(), vec![key.to_owned()]),
+    };
+    Some(run(&SetArguments { name: name.to_owned(), set, unset }, world, output))
+}
+
+fn declared<'a>(extension: &'a Extension, key: &str) -> Result<&'a SettingSpec, Failure> {
+    extension.setting(key).ok_or_else(|| {
+        let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
+        let there = if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };
+        Failure::new(Kind::Usage, format!("extension `{}` has no setting `{key}`", extension.name)).hint(there)
+    })
+}
+
+/// The value as typed, from standard input, or from the person.
+fn given(spec: &SettingSpec, typed: Option<&str>) -> Result<String, Failure> {
+    match typed {
+        Some("-") => {
+            let mut value = String::new();
+            let read = std::io::stdin().lock().take(LONGEST_VALUE).read_to_string(&mut value);
+            read.map_err(|error| Failure::new(Kind::Environment, format!("standard input cannot be read: {error}")))?;
+            Ok(value.trim_end_matches(['\r', '\n']).to_owned())
+        }
+        Some(value) => Ok(value.to_owned()),
+        None => ask_secret(&format!("{} ({}): ", spec.name, spec.description)).ok_or_else(|| {
+            Failure::usage(format!("`{}` has no value, and there is no terminal to ask on", spec.name))
+                .hint(format!("write {0}=VALUE, or {0}=- to read it from standard input", spec.name))
+        }),
+    }
+}
+
+/// Keeps a value where it belongs, and takes it from where it does not.
+fn keep(extension: &Extension, spec: &SettingSpec, value: Option<&str>, world: &World) -> Result<(), Failure> {
+    let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
+    let secret = value.filter(|_| spec.sensitive).map(str::to_owned);
+    let changes = [(extension.secret_name(&spec.name), secret)];
+    if spec.sensitive || world.places.secrets().exists() {
+        set_secrets(&world.places.secrets(), &changes).map_err(unwritten_secret)?;
+    }
+    let edit = match value {
+        Some(value) if !spec.sensitive => Edit::Set(value),
+        _ if !world.places.config().exists() => return Ok(()),
+        _ => Edit::Unset,
+    };
+    change_config(&world.places, Layer::User, &path, edit).map_err(refused)?;
+    Ok(())
+}
+
+#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
+fn unwritten_secret(error: ollm_store::UpdateError) -> Failure {
+    Failure::new(Kind::Environment, format!("the secret was not kept: {error}"))
+}
+
+/// What a person who set something wants to know: does it apply, and is the extension on now.
+fn tell_outcome(name: &str, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::OnDemand)?;
+    let Some(extension) = app.extensions.get(name) else { return Ok(OK) };
+    for one in &extension.values {
+        if let ollm_catalog::Origin::Variable(variable) = &one.origin {
+            output.tell(&format!("what applies for `{}` is the variable {variable}", one.spec.name));
+        }
+    }
+    if let Some(why) = extension.error() {
+        output.tell(&format!("extension `{name}` is not loaded: {why}"));
+    }
+    Ok(OK)
+}

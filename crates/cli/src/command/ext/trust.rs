@@ -1,0 +1,121 @@
+//! `ollm ext trust`: a person says that an extension may run exactly as it is, with all its hooks, in one step.
+
+use std::sync::Arc;
+
+use ollm_catalog::{Extension, Positions};
+use ollm_engine::{Bundle, Proposal, Standing};
+use ollm_protocol::{Hook, shell_word};
+
+use super::{consent, hooks, loaded};
+use crate::agent::refuse_agents;
+use crate::app::App;
+use crate::command::hook::{nobody_to_ask, show_long, unwritten};
+use crate::error::{Failure, Kind, OK};
+use crate::output::{Output, ask};
+use crate::world::World;
+
+pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "approve extensions")?;
+    let app = App::load(world, Positions::Always)?;
+    let extension = loaded_or_lacking(name, &app)?;
+    let bundle = bundle(extension, &app)?;
+    if is_approved(extension, &bundle, &app) {
+        output.tell(&format!("extension `{name}` is trusted already"));
+        return Ok(OK);
+    }
+    match digest {
+        Some(named) => check_digest(&bundle, named)?,
+        None => ask_person(extension, &bundle, &app, output)?,
+    }
+    record(extension, &bundle, &app, output)?;
+    Ok(OK)
+}
+
+/// An extension that lacks only a setting or another extension can be approved before that is there.
+fn loaded_or_lacking<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
+    let extension = super::named(name, app)?;
+    if extension.manifest.version.is_empty() { loaded(name, app) } else { Ok(extension) }
+}
+
+/// The hooks of an extension that is approved as it is.
+pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Failure> {
+    let extension = loaded(name, app)?;
+    if is_approved(extension, &bundle(extension, app)?, app) {
+        return Ok(hooks(extension, app));
+    }
+    Err(Failure::new(Kind::Untrusted, format!("extension `{name}` is not approved as it is, so nothing of it runs"))
+        .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(name))))
+}
+
+/// The extension as it is now, with a copy to look at.
+pub(super) fn bundle(extension: &Extension, app: &App) -> Result<Bundle, Failure> {
+    app.engine.trust.bundle(&extension.name, &extension.root).map_err(|why| {
+        Failure::new(Kind::Environment, format!("extension `{}` cannot be approved: {why}", extension.name))
+    })
+}
+
+/// Whether the whole, and every hook that can run at all, is approved as it is.
+pub(super) fn is_approved(extension: &Extension, bundle: &Bundle, app: &App) -> bool {
+    let trust = &app.engine.trust;
+    let whole = trust.bundle_standing(&extension.name, &extension.root, &bundle.digest) == Standing::Approved;
+    whole
+        && hooks(extension, app).iter().all(|hook| {
+            let identity = trust.identity(hook, app.engine.environment()).ok();
+            identity.is_none_or(|identity| trust.standing(hook, Some(&identity)) == Standing::Approved)
+        })
+}
+
+fn check_digest(bundle: &Bundle, named: &str) -> Result<(), Failure> {
+    if bundle.digest.to_string() == named {
+        return Ok(());
+    }
+    let message = format!("extension `{}` is not what {named} names; nothing was approved", bundle.name);
+    Err(Failure::new(Kind::Untrusted, message)
+        .hint(format!("review {}, then read its digest with `ollm ext list --json`", bundle.root.display())))
+}
+
+/// Shows everything that would run, or only what is new, and asks. Without a terminal nobody approves anything.
+pub(super) fn ask_person(
+    extension: &Extension,
+    bundle: &Bundle,
+    app: &App,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    show_long(&consent::text(extension, bundle, app), output);
+    let name = &extension.name;
+    let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes? [y/N] ");
+    match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
+        Some("y" | "yes" | "a" | "always") => Ok(()),
+        Some(_) => Err(Failure::new(Kind::Untrusted, format!("extension `{name}` was not approved"))),
+        None => Err(nobody_to_ask(&format!("extension `{name}` was not approved"))
+            .hint(format!("a script may approve by naming the digest: `{}`", by_digest(bundle)))),
+    }
+}
+
+/// The command by which a script approves.
+pub(super) fn by_digest(bundle: &Bundle) -> String {
+    format!("ollm ext trust {} --digest {}", shell_word(&bundle.name), bundle.digest)
+}
+
+/// Keeps the approval of the whole and of each hook; a hook that cannot run now is told and left out.
+pub(super) fn record(extension: &Extension, bundle: &Bundle, app: &App, output: &mut Output) -> Result<(), Failure> {
+    let mut proposals: Vec<(Arc<Hook>, Proposal)> = Vec::new();
+    for hook in hooks(extension, app) {
+        match app.engine.trust.propose(&hook, app.engine.environment()) {
+            Ok(proposal) => proposals.push((hook, proposal)),
+            Err(why) => output.tell(&format!("hook `{}` cannot run: {why}", hook.id())),
+        }
+    }
+    if !is_unchanged(bundle, app) {
+        let message = format!("extension `{}` changed while it was looked at; nothing was approved", extension.name);
+        return Err(Failure::new(Kind::Untrusted, message).hint("look through it again"));
+    }
+    app.engine.trust.approve_bundle(bundle, &proposals, app.engine.environment()).map_err(unwritten)?;
+    output.tell(&format!("extension `{}` is approved as {}", extension.name, bundle.digest));
+    Ok(())
+}
+
+/// Whether the folder is still what was shown: each hook's approval covers the folder as it is by now.
+fn is_unchanged(bundle: &Bundle, app: &App) -> bool {
+    app.engine.trust.tree_digest(&bundle.root).is_ok_and(|digest| digest == bundle.digest)
+}

@@ -1,0 +1,68 @@
+//! `ollm ext uninstall`: an extension's folder goes, and all we know about it.
+
+use std::fs;
+use std::path::Path;
+use std::time::SystemTime;
+
+use ollm_catalog::{Extension, Positions};
+use ollm_store::{set_secrets, set_switches};
+
+use super::{named, revoke};
+use crate::agent::refuse_agents;
+use crate::app::App;
+use crate::error::{Failure, Kind};
+use crate::output::{Output, ask, one_line};
+use crate::world::World;
+
+pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "remove extensions")?;
+    let app = App::load(world, Positions::OnDemand)?;
+    let extension = named(name, &app)?;
+    let folder = removable(extension, &app)?;
+    let question = format!("Remove {} with everything in it? [y/N] ", folder.display());
+    if !yes && !ask(&question).is_some_and(|answer| answer.eq_ignore_ascii_case("y")) {
+        return Err(Failure::usage(format!("{name} stays")).hint("`--yes` removes it without asking"));
+    }
+    // What could run goes first: killed in between, nothing is left that is approved and half there.
+    revoke(extension, &app)?;
+    remove(&folder)?;
+    forget(extension, world)?;
+    output.line(&one_line(&format!("{name} is gone")))
+}
+
+/// The folder, or the link to it, directly in one of the directories of extensions; nothing else is ever removed.
+fn removable(extension: &Extension, app: &App) -> Result<std::path::PathBuf, Failure> {
+    let entries = app.directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+    let mut paths = entries.map(|entry| entry.path());
+    let found = paths.find(|path| {
+        let leads = |path: &Path| path.canonicalize().ok();
+        *path == extension.root || (leads(path).is_some() && leads(path) == leads(&extension.root))
+    });
+    found.ok_or_else(|| {
+        let message = format!("{} lies in no directory of extensions and is left alone", extension.root.display());
+        Failure::new(Kind::Environment, message)
+    })
+}
+
+fn remove(folder: &Path) -> Result<(), Failure> {
+    let is_link = folder.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
+    let removed = if is_link { fs::remove_file(folder) } else { fs::remove_dir_all(folder) };
+    removed.map_err(|error| {
+        Failure::new(Kind::Environment, format!("{} cannot be removed: {error}", folder.display()))
+            .hint("its approval is withdrawn already; remove the rest by hand")
+    })
+}
+
+/// Its switch and its secrets.
+fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
+    let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
+    if world.switches().exists() {
+        set_switches(&world.switches(), &[(extension.switch_name(), None)], SystemTime::now()).map_err(unwritten)?;
+    }
+    if world.places.secrets().exists() {
+        let names = extension.manifest.settings.iter().map(|setting| extension.secret_name(&setting.name));
+        let changes: Vec<_> = names.map(|name| (name, None)).collect();
+        set_secrets(&world.places.secrets(), &changes).map_err(unwritten)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,72 @@
+//! `ollm ext validate`: everything that is wrong with an extension's folder, before anybody installs it.
+
+use std::path::{Path, PathBuf};
+
+use ollm_catalog::{Extension, Positions, Problem, Severity, validate_extension};
+use ollm_protocol::Action;
+use ollm_store::{TreeLimits, digest_tree};
+
+use crate::app::App;
+use crate::cases;
+use crate::command::config::problem_entry;
+use crate::error::{FINDING, Failure, Kind, OK};
+use crate::output::Output;
+use crate::problem;
+use crate::world::World;
+
+pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let app = App::load(world, Positions::OnDemand)?;
+    let root = root(target, world, &app)?;
+    let (extension, mut problems) = validate_extension(&root, &app.rules);
+    problems.extend(files(&extension));
+    problems.extend(broken_cases(&extension));
+    let wrong = problems.iter().any(|problem| problem.severity <= Severity::Error);
+    let code = if wrong { FINDING } else { OK };
+    if as_json {
+        output.pretty_json(&problems.iter().map(problem_entry).collect())?;
+        return Ok(code);
+    }
+    for problem in &problems {
+        output.explain(&problem::render(problem));
+    }
+    if !wrong {
+        output.tell(&format!("nothing is wrong with `{}` {}", extension.name, extension.manifest.version));
+    }
+    Ok(code)
+}
+
+/// The folder that is meant: a path, or the name of an extension.
+fn root(target: &str, world: &World, app: &App) -> Result<PathBuf, Failure> {
+    let path = world.cwd.join(target);
+    let path = if path.ends_with("manifest.json") { path.parent().map(PathBuf::from).unwrap_or(path) } else { path };
+    if path.is_dir() {
+        return Ok(path.canonicalize().unwrap_or(path));
+    }
+    match app.extensions.get(target) {
+        Some(extension) => Ok(extension.root.clone()),
+        None => Err(Failure::new(Kind::Usage, format!("`{target}` is neither a folder nor the name of an extension"))),
+    }
+}
+
+/// Scripts that are not there, and a folder that could not be approved as it is.
+fn files(extension: &Extension) -> Vec<Problem> {
+    let missing = extension.hooks.iter().filter_map(|hook| {
+        let script = hook.script().filter(|script| !script.exists())?;
+        let origin = &hook.spec.origin;
+        // A program may have to be built first; a script is there or is not.
+        let built = matches!(&hook.action, Action::Command { program, .. } if Path::new(program) == script);
+        let severity = if built { Severity::Warning } else { Severity::Error };
+        let message = format!("hook `{}` names {}, which does not exist", hook.spec.name, script.display());
+        let place = Problem::of_file(severity, &origin.file, message);
+        Some(Problem { line: origin.line, column: origin.column, ..place })
+    });
+    let tree = digest_tree(&extension.root, TreeLimits::default()).err();
+    let tree = tree.map(|error| Problem::of_file(Severity::Error, &extension.root, error.to_string()));
+    missing.chain(tree).collect()
+}
+
+fn broken_cases(extension: &Extension) -> Vec<Problem> {
+    let found = extension.hooks.iter().flat_map(cases::of_hook);
+    let broken = found.filter_map(Result::err);
+    broken.map(|(_, why)| Problem::of_file(Severity::Error, &extension.root.join("cases"), why)).collect()
+}

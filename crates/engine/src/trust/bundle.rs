@@ -1,0 +1,96 @@
+//! An extension as a whole: one folder, one digest, one approval for everything in it.
+//!
+//! Each of its hooks has an entry of its own beside the one of the whole, because each also depends on the program that
+//! runs it; all of them are written in one step.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ollm_protocol::Hook;
+use ollm_store::{Approval, Digest, Kept, Standing, Term, TreeLimits, UpdateError};
+
+use super::identity::of_tree;
+use super::{Proposal, Trust, Unready, iso, name_of, source};
+use crate::environment::Environment;
+
+/// An extension as it is now, with a copy to look at; what is approved is what stands in the copy.
+#[derive(Clone, Debug)]
+pub struct Bundle {
+    /// Its name.
+    pub name: String,
+    /// Its folder.
+    pub root: PathBuf,
+    /// The digest of everything in the folder.
+    pub digest: Digest,
+    copy: Kept,
+}
+
+impl Bundle {
+    /// The copy of its folder.
+    pub fn copy(&self) -> &Path {
+        &self.copy.folder
+    }
+}
+
+impl Trust {
+    /// The digest of an extension's folder with everything in it.
+    pub fn tree_digest(&self, root: &Path) -> Result<Digest, Unready> {
+        of_tree(root, &self.digests).map(|(_, digest)| digest)
+    }
+
+    /// What a person would approve.
+    pub fn bundle(&self, name: &str, root: &Path) -> Result<Bundle, Unready> {
+        let digest = self.tree_digest(root)?;
+        let copy = self.vault.keep_tree(root, &digest, TreeLimits::default())?;
+        Ok(Bundle { name: name.to_owned(), root: root.to_owned(), digest, copy })
+    }
+
+    /// Whether an extension was approved as it is now.
+    pub fn bundle_standing(&self, name: &str, root: &Path, digest: &Digest) -> Standing {
+        let (approvals, _) = &*self.ledger.current();
+        approvals.check(&root.display().to_string(), &id(name), digest, digest)
+    }
+
+    /// The copy of an extension as it was when it was last approved.
+    pub fn approved_bundle(&self, name: &str, root: &Path) -> Option<PathBuf> {
+        let (approvals, _) = &*self.ledger.current();
+        let approval = approvals.find(&root.display().to_string(), &id(name))?;
+        self.vault.folder(approval.copy.as_deref()?)
+    }
+
+    /// Records a person's approval of an extension and of all its hooks, in one step.
+    pub fn approve_bundle(
+        &self,
+        bundle: &Bundle,
+        hooks: &[(Arc<Hook>, Proposal)],
+        environment: &Environment,
+    ) -> Result<(), UpdateError> {
+        let whole = Approval {
+            source: bundle.root.display().to_string(),
+            id: id(&bundle.name),
+            hash: bundle.digest,
+            digest: bundle.digest,
+            approved_at: iso(self.now()),
+            approved_by: environment.user(),
+            term: Term::Always,
+            copy: name_of(&bundle.copy),
+        };
+        let each = hooks.iter().map(|(hook, proposal)| self.approval_of(hook, proposal, Term::Always, environment));
+        ollm_store::approve_all(self.ledger.path(), std::iter::once(whole).chain(each).collect())
+    }
+
+    /// Withdraws the approval of an extension and of its hooks; false when there was none.
+    pub fn revoke_bundle(&self, name: &str, root: &Path, hooks: &[Arc<Hook>]) -> Result<bool, UpdateError> {
+        let mut removed = ollm_store::revoke(self.ledger.path(), &root.display().to_string(), &id(name))?;
+        for hook in hooks {
+            self.grants().retain(|grant| grant.id != hook.id());
+            removed |= ollm_store::revoke(self.ledger.path(), &source(hook), hook.id())?;
+        }
+        Ok(removed)
+    }
+}
+
+/// What the approval of an extension is filed under, beside its folder.
+fn id(name: &str) -> String {
+    format!("extension:{name}")
+}
