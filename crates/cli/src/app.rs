@@ -81,7 +81,7 @@ impl App {
             }
         }
         let (undeclared, trace) = (catalog.undeclared, catalog.config.trace());
-        Ok(App { engine, problems, rules, undeclared, trace, extensions, directories, extensions_off })
+        Ok(App { engine, problems, rules, trace, undeclared, extensions, directories, extensions_off })
     }
 
     /// Why no extension is loaded, where the configuration says so.
