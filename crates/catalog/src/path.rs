@@ -70,6 +70,9 @@ pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
     if !plain.starts_with(cleaned(folder)) {
         return Err(outside(plain));
     }
+    if is_without_links(folder, written) {
+        return Ok(plain);
+    }
     let real = resolved(&joined).map_err(|_| outside(plain.clone()))?;
     let Some(real) = real else {
         return Ok(plain);
@@ -81,6 +84,24 @@ pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
     // A parent after a link is not the parent of the link: only the resolved path means the same to everybody.
     let climbs = Path::new(written).components().any(|component| component == Component::ParentDir);
     Ok(if climbs && joined.exists() { real } else { plain })
+}
+
+/// Whether a path goes down from a folder and meets no link on its way; what is not there cannot be a link.
+///
+/// Nearly all files of hooks are like that, and resolving links costs a call for each folder above them.
+fn is_without_links(folder: &Path, written: &str) -> bool {
+    let mut path = folder.to_owned();
+    Path::new(written).components().all(|component| match component {
+        Component::CurDir => true,
+        Component::Normal(name) => {
+            path.push(name);
+            match path.symlink_metadata() {
+                Ok(meta) => !meta.is_symlink(),
+                Err(error) => error.kind() == io::ErrorKind::NotFound,
+            }
+        }
+        _ => false,
+    })
 }
 
 fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String, Option<PathBuf>), Refused> {
