@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ollm_protocol::{ActionSpec, Hook, HookError, Layer, Rules, Source, dialect};
+use ollm_protocol::{ActionSpec, EventKind, Hook, HookError, Layer, Matcher, Rules, Source, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
@@ -44,7 +44,31 @@ pub(crate) struct Context<'a> {
     pub(crate) group: Option<&'static str>,
     /// The extension it is the manifest of; then all of its folder belongs to each hook.
     pub(crate) extension: Option<&'a str>,
+    /// The only event hooks are wanted for.
+    pub(crate) moment: Option<&'a Moment>,
     pub(crate) rules: &'a Rules,
+}
+
+/// One event as matchers see it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// The event.
+    pub kind: EventKind,
+    /// What a matcher looks at.
+    pub subject: Option<String>,
+}
+
+impl Moment {
+    /// Whether hooks under this event key can be for this moment.
+    fn fits_event(&self, key: &str) -> bool {
+        dialect::event_named(key).map_or(true, |named| named.kinds.contains(&self.kind))
+    }
+
+    /// Whether a hook with this matcher can be for this moment; what only an expression can tell may.
+    fn fits_matcher(&self, matcher: &str) -> bool {
+        matcher.starts_with("re:")
+            || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(self.subject.as_deref()))
+    }
 }
 
 impl Context<'_> {
@@ -177,13 +201,34 @@ impl Intake<'_> {
         });
     }
 
+    /// Whether an entry cannot be for the only event that matters. It keeps its id all the same, so that the ids of others
+    /// do not depend on the event.
+    fn is_beside_the_point(&mut self, event: &str, fits_event: bool, entry: &Cursor<'_>) -> bool {
+        let Some(moment) = self.context.moment else { return false };
+        let text = |key: &str| match entry.get(key).map(|at| at.node) {
+            Some(Node::Text(text)) => Some(text.as_str()),
+            _ => None,
+        };
+        let fits = fits_event && text("matcher").is_none_or(|matcher| moment.fits_matcher(matcher));
+        // An id that somebody chose may be somebody else's too, which has to be found out.
+        let name = text("name").filter(|_| !fits && entry.get("id").is_none());
+        if let Some(name) = name {
+            *self.ids.asked.entry(self.base(event, name)).or_default() += 1;
+        }
+        name.is_some()
+    }
+
+    fn base(&self, event: &str, name: &str) -> String {
+        format!("{}:{}:{event}:{name}", self.context.scope(), self.context.label)
+    }
+
     /// An id that stays the same as long as the file, the event and the name or command do.
     fn made_up(&mut self, draft: &Draft, event: &str) -> String {
         let name = draft.name.clone().unwrap_or_else(|| {
             let hex = ollm_store::digest_bytes(draft.line().as_bytes()).hex();
             hex.chars().take(8).collect()
         });
-        let base = format!("{}:{}:{event}:{name}", self.context.scope(), self.context.label);
+        let base = self.base(event, &name);
         let asked = self.ids.asked.entry(base.clone()).or_default();
         loop {
             *asked += 1;

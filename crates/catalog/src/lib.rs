@@ -38,8 +38,8 @@ pub use extension::{
     validate_extension,
 };
 pub use file::Syntax;
-pub use format::Form;
-pub use load::{Catalog, Positions, Undeclared, load};
+pub use format::{Form, Moment};
+pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{
     Address, EditError as ServerEditError, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, check_server,
     expand, join_servers, load_servers, remove_server, server_digest, server_files, settings_file,

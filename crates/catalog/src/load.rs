@@ -8,7 +8,7 @@ use ollm_protocol::{Hook, Layer, Rules, Source};
 
 use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
-use crate::format::{self, Context, Ids, Intake, agent};
+use crate::format::{self, Context, Ids, Intake, Moment, agent};
 use crate::node::Cursor;
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
@@ -73,9 +73,37 @@ pub fn load(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Catalog, Vec<Problem>) {
+    load_all(places, env, overrides, Reading { positions, moment: None })
+}
+
+/// Like [`load`], but hooks that cannot fit this one event are left alone: they are neither checked nor among the hooks.
+/// Who asks once and then ends need not pay for the others.
+pub fn load_for(
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    moment: &Moment,
+) -> (Catalog, Vec<Problem>) {
+    load_all(places, env, overrides, Reading { positions: Positions::OnDemand, moment: Some(moment) })
+}
+
+/// What is wanted of the files.
+#[derive(Clone, Copy)]
+struct Reading<'a> {
+    positions: Positions,
+    moment: Option<&'a Moment>,
+}
+
+fn load_all(
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    reading: Reading<'_>,
+) -> (Catalog, Vec<Problem>) {
+    let positions = reading.positions;
     let (config, problems) = configuration(places, env, overrides, positions);
     let settings = config.hooks(places);
-    let mut loading = Loading { positions, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
+    let mut loading = Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
     let mut folders = Vec::new();
     let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
     folders.extend(loading.hooks(places.home.join("hooks"), &user));
@@ -109,8 +137,8 @@ struct Owner {
 }
 
 /// What has been read so far.
-struct Loading {
-    positions: Positions,
+struct Loading<'a> {
+    reading: Reading<'a>,
     /// The files that were taken, by identity: nothing is taken twice, whichever way leads to it.
     seen: Vec<(u64, u64)>,
     ids: Ids,
@@ -129,7 +157,7 @@ struct Incoming<'a> {
     take: fn(&Cursor<'_>, &mut Intake<'_>),
 }
 
-impl Loading {
+impl Loading<'_> {
     /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
     fn hooks(&mut self, folder: PathBuf, owner: &Owner) -> [PathBuf; 2] {
         let trusted = folder.join(TRUSTED);
@@ -205,8 +233,18 @@ impl Loading {
             }
         };
         let Owner { source, layer, rules } = owner;
-        let context = Context { path, folder, label, source: *source, layer: *layer, group, extension: None, rules };
-        let spots = (self.positions == Positions::Always).then(Vec::new);
+        let context = Context {
+            path,
+            folder,
+            label,
+            source: *source,
+            layer: *layer,
+            group,
+            extension: None,
+            moment: self.reading.moment,
+            rules,
+        };
+        let spots = (self.reading.positions == Positions::Always).then(Vec::new);
         let mut intake =
             Intake { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
         take(&Cursor::root(&node), &mut intake);

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Config, Extensions, Positions, Problem, Severity, Surroundings, TraceSettings, Undeclared};
+use ollm_catalog::{
+    Catalog, Config, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings, Undeclared,
+};
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
-use ollm_protocol::{Hook, Origin, Rules, shell_word};
+use ollm_protocol::{Event, Hook, Origin, Rules, shell_word};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
@@ -42,7 +44,23 @@ impl App {
     /// Like [`App::load`], with a last look at every hook that was found.
     pub(crate) fn load_with(world: &World, positions: Positions, adapt: fn(Hook) -> Hook) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
-        let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &world.overrides, positions);
+        App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), adapt)
+    }
+
+    /// Like [`App::load`], for one event: hooks that cannot fit it may be missing.
+    pub(crate) fn load_for(world: &World, event: &Event) -> Result<App, Failure> {
+        let env = |name: &str| world.variable(name);
+        let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
+        let found = ollm_catalog::load_for(&world.places, &env, &world.overrides, &moment);
+        App::new(world, Positions::OnDemand, found, |hook| hook)
+    }
+
+    fn new(
+        world: &World,
+        positions: Positions,
+        (catalog, mut problems): (Catalog, Vec<Problem>),
+        adapt: fn(Hook) -> Hook,
+    ) -> Result<App, Failure> {
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }

@@ -156,6 +156,7 @@ impl<'a> Declared<'a> {
             layer: self.owner.layer,
             group: None,
             extension: None,
+            moment: None,
             rules: self.owner.rules,
         };
         let mut ids = Ids::default();

@@ -116,6 +116,7 @@ fn take_hooks(
         layer: candidate.layer,
         group: None,
         extension: Some(name),
+        moment: None,
         rules,
     };
     let spots = (positions == Positions::Always).then(Vec::new);

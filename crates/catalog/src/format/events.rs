@@ -30,8 +30,11 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
         if !intake.is_event(event, &list) || !intake.is_list(&format!("`{event}`"), &list) {
             continue;
         }
+        let fits = intake.context.moment.is_none_or(|moment| moment.fits_event(event));
         for entry in list.items() {
-            take_entry(event, &entry, intake);
+            if !intake.is_beside_the_point(event, fits, &entry) {
+                take_entry(event, &entry, intake);
+            }
         }
     }
 }

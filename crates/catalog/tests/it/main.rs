@@ -21,6 +21,7 @@ mod extension_laws;
 mod extensions;
 mod files;
 mod forms;
+mod moment;
 mod paths;
 mod places;
 mod robust;

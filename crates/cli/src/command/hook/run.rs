@@ -92,7 +92,8 @@ fn nameless() -> Request {
 
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
 pub(crate) fn dispatch(event: &Event, explain: bool, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
-    Ok(through(App::load(world, Positions::OnDemand)?, event, explain, world, output))
+    let app = if explain { App::load(world, Positions::OnDemand) } else { App::load_for(world, event) };
+    Ok(through(app?, event, explain, world, output))
 }
 
 /// Passes an event through the hooks of an engine that is not needed any more.
