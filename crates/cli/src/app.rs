@@ -4,14 +4,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_catalog::{Positions, Problem, Severity, TraceSettings, Undeclared};
+use ollm_catalog::{Config, Positions, Problem, Severity, TraceSettings, Undeclared};
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
-use ollm_protocol::{Hook, Origin, Rules, shell_word};
+use ollm_protocol::{Action, Hook, Origin, Rules, shell_word};
 use ollm_store::{Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
 use crate::guards::guards;
 use crate::output::Output;
+use crate::servers::Toolbox;
 use crate::world::World;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
@@ -25,16 +26,37 @@ pub(crate) struct App {
     pub(crate) trace: TraceSettings,
     /// Scripts in the hook folders that nothing declares.
     pub(crate) undeclared: Vec<Undeclared>,
+    /// The whole configuration.
+    pub(crate) config: Config,
+    /// The tools of MCP servers, if a hook or an agent may want one.
+    pub(crate) toolbox: Option<Arc<Toolbox>>,
+}
+
+/// Who dispatches events, and for how long.
+pub(crate) struct Stay {
+    /// Has a last look at every hook that was found.
+    pub(crate) adapt: fn(Hook) -> Hook,
+    /// Who goes on with async hooks after us; threads of our own run them without.
+    pub(crate) background: Option<Launcher>,
+}
+
+impl Stay {
+    /// One event, and then we end.
+    pub(crate) fn short(world: &World) -> Stay {
+        // Async hooks go on in a process of their own when we have answered.
+        let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
+        Stay { adapt: |hook| hook, background: world.program.clone().map(handed_to) }
+    }
 }
 
 impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &World, positions: Positions) -> Result<App, Failure> {
-        App::load_with(world, positions, |hook| hook)
+        App::load_with(world, positions, Stay::short(world))
     }
 
-    /// Like [`App::load`], with a last look at every hook that was found.
-    pub(crate) fn load_with(world: &World, positions: Positions, adapt: fn(Hook) -> Hook) -> Result<App, Failure> {
+    /// Like [`App::load`], for a stay of another kind.
+    pub(crate) fn load_with(world: &World, positions: Positions, stay: Stay) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
         let (catalog, mut problems) = ollm_catalog::load(&world.places, &env, &world.overrides, positions);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
@@ -52,7 +74,7 @@ impl App {
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
             certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
-            background: world.program.clone().map(handed_to),
+            background: stay.background,
             http_allow: settings.http_allow.clone(),
         };
         let mut engine = Engine::new(trust, environment);
@@ -65,13 +87,27 @@ impl App {
             // The ids of the guards are our own: no other hook can have them yet.
             let _ = engine.registry.register(switched(guard, &switches));
         }
+        let mut calls = false;
         for hook in catalog.hooks {
             let origin = hook.spec.origin.clone();
-            if let Err(duplicate) = engine.registry.register(switched(adapt(hook), &switches)) {
+            calls |= matches!(hook.action, Action::Mcp { .. });
+            if let Err(duplicate) = engine.registry.register(switched((stay.adapt)(hook), &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        Ok(App { engine, problems, rules, undeclared: catalog.undeclared, trace: catalog.config.trace() })
+        let (config, undeclared) = (catalog.config, catalog.undeclared);
+        let mut app = App { engine, problems, rules, undeclared, trace: config.trace(), config, toolbox: None };
+        if calls {
+            app.tools(world);
+        }
+        Ok(app)
+    }
+
+    /// The tools of MCP servers, for hooks and whoever asks; that alone reads and starts nothing.
+    pub(crate) fn tools(&mut self, world: &World) -> Arc<Toolbox> {
+        let toolbox = Arc::clone(self.toolbox.get_or_insert_with(|| Arc::new(Toolbox::new(world))));
+        self.engine.tools = Some(toolbox.clone());
+        toolbox
     }
 
     /// Tells the person what is wrong with the files, one line each.
@@ -149,11 +185,6 @@ pub(crate) fn approximately(time: Duration) -> String {
 fn unreliable(world: &World, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
     Problem::of_file(Severity::Error, &world.switches(), message)
-}
-
-/// Async hooks go on in a process of their own when we have answered.
-fn handed_to(program: PathBuf) -> Launcher {
-    Launcher { program, args: vec!["hook".into(), "background".into()] }
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {

@@ -122,6 +122,11 @@ pub(crate) fn one_line(text: &str) -> String {
     escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
 }
 
+/// Whether a person reads and writes.
+pub(crate) fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
 /// Asks a question on the terminal; without one there is nobody to ask.
 pub(crate) fn ask(question: &str) -> Option<String> {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
