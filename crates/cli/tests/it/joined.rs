@@ -243,9 +243,11 @@ fn async_hooks_of_a_chat_run_beside_it() {
     talk(&lab, &[json!({"content": "done"})]);
     let script = "tr '\\0' ' ' < /proc/$PPID/cmdline > ../parent";
     lab.user_hook("before_agent", "late", script, r#", "async": true"#);
+    lab.user_hook("session_end", "last", "touch ../last", r#", "async": true"#);
     assert_eq!(chat(&lab, "hi\n").code, 0);
     let parent = fs::read_to_string(lab.root.join("parent")).unwrap();
     assert!(parent.contains(" chat "), "{parent}");
+    assert!(lab.root.join("last").exists(), "the end of the session is an event like any other");
 }
 
 #[test]
