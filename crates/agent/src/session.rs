@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_process::Children;
-use ollm_protocol::EventKind;
+use ollm_protocol::{EventKind, Tool};
 use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
@@ -253,9 +253,9 @@ impl<'a> Session<'a> {
         &self.talk.messages
     }
 
-    /// The names of all tools.
-    pub fn tools(&self) -> Vec<String> {
-        self.registry.tools().into_iter().map(|tool| tool.name).collect()
+    /// All tools there are now.
+    pub fn tools(&self) -> Vec<Tool> {
+        self.registry.tools()
     }
 
     /// The model's name.

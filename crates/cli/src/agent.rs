@@ -55,7 +55,8 @@ fn is_agent(words: &[String]) -> bool {
     let program = words.next().unwrap_or_default();
     let ours = program.rsplit('/').next() == Some("ollm");
     ours && match command(&mut words) {
-        Some("run" | "chat") => true,
+        // Nothing at all is a chat, too.
+        None | Some("run" | "chat") => true,
         Some("session") => words.next() == Some("resume"),
         Some("hook") => matches!(words.next(), Some("run" | "background")),
         // These start servers, which are other people's programs as well.
@@ -94,6 +95,8 @@ mod tests {
             ("/usr/bin/ollm hook run", true),
             ("ollm run fix it", true),
             ("ollm chat", true),
+            ("ollm", true),
+            ("ollm --set hooks.timeout=5s", true),
             ("ollm hook background", true),
             ("ollm --set hooks.timeout=5s --set=log.level=off hook run", true),
             ("ollm --set run hook list", false),

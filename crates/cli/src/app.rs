@@ -8,12 +8,13 @@ use ollm_catalog::{
     Catalog, Config, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings, Undeclared,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
-use ollm_protocol::{Event, Hook, Origin, Rules, shell_word};
+use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};
 use crate::guards::guards;
 use crate::output::Output;
+use crate::servers::Toolbox;
 use crate::world::World;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
@@ -33,18 +34,39 @@ pub(crate) struct App {
     pub(crate) directories: Vec<PathBuf>,
     /// Who says that no extension is loaded.
     extensions_off: Option<String>,
+    /// The whole configuration.
+    pub(crate) config: Config,
+    /// The tools of MCP servers, if a hook or an agent may want one.
+    pub(crate) toolbox: Option<Arc<Toolbox>>,
+}
+
+/// Who dispatches events, and for how long.
+pub(crate) struct Stay {
+    /// Has a last look at every hook that was found.
+    pub(crate) adapt: fn(Hook) -> Hook,
+    /// Who goes on with async hooks after us; threads of our own run them without.
+    pub(crate) background: Option<Launcher>,
+}
+
+impl Stay {
+    /// One event, and then we end.
+    pub(crate) fn short(world: &World) -> Stay {
+        // Async hooks go on in a process of their own when we have answered.
+        let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
+        Stay { adapt: |hook| hook, background: world.program.clone().map(handed_to) }
+    }
 }
 
 impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &World, positions: Positions) -> Result<App, Failure> {
-        App::load_with(world, positions, |hook| hook)
+        App::load_with(world, positions, Stay::short(world))
     }
 
-    /// Like [`App::load`], with a last look at every hook that was found.
-    pub(crate) fn load_with(world: &World, positions: Positions, adapt: fn(Hook) -> Hook) -> Result<App, Failure> {
+    /// Like [`App::load`], for a stay of another kind.
+    pub(crate) fn load_with(world: &World, positions: Positions, stay: Stay) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
-        App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), adapt)
+        App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), stay)
     }
 
     /// Like [`App::load`], for one event: hooks that cannot fit it may be missing.
@@ -52,14 +74,14 @@ impl App {
         let env = |name: &str| world.variable(name);
         let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
         let found = ollm_catalog::load_for(&world.places, &env, &world.overrides, &moment);
-        App::new(world, Positions::OnDemand, found, |hook| hook)
+        App::new(world, Positions::OnDemand, found, Stay::short(world))
     }
 
     fn new(
         world: &World,
         positions: Positions,
         (catalog, mut problems): (Catalog, Vec<Problem>),
-        adapt: fn(Hook) -> Hook,
+        stay: Stay,
     ) -> Result<App, Failure> {
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
@@ -81,7 +103,7 @@ impl App {
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
             certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
-            background: world.program.clone().map(handed_to),
+            background: stay.background,
             http_allow: settings.http_allow.clone(),
         };
         let mut engine = Engine::new(trust, environment);
@@ -92,19 +114,44 @@ impl App {
             // The ids of the guards are our own: no other hook can have them yet.
             let _ = engine.registry.register(switched(guard, &switches));
         }
+        let mut calls = false;
         for hook in catalog.hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
-            if let Err(duplicate) = engine.registry.register(switched(adapt(hook), &switches)) {
+            calls |= matches!(hook.action, Action::Mcp { .. });
+            if let Err(duplicate) = engine.registry.register(switched((stay.adapt)(hook), &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
-        let (undeclared, trace) = (catalog.undeclared, catalog.config.trace());
-        Ok(App { engine, problems, rules, trace, undeclared, extensions, directories, extensions_off })
+        let (config, undeclared) = (catalog.config, catalog.undeclared);
+        let trace = config.trace();
+        let mut app = App {
+            engine,
+            problems,
+            rules,
+            trace,
+            undeclared,
+            extensions,
+            directories,
+            extensions_off,
+            config,
+            toolbox: None,
+        };
+        if calls {
+            app.tools(world);
+        }
+        Ok(app)
     }
 
     /// Why no extension is loaded, where the configuration says so.
     pub(crate) fn extensions_off(&self) -> Option<String> {
         self.extensions_off.as_ref().map(|from| format!("no extension is loaded: extensions.enabled is false ({from})"))
+    }
+
+    /// The tools of MCP servers, for hooks and whoever asks; that alone reads and starts nothing.
+    pub(crate) fn tools(&mut self, world: &World) -> Arc<Toolbox> {
+        let toolbox = Arc::clone(self.toolbox.get_or_insert_with(|| Arc::new(Toolbox::new(world))));
+        self.engine.tools = Some(toolbox.clone());
+        toolbox
     }
 
     /// Tells the person what is wrong with the files, one line each.
@@ -213,11 +260,6 @@ pub(crate) fn approximately(time: Duration) -> String {
 fn unreliable(world: &World, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
     Problem::of_file(Severity::Error, &world.switches(), message)
-}
-
-/// Async hooks go on in a process of their own when we have answered.
-fn handed_to(program: PathBuf) -> Launcher {
-    Launcher { program, args: vec!["hook".into(), "background".into()] }
 }
 
 fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {

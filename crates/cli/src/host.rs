@@ -1,41 +1,62 @@
 //! The agent's ports, plugged in: hooks by the engine, questions by the terminal, sessions by the home folder.
 
-use std::collections::BTreeSet;
-use std::fmt::Write as _;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
-    Approval, Approve, Cancel, Consent, Decision, Events, Header, Limits, Message, Model, Opening, Ports, Request,
-    Said, Session, Settings, ShellSettings, Show, StartError, Transcript, meant_by, session_id,
+    Approval, Cancel, Decision, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
+    StartError, ToolSource, Transcript, meant_by, session_id,
 };
 use ollm_catalog::Positions;
-use ollm_engine::{Approver, Choice, Engine, Outcome, Question, Reason};
 use ollm_protocol::matcher::{Matcher, Pattern};
 use ollm_protocol::{Event, Hook};
-use ollm_store::{Redactor, cut, escape_for_people, looks_secret, read_bounded};
+use ollm_store::{Redactor, looks_secret};
 
 use crate::agent::refuse_agents;
-use crate::app::App;
+use crate::app::{App, Stay};
 use crate::arguments::agent::AgentArguments;
-use crate::command::hook::command_line;
 use crate::error::{Failure, Kind};
-use crate::model;
-use crate::output::{ask, one_line};
+use crate::model::{self, Wish};
+use crate::output::Output;
+use crate::servers::DECLARED;
 use crate::world::World;
+
+mod hooks;
+mod person;
+
+pub(crate) use hooks::Desk;
+use hooks::Hooks;
+use person::Terminal;
 
 /// What the model is told before everything else.
 const SYSTEM_PROMPT: &str = "You are a careful assistant that works in a folder on the person's machine. Use the tools \
 to look before you change anything, keep changes small, and say plainly what you did and what you could not do.";
 
-/// The most of a script that is shown with a question.
-const LONGEST_SCRIPT: u64 = 16 << 10;
+/// How long a call of a tool that is not ours may take at all: its source has clocks of its own.
+const LONGEST_CALL: Duration = Duration::from_hours(1);
+/// What a token is taken for, in bytes.
+const TOKEN: usize = 3;
+/// Fewer bytes of conversation hold no task.
+const SMALLEST_CONTEXT: usize = 16 << 10;
+
+/// How long an agent stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visit {
+    /// For one task: async hooks may need longer, and are handed over.
+    Task,
+    /// For as long as somebody talks to it: async hooks run beside it.
+    Talk,
+}
 
 /// All hooks, ready for an agent of our own.
-pub(crate) fn load(world: &World) -> Result<App, Failure> {
-    let mut app = App::load_with(world, Positions::OnDemand, answer_to)?;
+pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
+    let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
+    let mut app = App::load_with(world, Positions::OnDemand, Stay { adapt: answer_to, background })?;
+    // Whoever reads all declarations of servers tells what is wrong with them.
+    app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
+    app.tools(world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
         app.engine.trust.approver = Some(Box::new(Terminal));
@@ -56,13 +77,14 @@ pub(crate) struct Host {
 
 impl Host {
     /// Gathers model, settings and what was said before.
-    pub(crate) fn gather(arguments: &AgentArguments, world: &World) -> Result<Host, Failure> {
-        let mut model = model::open(arguments.model.as_deref(), world)?;
+    pub(crate) fn gather(arguments: &AgentArguments, app: &App, world: &World) -> Result<Host, Failure> {
+        let wish = Wish::of(&app.config);
+        let mut model = model::open(arguments.model.as_deref(), &wish, world)?;
         if let Some(file) = &arguments.record {
             model = model::record(model, &world.cwd.join(file))?;
         }
         let past = past(arguments, world, model.name())?;
-        let settings = settings(arguments, world, &past.id)?;
+        let settings = settings(arguments, &wish, world, &past.id)?;
         let cancel = Cancel::default();
         Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
     }
@@ -78,19 +100,20 @@ impl Host {
     }
 
     /// Begins the session.
-    pub(crate) fn start<'a>(
+    pub(crate) fn start<'a, 'o: 'a>(
         self,
-        engine: &'a Engine,
+        desk: Desk<'a, 'o>,
         show: impl Show + 'a,
         hear: impl FnMut(&Event, &Decision) + 'a,
     ) -> Result<Session<'a>, StartError> {
+        let sources = sources(desk.app, &mut desk.output.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
-                events: Box::new(Hooks { engine, told: BTreeSet::new(), hear: Box::new(hear) }),
+                events: Box::new(Hooks::new(desk, Box::new(hear))),
                 approve: Box::new(Terminal),
                 show: Box::new(show),
-                sources: Vec::new(),
+                sources,
                 clock: SystemTime::now,
             },
             model: self.model,
@@ -99,6 +122,12 @@ impl Host {
             cancel: self.cancel,
         })
     }
+}
+
+/// More tools: those of MCP servers, which begin to start here.
+fn sources(app: &App, output: &mut Output) -> Vec<Arc<dyn ToolSource>> {
+    let begun = app.toolbox.iter().filter(|toolbox| toolbox.begin(output));
+    begun.cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
 }
 
 /// Where conversations are kept.
@@ -152,7 +181,7 @@ fn latest(world: &World) -> Result<String, Failure> {
     })
 }
 
-fn settings(arguments: &AgentArguments, world: &World, id: &str) -> Result<Settings, Failure> {
+fn settings(arguments: &AgentArguments, wish: &Wish, world: &World, id: &str) -> Result<Settings, Failure> {
     let spill = world.places.home.join("state/output");
     // What cannot be made cannot be filled; the shell tool says so when it needs it.
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&spill).is_ok();
@@ -164,17 +193,29 @@ fn settings(arguments: &AgentArguments, world: &World, id: &str) -> Result<Setti
     id.clone_into(&mut shell.agent);
     let mut allowed: Vec<PathBuf> = arguments.allow.iter().map(|folder| world.cwd.join(folder)).collect();
     allowed.extend(made.then_some(spill));
+    // What a server's tool said at too great length is kept there, and the model is told so.
+    let results = world.state().join("mcp-results");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&results).is_ok();
+    allowed.extend(made.then_some(results));
     Ok(Settings {
         session_id: id.to_owned(),
         user: world.variable("USER"),
         cwd: world.cwd.clone(),
         allowed,
         system_prompt: SYSTEM_PROMPT.to_owned(),
-        temperature: None,
+        temperature: wish.temperature,
         approval: *approval,
         shell,
-        limits: Limits::default(),
+        limits: limits(wish),
     })
+}
+
+/// How far a session may go with this model.
+fn limits(wish: &Wish) -> Limits {
+    let usual = Limits::default();
+    let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+    let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));
+    Limits { context, source_call: LONGEST_CALL, ..usual }
 }
 
 /// The values of variables that look like secrets.
@@ -194,120 +235,4 @@ fn answer_to(mut hook: Hook) -> Hook {
         patterns.extend(more);
     }
     hook
-}
-
-type Hear<'a> = Box<dyn FnMut(&Event, &Decision) + 'a>;
-
-/// The engine as the agent sees it.
-struct Hooks<'a> {
-    engine: &'a Engine,
-    /// Hooks that did not run and that the person knows about.
-    told: BTreeSet<String>,
-    hear: Hear<'a>,
-}
-
-impl Events for Hooks<'_> {
-    fn dispatch(&mut self, event: &Event) -> Decision {
-        let outcome = self.engine.dispatch(event);
-        let mut decision = decision(&outcome);
-        decision.messages.extend(self.news(&outcome));
-        (self.hear)(event, &decision);
-        decision
-    }
-}
-
-impl Hooks<'_> {
-    /// What a person should know about hooks that did not run, once, and about those that failed.
-    fn news(&mut self, outcome: &Outcome) -> Vec<Said> {
-        let mut news = Vec::new();
-        for skip in &outcome.skipped {
-            let matters =
-                matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
-            if matters && self.told.insert(skip.hook.id().to_owned()) {
-                news.push(said(&skip.hook.spec.name, &format!("did not run: {}", skip.detail)));
-            }
-        }
-        for report in &outcome.reports {
-            if let Some(error) = &report.error {
-                news.push(said(&report.hook.spec.name, &format!("failed: {error}")));
-            }
-        }
-        news
-    }
-}
-
-fn decision(outcome: &Outcome) -> Decision {
-    let verdict = &outcome.verdict;
-    let stands = outcome.reports.iter().find(|report| report.verdict.flow == verdict.flow);
-    // Without a report it is the approval that is missing.
-    let name = stands.map(|report| &report.hook).or_else(|| outcome.skipped.first().map(|skip| &skip.hook));
-    Decision {
-        flow: verdict.flow,
-        reason: verdict.reason(),
-        refused_by: name.filter(|_| !verdict.flow.continues()).map(|hook| hook.spec.name.clone()),
-        system_messages: verdict.system_messages.clone(),
-        messages: by_hook(outcome, |verdict| &verdict.messages),
-        context: verdict.context.clone(),
-        args: outcome.modified_args.clone(),
-        result: verdict.result.clone(),
-        tools: verdict.tools.clone(),
-        prompts: by_hook(outcome, |verdict| &verdict.prompts),
-        data: verdict.data.clone(),
-    }
-}
-
-fn by_hook(outcome: &Outcome, texts: fn(&ollm_protocol::Verdict) -> &Vec<String>) -> Vec<Said> {
-    let reports = outcome.reports.iter();
-    reports.flat_map(|report| texts(&report.verdict).iter().map(|text| said(&report.hook.spec.name, text))).collect()
-}
-
-fn said(hook: &str, text: &str) -> Said {
-    Said { hook: hook.to_owned(), text: text.to_owned() }
-}
-
-/// The person at the terminal, if there is one.
-#[derive(Debug)]
-struct Terminal;
-
-impl Approve for Terminal {
-    fn ask(&mut self, request: &Request) -> Consent {
-        let mut question = format!("\n{}", one_line(&request.operation));
-        if let Some(args) = request.details.get("args") {
-            let _ = write!(question, " {}", one_line(&cut(&args.to_string(), 2000)));
-        }
-        if let Some(reason) = &request.reason {
-            let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
-        }
-        question.push_str("\n  May it run? [y]es, [a]lways in this session, [N]o: ");
-        match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
-            Some("y" | "yes") => Consent::Yes,
-            Some("a" | "always") => Consent::Always,
-            Some(_) => Consent::No,
-            None => Consent::Nobody,
-        }
-    }
-}
-
-impl Approver for Terminal {
-    fn ask(&self, question: &Question<'_>) -> Choice {
-        let hook = question.hook;
-        let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
-        let mut text = format!("\nThe {} hook `{}` is {standing}.\n", hook.spec.source.name(), one_line(hook.id()));
-        for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
-            let content = read_bounded(file, LONGEST_SCRIPT).ok().flatten();
-            let shown = content.map_or_else(
-                || "(not shown: it is missing or too long; read it before you approve it)".to_owned(),
-                |bytes| escape_for_people(&String::from_utf8_lossy(&bytes)).into_owned(),
-            );
-            let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
-        }
-        let _ = writeln!(text, "It runs: {}", one_line(&command_line(hook)));
-        text.push_str("To approve it for good: `ollm hook trust`.\n");
-        text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
-        match ask(&text).map(|answer| answer.to_lowercase()).as_deref() {
-            Some("o" | "once") => Choice::Once,
-            Some("s" | "session") => Choice::Session,
-            _ => Choice::No,
-        }
-    }
 }

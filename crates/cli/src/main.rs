@@ -61,6 +61,11 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
             command::hook::run::run(&request, world()?, output)
         }
         ["hook", "background"] if rest.len() == 2 => command::hook::background::run(),
+        // Whoever says nothing wants to talk.
+        [] if rest.is_empty() && output::is_conversation() => {
+            let chat = arguments::parse(&["chat".into()], output)?;
+            chat.map_or(Ok(error::OK), |chat| command::run(chat, world()?, output))
+        }
         _ => match arguments::parse(arguments, output)? {
             Some(command) => command::run(command, world()?, output),
             None => Ok(error::OK),

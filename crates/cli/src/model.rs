@@ -1,37 +1,121 @@
-//! Which model answers: what was typed, else what the environment says, else what a local Ollama has.
+//! Which model answers: what was typed, else what the environment says, else the configuration, else what a local
+//! Ollama has.
 
 use std::path::Path;
+use std::time::Duration;
 
-use ollm_agent::{Model, ModelName, OpenAi, Patience, Provider, Record, Replay, models, ollama_url};
+use ollm_agent::{Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Record, Replay, models, ollama_url};
+use ollm_catalog::Config;
+use serde_json::{Map, Value};
 
 use crate::error::{Failure, Kind};
 use crate::world::World;
 
 /// Where OpenAI's own models are.
 const OPENAI: &str = "https://api.openai.com/v1";
+/// How long a server may take to list its models.
+const LISTING: Duration = Duration::from_secs(10);
+
+/// What the configuration says about the model.
+#[derive(Debug, Default)]
+pub(crate) struct Wish {
+    provider: Option<String>,
+    name: Option<String>,
+    base_url: Option<String>,
+    key_variable: Option<String>,
+    pub(crate) temperature: Option<f64>,
+    pub(crate) context_window: Option<u64>,
+    /// What is handed on as it is.
+    options: Map<String, Value>,
+}
+
+impl Wish {
+    pub(crate) fn of(config: &Config) -> Wish {
+        let mut wish = Wish::default();
+        for (name, setting) in config.model() {
+            let text = || setting.value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+            match name.as_str() {
+                _ if setting.value.is_null() => {}
+                "provider" => wish.provider = text(),
+                "name" => wish.name = text(),
+                "baseUrl" => wish.base_url = text().map(|url| url.trim_end_matches('/').to_owned()),
+                "apiKeyEnv" => wish.key_variable = text(),
+                "temperature" => wish.temperature = setting.value.as_f64(),
+                "contextWindow" => wish.context_window = setting.value.as_u64(),
+                "maxTokens" => drop(wish.options.insert("max_tokens".to_owned(), setting.value.clone())),
+                _ => drop(wish.options.insert(name, setting.value.clone())),
+            }
+        }
+        wish
+    }
+
+    /// The model the configuration names, if it names one.
+    fn model(&self, world: &World) -> Result<Option<ModelName>, Failure> {
+        let Some(name) = &self.name else {
+            return match self.provider()? {
+                None if self.base_url.is_none() => Ok(None),
+                None | Some(Provider::Ollama) => found(&self.ollama(world), self.key(world).as_deref()).map(Some),
+                Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?")),
+            };
+        };
+        let mut model = match self.provider()? {
+            Some(provider) => ModelName { provider, name: name.clone(), base_url: None },
+            None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}")))?,
+        };
+        model.base_url = model.base_url.or_else(|| self.base_url.clone());
+        Ok(Some(model))
+    }
+
+    fn provider(&self) -> Result<Option<Provider>, Failure> {
+        let Some(word) = &self.provider else { return Ok(None) };
+        let found = PROVIDERS.iter().find(|(name, _)| name == word);
+        let known: Vec<&str> = PROVIDERS.iter().map(|(name, _)| *name).collect();
+        let unknown =
+            || wrong(&format!("model.provider: there is no provider `{word}`; known are {}", known.join(", ")));
+        found.map(|(_, provider)| Some(*provider)).ok_or_else(unknown)
+    }
+
+    /// Where Ollama is.
+    fn ollama(&self, world: &World) -> String {
+        self.base_url.clone().unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref()))
+    }
+
+    /// The key for the server that the configuration names.
+    fn key(&self, world: &World) -> Option<String> {
+        let own = self.key_variable.as_ref().and_then(|name| world.variable(name));
+        own.or_else(|| world.variable("OLLM_MODEL_KEY")).filter(|key| !key.is_empty())
+    }
+}
 
 /// The model to ask, by the name that was typed.
-pub(crate) fn open(typed: Option<&str>, world: &World) -> Result<Box<dyn Model>, Failure> {
-    let name = match typed.map(str::to_owned).or_else(|| world.variable("OLLM_MODEL").filter(|name| !name.is_empty())) {
-        Some(typed) => ModelName::parse(&typed).map_err(|error| Failure::new(Kind::Usage, error.to_string()))?,
-        None => found(world)?,
+pub(crate) fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Box<dyn Model>, Failure> {
+    let named = typed.map(str::to_owned).or_else(|| world.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
+    let (name, configured) = match named {
+        Some(typed) => {
+            let name = ModelName::parse(&typed).map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+            (name, false)
+        }
+        None => match wish.model(world)? {
+            Some(name) => (name, true),
+            None => (found(&wish.ollama(world), None)?, false),
+        },
     };
-    Ok(match name.provider {
-        Provider::Replay => Box::new(
-            Replay::open(&world.cwd.join(&name.name))
-                .map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?,
-        ),
-        Provider::Ollama => {
-            let url = name.base_url.unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref()));
-            Box::new(OpenAi::new(url, name.name, world.variable("OLLM_MODEL_KEY")))
+    let url = name.base_url;
+    let key = if configured { wish.key(world) } else { world.variable("OLLM_MODEL_KEY") };
+    let (url, key) = match name.provider {
+        Provider::Replay => {
+            let replay = Replay::open(&world.cwd.join(&name.name));
+            return Ok(Box::new(replay.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?));
         }
-        Provider::OpenAi => {
-            // OpenAI's key is for OpenAI; another server gets only the key that is meant for it.
-            let own = name.base_url.is_none().then(|| world.variable("OPENAI_API_KEY")).flatten();
-            let url = name.base_url.unwrap_or_else(|| OPENAI.to_owned());
-            Box::new(OpenAi::new(url, name.name, own.or_else(|| world.variable("OLLM_MODEL_KEY"))))
-        }
-    })
+        Provider::Ollama => (url.unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref())), key),
+        // OpenAI's key is for OpenAI; another server gets only the key that is meant for it.
+        Provider::OpenAi => match url {
+            None => (OPENAI.to_owned(), world.variable("OPENAI_API_KEY").or(key)),
+            Some(url) => (url, key),
+        },
+    };
+    let model = OpenAi::new(url, name.name, key).temperature(wish.temperature).options(wish.options.clone());
+    Ok(Box::new(model))
 }
 
 /// The same model, written down as it answers.
@@ -41,18 +125,22 @@ pub(crate) fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model
     Ok(Box::new(record))
 }
 
-/// The first model that a local Ollama has.
-fn found(world: &World) -> Result<ModelName, Failure> {
-    let url = ollama_url(world.variable("OLLAMA_HOST").as_deref());
-    let patience = Patience { silence: std::time::Duration::from_secs(10), ..Patience::default() };
-    let names = models(&url, None, &patience).map_err(|error| {
+/// The first model that an Ollama has.
+fn found(url: &str, key: Option<&str>) -> Result<ModelName, Failure> {
+    let patience = Patience { silence: LISTING, ..Patience::default() };
+    let names = models(url, key, &patience).map_err(|error| {
         Failure::new(Kind::Environment, format!("no model is named, and no Ollama answers: {error}"))
             .hint("name one: `ollm run --model openai:NAME@http://HOST:PORT/v1 …`, or set OLLM_MODEL")
+            .hint("or for good: `ollm config set model.name ollama:NAME`")
             .hint("try it without a model: `ollm demo`")
     })?;
     let name = names.into_iter().next().ok_or_else(|| {
         Failure::new(Kind::Environment, format!("Ollama at {url} has no model yet"))
             .hint("fetch one: `ollama pull llama3.2`")
     })?;
-    Ok(ModelName { provider: Provider::Ollama, name, base_url: Some(url) })
+    Ok(ModelName { provider: Provider::Ollama, name, base_url: Some(url.to_owned()) })
+}
+
+fn wrong(why: &str) -> Failure {
+    Failure::new(Kind::Configuration, why).hint("`ollm config show model` shows where it was set")
 }

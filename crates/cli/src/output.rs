@@ -122,6 +122,16 @@ pub(crate) fn one_line(text: &str) -> String {
     escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
 }
 
+/// Whether a person types, and reads what we answer.
+pub(crate) fn is_conversation() -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal()
+}
+
+/// Whether there is a person to ask.
+pub(crate) fn is_terminal() -> bool {
+    io::stdin().is_terminal() && io::stderr().is_terminal()
+}
+
 /// Asks a question on the terminal; without one there is nobody to ask.
 pub(crate) fn ask(question: &str) -> Option<String> {
     if !is_terminal() {
@@ -131,11 +141,6 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).ok()?;
     Some(answer.trim().to_owned())
-}
-
-/// Whether there is a person to ask.
-pub(crate) fn is_terminal() -> bool {
-    io::stdin().is_terminal() && io::stderr().is_terminal()
 }
 
 /// Asks for something that nobody else should see on the screen.

@@ -20,9 +20,16 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::world::World;
 
+mod crew;
 mod live;
+mod toolbox;
 
-pub(crate) use live::{Live, log_file};
+pub(crate) use crew::{log_file, taken, told};
+pub(crate) use live::Live;
+pub(crate) use toolbox::Toolbox;
+
+/// Where the configuration declares servers.
+pub(crate) const DECLARED: &str = "mcp.servers";
 
 /// All servers that are declared.
 #[derive(Debug)]
@@ -31,6 +38,9 @@ pub(crate) struct Servers<'w> {
     pub(crate) all: Vec<Known>,
     pub(crate) settings: McpSettings,
     pub(crate) labels: Labels,
+    /// What is wrong with the configuration.
+    general: Vec<Problem>,
+    /// What is wrong with the declarations.
     problems: Vec<Problem>,
 }
 
@@ -50,14 +60,13 @@ impl<'w> Servers<'w> {
     /// Reads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &'w World) -> Result<Servers<'w>, Failure> {
         let env = |name: &str| world.variable(name);
-        let (config, mut problems) = configuration(&world.places, &env, &world.overrides, Positions::Always);
-        if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
+        let (config, mut general) = configuration(&world.places, &env, &world.overrides, Positions::Always);
+        if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
         }
         // The servers of the configuration are read again, with those of the other files, by one reader.
-        problems.retain(|problem| !problem.field.starts_with("mcp.servers"));
-        let (specs, mut more) = load_servers(&world.places);
-        problems.append(&mut more);
+        general.retain(|problem| !problem.field.starts_with(DECLARED));
+        let (specs, mut problems) = load_servers(&world.places);
         let (approvals, trouble) = Approvals::load(&world.approvals());
         if let Some(trouble) = trouble {
             let message = format!("no server is approved: {trouble}");
@@ -66,20 +75,20 @@ impl<'w> Servers<'w> {
         let cache = cache(world).all();
         let all: Vec<Known> = specs.into_iter().map(|spec| Known::of(spec, world, &approvals, &cache)).collect();
         let labels = Labels::new(all.iter().map(|known| known.spec.name.as_str()));
-        Ok(Servers { world, all, settings: config.mcp(), labels, problems })
+        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems })
     }
 
     /// Tells the person what is wrong with the files.
     pub(crate) fn tell_problems(&self, output: &mut Output) {
         self.world.tell_notices(output);
-        for problem in &self.problems {
+        for problem in self.problems() {
             output.tell(&problem.to_string());
         }
     }
 
     /// What is wrong with the files.
-    pub(crate) fn problems(&self) -> &[Problem] {
-        &self.problems
+    pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.general.iter().chain(&self.problems)
     }
 
     /// The server of a name.

@@ -24,11 +24,24 @@ pub(crate) fn is_on(world: &World, configured: bool) -> bool {
 
 /// Writes down what came of an event. That it cannot be written is told in one line and changes nothing.
 pub(crate) fn leave(app: &App, event: &Event, outcome: &Outcome, world: &World, output: &mut Output) {
-    let trail = trail(world, &app.trace).filter(|_| is_on(world, app.trace.enabled));
-    let Some(trail) = trail else { return };
-    let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
-    match trail.append(&line) {
-        Ok(()) => output.detail(|| format!("trace {} is in {}", outcome.trace_id, trail.path().display())),
-        Err(error) => output.tell(&format!("this event leaves no trace: {error} (OLLM_TRACE=off does without)")),
+    if let Err(why) = record(app, event, outcome, world, output) {
+        output.tell(&why);
     }
+}
+
+/// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
+pub(crate) fn record(
+    app: &App,
+    event: &Event,
+    outcome: &Outcome,
+    world: &World,
+    output: &mut Output,
+) -> Result<(), String> {
+    let trail = trail(world, &app.trace).filter(|_| is_on(world, app.trace.enabled));
+    let Some(trail) = trail else { return Ok(()) };
+    let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
+    let written = trail.append(&line);
+    written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE=off does without)"))?;
+    output.detail(|| format!("trace {} is in {}", outcome.trace_id, trail.path().display()));
+    Ok(())
 }

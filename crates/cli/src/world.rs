@@ -1,8 +1,8 @@
 //! What the process was started with. Nothing else reads the environment, the home or the clock.
 
-use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
 
@@ -13,7 +13,7 @@ use crate::output::Output;
 const MOST_LINKS: usize = 40;
 
 /// The process's surroundings, read once.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) variables: Vec<(OsString, OsString)>,
     pub(crate) cwd: PathBuf,
@@ -23,7 +23,7 @@ pub(crate) struct World {
     /// What the command line says about settings.
     pub(crate) overrides: Overrides,
     /// What the configuration says about the log file, once it was read.
-    log: OnceCell<LogSettings>,
+    log: OnceLock<LogSettings>,
     /// What was odd about the surroundings.
     notices: Vec<String>,
 }
@@ -55,7 +55,7 @@ impl World {
         }
         let project = find_project(&cwd, &home);
         let places = Places { home, user_home, project };
-        World { variables, cwd, places, program: None, overrides: Overrides::default(), log: OnceCell::new(), notices }
+        World { variables, cwd, places, program: None, overrides: Overrides::default(), log: OnceLock::new(), notices }
     }
 
     /// The same, where the command line says something about settings.

@@ -113,9 +113,9 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        let mut queue = self.shared.queue();
+        // Hooks of the last event have their moment, too, though no thread may have come to them yet.
+        let mut queue = self.shared.wait(self.shared.queue(), GRACE);
         queue.waiting.clear();
-        queue = self.shared.wait(queue, GRACE);
         if queue.threads > 0 {
             drop(queue);
             self.shared.children.end_all();

@@ -148,8 +148,8 @@ impl Fleet {
         self.ask(name, |server| async move { server.templates().await })
     }
 
-    /// Ends all servers at once, with time to do so, and then what they have left behind, if that came to us.
-    pub fn close(self) {
+    /// Ends all servers at once, with time to do so.
+    pub fn stop_all(&self) {
         let stops = self.servers().into_iter().filter_map(|server| {
             self.later(server.name(), |server| async move {
                 server.stop().await;
@@ -160,6 +160,11 @@ impl Fleet {
         for stop in stops.collect::<Vec<_>>() {
             let _ = stop.wait();
         }
+    }
+
+    /// Ends all servers at once, with time to do so, and then what they have left behind, if that came to us.
+    pub fn close(self) {
+        self.stop_all();
         let children = Arc::clone(&self.context.children);
         drop(self);
         children.reap_strays();

@@ -23,6 +23,7 @@ pub struct OpenAi {
     model: String,
     key: Option<String>,
     temperature: Option<f64>,
+    options: Map<String, Value>,
     patience: Patience,
     /// Servers quote keys in their complaints.
     redactor: Redactor,
@@ -37,6 +38,7 @@ impl OpenAi {
             model: model.into(),
             key,
             temperature: None,
+            options: Map::new(),
             patience: Patience::default(),
             redactor,
         }
@@ -46,6 +48,13 @@ impl OpenAi {
     #[must_use]
     pub fn temperature(mut self, temperature: Option<f64>) -> OpenAi {
         self.temperature = temperature;
+        self
+    }
+
+    /// With further fields in every request, for instance `max_tokens`; what we say ourselves cannot be replaced by them.
+    #[must_use]
+    pub fn options(mut self, options: Map<String, Value>) -> OpenAi {
+        self.options = options;
         self
     }
 
@@ -69,6 +78,9 @@ impl OpenAi {
             }
             if let Some(temperature) = self.temperature {
                 map.insert("temperature".to_owned(), temperature.into());
+            }
+            for (name, value) in &self.options {
+                map.entry(name).or_insert_with(|| value.clone());
             }
         }
         let url = format!("{}/chat/completions", self.base_url);

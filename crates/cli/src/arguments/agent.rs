@@ -4,7 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else the first model of a local Ollama.
+pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else `model` of the configuration, else the first model of a local
+Ollama. Tools of MCP servers are offered beside the built-in ones.
 Keys come from the environment: OPENAI_API_KEY, or OLLM_MODEL_KEY for any server.
 Exit codes: 0 done, 1 ended by a bound or an expectation of a replay, 2 refused by a hook, 5 no answer, 64 usage, 130 interrupted.";
 

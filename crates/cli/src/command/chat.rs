@@ -4,47 +4,43 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 
 use ollm_agent::{Cancel, Session, StartError};
+use ollm_process::Children;
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
-use serde_json::Value;
 
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, Kind, OK};
-use crate::host::{self, Host};
+use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
-use crate::model;
 use crate::output::Output;
 use crate::world::World;
+
+mod slash;
 
 /// The most lines that are remembered.
 const HISTORY: usize = 1000;
 
-/// What the commands are for.
-const HELP: &str = "\
-/hooks          the hooks there are
-/tools          the tools the model has
-/model [NAME]   the model, or another one
-/session        this conversation
-/trigger NAME   tell the hooks of user_triggered
-/help           this list
-/quit           leave (as Ctrl-D does)";
-
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
-    let app = host::load(world)?;
+    let app = host::load(world, Visit::Talk)?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(arguments, world)?;
+    let host = Host::gather(arguments, &app, world)?;
     for note in &host.notes {
         output.tell(note);
     }
     interrupt::listen(&host.cancel);
     let code = talk(host, &app, world, output);
-    app.engine.children().reap_strays();
+    if let Some(toolbox) = &app.toolbox {
+        toolbox.close(output);
+    }
     app.engine.trust.remember();
+    // Async hooks get their last moment; only what is left then is nobody's.
+    drop(app);
+    Children::new().reap_strays();
     code
 }
 
@@ -53,13 +49,14 @@ fn talk(host: Host, app: &App, world: &World, output: &mut Output) -> Result<u8,
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
-    let session = match host.start(&app.engine, display, |_, _| {}) {
+    let desk = Desk { app, world, output: &shared };
+    let session = match host.start(desk, display, |_, _| {}) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     let mut reader = Reader::new(world)?;
-    let mut chat = Chat { session, app, world, output: &shared, id };
+    let mut chat = Chat { session, desk, cancel: cancel.clone(), id };
     while let Some(line) = reader.next(&cancel) {
         cancel.rearm();
         if !chat.take(line.trim())? || cancel.is_final() {
@@ -73,57 +70,9 @@ fn talk(host: Host, app: &App, world: &World, output: &mut Output) -> Result<u8,
 
 struct Chat<'a, 'o> {
     session: Session<'a>,
-    app: &'a App,
-    world: &'a World,
-    output: &'a RefCell<&'o mut Output>,
+    desk: Desk<'a, 'o>,
+    cancel: Cancel,
     id: String,
-}
-
-impl Chat<'_, '_> {
-    /// Takes one input; says whether more is wanted.
-    fn take(&mut self, line: &str) -> Result<bool, Failure> {
-        let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-        match word {
-            "" => {}
-            "/quit" | "/exit" => return Ok(false),
-            "/help" => self.tell(HELP)?,
-            "/tools" => self.tell(&self.session.tools().join("\n"))?,
-            "/hooks" => self.tell(&self.hooks())?,
-            "/model" => self.model(rest.trim())?,
-            "/trigger" if !rest.trim().is_empty() => {
-                self.session.trigger(rest.trim(), Value::Null);
-            }
-            "/session" => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
-            // A path is no command.
-            _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
-                self.tell(&format!("there is no command {word}\n{HELP}"))?;
-            }
-            _ => {
-                self.session.say(line, None);
-            }
-        }
-        Ok(true)
-    }
-
-    fn tell(&self, text: &str) -> Result<(), Failure> {
-        self.output.borrow_mut().text(&format!("{}\n", ollm_store::escape_for_people(text))).map(drop)
-    }
-
-    fn hooks(&self) -> String {
-        let hooks = self.app.hooks();
-        let lines: Vec<&str> = hooks.iter().map(|hook| hook.id()).collect();
-        if lines.is_empty() { "there are no hooks".to_owned() } else { lines.join("\n") }
-    }
-
-    fn model(&mut self, name: &str) -> Result<(), Failure> {
-        if !name.is_empty() {
-            match model::open(Some(name), self.world) {
-                Ok(model) => self.session.set_model(model),
-                Err(failure) => return self.tell(&failure.message),
-            }
-        }
-        self.tell(self.session.model())
-    }
 }
 
 /// Reads what the person writes, with a history.

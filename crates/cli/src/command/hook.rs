@@ -21,7 +21,7 @@ mod test;
 mod trigger;
 mod trust;
 
-pub(crate) use list::columns;
+pub(crate) use list::{columns, overview};
 pub(crate) use new::write as write_new;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;

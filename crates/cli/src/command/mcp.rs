@@ -52,7 +52,7 @@ fn with_server<T>(
     servers: &Servers<'_>,
     name: &str,
     output: &mut Output,
-    question: impl FnOnce(&Live<'_>, &Known, &mut Output) -> Result<T, Failure>,
+    question: impl FnOnce(&Live, &Known, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let known = servers.find(name)?;
     if let Some(failure) = servers.refusal(known) {

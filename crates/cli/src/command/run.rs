@@ -8,10 +8,11 @@ use ollm_agent::{Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
+use crate::app::App;
 use crate::arguments::agent::TaskArguments;
 use crate::display::{Display, Style, response, turn_json};
 use crate::error::{BLOCKED, Failure, Kind, OK};
-use crate::host::{self, Host};
+use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
 use crate::output::Output;
 use crate::world::World;
@@ -29,15 +30,18 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
     let (prompt, context) = task(arguments, output)?;
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
-    let app = host::load(world)?;
+    let app = host::load(world, Visit::Task)?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(&arguments.agent, world)?;
+    let host = Host::gather(&arguments.agent, &app, world)?;
     for note in &host.notes {
         output.tell(note);
     }
     interrupt::listen(&host.cancel);
-    let code = work(arguments, host, &app.engine, (&prompt, context.as_deref()), output);
+    let code = work(arguments, host, (&app, world), (&prompt, context.as_deref()), output);
+    if let Some(toolbox) = &app.toolbox {
+        toolbox.close(output);
+    }
     app.engine.children().reap_strays();
     app.engine.trust.remember();
     code
@@ -46,7 +50,7 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
 fn work(
     arguments: &TaskArguments,
     host: Host,
-    engine: &ollm_engine::Engine,
+    (app, world): (&App, &World),
     (prompt, context): (&str, Option<&str>),
     output: &mut Output,
 ) -> Result<u8, Failure> {
@@ -63,8 +67,14 @@ fn work(
             let _ = shared.borrow_mut().json(&event_json(event, decision));
         }
     };
-    let (more, code) = match host.start(engine, display, hear) {
-        Ok(session) => said(&say(session, prompt, context)),
+    let (desk, cancel) = (Desk { app, world, output: &shared }, host.cancel.clone());
+    let (more, code) = match host.start(desk, display, hear) {
+        Ok(session) => {
+            if let Some(toolbox) = &app.toolbox {
+                toolbox.settle(&cancel, &mut |text| shared.borrow_mut().tell(text));
+            }
+            said(&say(session, prompt, context))
+        }
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };

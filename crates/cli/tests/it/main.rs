@@ -22,6 +22,7 @@ mod forms;
 mod groups;
 mod hosts;
 mod invariants;
+mod joined;
 mod lab;
 mod mcp;
 mod real_servers;

@@ -24,7 +24,7 @@ while True:
     if not chunk:
         break
     screen += chunk
-    if not answered and (b"[N]o: " in screen or b"[y/N] " in screen):
+    if not answered and (b"[N]o: " in screen or b"[y/N] " in screen or b"Ctrl-D leaves" in screen):
         os.write(terminal, answer)
         answered = True
 sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))

@@ -80,6 +80,11 @@ pub(super) fn action(hook: &Hook) -> &'static str {
     }
 }
 
+/// All hooks as a table.
+pub(crate) fn overview(app: &App) -> String {
+    table(&show::states(app.hooks(), app))
+}
+
 fn table(rows: &[(Arc<Hook>, State)]) -> String {
     let head = ["ID", "EVENTS", "MATCHER", "SOURCE", "DIALECT", "STATE"].map(str::to_owned);
     let body = rows.iter().map(|(hook, state)| {

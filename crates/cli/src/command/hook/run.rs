@@ -108,6 +108,9 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     let children = app.engine.children();
     children.hold_signals();
     let outcome = if explain { app.engine.dispatch_explained(event) } else { app.engine.dispatch(event) };
+    if let Some(toolbox) = &app.toolbox {
+        toolbox.close(output);
+    }
     children.reap_strays();
     trace::leave(&app, event, &outcome, world, output);
     children.release_signals();

@@ -5,8 +5,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use ollm_mcp::{
-    Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Trouble, bound_result, read_error, read_result,
-    show_result, split, write_result,
+    Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, bound_result, show_result, split, write_result,
 };
 use ollm_protocol::units;
 
@@ -14,7 +13,7 @@ use super::{object, read_input, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
 use crate::error::{FINDING, Failure, OK};
 use crate::output::Output;
-use crate::servers::{Known, Live, Servers};
+use crate::servers::{Known, Live, Servers, taken, told};
 use crate::world::World;
 
 pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -35,7 +34,7 @@ pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output)
 }
 
 /// Calls, and streams what the server says about its progress.
-fn ask(live: &Live<'_>, server: &str, call: Call, output: &mut Output) -> Result<serde_json::Value, CallError> {
+fn ask(live: &Live, server: &str, call: Call, output: &mut Output) -> Result<serde_json::Value, CallError> {
     let (sender, steps) = channel();
     let progress: ollm_mcp::OnProgress = Arc::new(move |step: Progress| drop(sender.send(step)));
     let pending = live.fleet().call(server, Call { progress: Some(progress), ..call });
@@ -43,19 +42,10 @@ fn ask(live: &Live<'_>, server: &str, call: Call, output: &mut Output) -> Result
     live.wait(pending, tell, output)
 }
 
-/// The result; a failure that the server tells about is one too.
+/// The result, checked against what the tool promised.
 fn take(answer: Result<serde_json::Value, CallError>, tool: &str, offers: &Offers) -> Result<Taken, Failure> {
-    match answer {
-        Ok(answer) => {
-            let promised =
-                offers.tools.iter().find(|offer| offer.raw == tool).and_then(|offer| offer.tool.output.as_ref());
-            Ok(read_result(&answer, promised))
-        }
-        Err(CallError { kind: Trouble::Refused { code, message, data }, .. }) => {
-            Ok(Taken { result: read_error(code.into(), &message, data.as_deref()), notes: Vec::new() })
-        }
-        Err(error) => Err(unanswered(error)),
-    }
+    let promised = offers.tools.iter().find(|offer| offer.raw == tool).and_then(|offer| offer.tool.output.as_ref());
+    taken(answer, promised).map_err(unanswered)
 }
 
 fn show(taken: Taken, arguments: &CallArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -75,7 +65,7 @@ fn show(taken: Taken, arguments: &CallArguments, world: &World, output: &mut Out
 }
 
 /// The server's own name for a tool: as given, or found by the name models use.
-fn raw_name(tool: &str, known: &Known, servers: &Servers<'_>, live: &Live<'_>, output: &mut Output) -> String {
+fn raw_name(tool: &str, known: &Known, servers: &Servers<'_>, live: &Live, output: &mut Output) -> String {
     if split(tool).is_none() {
         return tool.to_owned();
     }
@@ -87,12 +77,6 @@ fn raw_name(tool: &str, known: &Known, servers: &Servers<'_>, live: &Live<'_>, o
         servers.offers(known, &live.listed(&known.spec.name))
     };
     offers.raw(tool).unwrap_or(tool).to_owned()
-}
-
-fn told(step: &Progress) -> String {
-    let total = step.total.map(|total| format!(" of {total}")).unwrap_or_default();
-    let text = step.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
-    format!("progress {}{total}{text}", step.done)
 }
 
 fn time(text: &str) -> Result<Duration, Failure> {

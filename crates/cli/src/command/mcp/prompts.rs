@@ -28,7 +28,7 @@ pub(super) fn run(
     })
 }
 
-fn list(live: &Live<'_>, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+fn list(live: &Live, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let listing = live.fleet().prompts(server).map_err(unanswered)?;
     listing.warnings.iter().for_each(|warning| output.tell(&format!("server `{server}`: {warning}")));
     if as_json {

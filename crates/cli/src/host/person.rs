@@ -1,0 +1,60 @@
+//! Questions to whoever sits at the terminal.
+
+use std::fmt::Write as _;
+
+use ollm_agent::{Approve, Consent, Request};
+use ollm_engine::{Approver, Choice, Question};
+use ollm_store::{cut, escape_for_people, read_bounded};
+
+use crate::command::hook::command_line;
+use crate::output::{ask, one_line};
+
+/// The most of a script that is shown with a question.
+const LONGEST_SCRIPT: u64 = 16 << 10;
+
+/// The person at the terminal, if there is one.
+#[derive(Debug)]
+pub(super) struct Terminal;
+
+impl Approve for Terminal {
+    fn ask(&mut self, request: &Request) -> Consent {
+        let mut question = format!("\n{}", one_line(&request.operation));
+        if let Some(args) = request.details.get("args") {
+            let _ = write!(question, " {}", one_line(&cut(&args.to_string(), 2000)));
+        }
+        if let Some(reason) = &request.reason {
+            let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
+        }
+        question.push_str("\n  May it run? [y]es, [a]lways in this session, [N]o: ");
+        match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
+            Some("y" | "yes") => Consent::Yes,
+            Some("a" | "always") => Consent::Always,
+            Some(_) => Consent::No,
+            None => Consent::Nobody,
+        }
+    }
+}
+
+impl Approver for Terminal {
+    fn ask(&self, question: &Question<'_>) -> Choice {
+        let hook = question.hook;
+        let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
+        let mut text = format!("\nThe {} hook `{}` is {standing}.\n", hook.spec.source.name(), one_line(hook.id()));
+        for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
+            let content = read_bounded(file, LONGEST_SCRIPT).ok().flatten();
+            let shown = content.map_or_else(
+                || "(not shown: it is missing or too long; read it before you approve it)".to_owned(),
+                |bytes| escape_for_people(&String::from_utf8_lossy(&bytes)).into_owned(),
+            );
+            let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
+        }
+        let _ = writeln!(text, "It runs: {}", one_line(&command_line(hook)));
+        text.push_str("To approve it for good: `ollm hook trust`.\n");
+        text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
+        match ask(&text).map(|answer| answer.to_lowercase()).as_deref() {
+            Some("o" | "once") => Choice::Once,
+            Some("s" | "session") => Choice::Session,
+            _ => Choice::No,
+        }
+    }
+}

@@ -1,0 +1,317 @@
+//! The tools of MCP servers, for an agent and for hooks. Nothing is read or started before somebody asks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use ollm_agent::{Cancel, Limits, Order, ToolSource};
+use ollm_engine::{ToolCall, ToolCaller};
+use ollm_mcp::{Call, Notice, Progress, Spill, State, Watch, bound_result};
+use ollm_protocol::{Content, Tool, ToolResult};
+
+use super::crew::Crew;
+use super::{Servers, taken, told};
+use crate::error::Kind;
+use crate::output::Output;
+use crate::world::World;
+
+/// How often we look for news while we wait.
+const GLANCE: Duration = Duration::from_millis(20);
+/// Whoever waits longer is told for what.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// All servers that may be started, as one set of tools.
+#[derive(Debug)]
+pub(crate) struct Toolbox {
+    world: World,
+    opened: OnceLock<Opened>,
+    changes: Arc<Changes>,
+    /// The tools there were at a number of changes.
+    offered: Mutex<(u64, Arc<Vec<Offered>>)>,
+    /// Servers whose start is waited for before the model is asked.
+    awaited: Mutex<BTreeSet<String>>,
+}
+
+/// What there is once somebody asked.
+#[derive(Debug, Default)]
+struct Opened {
+    /// The servers that may be started, if there are any.
+    crew: Option<Crew>,
+    /// Why the others may not.
+    closed: BTreeMap<String, String>,
+    /// What a person should know.
+    notes: Vec<String>,
+}
+
+/// A tool, and whose it is.
+#[derive(Debug)]
+struct Offered {
+    server: String,
+    raw: String,
+    tool: Tool,
+}
+
+/// How often anything about the servers changed.
+#[derive(Debug)]
+struct Changes(AtomicU64);
+
+impl Watch for Changes {
+    fn notice(&self, _: &str, notice: &Notice) {
+        if matches!(notice, Notice::State(_) | Notice::Tools) {
+            self.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+impl Toolbox {
+    pub(crate) fn new(world: &World) -> Toolbox {
+        Toolbox {
+            world: world.clone(),
+            opened: OnceLock::new(),
+            changes: Arc::new(Changes(AtomicU64::new(1))),
+            offered: Mutex::default(),
+            awaited: Mutex::default(),
+        }
+    }
+
+    /// Starts, without waiting for that, the servers whose tools are not known; says whether there are any servers.
+    pub(crate) fn begin(&self, output: &mut Output) -> bool {
+        let opened = self.open();
+        opened.notes.iter().for_each(|note| output.tell(note));
+        let Some(crew) = &opened.crew else { return false };
+        let known = |name: &str| crew.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
+        let servers = crew.fleet().servers();
+        let names = servers.iter().map(|server| server.name()).filter(|name| !known(name));
+        *guard(&self.awaited) = names.map(str::to_owned).collect();
+        crew.fleet().begin();
+        true
+    }
+
+    /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
+    pub(crate) fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
+        let Some(crew) = self.crew() else { return };
+        let mut awaited = std::mem::take(&mut *guard(&self.awaited));
+        let timeout = |name: &String| Some(crew.fleet().server(name).ok()?.declaration().connect_timeout);
+        let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
+        let (began, mut quiet) = (Instant::now(), Instant::now());
+        loop {
+            awaited.retain(|name| match crew.fleet().server(name).map(|server| server.status().state) {
+                Ok(State::Configured | State::Starting(_)) => true,
+                Ok(state) => {
+                    state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
+                    false
+                }
+                Err(_) => false,
+            });
+            let names = || awaited.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            if awaited.is_empty() || cancel.is_set() {
+                return;
+            }
+            if began.elapsed() >= longest {
+                return tell(&format!("still starting: {}; we go on without their tools", names()));
+            }
+            if quiet.elapsed() > SILENCE {
+                quiet = Instant::now();
+                tell(&format!("still starting: {}", names()));
+            }
+            cancel.wait(GLANCE);
+        }
+    }
+
+    /// How all servers are: name, state, tools, problem.
+    pub(crate) fn rows(&self) -> Vec<[String; 4]> {
+        let opened = self.open();
+        let statuses = opened.crew.as_ref().map(|crew| crew.fleet().statuses()).unwrap_or_default();
+        let live = statuses.into_iter().map(|status| {
+            let problem = status.state.problem().unwrap_or_default().to_owned();
+            [status.name, status.state.name().to_owned(), status.tools.to_string(), problem]
+        });
+        let closed = opened.closed.iter().map(|(name, why)| [name.as_str(), "stopped", "?", why].map(str::to_owned));
+        live.chain(closed).collect()
+    }
+
+    /// What the names of a server's tools begin with.
+    pub(crate) fn prefix(&self, name: &str) -> Result<String, String> {
+        let crew = self.member(name)?;
+        Ok(crew.prefix(name))
+    }
+
+    /// Stops a server of a running session and starts it again.
+    pub(crate) fn restart(&self, name: &str) -> Result<(), String> {
+        let crew = self.member(name)?;
+        crew.fleet().restart(name).map_err(|error| error.to_string())
+    }
+
+    /// Stops a server of a running session.
+    pub(crate) fn stop(&self, name: &str) -> Result<(), String> {
+        let crew = self.member(name)?;
+        crew.fleet().stop(name).map_err(|error| error.to_string())
+    }
+
+    /// Remembers what the servers said, and ends all that run.
+    pub(crate) fn close(&self, output: &mut Output) {
+        let Some(crew) = self.opened.get().and_then(|opened| opened.crew.as_ref()) else { return };
+        crew.keep().iter().for_each(|trouble| output.tell(trouble));
+        crew.fleet().stop_all();
+    }
+
+    fn open(&self) -> &Opened {
+        self.opened.get_or_init(|| Opened::of(&self.world, Arc::clone(&self.changes)))
+    }
+
+    fn crew(&self) -> Option<&Crew> {
+        self.open().crew.as_ref()
+    }
+
+    /// The servers, if this is one that may be started.
+    fn member(&self, name: &str) -> Result<&Crew, String> {
+        let opened = self.open();
+        if let Some(why) = opened.closed.get(name) {
+            return Err(format!("server `{name}` is not started: {why}"));
+        }
+        let crew = opened.crew.as_ref().filter(|crew| crew.fleet().server(name).is_ok());
+        crew.ok_or_else(|| {
+            let unknown = format!("there is no server `{name}`; `ollm mcp list` shows those there are");
+            let notes = opened.notes.iter().map(String::as_str);
+            std::iter::once(unknown.as_str()).chain(notes).collect::<Vec<_>>().join("; ")
+        })
+    }
+
+    /// The tools there are now.
+    fn offered(&self) -> Arc<Vec<Offered>> {
+        let Some(crew) = self.crew() else { return Arc::default() };
+        let changes = self.changes.0.load(Ordering::Acquire);
+        let mut offered = guard(&self.offered);
+        if offered.0 != changes {
+            *offered = (changes, Arc::new(listed(crew)));
+        }
+        Arc::clone(&offered.1)
+    }
+
+    /// A result no larger than an agent shows to its model.
+    fn bounded(&self, result: ToolResult, note: &dyn Fn(&str)) -> ToolResult {
+        let spill = Spill::new(self.world.state().join("mcp-results"));
+        let bounded = bound_result(result, Limits::default().result, &spill);
+        bounded.notes.iter().for_each(|text| note(text));
+        bounded.result
+    }
+}
+
+impl Opened {
+    fn of(world: &World, changes: Arc<Changes>) -> Opened {
+        let mut opened = Opened::default();
+        let servers = match Servers::load(world) {
+            Ok(servers) => servers,
+            Err(failure) => {
+                opened.notes.push(failure.message);
+                return opened;
+            }
+        };
+        opened.notes.extend(servers.problems.iter().map(ToString::to_string));
+        let mut able = Vec::new();
+        for known in &servers.all {
+            let Some((kind, why)) = servers.obstacle(known) else {
+                able.push(known);
+                continue;
+            };
+            // Who switched a server off knows it.
+            if kind != Kind::Configuration {
+                opened.notes.push(format!("server `{}` is not started: {why}", known.spec.name));
+            }
+            opened.closed.insert(known.spec.name.clone(), why);
+        }
+        if !able.is_empty() {
+            match Crew::gather(&servers, &able, changes) {
+                Ok((crew, problems)) => {
+                    opened.notes.extend(problems.iter().map(ToString::to_string));
+                    opened.crew = Some(crew);
+                }
+                Err(failure) => opened.notes.push(failure.message),
+            }
+        }
+        opened
+    }
+}
+
+impl ToolSource for Toolbox {
+    fn tools(&self) -> Vec<Tool> {
+        self.offered().iter().map(|offered| offered.tool.clone()).collect()
+    }
+
+    fn call(&self, order: &Order) -> ToolResult {
+        let all = self.offered();
+        let (Some(offered), Some(crew)) = (all.iter().find(|offered| offered.tool.name == order.name), self.crew())
+        else {
+            return ToolResult::error(format!("`{}` is not offered any more", order.name));
+        };
+        let (sender, steps) = channel();
+        let call = Call {
+            tool: offered.raw.clone(),
+            args: order.args.clone(),
+            timeout: None,
+            progress: Some(Arc::new(move |step: Progress| drop(sender.send(step)))),
+        };
+        let pending = match crew.fleet().call(&offered.server, call) {
+            Ok(pending) => pending,
+            Err(error) => return ToolResult::error(error.to_string()),
+        };
+        let answer = loop {
+            let answer = pending.wait_for(GLANCE);
+            for step in steps.try_iter() {
+                (order.progress)(&told(&step));
+            }
+            match answer {
+                Some(answer) => break answer,
+                None if order.cancel.is_set() => return ToolResult::error("interrupted"),
+                None => {}
+            }
+        };
+        match taken(answer, offered.tool.output.as_ref()) {
+            Ok(taken) => {
+                taken.notes.iter().for_each(|note| (order.progress)(note));
+                self.bounded(taken.result, &order.progress)
+            }
+            Err(error) => ToolResult::error(error.to_string()),
+        }
+    }
+}
+
+impl ToolCaller for Toolbox {
+    fn call(&self, call: &ToolCall) -> Result<String, String> {
+        let began = Instant::now();
+        let crew = self.member(&call.server)?;
+        let timeout = call.timeout;
+        let what = Call { tool: call.tool.clone(), args: call.args.clone(), timeout: Some(timeout), progress: None };
+        let pending = crew.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
+        let answer = pending.wait_for(timeout.saturating_sub(began.elapsed()));
+        let answer = answer.ok_or_else(|| format!("no answer came within {} seconds", timeout.as_secs_f64()))?;
+        let result = taken(answer, None).map_err(|error| error.to_string())?.result;
+        let text = text_of(&result);
+        if result.is_error { Err(format!("`{}` of `{}` failed: {text}", call.tool, call.server)) } else { Ok(text) }
+    }
+}
+
+fn listed(crew: &Crew) -> Vec<Offered> {
+    let mut all = Vec::new();
+    for server in crew.fleet().servers() {
+        for offer in crew.offers(server.name()).tools {
+            all.push(Offered { server: server.name().to_owned(), raw: offer.raw, tool: offer.tool });
+        }
+    }
+    all
+}
+
+/// What a tool wrote.
+fn text_of(result: &ToolResult) -> String {
+    let text = |content: &Content| match content {
+        Content::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    result.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
