@@ -139,7 +139,8 @@ fn review(known: &Known, world: &World) -> String {
         let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
     }
     let program = known.program.as_ref().ok().and_then(|program| program.as_deref());
-    for file in server_files(spec, program, came_with(spec, world).as_deref()).unwrap_or_default() {
+    let files = server_files(spec, program, came_with(spec, world).as_deref(), &|name| world.variable(name));
+    for file in files.unwrap_or_default() {
         let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(&file));
     }
     text
