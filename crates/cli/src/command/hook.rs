@@ -24,7 +24,7 @@ mod trust;
 pub(crate) use list::columns;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;
-pub(crate) use show::command;
+pub(crate) use show::asked;
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
