@@ -66,6 +66,6 @@ pub use error::{SpawnError, Stage};
 pub use find::find_program;
 pub use job::{End, Job, Limits, Outcome, Stream};
 #[cfg(unix)]
-pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, leave_session};
+pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, is_released, leave_session};
 #[cfg(windows)]
-pub use windows::{Children, become_subreaper, leave_session};
+pub use windows::{Children, become_subreaper, is_released, leave_session};
