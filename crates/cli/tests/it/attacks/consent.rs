@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{ID, guests, lab, standing};
-use crate::lab::{Lab, OLLM, Ran, shell_event};
+use crate::lab::{Lab, OLLM, Ran, finish, shell_event};
 
 /// Words that are trouble for a shell, a terminal or a hurried reader.
 const WORDS: &[&str] = &[
@@ -112,6 +112,43 @@ fn c06_an_agent_cannot_approve_or_withdraw_in_any_way() {
         assert_eq!(lab.run(&["hook", "trust", "--list"]).code, 0, "looking is free");
         assert_eq!(standing(&lab), "untrusted");
     }
+}
+
+#[test]
+fn c06_an_agent_cannot_do_without_approval_by_loosening_guards_for_one_run() {
+    let loosened = ["hooks.trustWorkspace=true", "hooks.guards=[]", "hooks.untrusted=skip"];
+    let loosened = loosened.iter().flat_map(|setting| ["--set", setting]);
+    let arguments: Vec<&str> = loosened.chain(["hook", "run"]).collect();
+    let person = lab();
+    finish(person.ollm(&arguments), shell_event("ls").as_bytes()).hook("guest");
+    let agent = lab().set("CLAUDECODE", "1");
+    let ran = finish(agent.ollm(&arguments), shell_event("rm -rf /").as_bytes());
+    assert_eq!((ran.skip("guest")["reason"].as_str(), ran.code), (Some("untrusted"), 2), "{ran:?}");
+    assert!(ran.stderr.contains("`hooks.trustWorkspace` is ignored: an agent may only make it stricter"), "{ran:?}");
+    let stricter = ["--set", "hooks.untrusted=block", "hook", "run"];
+    let ran = finish(agent.ollm(&stricter), shell_event("ls").as_bytes());
+    assert_eq!((ran.skip("guest")["reason"].as_str(), ran.code), (Some("untrusted"), 2), "{ran:?}");
+}
+
+#[test]
+fn c06_nobody_but_ollm_itself_hands_a_task_to_the_background() {
+    let lab = lab();
+    let job = json!({
+        "program": "/bin/sh", "arg0": null, "args": ["-c", "touch ran"], "env": [], "cwd": lab.project, "stdin": "",
+        "limits": {"timeout": 5, "output": 1000},
+    });
+    let task = json!({
+        "hook": "a", "traceId": "t", "event": "before_tool", "dialect": "ollm", "reads": true, "hides": [],
+        "task": {"job": job},
+    });
+    let piped = finish(lab.ollm(&["hook", "background"]), task.to_string().as_bytes());
+    let file = lab.write("task.json", task.to_string());
+    let redirected = lab.ollm(&["hook", "background"]).stdin(fs::File::open(file).unwrap()).output().unwrap().into();
+    for ran in [piped, redirected] {
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(ran.stderr.contains("is for ollm itself"), "{ran:?}");
+    }
+    assert!(!lab.project.join("ran").exists());
 }
 
 #[test]
