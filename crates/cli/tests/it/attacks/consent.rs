@@ -213,6 +213,21 @@ fn c07_nothing_a_project_writes_reaches_the_terminal_unescaped() {
 }
 
 #[test]
+fn b18_a_sub_agent_gets_nothing_past_the_guards_either() {
+    let lab = Lab::new();
+    for command in ["rm -rf /", "ollm hook trust --all"] {
+        let data = json!({"tool_name": "shell", "agent_id": "sub-1", "args": {"command": command}});
+        let ran = lab.event(json!({"event": "before_tool", "data": data}).to_string());
+        assert_eq!(ran.code, 2, "{command}: {ran:?}");
+        let event = json!({
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "agent_id": "sub-1", "agent_type": "helper",
+            "tool_input": {"command": command},
+        });
+        assert_eq!(lab.event_from("agent", &event.to_string()).code, 2, "{command}");
+    }
+}
+
+#[test]
 fn b18_a_rewrite_gets_nothing_past_the_guards_in_either_direction() {
     for (written, rewritten) in [("rm -rf /", "ls"), ("ls", "rm -rf /"), ("ls", "ls -l")] {
         let lab = Lab::new();
