@@ -131,6 +131,14 @@ fn c06_an_agent_cannot_do_without_approval_by_loosening_guards_for_one_run() {
 }
 
 #[test]
+fn c06_an_agent_cannot_scaffold_a_hook_that_needs_no_approval() {
+    let lab = Lab::new().set("CLAUDECODE", "1");
+    assert_eq!(lab.run(&["hook", "new", "helper", "--for", "context", "--in", "sh"]).code, 4);
+    assert_eq!(fs::read_dir(lab.home.join(".ollm/hooks")).unwrap().count(), 0);
+    assert_eq!(lab.run(&["hook", "new", "helper", "--project", "--in", "sh"]).code, 0, "that one needs approval");
+}
+
+#[test]
 fn c06_nobody_but_ollm_itself_hands_a_task_to_the_background() {
     let lab = lab();
     let job = json!({
