@@ -109,6 +109,35 @@ fn what_a_script_holds_cannot_repaint_the_screen() {
 }
 
 #[test]
+fn what_an_agent_or_a_hook_starts_cannot_answer_in_the_persons_place() {
+    let lab = Lab::new();
+    let reach = "(: < /dev/tty) 2>/dev/null && touch reached; touch ran";
+    lab.user_hook("before_agent", "reacher", &reach.replace("ran", "hook-ran"), "");
+    let call = serde_json::json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": reach}}]});
+    lab.write("talk.jsonl", format!("{call}\n{{\"content\": \"done\"}}\n"));
+    let ran = on_a_terminal(&lab, "", &["run", "do it", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let there = ["ran", "hook-ran", "reached"].map(|name| lab.project.join(name).exists());
+    assert_eq!(there, [true, true, false]);
+}
+
+#[test]
+fn a_pager_or_editor_that_came_with_the_project_does_not_run() {
+    let lab = lab(&format!("touch canary\n{}", "# padding\n".repeat(50)));
+    for name in ["less", "edit"] {
+        lab.write_executable(&format!("project/bin/{name}"), "#!/bin/sh\ntouch canary\n");
+    }
+    let tools = lab.root.join("tools");
+    fs::create_dir(&tools).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", tools.join("sh")).unwrap();
+    let lab = lab.set("PATH", &format!("bin:.:{}", tools.display())).set("EDITOR", "edit");
+    let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", ID]);
+    assert!(ran.stdout.contains("touch canary"), "{}", ran.stdout);
+    assert_ne!(on_a_terminal(&lab, "", &["hook", "edit", ID]).code, 0);
+    assert!(!lab.project.join("canary").exists());
+}
+
+#[test]
 fn a_script_too_long_to_show_is_not_passed_over_in_silence() {
     let lab = lab(&format!("touch canary\n{}", "# padding\n".repeat(30_000)));
     let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", ID]);

@@ -92,7 +92,7 @@ fn ask_person(known: &Known, world: &World, output: &mut Output) -> Result<(), F
     let name = &known.spec.name;
     let text = review(known, world);
     let text = escape_for_people(&text);
-    if !open::page(&text) {
+    if !open::page(&text, world.search_path()) {
         output.explain(&text);
     }
     match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
