@@ -40,6 +40,8 @@ pub struct Overrides {
     pub enabled: Option<bool>,
     /// A timeout for hooks that have none of their own.
     pub timeout: Option<Duration>,
+    /// Whether what is a guard may only be made stricter: so it is where no person wrote the command line.
+    pub tightening: bool,
     /// Any other settings: paths and values in their canonical form.
     settings: Vec<(String, Value)>,
 }
@@ -50,6 +52,11 @@ impl Overrides {
         let value = edit::typed_value(path, typed)?;
         self.settings.push((path.to_owned(), value));
         Ok(())
+    }
+
+    /// Whether there is something among them that is a guard.
+    pub fn touch_guards(&self) -> bool {
+        self.settings.iter().any(|(path, _)| find_key(path).is_ok_and(|key| key.safety == Safety::Critical))
     }
 }
 

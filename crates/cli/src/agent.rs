@@ -56,9 +56,9 @@ fn is_agent(words: &[String]) -> bool {
     let ours = program.rsplit('/').next() == Some("ollm");
     ours && match command(&mut words) {
         // Nothing at all is a chat, too.
-        None | Some("run" | "chat") => true,
+        None | Some("run" | "chat" | "emit") => true,
         Some("session") => words.next() == Some("resume"),
-        Some("hook") => matches!(words.next(), Some("run" | "background")),
+        Some("hook") => matches!(words.next(), Some("run" | "background" | "test" | "trigger")),
         // These start servers, which are other people's programs as well.
         Some("mcp") => {
             matches!(words.next(), Some("start" | "restart" | "tools" | "call" | "resources" | "prompts"))
@@ -98,6 +98,10 @@ mod tests {
             ("ollm", true),
             ("ollm --set hooks.timeout=5s", true),
             ("ollm hook background", true),
+            ("ollm hook test guard", true),
+            ("ollm hook trigger lint", true),
+            ("ollm emit deployed", true),
+            ("ollm --verbose emit deployed", true),
             ("ollm --set hooks.timeout=5s --set=log.level=off hook run", true),
             ("ollm --set run hook list", false),
             ("ollm hook list", false),

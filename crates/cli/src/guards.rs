@@ -3,7 +3,7 @@
 use ollm_catalog::GUARDS;
 use ollm_guard::{Shelter, destructive, tampering, usual};
 use ollm_protocol::{
-    ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Rules, Source, Verdict,
+    ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Reach, Rules, Source, Verdict,
 };
 
 use crate::world::World;
@@ -22,6 +22,8 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
         on_failure: Some(OnFailure::Ask),
         // The user's own hooks still have their say, and their log, when a guard refuses.
         dialect: Some("agent".to_owned()),
+        // Hooks of that dialect leave sub-agents alone; a guard does not, or an agent would send one.
+        reach: Some(Reach::All),
         ..HookSpec::new(format!("builtin:{name}"), "before_tool", ActionSpec::Builtin(guard))
     };
     Hook::new(spec, &Rules::default())

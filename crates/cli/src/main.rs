@@ -74,7 +74,10 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
 }
 
 /// The surroundings are looked at only by commands that need them.
-fn world(surroundings: &OnceCell<World>, overrides: Overrides) -> Result<&World, Failure> {
-    let world = World::of_this_process()?.with(overrides);
+fn world(surroundings: &OnceCell<World>, mut overrides: Overrides) -> Result<&World, Failure> {
+    let world = World::of_this_process()?;
+    // An agent that could loosen a guard for one run would need no approval in that run.
+    overrides.tightening = overrides.touch_guards() && agent::refuse_agents(&world, "loosen guards").is_err();
+    let world = world.with(overrides);
     Ok(surroundings.get_or_init(|| world))
 }

@@ -143,10 +143,11 @@ impl Known {
     fn of(spec: ServerSpec, world: &World, approvals: &Approvals, cache: &[(Digest, Entry)]) -> Known {
         let program = program(&spec, world);
         let found = program.as_ref().ok().and_then(|program| program.as_deref());
-        let (digest, program) = match server_digest(&spec, found, came_with(&spec, world).as_deref()) {
-            Ok(digest) => (Some(digest), program),
-            Err(why) => (None, Err(why.to_string())),
-        };
+        let (digest, program) =
+            match server_digest(&spec, found, came_with(&spec, world).as_deref(), &|name| world.variable(name)) {
+                Ok(digest) => (Some(digest), program),
+                Err(why) => (None, Err(why.to_string())),
+            };
         let trust = match (&spec.source, &digest) {
             (Source::User, _) => Standing::Approved,
             (_, Some(digest)) => approvals.check(&source(&spec), &id(&spec), digest, digest),

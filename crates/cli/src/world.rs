@@ -1,6 +1,6 @@
 //! What the process was started with. Nothing else reads the environment, the home or the clock.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -67,6 +67,11 @@ impl World {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(variable, _)| variable == name);
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    }
+
+    /// Where programs are looked for.
+    pub(crate) fn search_path(&self) -> Option<&OsStr> {
+        self.variables.iter().find(|(variable, _)| variable == "PATH").map(|(_, value)| value.as_os_str())
     }
 
     /// Remembers what the configuration says about the log file.

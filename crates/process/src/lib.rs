@@ -6,9 +6,9 @@
 //! in an [`Outcome`] what came of it. Another program's failure is data here, never an `Err`. There are no threads and
 //! there is no runtime: one `poll` loop on the calling thread feeds and reads all jobs of a call and keeps their clocks.
 //!
-//! * **Start.** Every program gets a process group of its own, exactly the environment it was given, the default
-//!   signal set-up and no file but its three streams. On Linux the new process borrows our memory until it becomes the
-//!   program, so the cost does not grow with our size.
+//! * **Start.** Every program gets a session and a process group of its own, no terminal, exactly the environment it was
+//!   given, the default signal set-up and no file but its three streams. On Linux the new process borrows our memory until
+//!   it becomes the program, so the cost does not grow with our size.
 //! * **Time.** The clock is monotonic and starts before the spawn. At the deadline the whole group gets `SIGTERM`,
 //!   and after the grace `SIGKILL`.
 //! * **Streams.** Input is written while output is read. A program that does not read its input is no error. Output is
@@ -66,6 +66,6 @@ pub use error::{SpawnError, Stage};
 pub use find::find_program;
 pub use job::{End, Job, Limits, Outcome, Stream};
 #[cfg(unix)]
-pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, leave_session};
+pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, is_released, leave_session};
 #[cfg(windows)]
-pub use windows::{Children, become_subreaper, leave_session};
+pub use windows::{Children, become_subreaper, is_released, leave_session};

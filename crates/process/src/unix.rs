@@ -32,7 +32,7 @@ use self::supervise::{Run, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
 pub use self::pipes::Ends as Streams;
-pub use self::platform::{PipeShield, become_subreaper};
+pub use self::platform::{PipeShield, become_subreaper, is_released};
 pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork

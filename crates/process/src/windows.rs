@@ -75,6 +75,11 @@ impl Children {
     }
 }
 
+/// Nothing is released on this system.
+pub fn is_released(_: impl Sized) -> bool {
+    false
+}
+
 /// Not supported on this system.
 pub fn leave_session() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())

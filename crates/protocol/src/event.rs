@@ -3,6 +3,8 @@
 //! One table says everything about an event that does not depend on a dialect: its canonical name, whether a refusal
 //! can stop anything, and its data fields. How a dialect spells it is that dialect's own business.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value};
 
 mod sample;
@@ -251,8 +253,24 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("subagent_type", "agent_type"),
 ];
 
-/// What tools call the file they work on.
-const PATH_ARGS: &[&str] = &["path", "file_path", "filePath", "notebook_path"];
+/// What tools call the files they work on, one or many: a guard for some files must not miss one by its name.
+const PATH_ARGS: &[&str] = &[
+    "path",
+    "paths",
+    "file",
+    "files",
+    "file_path",
+    "file_paths",
+    "filePath",
+    "absolute_path",
+    "notebook_path",
+    "target_file",
+    "source",
+    "destination",
+    "old_path",
+    "new_path",
+    "edits",
+];
 
 impl Event {
     /// An event with its data.
@@ -327,14 +345,11 @@ impl Event {
     pub fn paths(&self) -> Vec<&str> {
         let own = ["path", "file_path"].into_iter().filter_map(|field| self.data.get(field));
         let args = self.args().into_iter().flat_map(|args| PATH_ARGS.iter().filter_map(|name| args.get(*name)));
+        let args = args.flat_map(|files| files.as_array().map_or(std::slice::from_ref(files), Vec::as_slice));
         let listed = self.data.get("files").and_then(Value::as_array).into_iter().flatten();
-        let mut paths = Vec::new();
-        for path in own.chain(self.data.get("file")).chain(args).chain(listed).filter_map(file_path) {
-            if !paths.contains(&path) {
-                paths.push(path);
-            }
-        }
-        paths
+        let mut seen = HashSet::new();
+        let paths = own.chain(self.data.get("file")).chain(args).chain(listed).filter_map(file_path);
+        paths.filter(|path| seen.insert(*path)).collect()
     }
 
     /// The same event with data that earlier hooks returned.
@@ -365,9 +380,10 @@ impl Event {
     }
 }
 
-/// The path of a file that is named by its path, or described by an object with a `path`.
+/// The path of a file that is named by its path, or described by an object with a `path` or `file_path`.
 fn file_path(file: &Value) -> Option<&str> {
-    file.as_str().or_else(|| file.get("path")?.as_str()).filter(|path| !path.is_empty())
+    let described = || file.get("path").or_else(|| file.get("file_path"))?.as_str();
+    file.as_str().or_else(described).filter(|path| !path.is_empty())
 }
 
 /// The name of one entry of a tool list.
@@ -420,6 +436,10 @@ mod tests {
                 serde_json::json!({"args": {"path": "a", "file_path": "b", "filePath": "c", "notebook_path": "d"}}),
                 vec!["a", "b", "c", "d"],
             ),
+            (serde_json::json!({"args": {"paths": ["a", "b", "a"]}}), vec!["a", "b"]),
+            (serde_json::json!({"args": {"path": ["a"], "absolute_path": "b"}}), vec!["a", "b"]),
+            (serde_json::json!({"args": {"source": "a", "destination": "b"}}), vec!["a", "b"]),
+            (serde_json::json!({"args": {"files": [{"path": "a"}], "edits": [{"file_path": "b"}]}}), vec!["a", "b"]),
             (serde_json::json!({"files": ["a", {"path": "b"}, 3, ""]}), vec!["a", "b"]),
             (serde_json::json!({"path": 3, "file": null, "args": "x", "files": "a"}), vec![]),
             (serde_json::json!({}), vec![]),

@@ -279,6 +279,11 @@ pub(crate) fn place(path: &[&str]) -> Place {
     place
 }
 
+/// Whether a section holds a setting that is a guard.
+pub(crate) fn guards(section: &[&str]) -> bool {
+    KEYS.iter().any(|key| key.safety == Safety::Critical && key.below(section).is_some())
+}
+
 /// The names that are known below a section.
 pub(crate) fn names(section: &[&str]) -> Vec<&'static str> {
     let mut names: Vec<&str> = KEYS.iter().filter_map(|key| key.below(section)).filter(|name| *name != "*").collect();

@@ -27,7 +27,7 @@ pub(crate) fn load(
 ) -> Config {
     let mut config = Config::default();
     let user = places.config();
-    read(&user, places.top(), problems, |document, root| {
+    read(&user, places.top(), Severity::Fatal, problems, |document, root| {
         let (said, findings) = written::read(root, Severity::Fatal);
         settings(document, Layer::User, said, positions).for_each(|(setting, _)| config.put(setting));
         findings
@@ -35,7 +35,7 @@ pub(crate) fn load(
     if let Some(project) = &places.project {
         let path = project.join(".ollm/config.yaml");
         if !same_place(&path, &user) {
-            read(&path, project, problems, |document, root| {
+            read(&path, project, Severity::Error, problems, |document, root| {
                 let (said, mut findings) = written::read(root, Severity::Warning);
                 for (setting, said) in settings(document, Layer::Workspace, said, positions) {
                     findings.extend(tighten(&mut config, setting, said));
@@ -45,22 +45,25 @@ pub(crate) fn load(
         }
     }
     surround(&mut config, env, problems);
-    override_with(&mut config, overrides);
+    override_with(&mut config, overrides, problems);
     config
 }
 
-/// Reads a file that nobody else could have written, up to the folder `top`.
+/// Reads a file that nobody else could have written, up to the folder `top`; `lost` is how bad it is when that fails.
+///
+/// What the user forbade stands in the user's own file: where that cannot be read, the defaults would allow it.
 fn read(
     path: &Path,
     top: &Path,
+    lost: Severity,
     problems: &mut Vec<Problem>,
     take: impl FnOnce(&Document<'_>, &Cursor<'_>) -> Vec<Finding>,
 ) {
     if path.exists()
         && let Err(why) = check_owner(path, top, current_uid())
     {
-        let message = format!("nothing of it applies: {why}");
-        return problems.push(file::whole_file(Severity::Error, path, message));
+        let message = format!("{}: {why}", means(lost));
+        return problems.push(file::whole_file(lost, path, message));
     }
     match file::read(path, Syntax::Yaml, LARGEST_FILE) {
         Ok(None) => {}
@@ -69,9 +72,18 @@ fn read(
             problems.extend(document.problems(findings).into_iter().map(discreet));
         }
         Err(mut problem) => {
-            problem.message.push_str("; none of its settings apply");
+            problem.severity = lost;
+            problem.message = format!("{}; {}", problem.message, means(lost));
             problems.push(discreet(*problem));
         }
+    }
+}
+
+/// What it means that a file cannot be read.
+fn means(lost: Severity) -> &'static str {
+    match lost {
+        Severity::Fatal => "nothing runs until it is corrected",
+        Severity::Error | Severity::Warning => "none of its settings apply",
     }
 }
 
@@ -204,15 +216,33 @@ fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
 }
 
 /// What the command line says.
-fn override_with(config: &mut Config, overrides: &Overrides) {
-    let Overrides { enabled, timeout, settings } = overrides;
+fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<Problem>) {
+    let Overrides { enabled, timeout, settings, tightening } = overrides;
     let enabled = enabled.map(|enabled| ("hooks.enabled", Value::from(enabled)));
     let timeout = timeout.map(|timeout| ("hooks.timeout", milliseconds(timeout)));
     let settings = settings.iter().map(|(path, value)| (path.as_str(), value.clone()));
     for (path, value) in settings.chain(enabled).chain(timeout) {
         let Ok(key) = find_key(path) else { continue };
+        let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Flag };
+        if *tightening
+            && key.safety == Safety::Critical
+            && let Heard::Ignored(_) = judge(config, &setting)
+        {
+            let why = "an agent may only make it stricter";
+            problems.push(unheard(path, why));
+            config.ignored.push(Ignored { setting, why: why.to_owned() });
+            continue;
+        }
         config.own.retain(|own| own.key != key);
-        config.put(Setting { path: path.to_owned(), key, value, origin: Origin::Flag });
+        config.put(setting);
+    }
+}
+
+fn unheard(path: &str, why: &str) -> Problem {
+    Problem {
+        field: path.to_owned(),
+        help: Some("a person may set it in config.yaml".to_owned()),
+        ..whole_file(Severity::Warning, Path::new("--set"), format!("`{path}` is ignored: {why}"))
     }
 }
 
@@ -232,7 +262,7 @@ pub(crate) fn discreet(problem: Problem) -> Problem {
 pub(crate) fn refusal(places: &Places, key: &'static Key, path: &str, node: &Node) -> Option<String> {
     let mut config = Config::default();
     let mut problems = Vec::new();
-    read(&places.config(), places.top(), &mut problems, |document, root| {
+    read(&places.config(), places.top(), Severity::Fatal, &mut problems, |document, root| {
         let (said, findings) = written::read(root, Severity::Fatal);
         settings(document, Layer::User, said, Positions::OnDemand).for_each(|(setting, _)| config.put(setting));
         findings

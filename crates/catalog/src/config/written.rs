@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::key::{KEYS, Key, Place, Safety, names, place};
+use super::key::{KEYS, Key, Place, Safety, guards, names, place};
 use super::kind::Kind;
 use super::older;
 use crate::file::Finding;
@@ -69,11 +69,13 @@ impl Reader {
     fn section(&mut self, at: &Cursor<'_>, path: &[&str]) {
         if !matches!(at.node, Node::Map(_) | Node::Null) {
             let kind = at.node.kind();
+            let wrong = if guards(path) { self.guarded.min(Severity::Error) } else { Severity::Error };
+            let then = if wrong == Severity::Fatal { "nothing runs until it is corrected" } else { "none apply" };
             let message = match path.last() {
-                Some(name) => format!("`{name}` must be a map of settings, not {kind}; none apply"),
-                None => format!("a map of settings is needed, not {kind}; none apply"),
+                Some(name) => format!("`{name}` must be a map of settings, not {kind}; {then}"),
+                None => format!("a map of settings is needed, not {kind}; {then}"),
             };
-            self.find(Severity::Error, at, Part::Value, message, None);
+            self.find(wrong, at, Part::Value, message, None);
         }
         for (name, value) in at.entries() {
             let path: Vec<&str> = path.iter().copied().chain([name]).collect();

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use ollm_protocol::hook::{Runs, runs};
 use ollm_store::{Digest, FileError, Hasher};
 
-use super::{Address, Pairs, ServerSpec};
+use super::{Address, Pairs, ServerSpec, expand};
 
 /// Larger files are not hashed for a server.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -23,8 +23,14 @@ pub enum Unclear {
 }
 
 /// The digest of a declaration: every key as written, the program that was found, and the content of those of its files
-/// that came with the folder it came from. Values of variables and headers go in, and cannot be read back.
-pub fn server_digest(server: &ServerSpec, program: Option<&Path>, folder: Option<&Path>) -> Result<Digest, Unclear> {
+/// that came with the folder it came from, which variables may help to name. Values of variables and headers go in as
+/// they are declared, and cannot be read back.
+pub fn server_digest(
+    server: &ServerSpec,
+    program: Option<&Path>,
+    folder: Option<&Path>,
+    get: &dyn Fn(&str) -> Option<String>,
+) -> Result<Digest, Unclear> {
     let mut hasher = Hasher::new().field("mcp server", server.name.as_bytes());
     hasher = shown(hasher, "limits of time", &(server.timeout, server.tool_timeout));
     hasher = shown(hasher, "switches", &(server.enabled, server.lazy, server.auto_restart));
@@ -44,7 +50,7 @@ pub fn server_digest(server: &ServerSpec, program: Option<&Path>, folder: Option
             if let Some(program) = program {
                 hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
             }
-            for file in server_files(server, program, folder)? {
+            for file in server_files(server, program, folder, get)? {
                 hasher =
                     hasher.field("file", file.as_os_str().as_encoded_bytes()).file("content", &file, LARGEST_FILE)?;
             }
@@ -69,7 +75,10 @@ pub fn server_files(
     server: &ServerSpec,
     program: Option<&Path>,
     folder: Option<&Path>,
+    get: &dyn Fn(&str) -> Option<String>,
 ) -> Result<Vec<PathBuf>, Unclear> {
+    // As it will be started: `${NONE:-server.py}` is a file of the project as well.
+    let (server, _) = expand(server, get);
     let Address::Command { command, args, cwd, .. } = &server.address else { return Ok(Vec::new()) };
     let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) else { return Ok(Vec::new()) };
     let here = cwd.as_ref().map_or_else(|| folder.clone(), |cwd| folder.join(cwd));

@@ -225,7 +225,7 @@ fn positions_of_settings_are_there_when_asked_for() {
 }
 
 #[test]
-fn a_broken_configuration_leaves_the_defaults_and_says_where_it_is_broken() {
+fn a_broken_configuration_of_the_user_is_fatal_and_says_where_it_is_broken() {
     let level = |level: usize| format!("a{level}: &a{level} [{}]", format!("*a{},", level - 1).repeat(9));
     let bomb = (1..=20).map(level).collect::<Vec<_>>().join("\n");
     let cases: &[(&str, String, usize, usize, &str)] = &[
@@ -253,7 +253,7 @@ fn a_broken_configuration_leaves_the_defaults_and_says_where_it_is_broken() {
         let (catalog, problems) = world.load();
         assert!(start.elapsed() < Duration::from_secs(2), "{name} took {:?}", start.elapsed());
         assert_eq!(catalog.settings, HookSettings::default(), "{name}");
-        let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Error) else {
+        let Some(problem) = problems.iter().find(|problem| problem.severity == Severity::Fatal) else {
             panic!("{name}: {problems:#?}");
         };
         assert_eq!(problem.file, file, "{name}");
@@ -264,12 +264,22 @@ fn a_broken_configuration_leaves_the_defaults_and_says_where_it_is_broken() {
 }
 
 #[test]
+fn a_broken_configuration_of_a_project_is_never_fatal() {
+    for text in ["hooks: [1]\n", "- hooks\n", "hooks: {enabled: false\n", "version: 7\n", "hooks:\n\ta: b\n"] {
+        let world = World::new();
+        world.write(PROJECT, text);
+        let (problem, _) = world.problem();
+        assert_eq!(problem.severity, Severity::Error, "{text}");
+    }
+}
+
+#[test]
 fn a_configuration_that_is_too_large_or_no_text_is_not_read() {
     let world = World::new();
     let file = world.write(USER, "");
     std::fs::File::options().write(true).open(&file).unwrap().set_len(200_000_000).unwrap();
     let (problem, _) = world.problem();
-    assert_eq!(problem.message, "it has 200000000 bytes, at most 1048576 are read; none of its settings apply");
+    assert_eq!(problem.message, "it has 200000000 bytes, at most 1048576 are read; nothing runs until it is corrected");
     world.write(USER, b"hooks:\n  enabled: \xff\n");
     let (problem, _) = world.problem();
     assert_eq!((problem.line, problem.column, problem.value.as_deref()), (2, 12, Some("0xff")));
@@ -339,7 +349,7 @@ fn every_part_gets_its_settings_in_its_own_types() {
     let mut world = World::new();
     world.positions = Positions::Always;
     world.places.home = world.path("home/moved");
-    world.write("home/moved/config.yaml", "hooks: {rateLimit: {perMinute: 5, cooldownMs: 2s}, http: {allow: [localhost:8080, 10.0.0.0/8]}}\nextensions: {directories: [~/.ollm/extensions, ~/more, .ollm/extensions, /abs], settings: {git: {repo: a/b}}}\nmcp: {connectionTimeout: 1s, servers: {git: {command: npx, timeout: \"5000\", own: {x: 1}}}}\nmodel: {name: x, temperature: 1, own: [1]}\ntrace: {enabled: off, maxSize: 1MiB}\nlog: {level: debug}\n");
+    world.write("home/moved/config.yaml", "hooks: {rateLimit: {perMinute: 5, cooldownMs: 2s}, http: {allow: [localhost:8080, 10.0.0.0/8]}}\nextensions: {directories: [~/.ollm/extensions, ~/more, .ollm/extensions, /abs], settings: {git: {repo: a/b}}}\nmcp: {connectionTimeout: 1s, servers: {git: {command: npx, timeout: \"5000\", own: {x: 1}}}}\nmodel: {name: x, temperature: 1, own: [1]}\ntrace: {enabled: off, maxSize: 1MiB}\nlog: {level: error}\n");
     world.write(PROJECT, "mcp: {servers: {docs: {url: \"http://127.0.0.1:1\"}}}\n");
     let (catalog, problems) = world.load();
     assert_eq!(problems.len(), 2, "the two that are read as meant: {problems:?}");
@@ -376,7 +386,7 @@ fn every_part_gets_its_settings_in_its_own_types() {
     assert_eq!(model, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
     let (trace, log) = (config.trace(), config.log());
     assert_eq!((trace.enabled, trace.format.as_str(), trace.max_size, trace.max_files), (false, "pretty", 1 << 20, 4));
-    assert_eq!((log.level.as_str(), log.max_size), ("debug", 1 << 20));
+    assert_eq!((log.level.as_str(), log.max_size), ("error", 1 << 20));
 }
 
 #[test]

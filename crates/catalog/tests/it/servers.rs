@@ -34,7 +34,7 @@ fn messages(problems: &[Problem]) -> Vec<&str> {
 }
 
 fn digest(server: &ServerSpec) -> Digest {
-    server_digest(server, None, None).unwrap()
+    server_digest(server, None, None, &|_| None).unwrap()
 }
 
 #[test]
@@ -259,15 +259,37 @@ fn abuse_d7_files_of_the_project_are_part_of_the_digest() {
     let script = world.write("project/tools/server.py", "1");
     let config = world.write("project/c.toml", "1");
     let project = world.places.project.clone();
-    let of = || server_digest(&load(&world).0[0], Some("/usr/bin/python3".as_ref()), project.as_deref()).unwrap();
+    let with = |server: &ServerSpec, program: &str| {
+        server_digest(server, Some(program.as_ref()), project.as_deref(), &|_| None).unwrap()
+    };
+    let of = || with(&load(&world).0[0], "/usr/bin/python3");
     let first = of();
     assert_eq!(first, of());
     std::fs::write(&script, "2").unwrap();
     let second = of();
     std::fs::write(&config, "2").unwrap();
     assert!(first != second && second != of());
-    let server = &load(&world).0[0];
-    assert_ne!(of(), server_digest(server, Some("/bin/python3".as_ref()), project.as_deref()).unwrap());
+    assert_ne!(of(), with(&load(&world).0[0], "/bin/python3"));
+}
+
+#[test]
+fn abuse_d7_files_that_variables_help_to_name_are_part_of_the_digest() {
+    for declaration in [
+        r#"{"command": "python3", "args": ["${NONE:-server.py}"]}"#,
+        r#"{"command": "python3", "args": ["${HERE}/server.py"]}"#,
+        r#"{"command": "python3", "args": ["server.py"], "cwd": "${NONE:-.}"}"#,
+        r#"{"command": "python3", "args": ["--script=${NONE:-server}.py"]}"#,
+    ] {
+        let world = World::new();
+        world.write(PROJECT, format!(r#"{{"mcpServers": {{"s": {declaration}}}}}"#));
+        let script = world.write("project/server.py", "1");
+        let project = world.places.project.clone();
+        let get = |name: &str| (name == "HERE").then(|| ".".to_owned());
+        let of = || server_digest(&load(&world).0[0], None, project.as_deref(), &get).unwrap();
+        let first = of();
+        std::fs::write(&script, "2").unwrap();
+        assert_ne!(first, of(), "{declaration}");
+    }
 }
 
 #[test]
@@ -276,7 +298,7 @@ fn a_folder_that_is_run_cannot_be_told_from_its_content() {
     world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "node", "args": ["server"]}}}"#);
     world.write("project/server/index.js", "");
     let server = &load(&world).0[0];
-    let why = server_digest(server, None, world.places.project.as_deref()).unwrap_err();
+    let why = server_digest(server, None, world.places.project.as_deref(), &|_| None).unwrap_err();
     assert!(why.to_string().contains("is a folder"), "{why}");
 }
 

@@ -25,7 +25,7 @@ pub(crate) use list::{columns, overview};
 pub(crate) use new::write as write_new;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;
-pub(crate) use show::command as command_line;
+pub(crate) use show::{asked, command as command_line};
 pub(crate) use test::cases as run_cases;
 pub(crate) use trust::review::{content, show as show_long};
 pub(crate) use trust::{nobody_to_ask, unwritten};

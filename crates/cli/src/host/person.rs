@@ -6,11 +6,13 @@ use ollm_agent::{Approve, Consent, Request};
 use ollm_engine::{Approver, Choice, Question};
 use ollm_store::{cut, escape_for_people, read_bounded};
 
-use crate::command::hook::command_line;
+use crate::command::hook::asked;
 use crate::output::{ask, one_line};
 
 /// The most of a script that is shown with a question.
 const LONGEST_SCRIPT: u64 = 16 << 10;
+/// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
+const LONGEST_CALL: usize = 16 << 10;
 
 /// The person at the terminal, if there is one.
 #[derive(Debug)]
@@ -20,7 +22,7 @@ impl Approve for Terminal {
     fn ask(&mut self, request: &Request) -> Consent {
         let mut question = format!("\n{}", one_line(&request.operation));
         if let Some(args) = request.details.get("args") {
-            let _ = write!(question, " {}", one_line(&cut(&args.to_string(), 2000)));
+            let _ = write!(question, " {}", one_line(&cut(&args.to_string(), LONGEST_CALL)));
         }
         if let Some(reason) = &request.reason {
             let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
@@ -48,7 +50,9 @@ impl Approver for Terminal {
             );
             let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
         }
-        let _ = writeln!(text, "It runs: {}", one_line(&command_line(hook)));
+        // Variables, headers and the folder decide what runs as much as the command does.
+        let details = asked(hook, question.identity.digest.to_string(), question.changed);
+        text.push_str(&escape_for_people(&details));
         text.push_str("To approve it for good: `ollm hook trust`.\n");
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match ask(&text).map(|answer| answer.to_lowercase()).as_deref() {

@@ -1,6 +1,7 @@
 //! Hooks in the settings files of shell-command agents, in the four places they are read from.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::json;
 
@@ -301,6 +302,35 @@ fn a_security_setting_that_makes_no_sense_stops_everything_with_exit_3() {
         for (code, ran) in runs {
             assert_eq!((ran.code, ran.stdout.as_str()), (code, ""), "{setting}");
             assert!(ran.stderr.contains("config.yaml:2:"), "{setting}: {}", ran.stderr);
+        }
+        assert!(!lab.project.join("ran").exists());
+    }
+}
+
+#[test]
+fn a_configuration_of_the_user_that_cannot_be_read_stops_everything_with_exit_3() {
+    // The defaults would skip the project's hook and let the event pass, which this user forbade.
+    let forbidding = "hooks:\n  untrusted: block\n";
+    for (text, mode) in [
+        (format!("{forbidding}model: {{\n"), 0o600),
+        (format!("{forbidding}  untrusted: block\n"), 0o600),
+        ("hooks: [untrusted, block]\n".to_owned(), 0o600),
+        (format!("{forbidding}---\n"), 0o600),
+        (forbidding.to_owned(), 0o666),
+    ] {
+        let lab = Lab::with_hook("before_tool", "guard", "touch ran");
+        let file = lab.write("home/.ollm/config.yaml", &text);
+        fs::set_permissions(&file, fs::Permissions::from_mode(mode)).unwrap();
+        let runs = [
+            (3, lab.event(shell_event("ls"))),
+            (2, lab.event_from("agent", r#"{"hook_event_name": "PreToolUse"}"#)),
+            (3, lab.run(&["hook", "list"])),
+            (3, lab.run(&["mcp", "list"])),
+            (3, lab.run(&["config", "validate"])),
+        ];
+        for (code, ran) in runs {
+            assert_eq!(ran.code, code, "{text}: {}", ran.stderr);
+            assert!(format!("{}{}", ran.stderr, ran.stdout).contains("config.yaml"), "{text}: {}", ran.stderr);
         }
         assert!(!lab.project.join("ran").exists());
     }

@@ -78,6 +78,23 @@ fn the_question_as_a_person_sees_it() {
 }
 
 #[test]
+fn the_question_of_an_agent_shows_all_that_decides_what_runs() {
+    let lab = lab("touch canary\n");
+    let more = r#", "env": {"BASH_ENV": "./evil.sh\u001b[2J"}, "passEnv": ["GITHUB_TOKEN"], "cwd": "sub", "inputs": ["evil.sh"]"#;
+    lab.workspace("evil.sh", "touch canary\n");
+    lab.workspace("guest.json", crate::lab::hook_file("before_tool", "guest", more));
+    let call = r#"{"tool_calls": [{"id": "1", "name": "list_dir", "arguments": {"path": "."}}]}"#;
+    lab.write("talk.jsonl", format!("{call}\n{{\"content\": \"done\"}}\n"));
+    let ran = on_a_terminal(&lab, "n\\n", &["run", "do it", "--model", "replay:../talk.jsonl"]);
+    let (question, _) = ran.stdout.split_once("[N]o: ").unwrap();
+    for part in ["touch canary", "BASH_ENV=", "./evil.sh", "GITHUB_TOKEN, passed on", "sub", "sha256:"] {
+        assert!(question.contains(part), "{part} is not in {question}");
+    }
+    assert!(!question.contains("\u{1b}[2J"), "{question:?}");
+    assert!(!lab.project.join("canary").exists());
+}
+
+#[test]
 fn what_a_script_holds_cannot_repaint_the_screen() {
     let lab = lab("touch canary # \u{1b}[2J\u{1b}[1;1Hharmless \u{202e}txt\r\u{8}\u{200b}\n");
     lab.workspace("\u{1b}[31mred.sh", "touch canary\n");
@@ -89,6 +106,35 @@ fn what_a_script_holds_cannot_repaint_the_screen() {
             assert!(!ran.stdout.contains(hidden), "{:?}", ran.stdout);
         }
     }
+}
+
+#[test]
+fn what_an_agent_or_a_hook_starts_cannot_answer_in_the_persons_place() {
+    let lab = Lab::new();
+    let reach = "(: < /dev/tty) 2>/dev/null && touch reached; touch ran";
+    lab.user_hook("before_agent", "reacher", &reach.replace("ran", "hook-ran"), "");
+    let call = serde_json::json!({"tool_calls": [{"id": "1", "name": "shell", "arguments": {"command": reach}}]});
+    lab.write("talk.jsonl", format!("{call}\n{{\"content\": \"done\"}}\n"));
+    let ran = on_a_terminal(&lab, "", &["run", "do it", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let there = ["ran", "hook-ran", "reached"].map(|name| lab.project.join(name).exists());
+    assert_eq!(there, [true, true, false]);
+}
+
+#[test]
+fn a_pager_or_editor_that_came_with_the_project_does_not_run() {
+    let lab = lab(&format!("touch canary\n{}", "# padding\n".repeat(50)));
+    for name in ["less", "edit"] {
+        lab.write_executable(&format!("project/bin/{name}"), "#!/bin/sh\ntouch canary\n");
+    }
+    let tools = lab.root.join("tools");
+    fs::create_dir(&tools).unwrap();
+    std::os::unix::fs::symlink("/bin/sh", tools.join("sh")).unwrap();
+    let lab = lab.set("PATH", &format!("bin:.:{}", tools.display())).set("EDITOR", "edit");
+    let ran = on_a_terminal(&lab, "n\\n", &["hook", "trust", ID]);
+    assert!(ran.stdout.contains("touch canary"), "{}", ran.stdout);
+    assert_ne!(on_a_terminal(&lab, "", &["hook", "edit", ID]).code, 0);
+    assert!(!lab.project.join("canary").exists());
 }
 
 #[test]

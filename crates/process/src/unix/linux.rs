@@ -21,9 +21,10 @@ mod strays;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
+use std::os::fd::AsFd;
 use std::process::Stdio;
 
-use rustix::fs::{MemfdFlags, memfd_create};
+use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 use rustix::process::{getpid, set_child_subreaper};
 
 pub(super) use self::guard::{Guard, Slot};
@@ -42,10 +43,17 @@ pub fn become_subreaper() -> io::Result<()> {
     Ok(set_child_subreaper(Some(getpid()))?)
 }
 
-/// A file that holds these bytes, to be read from their start; whoever reads it needs nobody to write.
+/// A file that holds these bytes for good, to be read from their start; whoever reads it needs nobody to write.
 pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
-    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC)?);
+    let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.write_all(bytes)?;
     file.rewind()?;
+    fcntl_add_seals(&file, SealFlags::WRITE | SealFlags::GROW | SealFlags::SHRINK | SealFlags::SEAL)?;
     Ok(file.into())
+}
+
+/// Whether this is the input of a job that [`Children::release`](crate::Children::release) started: a sealed file in
+/// memory. No shell can make one, so neither a pipe nor a redirection passes for it.
+pub fn is_released(input: impl AsFd) -> bool {
+    fcntl_get_seals(input).is_ok_and(|seals| seals.contains(SealFlags::WRITE))
 }

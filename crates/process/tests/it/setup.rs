@@ -73,10 +73,10 @@ fn no_signal_is_blocked_or_ignored() {
 }
 
 #[test]
-fn the_program_leads_its_own_group() {
-    let outcome = Children::new().run(sh("echo $$; cut -d' ' -f5 /proc/$$/stat"));
-    let [pid, group] = &*words(&outcome) else { panic!("{outcome:?}") };
-    assert_eq!(pid, group);
+fn the_program_leads_its_own_group_and_session() {
+    let outcome = Children::new().run(sh("echo $$; cut -d' ' -f5,6 /proc/$$/stat"));
+    let [pid, group, session] = &*words(&outcome) else { panic!("{outcome:?}") };
+    assert_eq!((pid, pid), (group, session));
 }
 
 #[test]

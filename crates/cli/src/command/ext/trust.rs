@@ -81,7 +81,7 @@ pub(super) fn ask_person(
     app: &App,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    show_long(&consent::text(extension, bundle, app), output);
+    show_long(&consent::text(extension, bundle, app), app, output);
     let name = &extension.name;
     let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes? [y/N] ");
     match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {

@@ -11,6 +11,10 @@ use crate::error::{Failure, Kind, OK};
 const LARGEST_TASK: u64 = 256 << 20;
 
 pub(crate) fn run() -> Result<u8, Failure> {
+    // What a task names was approved when `ollm hook run` wrote it down; from anybody else it could name anything.
+    if !ollm_process::is_released(std::io::stdin()) {
+        return Err(Failure::usage("`ollm hook background` is for ollm itself: nobody handed us a task"));
+    }
     // Whoever started us has ended, or will soon: neither its terminal nor what it leaves behind is our affair.
     let _ = ollm_process::leave_session();
     let _ = ollm_process::become_subreaper();

@@ -81,7 +81,7 @@ fn by_hand(hook: &Hook, world: &World, output: &mut Output) -> Result<u8, Failur
         return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook stands in {place}"))
             .hint("change single keys with `ollm hook edit ID KEY=VALUE`"));
     };
-    if !open::editor(&editor, &origin.file, origin.line) {
+    if !open::editor(&editor, world.search_path(), &origin.file, origin.line) {
         return Err(Failure::new(
             Kind::Environment,
             format!("`{editor}` did not end well; the hook stands in {place}"),

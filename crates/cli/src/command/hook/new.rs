@@ -7,6 +7,7 @@ use std::path::Path;
 use ollm_protocol::dialect::{OLLM, by_spelling, event_named};
 use serde_json::{Map, Value, json};
 
+use crate::agent::refuse_agents;
 use crate::arguments::hook::NewArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -18,6 +19,10 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     if !scaffold::is_plain(name) {
         return Err(Failure::usage(format!("`{name}` cannot be the name of a hook"))
             .hint("a name has letters, digits, `-` and `_`, and begins with a letter or digit"));
+    }
+    if !project {
+        // What stands in the user's own folder needs no approval.
+        refuse_agents(world, "declare hooks of the user")?;
     }
     let folder = folder(*project, world)?;
     let event = event.as_deref().unwrap_or_else(|| purpose.event());

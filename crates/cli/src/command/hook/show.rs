@@ -122,6 +122,12 @@ pub(crate) fn command(hook: &Hook) -> String {
     }
 }
 
+/// Everything about a hook that a person should see before it may run.
+pub(crate) fn asked(hook: &Hook, digest: String, changed: bool) -> String {
+    let trust = if changed { "modified" } else { "untrusted" };
+    text(hook, &State { trust, digest: Some(digest), group_digest: None, unready: None })
+}
+
 /// A value as it may be shown: the user's own secrets are hidden, while what came from elsewhere must be seen.
 fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
     let secret = hook.spec.source == Source::User && ollm_store::looks_secret(name);

@@ -145,7 +145,7 @@ fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output
 /// Shows all of them, and asks once.
 fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
     let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| review::text(hook, one, app)).collect();
-    review::show(&texts.join("\n\n"), output);
+    review::show(&texts.join("\n\n"), app, output);
     let question =
         format!("\nLet these {} hooks run from now on, as long as nothing of them changes? [y/N] ", hooks.len());
     match ask(&question).as_deref() {
@@ -207,7 +207,7 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
-    review::show(&review::text(hook, proposal, app), output);
+    review::show(&review::text(hook, proposal, app), app, output);
     let question = "\nMay this hook run, as long as nothing of it changes? [a]lways, one [s]ession, [o]nce, [N]o: ";
     match ask(question).map(|answer| answer.to_lowercase()).as_deref() {
         Some("a" | "always" | "y" | "yes") => Ok(Term::Always),

@@ -92,7 +92,7 @@ fn ask_person(known: &Known, world: &World, output: &mut Output) -> Result<(), F
     let name = &known.spec.name;
     let text = review(known, world);
     let text = escape_for_people(&text);
-    if !open::page(&text) {
+    if !open::page(&text, world.search_path()) {
         output.explain(&text);
     }
     match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
@@ -139,7 +139,8 @@ fn review(known: &Known, world: &World) -> String {
         let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
     }
     let program = known.program.as_ref().ok().and_then(|program| program.as_deref());
-    for file in server_files(spec, program, came_with(spec, world).as_deref()).unwrap_or_default() {
+    let files = server_files(spec, program, came_with(spec, world).as_deref(), &|name| world.variable(name));
+    for file in files.unwrap_or_default() {
         let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(&file));
     }
     text

@@ -7,7 +7,7 @@ use std::process::Command;
 use serde_json::json;
 
 use super::{ID, guests, lab, standing};
-use crate::lab::{Lab, OLLM, Ran, shell_event};
+use crate::lab::{Lab, OLLM, Ran, finish, shell_event};
 
 /// Words that are trouble for a shell, a terminal or a hurried reader.
 const WORDS: &[&str] = &[
@@ -115,6 +115,51 @@ fn c06_an_agent_cannot_approve_or_withdraw_in_any_way() {
 }
 
 #[test]
+fn c06_an_agent_cannot_do_without_approval_by_loosening_guards_for_one_run() {
+    let loosened = ["hooks.trustWorkspace=true", "hooks.guards=[]", "hooks.untrusted=skip"];
+    let loosened = loosened.iter().flat_map(|setting| ["--set", setting]);
+    let arguments: Vec<&str> = loosened.chain(["hook", "run"]).collect();
+    let person = lab();
+    finish(person.ollm(&arguments), shell_event("ls").as_bytes()).hook("guest");
+    let agent = lab().set("CLAUDECODE", "1");
+    let ran = finish(agent.ollm(&arguments), shell_event("rm -rf /").as_bytes());
+    assert_eq!((ran.skip("guest")["reason"].as_str(), ran.code), (Some("untrusted"), 2), "{ran:?}");
+    assert!(ran.stderr.contains("`hooks.trustWorkspace` is ignored: an agent may only make it stricter"), "{ran:?}");
+    let stricter = ["--set", "hooks.untrusted=block", "hook", "run"];
+    let ran = finish(agent.ollm(&stricter), shell_event("ls").as_bytes());
+    assert_eq!((ran.skip("guest")["reason"].as_str(), ran.code), (Some("untrusted"), 2), "{ran:?}");
+}
+
+#[test]
+fn c06_an_agent_cannot_scaffold_a_hook_that_needs_no_approval() {
+    let lab = Lab::new().set("CLAUDECODE", "1");
+    assert_eq!(lab.run(&["hook", "new", "helper", "--for", "context", "--in", "sh"]).code, 4);
+    assert_eq!(fs::read_dir(lab.home.join(".ollm/hooks")).unwrap().count(), 0);
+    assert_eq!(lab.run(&["hook", "new", "helper", "--project", "--in", "sh"]).code, 0, "that one needs approval");
+}
+
+#[test]
+fn c06_nobody_but_ollm_itself_hands_a_task_to_the_background() {
+    let lab = lab();
+    let job = json!({
+        "program": "/bin/sh", "arg0": null, "args": ["-c", "touch ran"], "env": [], "cwd": lab.project, "stdin": "",
+        "limits": {"timeout": 5, "output": 1000},
+    });
+    let task = json!({
+        "hook": "a", "traceId": "t", "event": "before_tool", "dialect": "ollm", "reads": true, "hides": [],
+        "task": {"job": job},
+    });
+    let piped = finish(lab.ollm(&["hook", "background"]), task.to_string().as_bytes());
+    let file = lab.write("task.json", task.to_string());
+    let redirected = lab.ollm(&["hook", "background"]).stdin(fs::File::open(file).unwrap()).output().unwrap().into();
+    for ran in [piped, redirected] {
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(ran.stderr.contains("is for ollm itself"), "{ran:?}");
+    }
+    assert!(!lab.project.join("ran").exists());
+}
+
+#[test]
 fn c06_a_hook_that_hides_where_it_runs_cannot_approve_either() {
     let lab = lab();
     let digest = lab.digest(ID);
@@ -173,6 +218,21 @@ fn c07_nothing_a_project_writes_reaches_the_terminal_unescaped() {
     check("failed", &told(lab.event(shell_event(tricks))));
     check("trust --list", &lab.run(&["hook", "trust", "--list"]));
     check("untrust", &lab.run(&["hook", "untrust", "evil"]));
+}
+
+#[test]
+fn b18_a_sub_agent_gets_nothing_past_the_guards_either() {
+    let lab = Lab::new();
+    for command in ["rm -rf /", "ollm hook trust --all"] {
+        let data = json!({"tool_name": "shell", "agent_id": "sub-1", "args": {"command": command}});
+        let ran = lab.event(json!({"event": "before_tool", "data": data}).to_string());
+        assert_eq!(ran.code, 2, "{command}: {ran:?}");
+        let event = json!({
+            "hook_event_name": "PreToolUse", "tool_name": "Bash", "agent_id": "sub-1", "agent_type": "helper",
+            "tool_input": {"command": command},
+        });
+        assert_eq!(lab.event_from("agent", &event.to_string()).code, 2, "{command}");
+    }
 }
 
 #[test]

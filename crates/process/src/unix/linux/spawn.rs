@@ -134,7 +134,9 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
 unsafe fn prepare_and_exec(plan: &Plan<'_>) -> Result<Infallible, (Stage, i32)> {
     // SAFETY: as the caller promised; all are system calls on arguments that are valid while `plan` is.
     unsafe {
-        check(Stage::Clone, libc::setpgid(0, 0))?;
+        // A session of its own comes with a group of its own, and without our terminal: nobody whom a person runs there
+        // may read what they type, or type in their place.
+        check(Stage::Clone, libc::setsid())?;
         plan.slot.enter(libc::getpid());
         check(Stage::Clone, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
         if libc::getppid() != plan.parent {

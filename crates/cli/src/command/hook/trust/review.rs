@@ -32,9 +32,9 @@ pub(super) fn text(hook: &Hook, proposal: &Proposal, app: &App) -> String {
 }
 
 /// Shows a text, through a pager where it is long and somebody reads along.
-pub(crate) fn show(text: &str, output: &mut Output) {
+pub(crate) fn show(text: &str, app: &App, output: &mut Output) {
     let text = escape_for_people(text);
-    if !open::page(&text) {
+    if !open::page(&text, app.engine.environment().get("PATH")) {
         output.explain(&text);
     }
 }
