@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Source, shell_word};
+use ollm_protocol::{Hook, Layer, Source, Variable, shell_word};
 use ollm_store::{Digest, Secrets, Switches};
 use serde_json::{Map, Value};
 
@@ -81,8 +81,10 @@ pub struct Extension {
     pub values: Vec<SettingValue>,
     /// Whether it is on.
     pub state: State,
-    /// The digest of the manifest's bytes; none where it cannot be read.
-    pub fingerprint: Option<Digest>,
+    /// The digest of the manifest as it was read; only with [`Positions::Always`].
+    pub digest: Option<Digest>,
+    /// By which a changed manifest is noticed; none where it cannot be read.
+    fingerprint: Option<u64>,
 }
 
 /// Whether an extension is on.
@@ -294,9 +296,14 @@ impl Extension {
         Some(Problem::of_file(Severity::Error, &self.file(), message))
     }
 
+    /// The variables in which its hooks and servers get its settings.
+    pub fn variables(&self) -> Vec<Variable> {
+        resolve::variables(&self.name, &self.values)
+    }
+
     /// Gives its settings to its hooks.
     fn hand_over(&mut self) {
-        let variables = resolve::variables(&self.name, &self.values);
+        let variables = self.variables();
         for hook in &mut self.hooks {
             hook.settings.clone_from(&variables);
         }

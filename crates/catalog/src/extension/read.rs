@@ -1,5 +1,6 @@
 //! One extension's folder: its manifest, and the hooks in it.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
@@ -44,14 +45,22 @@ pub(super) fn read(candidate: &Candidate, rules: &Rules, positions: Positions) -
         Ok(bytes) => bytes?,
         Err(problem) => return Some(failed(candidate, *problem)),
     };
-    let fingerprint = digest_bytes(&bytes);
+    let fingerprint = Some(fingerprint(&bytes));
+    // What is shown before an approval must be what is approved.
+    let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
         Err(problem) => return Some(failed(candidate, *problem)),
     };
-    let (mut extension, problems) = understand(candidate, &document, &node, rules, positions);
-    extension.fingerprint = Some(fingerprint);
-    Some((extension, problems))
+    let (extension, problems) = understand(candidate, &document, &node, rules, positions);
+    Some((Extension { digest, fingerprint, ..extension }, problems))
+}
+
+/// Tells one content from another, not from one made to look the same.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// A manifest that is a link must lead to a file of the extension.
@@ -94,6 +103,7 @@ fn understand(
         hooks,
         values: Vec::new(),
         state,
+        digest: None,
         fingerprint: None,
     };
     (extension, problems)
@@ -151,6 +161,7 @@ fn failed(candidate: &Candidate, problem: Problem) -> Found {
         hooks: Vec::new(),
         values: Vec::new(),
         state: State::Failed(problem.to_string()),
+        digest: None,
         fingerprint: None,
     };
     (extension, vec![problem])

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use ollm_catalog::{Extensions, Origin, Problem, Severity, State};
-use ollm_protocol::{Layer, Source};
+use ollm_protocol::{Hook, Layer, Source};
 use serde_json::{Value, json};
 
 use crate::world::{World, ids, link};
@@ -346,7 +346,7 @@ fn of_two_with_one_name_the_users_counts_and_both_are_seen() {
     world.manifest("home", "z", manifest("same", &json!({})));
     let (extensions, problems) = world.extensions();
     assert_eq!(names(&extensions), ["same", "same", "same"]);
-    assert_eq!(extensions.hooks().map(|hook| hook.id()).collect::<Vec<_>>(), ["user:same:before_tool:mine"]);
+    assert_eq!(extensions.hooks().map(Hook::id).collect::<Vec<_>>(), ["user:same:before_tool:mine"]);
     assert_eq!(extensions.get("same").unwrap().root, world.path("home/.ollm/extensions/y"));
     assert_eq!(problems.iter().filter(|problem| problem.message.contains("is taken by")).count(), 2);
 }
