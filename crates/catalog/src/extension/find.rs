@@ -95,7 +95,13 @@ fn candidates(
     let mut candidates = Vec::new();
     for directory in &settings.directories {
         match folders(directory, surroundings.places) {
-            Ok(found) => candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen))),
+            Ok(found) => {
+                if found.len() >= MOST_FOLDERS {
+                    let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
+                    problems.push(whole_file(Severity::Error, directory, message));
+                }
+                candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen)));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its extensions are not loaded");

@@ -400,6 +400,22 @@ fn what_cannot_be_read_is_seen_under_its_folders_name_and_hides_nothing() {
 }
 
 #[test]
+fn many_are_read_at_once_and_stay_in_order() {
+    let world = World::new();
+    let mut wanted = Vec::new();
+    for number in 0..100 {
+        let name = format!("e{number:03}");
+        let text = if number % 7 == 3 { "{".to_owned() } else { manifest(&name, &hook("before_tool", "x")) };
+        world.manifest(if number < 60 { "home" } else { "project" }, &name, text);
+        wanted.push(name);
+    }
+    let (extensions, problems) = world.extensions();
+    assert_eq!(names(&extensions), wanted);
+    assert_eq!(problems.len(), (0..100).filter(|number| number % 7 == 3).count());
+    assert_eq!(extensions.hooks().count(), 100 - problems.len());
+}
+
+#[test]
 fn skills_have_files_of_their_own_too() {
     let world = World::new();
     let inline = json!({"skills": [{"name": "one", "description": "d", "prompt": "p"}]});

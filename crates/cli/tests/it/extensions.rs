@@ -64,6 +64,8 @@ fn scenario_3_an_approval_lasts_until_anything_in_the_folder_changes() {
     lab.write("project/.ollm/extensions/guard/data/rules.txt", "two");
     assert_eq!(lab.event(shell_event("ls")).skip("guard")["reason"], "modified");
     assert_eq!(entry(&lab, "guard")["trust"], "modified");
+    let approvals = lab.run(&["hook", "trust", "--list", "--json"]).answer();
+    assert!(approvals.as_array().unwrap().iter().all(|one| one["state"] == "modified"), "{approvals}");
     lab.write("project/.ollm/extensions/guard/data/rules.txt", "one");
     assert_eq!(lab.event(shell_event("ls")).hook("guard")["status"], "ok");
 }
@@ -205,6 +207,8 @@ fn e8_a_secret_reaches_the_hook_and_nothing_else() {
     for command in [
         &["config", "show"][..],
         &["config", "show", "--json"],
+        &["config", "get", "extensions.settings.leaky.pin"],
+        &["config", "get", "extensions", "--json"],
         &["ext", "info", "leaky", "--json"],
         &["ext", "info", "leaky"],
         &["trace", "last", "--json"],
@@ -399,8 +403,10 @@ fn settings_are_checked_kept_and_shown_with_who_says_so() {
         (found[0]["value"].clone(), found[0]["layer"].clone())
     };
     assert_eq!(shown(&lab), (json!(2), json!("user")));
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.guard.level"]).stdout, "2\n");
     let lab = lab.set("LEVEL", "1");
     assert_eq!(shown(&lab), (json!(1), json!("environment")));
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.guard.level"]).stdout, "1\n");
 }
 
 #[test]
