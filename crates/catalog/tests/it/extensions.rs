@@ -339,6 +339,29 @@ fn e13_what_breaks_while_a_process_lives_stays_what_it_was() {
 }
 
 #[test]
+fn a_reload_notices_settings_switches_and_rules_though_no_manifest_changed() {
+    let mut world = World::new();
+    let more = json!({"hooks": hook("before_tool", "x")["hooks"], "settings": [
+        {"name": "level", "description": "x", "default": "low", "envVar": "LEVEL", "required": true}
+    ]});
+    world.manifest("home", "a", manifest("a", &more));
+    let (first, _) = world.extensions();
+    let level = |extensions: &Extensions| extensions.hooks().next().map(|hook| hook.settings[0].value.clone());
+    assert_eq!(level(&first).as_deref(), Some("low"));
+    world.env.insert("LEVEL".into(), "high".into());
+    let (second, changes, _) = world.reload(&first);
+    assert_eq!((level(&second).as_deref(), changes.updated), (Some("high"), vec!["a".to_owned()]));
+    world.switch("a", false);
+    let (third, changes, _) = world.reload(&second);
+    assert_eq!((third.hooks().count(), changes.updated), (0, vec!["a".to_owned()]));
+    world.switch("a", true);
+    world.write("home/.ollm/config.yaml", "hooks:\n  whitelist: [node]\n");
+    let (fourth, changes, problems) = world.reload(&third);
+    assert!(error(&fourth, "a").contains("sh"), "{:?}", fourth.get("a").unwrap().state);
+    assert_eq!((fourth.hooks().count(), problems.len(), changes.updated), (0, 1, vec!["a".to_owned()]));
+}
+
+#[test]
 fn of_two_with_one_name_the_users_counts_and_both_are_seen() {
     let world = World::new();
     world.manifest("project", "x", manifest("same", &hook("before_tool", "theirs")));
