@@ -64,9 +64,6 @@ pub(crate) fn command(
 
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.
 pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
-    if let Some(path) = straight(folder, written) {
-        return Ok(path);
-    }
     let joined = folder.join(written);
     let outside = |path: PathBuf| Outside { path, folder: folder.to_owned() };
     let plain = cleaned(&joined);
@@ -84,28 +81,6 @@ pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
     // A parent after a link is not the parent of the link: only the resolved path means the same to everybody.
     let climbs = Path::new(written).components().any(|component| component == Component::ParentDir);
     Ok(if climbs && joined.exists() { real } else { plain })
-}
-
-/// A path that goes down from the folder without a link on its way, which needs no look at what is above the folder.
-fn straight(folder: &Path, written: &str) -> Option<PathBuf> {
-    let mut path = cleaned(folder);
-    let mut exists = true;
-    for component in Path::new(written).components() {
-        match component {
-            Component::CurDir => continue,
-            Component::Normal(name) => path.push(name),
-            _ => return None,
-        }
-        if exists {
-            match path.symlink_metadata() {
-                Ok(meta) if meta.is_symlink() => return None,
-                Ok(_) => {}
-                Err(error) if error.kind() == io::ErrorKind::NotFound => exists = false,
-                Err(_) => return None,
-            }
-        }
-    }
-    Some(path)
 }
 
 fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String, Option<PathBuf>), Refused> {

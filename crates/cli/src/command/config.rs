@@ -7,7 +7,6 @@ use ollm_protocol::Layer;
 use ollm_store::{Redactor, Switches, looks_secret};
 use serde_json::{Value, json};
 
-use crate::app::extensions;
 use crate::arguments::ConfigCommand;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -45,7 +44,7 @@ fn load(world: &World) -> (Config, Vec<Problem>) {
 /// What applies, with what extensions make of their settings in the place of what was said about them.
 fn applying(config: &Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
     let (switches, _) = Switches::load(&world.switches());
-    let mut own = extensions(world, config, &switches, Positions::OnDemand, problems).settings();
+    let mut own = crate::app::extensions(world, config, &switches, Positions::OnDemand, problems).settings();
     let mut settings = config.settings();
     for setting in &mut settings {
         if let Some(at) = own.iter().position(|own| own.path == setting.path) {
