@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Source, shell_word};
+use ollm_protocol::{Hook, Layer, Source, Variable, shell_word};
 use ollm_store::{Digest, Secrets, Switches};
 use serde_json::{Map, Value};
 
@@ -30,6 +30,8 @@ mod resolve;
 mod schema;
 mod setting;
 mod skill;
+
+use find::Terms;
 
 pub use manifest::{Dependency, Manifest, Permissions};
 pub use name::check_extension_name;
@@ -81,8 +83,14 @@ pub struct Extension {
     pub values: Vec<SettingValue>,
     /// Whether it is on.
     pub state: State,
-    /// The digest of the manifest's bytes; none where it cannot be read.
-    pub fingerprint: Option<Digest>,
+    /// The digest of the manifest as it was read; only with [`Positions::Always`].
+    pub digest: Option<Digest>,
+    /// By which a changed manifest is noticed; none where it cannot be read.
+    fingerprint: Option<u64>,
+    /// What became of the manifest alone, for those who read it again.
+    verdict: State,
+    /// The problems of the manifest.
+    problems: Vec<Problem>,
 }
 
 /// Whether an extension is on.
@@ -125,6 +133,8 @@ impl SettingValue {
 #[derive(Clone, Debug, Default)]
 pub struct Extensions {
     all: Vec<Extension>,
+    /// The rules their hooks were read under.
+    terms: Option<Terms>,
 }
 
 /// Finds all extensions.
@@ -158,23 +168,25 @@ pub struct Extensions {
 /// assert_eq!(found.get("hello").unwrap().hooks[0].id(), "user:hello:session_start:greet");
 /// ```
 pub fn extensions(surroundings: &Surroundings<'_>) -> (Extensions, Vec<Problem>) {
+    load(surroundings, &Extensions::default())
+}
+
+/// Finds all extensions; a manifest that is still what it was is not understood anew.
+fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, Vec<Problem>) {
     let settings = surroundings.config.extensions(surroundings.places);
     if !settings.enabled {
         return (Extensions::default(), Vec::new());
     }
-    let (found, mut problems) = find::all(surroundings, &settings);
-    let mut all: Vec<Extension> = Vec::with_capacity(found.len());
-    for (extension, mut own) in found {
-        all.push(extension);
-        problems.append(&mut own);
-    }
+    let mut problems = Vec::new();
+    let (mut all, terms) = find::all(surroundings, &settings, previous, &mut problems);
+    problems.extend(all.iter().flat_map(|extension| extension.problems.iter().cloned()));
     let told: Vec<PathBuf> = all.iter().filter(|one| one.error().is_some()).map(|one| one.root.clone()).collect();
     find::refuse_doubles(&mut all);
     resolve::resolve(&mut all, surroundings, &settings, &mut problems);
     depend::settle(&mut all);
     all.iter_mut().for_each(Extension::hand_over);
     problems.extend(all.iter().filter(|one| !told.contains(&one.root)).filter_map(Extension::problem));
-    (Extensions { all }, problems)
+    (Extensions { all, terms }, problems)
 }
 
 impl<'a> IntoIterator for &'a Extensions {
@@ -294,9 +306,14 @@ impl Extension {
         Some(Problem::of_file(Severity::Error, &self.file(), message))
     }
 
+    /// The variables in which its hooks and servers get its settings.
+    pub fn variables(&self) -> Vec<Variable> {
+        resolve::variables(&self.name, &self.values)
+    }
+
     /// Gives its settings to its hooks.
     fn hand_over(&mut self) {
-        let variables = resolve::variables(&self.name, &self.values);
+        let variables = self.variables();
         for hook in &mut self.hooks {
             hook.settings.clone_from(&variables);
         }

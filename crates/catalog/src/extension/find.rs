@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use ollm_protocol::{Layer, Rules};
 
 use super::read::read;
-use super::{Extension, State, Surroundings};
+use super::{Extension, Extensions, State, Surroundings};
 use crate::config::ExtensionSettings;
 use crate::file::whole_file;
 use crate::load::{Positions, identity};
@@ -34,32 +34,44 @@ pub(super) struct Candidate {
     pub(super) trouble: Option<String>,
 }
 
-/// An extension with the problems of its files.
-pub(super) type Found = (Extension, Vec<Problem>);
-
-/// Every extension, read; the user's first.
-pub(super) fn all(surroundings: &Surroundings<'_>, settings: &ExtensionSettings) -> (Vec<Found>, Vec<Problem>) {
-    let mut problems = Vec::new();
-    let candidates = candidates(surroundings, settings, &mut problems);
-    if candidates.is_empty() {
-        return (Vec::new(), problems);
-    }
-    let hooks = surroundings.config.hooks(surroundings.places);
-    let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
-    let shelf = Shelf { user: hooks.rules(), workspace: own, positions: surroundings.positions };
-    (shelf.read_all(&candidates), problems)
-}
-
-/// The rules under which extensions are read.
-struct Shelf {
+/// What decides how a manifest is understood, beside its content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Terms {
     user: Rules,
     workspace: Rules,
     positions: Positions,
 }
 
-impl Shelf {
+/// Every extension, read; the user's first.
+pub(super) fn all(
+    surroundings: &Surroundings<'_>,
+    settings: &ExtensionSettings,
+    previous: &Extensions,
+    problems: &mut Vec<Problem>,
+) -> (Vec<Extension>, Option<Terms>) {
+    let candidates = candidates(surroundings, settings, problems);
+    if candidates.is_empty() {
+        return (Vec::new(), None);
+    }
+    let hooks = surroundings.config.hooks(surroundings.places);
+    let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
+    let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
+    let known = previous.iter().filter(|_| previous.terms.as_ref() == Some(&terms));
+    let known = known.map(|extension| (extension.root.as_path(), extension)).collect();
+    let all = Shelf { terms: &terms, known }.read_all(&candidates);
+    (all, Some(terms))
+}
+
+/// What is needed to read extensions.
+struct Shelf<'a> {
+    terms: &'a Terms,
+    /// Those that were understood under the same terms.
+    known: HashMap<&'a Path, &'a Extension>,
+}
+
+impl Shelf<'_> {
     /// Reads all candidates, in parallel where there are many, in their order.
-    fn read_all(&self, candidates: &[Candidate]) -> Vec<Found> {
+    fn read_all(&self, candidates: &[Candidate]) -> Vec<Extension> {
         let threads = std::thread::available_parallelism().map_or(1, NonZero::get).min(MOST_THREADS);
         if candidates.len() <= FEW || threads == 1 {
             return self.part(candidates);
@@ -72,16 +84,17 @@ impl Shelf {
         })
     }
 
-    fn part(&self, candidates: &[Candidate]) -> Vec<Found> {
+    fn part(&self, candidates: &[Candidate]) -> Vec<Extension> {
         candidates.iter().filter_map(|candidate| self.read(candidate)).collect()
     }
 
-    fn read(&self, candidate: &Candidate) -> Option<Found> {
+    fn read(&self, candidate: &Candidate) -> Option<Extension> {
         let rules = match candidate.layer {
-            Layer::User => &self.user,
-            Layer::Workspace => &self.workspace,
+            Layer::User => &self.terms.user,
+            Layer::Workspace => &self.terms.workspace,
         };
-        read(candidate, rules, self.positions)
+        let known = self.known.get(candidate.root.as_path()).copied().filter(|known| known.layer == candidate.layer);
+        read(candidate, rules, self.terms.positions, known)
     }
 }
 
@@ -95,7 +108,13 @@ fn candidates(
     let mut candidates = Vec::new();
     for directory in &settings.directories {
         match folders(directory, surroundings.places) {
-            Ok(found) => candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen))),
+            Ok(found) => {
+                if found.len() >= MOST_FOLDERS {
+                    let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
+                    problems.push(whole_file(Severity::Error, directory, message));
+                }
+                candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen)));
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its extensions are not loaded");

@@ -1,12 +1,13 @@
 //! One extension's folder: its manifest, and the hooks in it.
 
+use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 use ollm_store::digest_bytes;
 
 use super::check::Check;
-use super::find::{Candidate, Found, MANIFEST};
+use super::find::{Candidate, MANIFEST};
 use super::manifest::{self, Manifest};
 use super::{Extension, State};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
@@ -22,17 +23,23 @@ const LARGEST_FILE: u64 = 1 << 20;
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
-    let (extension, mut problems) = read(&candidate, rules, Positions::Always).unwrap_or_else(|| {
+    let extension = read(&candidate, rules, Positions::Always, None).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
         let help = Some("`ollm ext new NAME` writes an extension to begin with".to_owned());
         failed(&candidate, Problem { help, ..whole_file(Severity::Error, root, message) })
     });
-    problems.extend(extension.skills().1);
+    let problems = extension.problems.iter().cloned().chain(extension.skills().1).collect();
     (extension, problems)
 }
 
-/// Reads the extension in one folder; nothing where there is no manifest.
-pub(super) fn read(candidate: &Candidate, rules: &Rules, positions: Positions) -> Option<Found> {
+/// Reads the extension in one folder; nothing where there is no manifest. One that is known is taken as it was if its
+/// manifest still has the same content.
+pub(super) fn read(
+    candidate: &Candidate,
+    rules: &Rules,
+    positions: Positions,
+    known: Option<&Extension>,
+) -> Option<Extension> {
     let path = candidate.root.join(MANIFEST);
     if let Some(why) = &candidate.trouble {
         return Some(failed(candidate, whole_file(Severity::Error, &candidate.root, why.clone())));
@@ -44,14 +51,25 @@ pub(super) fn read(candidate: &Candidate, rules: &Rules, positions: Positions) -
         Ok(bytes) => bytes?,
         Err(problem) => return Some(failed(candidate, *problem)),
     };
-    let fingerprint = digest_bytes(&bytes);
+    let fingerprint = Some(fingerprint(&bytes));
+    if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
+        return Some(Extension { state: known.verdict.clone(), values: Vec::new(), ..known.clone() });
+    }
+    // What is shown before an approval must be what is approved.
+    let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
         Err(problem) => return Some(failed(candidate, *problem)),
     };
-    let (mut extension, problems) = understand(candidate, &document, &node, rules, positions);
-    extension.fingerprint = Some(fingerprint);
-    Some((extension, problems))
+    let extension = understand(candidate, &document, &node, rules, positions);
+    Some(Extension { digest, fingerprint, ..extension })
+}
+
+/// Tells one content from another, not from one made to look the same.
+fn fingerprint(bytes: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(bytes);
+    hasher.finish()
 }
 
 /// A manifest that is a link must lead to a file of the extension.
@@ -72,7 +90,7 @@ fn understand(
     node: &Node,
     rules: &Rules,
     positions: Positions,
-) -> Found {
+) -> Extension {
     let root = Cursor::root(node);
     let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
     let mut findings = Vec::new();
@@ -86,17 +104,19 @@ fn understand(
     let problems = document.problems(findings);
     let error = error_of(&problems);
     let state = error.map_or(State::On, State::Failed);
-    let extension = Extension {
+    Extension {
         name,
         root: candidate.root.clone(),
         layer: candidate.layer,
         manifest: manifest.unwrap_or_default(),
         hooks,
         values: Vec::new(),
+        verdict: state.clone(),
         state,
+        digest: None,
         fingerprint: None,
-    };
-    (extension, problems)
+        problems,
+    }
 }
 
 fn take_hooks(
@@ -143,18 +163,21 @@ fn error_of(problems: &[Problem]) -> Option<String> {
     })
 }
 
-fn failed(candidate: &Candidate, problem: Problem) -> Found {
-    let extension = Extension {
+fn failed(candidate: &Candidate, problem: Problem) -> Extension {
+    let state = State::Failed(problem.to_string());
+    Extension {
         name: folder_name(&candidate.root),
         root: candidate.root.clone(),
         layer: candidate.layer,
         manifest: Manifest::default(),
         hooks: Vec::new(),
         values: Vec::new(),
-        state: State::Failed(problem.to_string()),
+        verdict: state.clone(),
+        state,
+        digest: None,
         fingerprint: None,
-    };
-    (extension, vec![problem])
+        problems: vec![problem],
+    }
 }
 
 fn folder_name(root: &Path) -> String {

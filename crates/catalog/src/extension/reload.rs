@@ -1,6 +1,6 @@
 //! Reading everything anew, for processes that live on.
 
-use super::{Extension, Extensions, State, Surroundings, extensions};
+use super::{Extension, Extensions, State, Surroundings, load};
 use crate::problem::Problem;
 
 /// What became different.
@@ -25,11 +25,11 @@ impl Changes {
 
 /// The extensions there are now, and what became different since `previous`.
 ///
-/// The previous ones are not touched: who uses them goes on until the new ones are there as a whole. An extension that
+/// Manifests that are still what they were are not understood anew. The previous ones are not touched: who uses them goes on until the new ones are there as a whole. An extension that
 /// was on and whose folder can no longer be understood stays what it was. Whether its hooks still run is up to their
 /// approval, which covers the folder as it is.
 pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extensions, Changes, Vec<Problem>) {
-    let (mut fresh, problems) = extensions(surroundings);
+    let (mut fresh, problems) = load(surroundings, previous);
     let mut changes = Changes::default();
     for new in &mut fresh.all {
         let old = previous.all.iter().find(|old| old.root == new.root);

@@ -46,7 +46,7 @@ fn scalar() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
     #[test]
     fn property_12_every_valid_extension_is_found(found in btree_map(name(), whose(), 0..6)) {

@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 use ollm_catalog::{Extensions, Origin, Problem, Severity, State};
-use ollm_protocol::{Layer, Source};
+use ollm_protocol::{Hook, Layer, Source};
 use serde_json::{Value, json};
 
 use crate::world::{World, ids, link};
@@ -339,6 +339,29 @@ fn e13_what_breaks_while_a_process_lives_stays_what_it_was() {
 }
 
 #[test]
+fn a_reload_notices_settings_switches_and_rules_though_no_manifest_changed() {
+    let mut world = World::new();
+    let more = json!({"hooks": hook("before_tool", "x")["hooks"], "settings": [
+        {"name": "level", "description": "x", "default": "low", "envVar": "LEVEL", "required": true}
+    ]});
+    world.manifest("home", "a", manifest("a", &more));
+    let (first, _) = world.extensions();
+    let level = |extensions: &Extensions| extensions.hooks().next().map(|hook| hook.settings[0].value.clone());
+    assert_eq!(level(&first).as_deref(), Some("low"));
+    world.env.insert("LEVEL".into(), "high".into());
+    let (second, changes, _) = world.reload(&first);
+    assert_eq!((level(&second).as_deref(), changes.updated), (Some("high"), vec!["a".to_owned()]));
+    world.switch("a", false);
+    let (third, changes, _) = world.reload(&second);
+    assert_eq!((third.hooks().count(), changes.updated), (0, vec!["a".to_owned()]));
+    world.switch("a", true);
+    world.write("home/.ollm/config.yaml", "hooks:\n  whitelist: [node]\n");
+    let (fourth, changes, problems) = world.reload(&third);
+    assert!(error(&fourth, "a").contains("sh"), "{:?}", fourth.get("a").unwrap().state);
+    assert_eq!((fourth.hooks().count(), problems.len(), changes.updated), (0, 1, vec!["a".to_owned()]));
+}
+
+#[test]
 fn of_two_with_one_name_the_users_counts_and_both_are_seen() {
     let world = World::new();
     world.manifest("project", "x", manifest("same", &hook("before_tool", "theirs")));
@@ -346,7 +369,7 @@ fn of_two_with_one_name_the_users_counts_and_both_are_seen() {
     world.manifest("home", "z", manifest("same", &json!({})));
     let (extensions, problems) = world.extensions();
     assert_eq!(names(&extensions), ["same", "same", "same"]);
-    assert_eq!(extensions.hooks().map(|hook| hook.id()).collect::<Vec<_>>(), ["user:same:before_tool:mine"]);
+    assert_eq!(extensions.hooks().map(Hook::id).collect::<Vec<_>>(), ["user:same:before_tool:mine"]);
     assert_eq!(extensions.get("same").unwrap().root, world.path("home/.ollm/extensions/y"));
     assert_eq!(problems.iter().filter(|problem| problem.message.contains("is taken by")).count(), 2);
 }
@@ -397,6 +420,22 @@ fn what_cannot_be_read_is_seen_under_its_folders_name_and_hides_nothing() {
         assert!(error(&extensions, "locked").contains("chmod u+r"), "{}", error(&extensions, "locked"));
     }
     assert!(problems.len() >= 5);
+}
+
+#[test]
+fn many_are_read_at_once_and_stay_in_order() {
+    let world = World::new();
+    let mut wanted = Vec::new();
+    for number in 0..100 {
+        let name = format!("e{number:03}");
+        let text = if number % 7 == 3 { "{".to_owned() } else { manifest(&name, &hook("before_tool", "x")) };
+        world.manifest(if number < 60 { "home" } else { "project" }, &name, text);
+        wanted.push(name);
+    }
+    let (extensions, problems) = world.extensions();
+    assert_eq!(names(&extensions), wanted);
+    assert_eq!(problems.len(), (0..100).filter(|number| number % 7 == 3).count());
+    assert_eq!(extensions.hooks().count(), 100 - problems.len());
 }
 
 #[test]

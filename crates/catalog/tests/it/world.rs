@@ -58,7 +58,7 @@ impl World {
 
     /// The extensions as they are now.
     pub(crate) fn extensions(&self) -> (Extensions, Vec<Problem>) {
-        self.look(|surroundings| extensions(surroundings))
+        self.look(extensions)
     }
 
     /// The extensions as they are now, and what differs from before.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use ollm_catalog::{Config, EditError, Origin, Positions, Problem, Setting, Severity, configuration};
 use ollm_protocol::Layer;
-use ollm_store::{Redactor, looks_secret};
+use ollm_store::{Redactor, Switches, looks_secret};
 use serde_json::{Value, json};
 
 use crate::arguments::config::ConfigCommand;
@@ -39,6 +39,22 @@ fn layer(project: bool) -> Layer {
 /// The configuration with the place of every value.
 fn load(world: &World) -> (Config, Vec<Problem>) {
     configuration(&world.places, &|name| world.variable(name), &world.overrides, Positions::Always)
+}
+
+/// What applies, with what extensions make of their settings in the place of what was said about them.
+fn applying(config: &Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
+    let (switches, _) = Switches::load(&world.switches());
+    let mut own = crate::app::extensions(world, config, &switches, Positions::OnDemand, problems).settings();
+    let mut settings = config.settings();
+    for setting in &mut settings {
+        if let Some(at) = own.iter().position(|own| own.path == setting.path) {
+            *setting = own.swap_remove(at);
+        }
+    }
+    let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
+    own.sort_by(|one, other| one.path.cmp(&other.path));
+    settings.splice(behind..behind, own);
+    settings
 }
 
 fn is_fatal(problems: &[Problem]) -> bool {

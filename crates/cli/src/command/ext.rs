@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ollm_catalog::{Extension, State};
 use ollm_engine::Standing;
 use ollm_protocol::{Hook, Layer};
+use ollm_store::Approval;
 
 use crate::app::App;
 use crate::arguments::ext::ExtCommand;
@@ -108,6 +109,15 @@ fn scope(extension: &Extension) -> &'static str {
         Layer::User => "user",
         Layer::Workspace => "workspace",
     }
+}
+
+/// What an approval of an extension as a whole is worth now; nothing for one that is not here.
+pub(crate) fn standing(approval: &Approval, app: &App) -> Option<Standing> {
+    let name = approval.id.strip_prefix("extension:")?;
+    let here = |one: &&Extension| one.name == name && one.root.display().to_string() == approval.source;
+    let extension = app.extensions.iter().find(here)?;
+    let digest = app.engine.trust.tree_digest(&extension.root).ok()?;
+    Some(app.engine.trust.bundle_standing(&extension.name, &extension.root, &digest))
 }
 
 /// Withdraws the approval of an extension and of its hooks; false when there was none.

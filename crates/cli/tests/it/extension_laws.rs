@@ -27,7 +27,9 @@ impl World {
     /// Three extensions with so many hooks each.
     fn of_three(hooks: usize) -> World {
         let world = World::new();
-        NAMES.iter().for_each(|name| world.extension(name, hooks, ""));
+        for name in NAMES {
+            world.extension(name, hooks, "");
+        }
         world
     }
 
@@ -100,7 +102,7 @@ fn event() -> Event {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
     #[test]
     fn property_14_what_is_loaded_is_registered(found in btree_map("[a-e]{2}", 0_usize..4, 0..4)) {
@@ -133,7 +135,9 @@ proptest! {
     #[test]
     fn property_18_switching_on_brings_everything_back(hooks in 0_usize..4, which in 0_usize..3) {
         let world = World::of_three(hooks);
-        NAMES.iter().for_each(|name| world.switch(name, false));
+        for name in NAMES {
+            world.switch(name, false);
+        }
         prop_assert_eq!(world.load().1.registry.count(), 0);
         world.switch(NAMES[which], true);
         let (extensions, engine) = world.load();
@@ -184,7 +188,7 @@ proptest! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(256))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(256) })]
 
     #[test]
     fn property_31_an_error_in_one_extension_is_named_and_stops_no_other(

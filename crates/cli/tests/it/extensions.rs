@@ -64,6 +64,8 @@ fn scenario_3_an_approval_lasts_until_anything_in_the_folder_changes() {
     lab.write("project/.ollm/extensions/guard/data/rules.txt", "two");
     assert_eq!(lab.event(shell_event("ls")).skip("guard")["reason"], "modified");
     assert_eq!(entry(&lab, "guard")["trust"], "modified");
+    let approvals = lab.run(&["hook", "trust", "--list", "--json"]).answer();
+    assert!(approvals.as_array().unwrap().iter().all(|one| one["state"] == "modified"), "{approvals}");
     lab.write("project/.ollm/extensions/guard/data/rules.txt", "one");
     assert_eq!(lab.event(shell_event("ls")).hook("guard")["status"], "ok");
 }
@@ -93,7 +95,9 @@ fn scenario_5_the_users_extensions_run_before_the_projects() {
     extension(&lab, "home", "bb", QUIET, &json!({"dependencies": {"zz": "^1"}}));
     lab.workspace_hook("before_tool", "file", QUIET, "");
     lab.approve("workspace:file.json:before_tool:file");
-    ["aa", "zz", "bb"].iter().for_each(|name| approve(&lab, name));
+    for name in ["aa", "zz", "bb"] {
+        approve(&lab, name);
+    }
     let ran = lab.event(shell_event("ls")).answer();
     let order: Vec<&str> = ran["hooks"].as_array().unwrap().iter().map(|hook| hook["name"].as_str().unwrap()).collect();
     assert_eq!(order, ["zz", "bb", "file", "aa"]);
@@ -112,7 +116,7 @@ fn error_1_an_invalid_manifest_is_skipped_and_seen() {
     assert_eq!((&bad["enabled"], &bad["version"]), (&json!(false), &Value::Null));
     assert!(bad["error"].as_str().unwrap().contains("manifest.json:"), "{bad}");
     let screen = lab.run(&["ext", "list"]);
-    assert!(screen.stderr.contains("^") && screen.stdout.contains("failed"), "{screen:?}");
+    assert!(screen.stderr.contains('^') && screen.stdout.contains("failed"), "{screen:?}");
 }
 
 #[test]
@@ -121,7 +125,9 @@ fn error_2_a_hook_that_hangs_does_not_keep_the_next_extension_from_running() {
     extension(&lab, "home", "after", QUIET, &json!({}));
     let slow = json!({"before_tool": [{"name": "aslow", "command": "sh", "args": ["hooks/run.sh"], "timeout": 200}]});
     extension(&lab, "home", "aslow", "sleep 1000", &json!({"hooks": slow}));
-    ["after", "aslow"].iter().for_each(|name| approve(&lab, name));
+    for name in ["after", "aslow"] {
+        approve(&lab, name);
+    }
     let ran = lab.event(shell_event("ls"));
     assert_eq!((&ran.hook("aslow")["status"], &ran.hook("after")["status"]), (&json!("timeout"), &json!("ok")));
     assert!(ran.stderr.contains("aslow"), "{}", ran.stderr);
@@ -196,16 +202,18 @@ fn e8_a_secret_reaches_the_hook_and_nothing_else() {
     assert_eq!(fs::metadata(&secrets).unwrap().permissions().mode() & 0o777, 0o600);
     assert!(!lab.home.join(".ollm/config.yaml").exists());
     let ran = lab.event(shell_event("ls"));
-    assert!(ran.hook("leaky")["error"].as_str().unwrap().contains("7"), "the hook saw it: {ran:?}");
+    assert!(ran.hook("leaky")["error"].as_str().unwrap().contains('7'), "the hook saw it: {ran:?}");
     let mut seen = format!("{set:?}{ran:?}");
     for command in [
         &["config", "show"][..],
         &["config", "show", "--json"],
+        &["config", "get", "extensions.settings.leaky.pin"],
+        &["config", "get", "extensions", "--json"],
         &["ext", "info", "leaky", "--json"],
         &["ext", "info", "leaky"],
         &["trace", "last", "--json"],
     ] {
-        seen.push_str(&format!("{:?}", lab.run(command)));
+        seen += &lab.screen(&lab.run(command));
     }
     assert!(seen.contains("(hidden)"));
     assert!(!seen.contains("Zq81xKw93"), "{seen}");
@@ -395,8 +403,10 @@ fn settings_are_checked_kept_and_shown_with_who_says_so() {
         (found[0]["value"].clone(), found[0]["layer"].clone())
     };
     assert_eq!(shown(&lab), (json!(2), json!("user")));
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.guard.level"]).stdout, "2\n");
     let lab = lab.set("LEVEL", "1");
     assert_eq!(shown(&lab), (json!(1), json!("environment")));
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.guard.level"]).stdout, "1\n");
 }
 
 #[test]

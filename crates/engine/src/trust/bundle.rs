@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ollm_protocol::Hook;
-use ollm_store::{Approval, Digest, Kept, Standing, Term, TreeLimits, UpdateError};
+use ollm_store::{Approval, Digest, Kept, Standing, Term, TreeLimits, UpdateError, VaultError};
 
 use super::identity::of_tree;
 use super::{Proposal, Trust, Unready, iso, name_of, source};
@@ -56,6 +56,16 @@ impl Trust {
         let (approvals, _) = &*self.ledger.current();
         let approval = approvals.find(&root.display().to_string(), &id(name))?;
         self.vault.folder(approval.copy.as_deref()?)
+    }
+
+    /// What an approval of one of its hooks would be bound to; refused if the folder is by now another one than the copy,
+    /// because then nobody has seen what would be approved.
+    pub fn propose_in(&self, bundle: &Bundle, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {
+        let proposal = self.propose(hook, environment)?;
+        match &proposal.copy {
+            Some(copy) if copy.folder == bundle.copy.folder => Ok(proposal),
+            _ => Err(VaultError::Changed { path: bundle.root.clone() }.into()),
+        }
     }
 
     /// Records a person's approval of an extension and of all its hooks, in one step.

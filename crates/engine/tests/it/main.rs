@@ -7,6 +7,7 @@ mod actions;
 mod approver;
 mod attacks;
 mod background;
+mod bundle;
 mod bus;
 mod defects;
 mod environment;

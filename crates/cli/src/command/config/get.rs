@@ -4,21 +4,24 @@ use ollm_catalog::{Config, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
-use super::{discreet, entry, load, plain, refused};
+use super::{applying, discreet, entry, load, plain, refused};
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::world::World;
 
 pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (config, problems) = load(world);
+    let (config, mut problems) = load(world);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
         return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
     }
-    let below = section(&config, key);
+    let settings = applying(&config, world, &mut problems);
+    let below = section(&settings, key);
     if !below.is_empty() {
         return section_of(&below, as_json, output);
     }
-    let found = find(&config, key)?;
+    // What an extension declares it also explains, and hides.
+    let declared = settings.iter().find(|setting| setting.path == key && key.starts_with("extensions.settings."));
+    let found = declared.map_or_else(|| find(&config, key), |setting| Ok(entry(setting, &setting.value)))?;
     if as_json {
         return output.pretty_json(&found);
     }
@@ -26,9 +29,9 @@ pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) 
 }
 
 /// The settings of a section.
-fn section(config: &Config, key: &str) -> Vec<Setting> {
+fn section(settings: &[Setting], key: &str) -> Vec<Setting> {
     let prefix = format!("{key}.");
-    config.settings().into_iter().filter(|setting| setting.path.starts_with(&prefix)).collect()
+    settings.iter().filter(|setting| setting.path.starts_with(&prefix)).cloned().collect()
 }
 
 fn section_of(settings: &[Setting], as_json: bool, output: &mut Output) -> Result<u8, Failure> {

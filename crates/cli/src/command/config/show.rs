@@ -1,11 +1,9 @@
 //! `ollm config show`: every setting, who says so, and what was ignored and why.
 
-use ollm_catalog::{Config, Ignored, Origin, Positions, Problem, Setting};
-use ollm_store::Switches;
+use ollm_catalog::{Config, Ignored, Origin, Problem, Setting};
 use serde_json::{Value, json};
 
-use super::{discreet, entry, is_fatal, load, origin, plain, problem_entry};
-use crate::app::extensions;
+use super::{applying, discreet, entry, is_fatal, load, origin, plain, problem_entry};
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, one_line};
@@ -14,7 +12,7 @@ use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (config, mut problems) = load(world);
-    let settings = settings(&config, world, &mut problems);
+    let settings = applying(&config, world, &mut problems);
     let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
     if as_json {
         output.pretty_json(&details(&config, &settings, &problems))?;
@@ -25,22 +23,6 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         output.explain(&problem::render(problem));
     }
     Ok(code)
-}
-
-/// What applies, with what extensions make of their settings in the place of what was said about them.
-fn settings(config: &Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
-    let (switches, _) = Switches::load(&world.switches());
-    let mut own = extensions(world, config, &switches, Positions::OnDemand, problems).settings();
-    let mut settings = config.settings();
-    for setting in &mut settings {
-        if let Some(at) = own.iter().position(|own| own.path == setting.path) {
-            *setting = own.swap_remove(at);
-        }
-    }
-    let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
-    own.sort_by(|one, other| one.path.cmp(&other.path));
-    settings.splice(behind..behind, own);
-    settings
 }
 
 fn details(config: &Config, settings: &[Setting], problems: &[Problem]) -> Value {

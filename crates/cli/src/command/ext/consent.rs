@@ -26,6 +26,7 @@ pub(super) fn text(extension: &Extension, bundle: &Bundle, app: &App) -> String 
 /// Everything, with the scripts.
 fn whole(extension: &Extension, bundle: &Bundle) -> String {
     let mut rows = brings(extension);
+    rows.push(("files", difference::names(bundle.copy())));
     rows.push(("digest", bundle.digest.to_string()));
     let mut text = lines(&rows);
     let mut shown: Vec<&Path> = Vec::new();

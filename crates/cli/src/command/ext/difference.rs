@@ -38,6 +38,17 @@ pub(super) fn text(before: &Path, after: &Path) -> String {
     text
 }
 
+/// The files of a folder by name, as many as a person reads.
+pub(super) fn names(root: &Path) -> String {
+    const MOST_NAMED: usize = 40;
+    let files = files(root);
+    let named: Vec<String> = files.keys().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    match files.len().saturating_sub(MOST_NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
+    }
+}
+
 /// Whether a version is lower than another.
 pub(super) fn is_lower(version: &str, than: &str) -> bool {
     let parse = |text: &str| semver::Version::parse(text).ok();

@@ -22,7 +22,7 @@ pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Re
             super::loaded(name, &app)?;
         }
         let bundle = bundle(extension, &app)?;
-        let waits = !is_approved(extension, &bundle, &app);
+        let waits = !is_approved(extension, &bundle.digest, &app);
         if waits && is_terminal() {
             // Who says no does not want it on either.
             ask_person(extension, &bundle, &app, output)?;

@@ -3,23 +3,27 @@
 use std::sync::Arc;
 
 use ollm_catalog::{Extension, Positions};
-use ollm_engine::{Bundle, Proposal, Standing};
+use ollm_engine::{Bundle, Proposal, Standing, Unready};
 use ollm_protocol::{Hook, shell_word};
+use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
 
 use super::{consent, hooks, loaded};
 use crate::agent::refuse_agents;
 use crate::app::App;
-use crate::command::hook::{nobody_to_ask, show_long, unwritten};
+use crate::command::hook::{nobody_to_ask, show_long, unpinned, unwritten};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 use crate::world::World;
+
+/// Larger manifests are not read.
+const LARGEST_MANIFEST: u64 = 1 << 20;
 
 pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "approve extensions")?;
     let app = App::load(world, Positions::Always)?;
     let extension = loaded_or_lacking(name, &app)?;
     let bundle = bundle(extension, &app)?;
-    if is_approved(extension, &bundle, &app) {
+    if is_approved(extension, &bundle.digest, &app) {
         output.tell(&format!("extension `{name}` is trusted already"));
         return Ok(OK);
     }
@@ -40,7 +44,8 @@ fn loaded_or_lacking<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Fail
 /// The hooks of an extension that is approved as it is.
 pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Failure> {
     let extension = loaded(name, app)?;
-    if is_approved(extension, &bundle(extension, app)?, app) {
+    let digest = app.engine.trust.tree_digest(&extension.root).ok();
+    if digest.is_some_and(|digest| is_approved(extension, &digest, app)) {
         return Ok(hooks(extension, app));
     }
     Err(Failure::new(Kind::Untrusted, format!("extension `{name}` is not approved as it is, so nothing of it runs"))
@@ -49,19 +54,28 @@ pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Fa
 
 /// The extension as it is now, with a copy to look at.
 pub(super) fn bundle(extension: &Extension, app: &App) -> Result<Bundle, Failure> {
-    app.engine.trust.bundle(&extension.name, &extension.root).map_err(|why| {
+    let bundle = app.engine.trust.bundle(&extension.name, &extension.root).map_err(|why| {
         Failure::new(Kind::Environment, format!("extension `{}` cannot be approved: {why}", extension.name))
-    })
+    })?;
+    let manifest = read_bounded(&bundle.copy().join("manifest.json"), LARGEST_MANIFEST).ok().flatten();
+    // What is shown was read earlier than the copy was made.
+    if manifest.map(|bytes| digest_bytes(&bytes)) == extension.digest { Ok(bundle) } else { Err(changed(extension)) }
+}
+
+fn changed(extension: &Extension) -> Failure {
+    let message = format!("extension `{}` changed while it was looked at; nothing was approved", extension.name);
+    Failure::new(Kind::Untrusted, message).hint("look through it again")
 }
 
 /// Whether the whole, and every hook that can run at all, is approved as it is.
-pub(super) fn is_approved(extension: &Extension, bundle: &Bundle, app: &App) -> bool {
+pub(super) fn is_approved(extension: &Extension, digest: &Digest, app: &App) -> bool {
     let trust = &app.engine.trust;
-    let whole = trust.bundle_standing(&extension.name, &extension.root, &bundle.digest) == Standing::Approved;
+    let whole = trust.bundle_standing(&extension.name, &extension.root, digest) == Standing::Approved;
     whole
         && hooks(extension, app).iter().all(|hook| {
             let identity = trust.identity(hook, app.engine.environment()).ok();
-            identity.is_none_or(|identity| trust.standing(hook, Some(&identity)) == Standing::Approved)
+            unpinned(hook).is_some()
+                || identity.is_none_or(|identity| trust.standing(hook, Some(&identity)) == Standing::Approved)
         })
 }
 
@@ -101,21 +115,18 @@ pub(super) fn by_digest(bundle: &Bundle) -> String {
 pub(super) fn record(extension: &Extension, bundle: &Bundle, app: &App, output: &mut Output) -> Result<(), Failure> {
     let mut proposals: Vec<(Arc<Hook>, Proposal)> = Vec::new();
     for hook in hooks(extension, app) {
-        match app.engine.trust.propose(&hook, app.engine.environment()) {
+        if let Some(package) = unpinned(&hook) {
+            let why = format!("`{package}` names no version and may change any time");
+            output.tell(&format!("hook `{}` was not approved: {why}; name an exact one", hook.id()));
+            continue;
+        }
+        match app.engine.trust.propose_in(bundle, &hook, app.engine.environment()) {
             Ok(proposal) => proposals.push((hook, proposal)),
+            Err(Unready::NoCopy(VaultError::Changed { .. })) => return Err(changed(extension)),
             Err(why) => output.tell(&format!("hook `{}` cannot run: {why}", hook.id())),
         }
-    }
-    if !is_unchanged(bundle, app) {
-        let message = format!("extension `{}` changed while it was looked at; nothing was approved", extension.name);
-        return Err(Failure::new(Kind::Untrusted, message).hint("look through it again"));
     }
     app.engine.trust.approve_bundle(bundle, &proposals, app.engine.environment()).map_err(unwritten)?;
     output.tell(&format!("extension `{}` is approved as {}", extension.name, bundle.digest));
     Ok(())
-}
-
-/// Whether the folder is still what was shown: each hook's approval covers the folder as it is by now.
-fn is_unchanged(bundle: &Bundle, app: &App) -> bool {
-    app.engine.trust.tree_digest(&bundle.root).is_ok_and(|digest| digest == bundle.digest)
 }

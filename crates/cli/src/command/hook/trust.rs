@@ -169,7 +169,7 @@ fn record_all(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &m
 }
 
 /// A package without a version may be another one tomorrow.
-fn unpinned(hook: &Hook) -> Option<&str> {
+pub(crate) fn unpinned(hook: &Hook) -> Option<&str> {
     let ActionSpec::Command { command, args, .. } = &hook.spec.action else { return None };
     let runner = command.rsplit('/').next().unwrap_or_default();
     let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;

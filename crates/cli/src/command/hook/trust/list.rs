@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use super::super::list::columns;
 use super::standing;
 use crate::app::App;
+use crate::command::ext;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::world::World;
@@ -42,9 +43,16 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 
 /// Whether the approved hook is here, and still what was approved.
 fn state(approval: &Approval, app: &App) -> &'static str {
+    if let Some(standing) = ext::standing(approval, app) {
+        return shown(Some(standing));
+    }
     let here =
         app.hooks().into_iter().find(|hook| hook.id() == approval.id && ollm_engine::source(hook) == approval.source);
-    match here.map(|hook| standing(&hook, app)) {
+    shown(here.map(|hook| standing(&hook, app)))
+}
+
+fn shown(standing: Option<Standing>) -> &'static str {
+    match standing {
         None => "elsewhere",
         Some(Standing::Approved | Standing::Limited) => "current",
         Some(Standing::Modified | Standing::Unknown) => "modified",
