@@ -209,6 +209,13 @@ impl Lab {
                 floor: spawn(&hello, ""),
                 run: cli(&ollm, &["hook", "run"], &home("forty", 40, "other_tool"), &input),
             },
+            Case {
+                // Half a hello world more, where the run itself costs about three and a half.
+                name: "ollm hook run, 100 hooks in two layers / without any",
+                target: 1.15,
+                floor: cli_in(&ollm, &["hook", "run"], &self.layers("bare", 0), &input),
+                run: cli_in(&ollm, &["hook", "run"], &self.layers("layered", 50), &input),
+            },
         ]
     }
 
@@ -249,6 +256,15 @@ impl Lab {
         engine
     }
 
+    /// A home and a project in it, each with a configuration and as many hooks that do not fit; the project.
+    fn layers(&self, name: &str, hooks: usize) -> (PathBuf, PathBuf) {
+        let home = self.home(name, hooks, "other_tool");
+        let project = self.home(&format!("{name}/project"), hooks, "other_tool");
+        fs::write(home.join(".ollm/config.yaml"), "hooks:\n  enabled: true\n  timeout: 20000\n").unwrap();
+        fs::write(project.join(".ollm/config.yaml"), "hooks:\n  timeout: 10000\n").unwrap();
+        (home, project)
+    }
+
     /// A home whose hook file declares a number of no-op hooks.
     fn home(&self, name: &str, hooks: usize, matcher: &str) -> PathBuf {
         let home = self.root.join(name);
@@ -283,6 +299,17 @@ fn cli(program: &Path, args: &[&'static str], home: &Path, input: &str) -> Box<d
     fs::create_dir_all(home).unwrap();
     let (program, args, home, input) = (program.to_owned(), args.to_vec(), home.to_owned(), input.to_owned());
     Box::new(move || finish(start(&program, &args, Some(&home)), &input))
+}
+
+fn cli_in(program: &Path, args: &[&'static str], (home, folder): &(PathBuf, PathBuf), input: &str) -> Box<dyn FnMut()> {
+    let (program, args, input) = (program.to_owned(), args.to_vec(), input.to_owned());
+    let (home, folder) = (home.clone(), folder.clone());
+    Box::new(move || {
+        let mut command = Command::new(&program);
+        command.args(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(&folder).env_clear().env("HOME", &home).env("PATH", "/usr/bin:/bin");
+        finish(command.spawn().unwrap(), &input);
+    })
 }
 
 fn start(program: &Path, args: &[&str], home: Option<&Path>) -> std::process::Child {

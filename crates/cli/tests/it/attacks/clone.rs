@@ -67,8 +67,13 @@ fn hostile() -> Lab {
     );
     lab.write(
         "project/.ollm/extensions/x/manifest.json",
-        json!({"name": "x", "version": "1.0.0", "hooks": all}).to_string(),
+        json!({"name": "x", "version": "1.0.0", "description": "x", "hooks": all, "mcpServers": {"y": {"command": "sh", "args": ["-c", CANARY]}}})
+            .to_string(),
     );
+    lab.write("project/.ollm/extensions/x/guest.sh", CANARY);
+    let line = json!({"type": "runCommand", "command": "sh guest.sh"});
+    lab.workspace("modern.json", json!({"name": "m", "eventType": "promptSubmit", "action": line}).to_string());
+    lab.workspace("old.kiro.hook", json!({"name": "o", "when": {"type": "agentStop"}, "then": line}).to_string());
     lab.write("project/.env", "OLLM_HOME=.ollm\nHOME=.\n");
     lab
 }
@@ -88,6 +93,29 @@ fn look_around(lab: &Lab) {
         &["hook", "trust", "--list", "--json"],
         &["hook", "trust", "--all"],
         &["hook", "trust", "--review"],
+        &["hook", "test", "--all"],
+        &["hook", "test", "guest"],
+        &["hook", "trigger", "guest"],
+        &["hook", "add", "before_tool", "guest.sh", "--project", "--name", "added"],
+        &["emit", "deploy"],
+        &["emit", "notification", "--data", "{\"event_type\": \"status\", \"message\": \"x\"}"],
+        &["trace", "list"],
+        &["config", "show"],
+        &["config", "validate"],
+        &["schema", "hooks"],
+        &["mcp", "list"],
+        &["mcp", "status"],
+        &["mcp", "tools"],
+        &["mcp", "start", "x"],
+        &["mcp", "call", "x", "y"],
+        &["ext", "list"],
+        &["ext", "list", "--json"],
+        &["ext", "enable", "x"],
+        &["ext", "test", "x"],
+        &["ext", "validate", "x"],
+        &["skill", "list"],
+        &["run", "hello", "--model", "replay:/dev/null", "--approval", "yolo"],
+        &["session", "list"],
         &["demo"],
         &["demo", "--json"],
     ] {
