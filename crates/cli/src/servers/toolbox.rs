@@ -283,7 +283,7 @@ impl ToolSource for Toolbox {
 impl ToolCaller for Toolbox {
     fn call(&self, call: &ToolCall) -> Result<String, String> {
         let began = Instant::now();
-        let timeout = call.timeout + MARGIN;
+        let timeout = call.timeout.saturating_add(MARGIN);
         let crew = self.member(&call.server)?;
         let what = Call { tool: call.tool.clone(), args: call.args.clone(), timeout: Some(timeout), progress: None };
         let pending = crew.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
