@@ -54,7 +54,10 @@ proptest! {
         session.end();
         let trace = world.trace.borrow();
         for event in trace.iter() {
-            let optional = |field: &str| may_miss(event.kind, field);
+            // Only what happens in a sub-agent names one, and we have none.
+            let foreign = |field: &str| matches!(field, "agent_id" | "agent_type");
+            prop_assert!(!event.data.keys().any(|field| foreign(field)));
+            let optional = |field: &str| foreign(field) || may_miss(event.kind, field);
             for (field, _) in COMMON.iter().chain(event.kind.row().fields).filter(|(field, _)| !optional(field)) {
                 prop_assert!(event.data.contains_key(*field), "{} has no {field}", event.kind.name());
             }

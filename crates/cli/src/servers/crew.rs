@@ -34,6 +34,8 @@ struct Member {
     label: String,
     filter: Filter,
     digest: Option<Digest>,
+    /// What is remembered of it already.
+    cached: Option<Entry>,
     log: PathBuf,
 }
 
@@ -87,6 +89,7 @@ impl Crew {
             let Some(member) = self.members.get(server.name()) else { continue };
             let memory = server.memory();
             if let (Some(digest), Some(tools)) = (&member.digest, memory.tools)
+                && !member.knows(&tools, memory.revision.as_deref())
                 && let Err(error) = self.cache.put(digest, &Entry { tools, revision: memory.revision, at: now() })
             {
                 troubles.push(format!("the tools of `{}` are not remembered: {error}", server.name()));
@@ -115,8 +118,14 @@ impl Member {
             label: servers.labels.of(name).unwrap_or("server").to_owned(),
             filter: filter(&known.spec),
             digest: known.digest,
+            cached: known.cached.clone(),
             log: log_file(servers, name),
         }
+    }
+
+    /// Whether it says what is remembered.
+    fn knows(&self, tools: &[Value], revision: Option<&str>) -> bool {
+        self.cached.as_ref().is_some_and(|entry| entry.tools == tools && entry.revision.as_deref() == revision)
     }
 }
 

@@ -19,6 +19,8 @@ use crate::world::World;
 
 /// How often we look for news while we wait.
 const GLANCE: Duration = Duration::from_millis(20);
+/// The engine ends a hook in time; ours is the last word only where nobody waits for the hook.
+const MARGIN: Duration = Duration::from_secs(1);
 /// Whoever waits longer is told for what.
 const SILENCE: Duration = Duration::from_secs(2);
 
@@ -281,12 +283,12 @@ impl ToolSource for Toolbox {
 impl ToolCaller for Toolbox {
     fn call(&self, call: &ToolCall) -> Result<String, String> {
         let began = Instant::now();
+        let timeout = call.timeout.saturating_add(MARGIN);
         let crew = self.member(&call.server)?;
-        let timeout = call.timeout;
         let what = Call { tool: call.tool.clone(), args: call.args.clone(), timeout: Some(timeout), progress: None };
         let pending = crew.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
         let answer = pending.wait_for(timeout.saturating_sub(began.elapsed()));
-        let answer = answer.ok_or_else(|| format!("no answer came within {} seconds", timeout.as_secs_f64()))?;
+        let answer = answer.ok_or_else(|| format!("no answer came within {} seconds", call.timeout.as_secs_f64()))?;
         let result = taken(answer, None).map_err(|error| error.to_string())?.result;
         let text = text_of(&result);
         if result.is_error { Err(format!("`{}` of `{}` failed: {text}", call.tool, call.server)) } else { Ok(text) }

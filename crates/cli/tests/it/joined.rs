@@ -287,7 +287,7 @@ fn the_configured_model_is_asked_as_configured_unless_another_one_is_named() {
     let lab = Lab::new().set("MY_KEY", "k-12345678").set("OPENAI_API_KEY", "sk-not-for-you");
     let url = server.url();
     let config = format!(
-        "model:\n  provider: openai\n  name: qwen\n  baseUrl: {url}\n  apiKeyEnv: MY_KEY\n  temperature: 0.5\n  maxTokens: 77\n  top_p: 0.9\n"
+        "model:\n  provider: openai\n  name: qwen\n  baseUrl: {url}\n  apiKeyEnv: MY_KEY\n  temperature: 0.5\n  maxTokens: 77\n  top_p: 0.9\n  stream: false\n"
     );
     lab.write("home/.ollm/config.yaml", config);
     let ran = lab.run(&["run", "go"]);
@@ -296,9 +296,9 @@ fn the_configured_model_is_asked_as_configured_unless_another_one_is_named() {
     let asked = server.asked();
     let body = |at: usize| {
         let body = &asked[at].body;
-        json!([body["model"], body["temperature"], body["max_tokens"], body["top_p"]])
+        json!([body["model"], body["temperature"], body["max_tokens"], body["top_p"], body["stream"]])
     };
-    assert_eq!((body(0), body(1)), (json!(["qwen", 0.5, 77, 0.9]), json!(["other", 0.5, 77, 0.9])));
+    assert_eq!((body(0), body(1)), (json!(["qwen", 0.5, 77, 0.9, true]), json!(["other", 0.5, 77, 0.9, true])));
     assert_eq!(asked[0].authorization.as_deref(), Some("Bearer k-12345678"));
     assert_eq!(asked[1].authorization, None, "the key is for the configured server");
 
