@@ -27,7 +27,9 @@ impl Lab {
     pub(crate) fn traces(&self) -> Vec<Value> {
         let text = fs::read_to_string(self.trace_file()).unwrap_or_default();
         assert!(text.is_empty() || text.ends_with('\n'), "{text}");
-        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+        // Who looks at the end of the file while another line is being written may put an empty line before its own.
+        let lines = text.lines().filter(|line| !line.is_empty());
+        lines.map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
     }
 }
 

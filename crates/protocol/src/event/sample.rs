@@ -105,8 +105,11 @@ mod tests {
         for kind in EventKind::all() {
             let sample = Event::sample(kind);
             for (field, shape) in kind.fields() {
-                // A tool either has a result or has failed, and the folder is where the hook is tried.
-                if field == "cwd" || (kind == EventKind::AfterTool && field == "error") {
+                // A tool either has a result or has failed, the folder is where the hook is tried, and only sub-agents
+                // name themselves.
+                let absent = field == "cwd" || (kind == EventKind::AfterTool && field == "error");
+                let names_subagent = ["agent_id", "agent_type"].contains(&field);
+                if absent || (names_subagent && !kind.name().starts_with("subagent")) {
                     continue;
                 }
                 let value = sample.data.get(field).unwrap_or_else(|| panic!("{} has no {field}", kind.name()));
