@@ -120,8 +120,9 @@ impl Intake<'_> {
             Some(id) => id.clone(),
             None => self.made_up(&draft, at.event),
         };
-        let spec = draft.spec(id, at.event, action, self.context);
-        let mut hook = match Hook::new(spec, self.context.rules) {
+        let mut spec = draft.spec(id, at.event, action, self.context);
+        self.context.path.clone_into(&mut spec.origin.file);
+        let hook = match Hook::new(spec, self.context.rules) {
             Ok(hook) => hook,
             Err(error) => return self.findings.push(invalid(&error, at)),
         };
@@ -136,7 +137,6 @@ impl Intake<'_> {
             field => format!("{field} in {}", self.context.path.display()),
         });
         self.ids.taken.insert(hook.id().to_owned(), place);
-        self.context.path.clone_into(&mut hook.spec.origin.file);
         if let Some(spots) = &mut self.spots {
             spots.push(at.entry.spot(Part::Value));
         }

@@ -33,6 +33,27 @@ const FIELDS: &[&str] = &[
     "skipped",
 ];
 
+/// The JSON Schema of a golden case.
+pub(crate) fn schema() -> Value {
+    let anything: Map<String, Value> = FIELDS.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "A golden case of a hook",
+        "type": "object",
+        "properties": {
+            "event": {"type": "string", "description": "The event, in any dialect's spelling"},
+            "data": {"type": "object", "description": "What is known about it"},
+            "expect": {
+                "type": "object",
+                "description": "The fields of the answer that matter: texts and objects in part, everything else as it is",
+                "properties": anything,
+                "additionalProperties": false,
+            },
+        },
+        "required": ["event", "expect"],
+    })
+}
+
 /// One golden case.
 #[derive(Debug)]
 pub(crate) struct Case {
@@ -78,6 +99,11 @@ impl Case {
     /// What differs from what was expected, one line each.
     pub(crate) fn differences(&self, outcome: &Outcome) -> Vec<String> {
         let actual = actual(outcome);
+        let skip = outcome.skipped.first().filter(|_| outcome.reports.is_empty());
+        if let Some(skip) = skip.filter(|_| !["skipped", "status"].iter().any(|field| self.expect.contains_key(*field)))
+        {
+            return vec![format!("it did not run: {}: {}", skip.reason.name(), skip.detail)];
+        }
         let wrong = self.expect.iter().filter(|(field, expected)| !fits(expected, actual.get(*field)));
         wrong
             .map(|(field, expected)| {

@@ -15,7 +15,7 @@ pub(crate) const PLAIN: &str = "\x1b[0m";
 
 /// One event: what was decided, then its hooks on a common time scale.
 pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
-    let mut text = format!("\n{BOLD}{:<14}{PLAIN}{}\n", outcome.event.name(), one_line(title));
+    let mut text = format!("\n{BOLD}{:<13}{PLAIN} {}\n", outcome.event.name(), one_line(title));
     let shown: Vec<&Report> = outcome.reports.iter().filter(|report| crate::command::hook::is_shown(report)).collect();
     let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
     let mut started = Duration::ZERO;
@@ -25,7 +25,7 @@ pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
     }
     for skip in &outcome.skipped {
         let (name, detail) = (one_line(&skip.hook.spec.name), one_line(&skip.detail));
-        let _ = writeln!(text, "  {DIM}{name:<26}{:<12}{detail}{PLAIN}", skip.reason.name());
+        let _ = writeln!(text, "  {DIM}{name:<26}{:<13}{detail}{PLAIN}", skip.reason.name());
     }
     let _ = writeln!(text, "  => {}", decision(outcome));
     text

@@ -156,7 +156,7 @@ fn a_refused_end_sends_its_reason_back_and_the_turn_goes_on() {
 }
 
 #[test]
-fn nobody_keeps_a_turn_going_forever() {
+fn b16_nobody_keeps_a_turn_going_forever() {
     let answers = vec![text("done"); 100];
     let mut world = World::new(&answers).on(EventKind::AfterAgent, Decision::block("stop", "again"));
     assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);

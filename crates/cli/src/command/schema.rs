@@ -2,12 +2,13 @@
 
 use std::fmt::Write;
 
-use ollm_catalog::{Form, config_schema, hook_file_schema, hook_schema};
+use ollm_catalog::{Form, config_schema, hook_file_schema, hook_schema, manifest_schema};
 use ollm_protocol::dialect::{self, event_named, event_schema};
 use ollm_protocol::{Dialect, EventKind};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::arguments::SchemaArguments;
+use crate::cases;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
@@ -22,7 +23,23 @@ const FILES: &[FileSchema] = &[
     ("hooks-when-then", "one hook, with when and then", || hook_schema(Form::WhenThen)),
     ("hooks-agent", "hooks in an agent's settings", || hook_schema(Form::Agent)),
     ("config", "config.yaml", config_schema),
+    ("mcp", "settings/mcp.json", mcp_schema),
+    ("manifest", "an extension's manifest.json", manifest_schema),
+    ("case", "a golden case of a hook", cases::schema),
 ];
+
+/// The servers are declared there as in config.yaml.
+fn mcp_schema() -> Value {
+    let config = config_schema();
+    let servers = config.pointer("/properties/mcp/properties/servers").cloned().unwrap_or_default();
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "MCP servers",
+        "type": "object",
+        "properties": {"mcpServers": servers, "$schema": {"type": "string"}},
+        "required": ["mcpServers"],
+    })
+}
 
 pub(super) fn run(arguments: &SchemaArguments, output: &mut Output) -> Result<u8, Failure> {
     let Some(name) = &arguments.name else { return output.text(&listing()) };

@@ -148,3 +148,11 @@ fn a_file_of_one_hook_is_converted_there_and_back() {
     let back: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
     assert_eq!(back, old);
 }
+
+#[test]
+fn a_name_that_is_taken_is_not_declared_again() {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    let ran = lab.run(&["hook", "add", "before_tool", "guard.sh"]);
+    assert_eq!((ran.code, ran.stderr.contains("there is a hook `guard` already")), (64, true), "{ran:?}");
+    assert_eq!(lab.run(&["hook", "add", "before_tool", "guard.sh", "--name", "other"]).code, 0);
+}

@@ -329,6 +329,16 @@ fn an_untrusted_hook_does_not_run_and_the_person_knows() {
 }
 
 /// What a chat says to these lines.
+#[test]
+fn an_approved_hook_whose_matcher_is_another_agents_word_for_a_tool_runs() {
+    let lab = lab(&[call("shell", json!({"command": "touch done"})), text("ok")]);
+    let refuse = "printf '{\"continue\": false, \"systemMessage\": \"no\"}'";
+    lab.workspace_hook("before_tool", "guest", refuse, r#", "matcher": "bash_execute""#);
+    lab.approve("guest");
+    run(&lab, &["--approval", "yolo"]);
+    assert!(!lab.project.join("done").exists());
+}
+
 fn chat(lab: &Lab, input: &str) -> Ran {
     finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]), input.as_bytes())
 }

@@ -169,3 +169,30 @@ fn a_hook_for_other_events_is_not_started_by_hand() {
     assert_eq!(ran.code, 64);
     assert!(ran.stderr.contains("hook `chatty` is for before_tool, not for user_triggered"), "{ran:?}");
 }
+
+#[test]
+fn a_case_of_a_hook_that_did_not_run_is_a_finding() {
+    let lab = Lab::new();
+    lab.user("gone.json", crate::lab::hook_file("before_tool", "gone", ""));
+    lab.user("cases/gone/passes.json", r#"{"event": "before_tool", "expect": {"flow": "no_opinion"}}"#);
+    let ran = lab.run(&["hook", "test", "gone", "--all"]);
+    assert_eq!((ran.code, ran.stdout.contains("it did not run: missing")), (1, true), "{ran:?}");
+}
+
+#[test]
+fn a_scaffold_for_an_event_without_tools_runs_too() {
+    let lab = Lab::new();
+    lab.run(&["hook", "new", "greet", "--in", "sh", "--event", "session_start"]);
+    assert_eq!(lab.run(&["hook", "run", "session_start"]).hook("greet")["status"], "ok");
+}
+
+#[test]
+fn a_plain_command_finds_its_script_beside_the_hook_file() {
+    let lab = Lab::new();
+    lab.user("tidy.sh", "touch \"$OLLM_PROJECT_DIR/tidied\"");
+    let action = json!({"type": "runCommand", "command": "sh tidy.sh"});
+    lab.user("tidy.json", json!({"name": "tidy", "eventType": "promptSubmit", "action": action}).to_string());
+    let ran = lab.run(&["hook", "run", "before_agent"]);
+    assert_eq!(ran.hook("tidy")["status"], "ok", "{ran:?}");
+    assert!(lab.project.join("tidied").exists());
+}

@@ -252,9 +252,8 @@ fn closures_are_never_duplicates() {
     assert_eq!(ran(&world.engine.dispatch(&event())), ["one", "two"]);
 }
 
-/// C8
 #[test]
-fn a_subject_full_of_expression_signs_is_a_plain_name() {
+fn c08_a_subject_full_of_expression_signs_is_a_plain_name() {
     let mut world = World::new();
     let name = "a.*(+)+$[";
     world.add(HookSpec { matcher: Some("re:^(a+)+$".to_owned()), ..logs("expression") });
@@ -266,9 +265,8 @@ fn a_subject_full_of_expression_signs_is_a_plain_name() {
     }
 }
 
-/// C9
 #[test]
-fn a_tool_nobody_knows_reaches_only_hooks_for_everything() {
+fn c09_a_tool_nobody_knows_reaches_only_hooks_for_everything() {
     let mut world = World::new();
     world.add(HookSpec { matcher: Some("shell|edit_*".to_owned()), ..logs("known") });
     world.add(logs("all"));

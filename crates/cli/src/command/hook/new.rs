@@ -26,8 +26,13 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     }
     let folder = folder(*project, world)?;
     let event = event.as_deref().unwrap_or_else(|| purpose.event());
-    event_named(event).map_err(|unknown| Failure::new(Kind::Usage, unknown.to_string()))?;
+    let named = event_named(event).map_err(|unknown| Failure::new(Kind::Usage, unknown.to_string()))?;
     let mut entry = scaffold::entry(name, *purpose, *language, "");
+    // Only events about tools have tools to choose among.
+    let about_tools = named.kinds.iter().all(|kind| kind.subject_field() == Some("tool_name"));
+    if let Some(map) = entry.as_object_mut().filter(|_| !about_tools) {
+        map.shift_remove("matcher");
+    }
     // The spelling of an event chooses the dialect; the scripts speak this one.
     if let Some(map) = entry.as_object_mut().filter(|_| by_spelling(event).name() != OLLM.name()) {
         map.insert("dialect".to_owned(), OLLM.name().into());

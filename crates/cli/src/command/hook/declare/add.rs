@@ -31,10 +31,14 @@ pub(in crate::command::hook) fn run(
     let folder = folder(arguments.project, world)?;
     let script = found(&arguments.path, &folder, world)?;
     let name = name(arguments, &script);
+    let layer = if arguments.project { Layer::Workspace } else { Layer::User };
+    if let Some(taken) = app.hooks().iter().find(|hook| hook.spec.name == name && hook.spec.layer == layer) {
+        let message = format!("there is a hook `{name}` already, in {}", taken.spec.origin.file.display());
+        return Err(Failure::new(Kind::Usage, message).hint("give this one another name with --name"));
+    }
     let file = folder.join(arguments.file.clone().unwrap_or_else(|| format!("{name}.json")));
     let entry = entry(arguments, &name, &script, &folder);
-    let (source, layer) =
-        if arguments.project { (Source::Workspace, Layer::Workspace) } else { (Source::User, Layer::User) };
+    let source = if arguments.project { Source::Workspace } else { Source::User };
     edit::append(&file, Form::Events, &arguments.event, &entry, Owner { source, layer, rules: &app.rules })
         .map_err(|error| unchanged(&file, &error))?;
     output.line(&format!("{name} stands in {}", file.display()))?;
