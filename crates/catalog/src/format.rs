@@ -126,6 +126,14 @@ impl Intake<'_> {
             Ok(hook) => hook,
             Err(error) => return self.findings.push(invalid(&error, at)),
         };
+        if let Some(Err(error)) = &hook.condition {
+            let meaning = if hook.is_gate() { "it refuses whatever it is for" } else { "it does not run" };
+            let cursor = at.entry.get("if").unwrap_or(*at.entry);
+            let message = format!("{error}; until that is mended {meaning}");
+            let value = Some(cursor.node.shown());
+            let spot = Some(cursor.spot(Part::Value));
+            self.findings.push(Finding { severity: Severity::Error, spot, value, message, help: None });
+        }
         if let Some(earlier) = self.ids.taken.get(hook.id()) {
             let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
             let message = format!("id `{}` is taken by {earlier}", hook.id());

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::condition::Condition;
+use crate::condition::{Condition, ConditionError};
 use crate::dialect::Dialect;
 use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;
@@ -408,8 +408,9 @@ pub struct Hook {
     pub settings: Vec<Variable>,
     /// The files it is for; without patterns, events about any file and about none.
     pub patterns: FilePatterns,
-    /// The condition under which it runs.
-    pub condition: Option<Arc<Condition>>,
+    /// The condition under which it runs. One that cannot be read does not make the hook go away: it may be a gate, and then
+    /// it stands in the way.
+    pub condition: Option<Result<Arc<Condition>, ConditionError>>,
 }
 
 impl Hook {
@@ -428,7 +429,7 @@ impl Hook {
         valid::bounds(&spec)?;
         let timeout = valid::timeout(&spec, rules, dialect)?;
         let patterns = FilePatterns::parse(&spec.file_patterns)?;
-        let condition = spec.condition.as_deref().map(Condition::parse).transpose()?.map(Arc::new);
+        let condition = spec.condition.as_deref().map(|text| Condition::parse(text).map(Arc::new));
         let defaults = dialect.defaults();
         let on_failure = Setting::of(spec.on_failure, defaults.on_failure);
         let reach = Setting::of(spec.reach, defaults.reach);

@@ -156,3 +156,20 @@ fn a_name_that_is_taken_is_not_declared_again() {
     assert_eq!((ran.code, ran.stderr.contains("there is a hook `guard` already")), (64, true), "{ran:?}");
     assert_eq!(lab.run(&["hook", "add", "before_tool", "guard.sh", "--name", "other"]).code, 0);
 }
+
+#[test]
+fn a_condition_that_cannot_be_read_skips_a_hook_and_blocks_where_the_hook_is_a_gate() {
+    let long = format!("event == '{}'", "x".repeat(100_000));
+    for (on_failure, condition, code) in [("allow", "data.(", 0), ("block", "data.(", 2), ("block", long.as_str(), 2)] {
+        let lab = Lab::new();
+        let entry = json!({"name": "gate", "command": "/bin/true", "if": condition, "onFailure": on_failure});
+        lab.user("gate.json", json!({"hooks": {"before_tool": [entry]}}).to_string());
+        let ran = lab.event(shell_event("ls"));
+        assert_eq!((ran.code, ran.stderr.contains("gate.json:1:")), (code, true), "{ran:?}");
+        if code == 2 {
+            assert_eq!(ran.hook("gate")["status"], "failed");
+        } else {
+            assert_eq!(ran.skip("gate")["reason"], "condition");
+        }
+    }
+}

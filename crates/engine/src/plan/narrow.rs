@@ -58,7 +58,11 @@ fn patterns(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<(), Skip> 
 
 /// A condition that cannot be answered skips the hook, unless its failure stands in the way of the operation.
 fn condition(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<Narrowed, Skip> {
-    let Some(condition) = &hook.condition else { return Ok(Narrowed::Fits) };
+    let condition = match &hook.condition {
+        None => return Ok(Narrowed::Fits),
+        Some(Ok(condition)) => condition,
+        Some(Err(error)) => return unanswered(hook, &format!("its `if` cannot be read: {error}")),
+    };
     let cwd = facts.cwd(event);
     let scope = ConditionScope::new(event, &cwd, &facts.surroundings.variables, hook.spec.source.name());
     match condition.holds(&scope) {
@@ -66,7 +70,10 @@ fn condition(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<Narrowed,
         Ok(false) => {
             Err(Skip::new(hook, Reason::Condition, format!("`if` is false for this event: {}", condition.text())))
         }
-        Err(fault) if hook.is_gate() => Ok(Narrowed::Fails(format!("its `if` cannot be answered: {fault}"))),
-        Err(fault) => Err(Skip::new(hook, Reason::Condition, format!("its `if` cannot be answered: {fault}"))),
+        Err(fault) => unanswered(hook, &format!("its `if` cannot be answered: {fault}")),
     }
+}
+
+fn unanswered(hook: &Arc<Hook>, why: &str) -> Result<Narrowed, Skip> {
+    if hook.is_gate() { Ok(Narrowed::Fails(why.to_owned())) } else { Err(Skip::new(hook, Reason::Condition, why)) }
 }

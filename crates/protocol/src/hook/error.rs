@@ -2,7 +2,6 @@
 
 use super::endpoint::EndpointError;
 use super::line::LineError;
-use crate::condition::ConditionError;
 use crate::dialect::UnknownEvent;
 use crate::matcher::MatcherError;
 use crate::pattern::PatternError;
@@ -67,9 +66,6 @@ pub enum HookError {
     /// The address of an `http` action cannot be used.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// A condition that cannot be read.
-    #[error(transparent)]
-    Condition(#[from] ConditionError),
     /// A file pattern that makes no sense.
     #[error(transparent)]
     Pattern(#[from] PatternError),
@@ -100,7 +96,6 @@ impl HookError {
             | HookError::Template(_) => "command",
             HookError::NotForEvent(_) | HookError::Empty(_) => "action",
             HookError::Endpoint(error) => error.field(),
-            HookError::Condition(_) => "if",
             HookError::Pattern(_) => "filePatterns",
             HookError::NeverRuns(_) => "rateLimit",
             HookError::Service(_) => "requires",

@@ -364,6 +364,15 @@ fn run_command_is_for_prompts_and_stops_only_and_the_alternative_is_named() {
 }
 
 #[test]
+fn a_condition_that_cannot_be_read_stays_with_the_hook() {
+    for (text, word) in [("data.".to_owned(), "column 6"), ("1+".repeat(50_000) + "1", "100001")] {
+        let hook = Hook::new(HookSpec { condition: Some(text), ..spec() }, &Rules::default()).unwrap();
+        let error = hook.condition.unwrap().unwrap_err().to_string();
+        assert!(error.contains(word), "{error}");
+    }
+}
+
+#[test]
 fn what_cannot_be_meant_is_refused_with_its_field() {
     let acting = |action: ActionSpec| HookSpec { action, ..spec() };
     let http = |url: &str, name: &str, value: &str| {
@@ -377,8 +386,6 @@ fn what_cannot_be_meant_is_refused_with_its_field() {
         ..spec()
     };
     for (spec, field, word) in [
-        (HookSpec { condition: Some("data.".to_owned()), ..spec() }, "if", "column 6"),
-        (HookSpec { condition: Some("1+".repeat(50_000) + "1"), ..spec() }, "if", "100001"),
         (HookSpec { file_patterns: vec!["[a".to_owned()], ..spec() }, "filePatterns", "[a"),
         (
             HookSpec { rate_limit: RateLimit { per_minute: Some(0), cooldown: None }, ..spec() },
