@@ -286,11 +286,13 @@ impl File {
                 if let Some(at) = entry.fields.iter().position(|field| field.key == key) {
                     let field = entry.fields.remove(at);
                     entry.inner.extend(field.above);
-                    // Behind the dash of an item, the comment has a line that stays.
-                    if at > 0 || *syntax == Syntax::Json {
-                        field.behind.map(|note| notes.remove(&note));
-                    } else {
-                        entry.inner.extend(field.behind);
+                    // Its own comment goes with it, but for one on the line of an item's dash, which stays.
+                    if let Some(note) = field.behind {
+                        if at > 0 || *syntax == Syntax::Json || !text.contains(&format!("<{note}>")) {
+                            notes.remove(&note);
+                        } else {
+                            entry.inner.push(note);
+                        }
                     }
                 }
             }
