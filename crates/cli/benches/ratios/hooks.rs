@@ -1,133 +1,19 @@
-//! Ratios to a floor measured in the same run: `cargo bench -p ollm --bench ratios`.
-//!
-//! Every round measures each case and its floor side by side, in turn, so that a noisy machine disturbs both alike. The
-//! ratio of a case is the median over the rounds of (median of the case / median of its floor). The programs under test
-//! are a static no-op hook and a static hello world, compiled with the system's C compiler.
-
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::print_stdout,
-    reason = "a benchmark stops at the first surprise and prints its table"
-)]
+//! Hooks: through the library, and through the program that other agents start.
 
 use std::fs;
-use std::hint::black_box;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, Facts, Registry, Trust, plan, trace};
+use ollm_engine::{Engine, Environment, Trust, trace};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use serde_json::json;
 
-const ROUNDS: usize = 15;
-const SAMPLES: usize = 40;
-const NO_OP: &str = r#"
-#include <unistd.h>
-int main(void) { char b[65536]; while (read(0, b, sizeof b) > 0); return write(1, "{\"continue\":true}", 17) != 17; }
-"#;
-const HELLO: &str = r#"
-#include <unistd.h>
-int main(void) { return write(1, "hello\n", 6) != 6; }
-"#;
-
-/// One measured thing and the floor it stands on.
-struct Case {
-    name: &'static str,
-    target: f64,
-    floor: Box<dyn FnMut()>,
-    run: Box<dyn FnMut()>,
-}
-
-fn main() {
-    let lab = Lab::new();
-    let mut cases = lab.cases();
-    println!("{ROUNDS} rounds of {SAMPLES} samples; ratio = median over rounds of p50(case) / p50(floor)\n");
-    println!("{:<56} {:>7} {:>7}   spread over rounds", "case", "ratio", "target");
-    let mut ratios: Vec<Vec<f64>> = vec![Vec::new(); cases.len()];
-    for _ in 0..ROUNDS {
-        for (case, ratios) in cases.iter_mut().zip(&mut ratios) {
-            ratios.push(round(case));
-        }
-    }
-    for (case, ratios) in cases.iter().zip(&mut ratios) {
-        ratios.sort_by(f64::total_cmp);
-        let median = ratios[ratios.len() / 2];
-        let mark = if median <= case.target { " " } else { "!" };
-        let (low, high) = (ratios[0], ratios[ratios.len() - 1]);
-        println!("{:<56} {median:>7.2} {:>7.2} {mark} {low:.2} to {high:.2}", case.name, case.target);
-    }
-    planning();
-}
-
-/// Case and floor alternate, so that a disturbance hits both.
-fn round(case: &mut Case) -> f64 {
-    let (mut floor, mut run) = (Vec::new(), Vec::new());
-    for _ in 0..SAMPLES {
-        floor.push(timed(&mut case.floor));
-        run.push(timed(&mut case.run));
-    }
-    median(&mut run).as_secs_f64() / median(&mut floor).as_secs_f64()
-}
-
-fn timed(action: &mut dyn FnMut()) -> Duration {
-    let started = Instant::now();
-    action();
-    started.elapsed()
-}
-
-fn median(samples: &mut [Duration]) -> Duration {
-    samples.sort();
-    samples[samples.len() / 2]
-}
-
-/// Planning is compared with copying the matches, which any planner must do.
-fn planning() {
-    let mut registry = Registry::new();
-    for index in 0..10_000 {
-        let matcher = if index % 100 == 0 { "shell".to_owned() } else { format!("tool_{index}") };
-        let action = ActionSpec::Command { command: "npx".into(), args: vec![index.to_string()], script: None };
-        let spec = HookSpec { matcher: Some(matcher), ..HookSpec::new(format!("hook-{index}"), "before_tool", action) };
-        registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
-    }
-    let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
-    let facts = Facts::default();
-    let planned = plan(&registry, &event, &facts);
-    assert_eq!(planned.stages.len(), 100);
-    let (mut copies, mut plans) = (Vec::new(), Vec::new());
-    for _ in 0..20_000 {
-        copies.push(timed(&mut || drop(black_box(planned.stages.clone()))));
-        plans.push(timed(&mut || drop(black_box(plan(&registry, black_box(&event), &facts)))));
-    }
-    let (copy, whole) = (median(&mut copies), median(&mut plans));
-    let beyond = whole.saturating_sub(copy).as_secs_f64() * 1e6;
-    let ratio = whole.as_secs_f64() / copy.as_secs_f64();
-    println!("\nplanning one event among 10,000 hooks of which 100 match: {ratio:.2} x copying the matches,");
-    println!("{beyond:.1} µs beyond it (target 5)");
-}
-
-/// The folder everything happens in.
-struct Lab {
-    root: PathBuf,
-    no_op: PathBuf,
-    hello: PathBuf,
-}
+use crate::lab::{Lab, cli, cli_in, finish, start};
+use crate::measure::Case;
 
 impl Lab {
-    fn new() -> Lab {
-        let root = std::env::temp_dir().join(format!("ollm-bench-{}", std::process::id()));
-        fs::create_dir_all(root.join("project/.ollm/hooks")).unwrap();
-        let no_op = compile(&root, "no-op", NO_OP);
-        let hello = compile(&root, "hello", HELLO);
-        // Digests are remembered only of files that have been quiet for a while.
-        std::thread::sleep(Duration::from_millis(2_500));
-        Lab { root, no_op, hello }
-    }
-
-    fn cases(&self) -> Vec<Case> {
+    pub(crate) fn hooks(&self) -> Vec<Case> {
         let ollm = PathBuf::from(env!("CARGO_BIN_EXE_ollm"));
         let (one, eight, at_once) = (self.engine(1, false), self.engine(8, false), self.engine(8, true));
         let (checked, traced, recorded) = (self.engine(1, false), self.engine(1, false), self.engine(1, false));
@@ -277,54 +163,6 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.root);
-    }
-}
-
 fn event() -> Event {
     Event::new(EventKind::BeforeTool, [("tool_name", "shell".into()), ("args", json!({"command": "ls"}))])
-}
-
-fn compile(root: &Path, name: &str, source: &str) -> PathBuf {
-    let (file, program) = (root.join(format!("{name}.c")), root.join(name));
-    fs::write(&file, source).unwrap();
-    let status = Command::new("cc").args(["-O2", "-static", "-o"]).arg(&program).arg(&file).status().unwrap();
-    assert!(status.success(), "the C compiler cannot link statically");
-    program
-}
-
-fn cli(program: &Path, args: &[&'static str], home: &Path, input: &str) -> Box<dyn FnMut()> {
-    fs::create_dir_all(home).unwrap();
-    let (program, args, home, input) = (program.to_owned(), args.to_vec(), home.to_owned(), input.to_owned());
-    Box::new(move || finish(start(&program, &args, Some(&home)), &input))
-}
-
-fn cli_in(program: &Path, args: &[&'static str], (home, folder): &(PathBuf, PathBuf), input: &str) -> Box<dyn FnMut()> {
-    let (program, args, input) = (program.to_owned(), args.to_vec(), input.to_owned());
-    let (home, folder) = (home.clone(), folder.clone());
-    Box::new(move || {
-        let mut command = Command::new(&program);
-        command.args(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        command.current_dir(&folder).env_clear().env("HOME", &home).env("PATH", "/usr/bin:/bin");
-        finish(command.spawn().unwrap(), &input);
-    })
-}
-
-fn start(program: &Path, args: &[&str], home: Option<&Path>) -> std::process::Child {
-    let mut command = Command::new(program);
-    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    if let Some(home) = home {
-        command.current_dir(home).env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin");
-    }
-    command.spawn().unwrap()
-}
-
-fn finish(mut child: std::process::Child, input: &str) {
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let mut text = Vec::new();
-    child.stdout.take().unwrap().read_to_end(&mut text).unwrap();
-    child.stderr.take().unwrap().read_to_end(&mut text).unwrap();
-    assert!(child.wait().unwrap().success(), "{}", String::from_utf8_lossy(&text));
 }

@@ -1,0 +1,88 @@
+//! The folder everything happens in, and the programs in it.
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+const NO_OP: &str = r#"
+#include <unistd.h>
+int main(void) { char b[65536]; while (read(0, b, sizeof b) > 0); return write(1, "{\"continue\":true}", 17) != 17; }
+"#;
+const HELLO: &str = r#"
+#include <unistd.h>
+int main(void) { return write(1, "hello\n", 6) != 6; }
+"#;
+
+/// The folder everything happens in.
+pub(crate) struct Lab {
+    pub(crate) root: PathBuf,
+    pub(crate) no_op: PathBuf,
+    pub(crate) hello: PathBuf,
+}
+
+impl Lab {
+    pub(crate) fn new() -> Lab {
+        let root = std::env::temp_dir().join(format!("ollm-bench-{}", std::process::id()));
+        fs::create_dir_all(root.join("project/.ollm/hooks")).unwrap();
+        let no_op = compile(&root, "no-op", NO_OP);
+        let hello = compile(&root, "hello", HELLO);
+        // Digests are remembered only of files that have been quiet for a while.
+        std::thread::sleep(Duration::from_millis(2_500));
+        Lab { root, no_op, hello }
+    }
+}
+
+impl Drop for Lab {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.root);
+    }
+}
+
+pub(crate) fn compile(root: &Path, name: &str, source: &str) -> PathBuf {
+    let (file, program) = (root.join(format!("{name}.c")), root.join(name));
+    fs::write(&file, source).unwrap();
+    let status = Command::new("cc").args(["-O2", "-static", "-o"]).arg(&program).arg(&file).status().unwrap();
+    assert!(status.success(), "the C compiler cannot link statically");
+    program
+}
+
+pub(crate) fn cli(program: &Path, args: &[&'static str], home: &Path, input: &str) -> Box<dyn FnMut()> {
+    fs::create_dir_all(home).unwrap();
+    let (program, args, home, input) = (program.to_owned(), args.to_vec(), home.to_owned(), input.to_owned());
+    Box::new(move || finish(start(&program, &args, Some(&home)), &input))
+}
+
+pub(crate) fn cli_in(
+    program: &Path,
+    args: &[&'static str],
+    (home, folder): &(PathBuf, PathBuf),
+    input: &str,
+) -> Box<dyn FnMut()> {
+    let (program, args, input) = (program.to_owned(), args.to_vec(), input.to_owned());
+    let (home, folder) = (home.clone(), folder.clone());
+    Box::new(move || {
+        let mut command = Command::new(&program);
+        command.args(&args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.current_dir(&folder).env_clear().env("HOME", &home).env("PATH", "/usr/bin:/bin");
+        finish(command.spawn().unwrap(), &input);
+    })
+}
+
+pub(crate) fn start(program: &Path, args: &[&str], home: Option<&Path>) -> std::process::Child {
+    let mut command = Command::new(program);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    if let Some(home) = home {
+        command.current_dir(home).env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin");
+    }
+    command.spawn().unwrap()
+}
+
+pub(crate) fn finish(mut child: std::process::Child, input: &str) {
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let mut text = Vec::new();
+    child.stdout.take().unwrap().read_to_end(&mut text).unwrap();
+    child.stderr.take().unwrap().read_to_end(&mut text).unwrap();
+    assert!(child.wait().unwrap().success(), "{}", String::from_utf8_lossy(&text));
+}

@@ -1,0 +1,37 @@
+//! Ratios to a floor measured in the same run: `cargo bench -p ollm --bench ratios`, or with the names of some groups
+//! behind `--`.
+//!
+//! Every round measures each case and its floor side by side, in turn, so that a noisy machine disturbs both alike. The
+//! ratio of a case is the median over the rounds of (median of the case / median of its floor). The programs under test
+//! are a static no-op hook and a static hello world, compiled with the system's C compiler.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a benchmark stops at the first surprise and prints its table"
+)]
+
+mod hooks;
+mod lab;
+mod measure;
+mod planning;
+
+use lab::Lab;
+
+type Measure = fn(&Lab);
+
+/// What can be measured by name.
+const GROUPS: &[(&str, Measure)] =
+    &[("hooks", |lab| measure::table(lab.hooks())), ("planning", |_| planning::planning())];
+
+fn main() {
+    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let lab = Lab::new();
+    for (name, measure) in GROUPS {
+        if asked.is_empty() || asked.iter().any(|asked| asked == name) {
+            println!("\n== {name}");
+            measure(&lab);
+        }
+    }
+}
