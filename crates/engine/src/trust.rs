@@ -23,7 +23,7 @@ mod identity;
 mod ledger;
 
 pub use bundle::Bundle;
-use identity::{Identified, identify, present, program};
+use identity::{Identified, Known, identify, present, program};
 pub use identity::{Identity, Unready, source};
 use ledger::Ledger;
 
@@ -97,7 +97,7 @@ pub struct Trust {
     /// Who is asked about a hook that nobody approved yet.
     pub approver: Option<Box<dyn Approver>>,
     ledger: Ledger,
-    digests: Arc<FileDigests>,
+    known: Known,
     vault: Vault,
     clock: Clock,
     granted: Mutex<HashSet<Grant>>,
@@ -165,7 +165,7 @@ impl Trust {
             approver: None,
             ledger: Ledger::new(approvals),
             vault: Vault::new(home.join("store")).remembering(Arc::clone(&digests)),
-            digests,
+            known: Known::new(digests),
             clock,
             granted: Mutex::default(),
         }
@@ -193,12 +193,12 @@ impl Trust {
 
     /// Keeps what was learned about files for the next process; best effort.
     pub fn remember(&self) {
-        self.digests.save_if_changed();
+        self.known.digests.save_if_changed();
     }
 
     /// What an approval of this hook is, or would be, bound to.
     pub fn identity(&self, hook: &Hook, environment: &Environment) -> Result<Identity, Unready> {
-        Ok(identify(hook, program(hook, environment)?, &self.digests, environment)?.identity)
+        Ok(identify(hook, program(hook, environment)?, &self.known, environment)?.identity)
     }
 
     /// The approval a hook has, whatever its content is now.
@@ -227,8 +227,8 @@ impl Trust {
             return Ok(Trusted { hook: Arc::clone(hook), program, digest: None, copy: None });
         }
         // Without it a process that lives on would never learn that a file has been quiet for a while.
-        self.digests.advance(self.now());
-        let identified = program.and_then(|program| identify(hook, program, &self.digests, environment));
+        self.known.digests.advance(self.now());
+        let identified = program.and_then(|program| identify(hook, program, &self.known, environment));
         match identified {
             Ok(found) => self.approved(hook, found, environment, session),
             Err(why) if self.approval(hook).is_some() => Err(unready(why)),
@@ -245,7 +245,7 @@ impl Trust {
             let ready = self.owned(hook, environment).and(program).and_then(|_| present(hook));
             return ready.map_err(unready).err();
         }
-        match program.and_then(|program| identify(hook, program, &self.digests, environment)) {
+        match program.and_then(|program| identify(hook, program, &self.known, environment)) {
             Ok(found) => match self.standing(hook, Some(&found.identity)) {
                 Standing::Approved | Standing::Limited => self.owned(hook, environment).map_err(unready).err(),
                 standing => Some(self.refusal(hook, standing)),
@@ -258,7 +258,7 @@ impl Trust {
     /// What a person would approve: the hook's identity, and a copy of its files to look at. What is approved later is
     /// what stands in the copy, whatever happens to the files meanwhile.
     pub fn propose(&self, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {
-        let found = identify(hook, program(hook, environment)?, &self.digests, environment)?;
+        let found = identify(hook, program(hook, environment)?, &self.known, environment)?;
         self.owned(hook, environment)?;
         let copy = self.copy(&found)?;
         Ok(Proposal { identity: found.identity, copy })

@@ -59,6 +59,8 @@ const BUSY_PAUSES: [Duration; 5] = [
 #[derive(Debug, Default)]
 pub struct Children {
     guard: Mutex<Option<Arc<Guard>>>,
+    /// What starts programs, while nobody uses it.
+    launcher: Mutex<Option<Launcher>>,
     /// Killed, but not yet gone when their job had to be answered.
     dying: Mutex<Vec<Leader>>,
     /// Let go, and not ours to end.
@@ -88,7 +90,9 @@ impl Children {
     fn run_one(&self, job: Job, stop: Option<&dyn Fn() -> bool>) -> Outcome {
         let _shield = PipeShield::raise();
         let held = self.held();
-        let mut runs = [self.begin(&Launcher::new(), job)];
+        let launcher = self.launcher();
+        let mut runs = [self.begin(&launcher, job)];
+        self.put_back(launcher);
         supervise(&mut runs, held.as_deref(), stop);
         let [run] = runs;
         self.close(run)
@@ -98,8 +102,9 @@ impl Children {
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
         let _shield = PipeShield::raise();
         let held = self.held();
-        let launcher = Launcher::new();
+        let launcher = self.launcher();
         let mut runs: Vec<_> = jobs.into_iter().map(|job| self.begin(&launcher, job)).collect();
+        self.put_back(launcher);
         supervise(&mut runs, held.as_deref(), None);
         runs.into_iter().map(|run| self.close(run)).collect()
     }
@@ -114,7 +119,9 @@ impl Children {
         if self.interrupted() {
             return Err(SpawnError::new(job, Stage::Clone, io::ErrorKind::Interrupted.into()));
         }
-        let spawned = self.spawn(&Launcher::new(), job, Instant::now());
+        let launcher = self.launcher();
+        let spawned = self.spawn(&launcher, job, Instant::now());
+        self.put_back(launcher);
         let (leader, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
         Ok(Resident::new(leader, pipes.ours, job.limits.grace))
     }
@@ -189,6 +196,15 @@ impl Children {
             *held = Held::hold().ok().map(Arc::new);
         }
         held.clone()
+    }
+
+    /// The launcher from before, unless another thread is using it.
+    fn launcher(&self) -> io::Result<Launcher> {
+        lock(&self.launcher).take().map_or_else(Launcher::new, Ok)
+    }
+
+    fn put_back(&self, launcher: io::Result<Launcher>) {
+        *lock(&self.launcher) = launcher.ok();
     }
 
     fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {

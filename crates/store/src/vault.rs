@@ -14,19 +14,19 @@
 //! Not its duty: who may change the folders above its root (that is [`check_owner`](crate::check_owner)), and what else
 //! runs as the same user, who could change the approvals as well.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
 use std::path::{Component, Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use crate::digest::tree::{self, Entry, Kind};
-use crate::digest::{Digest, FileDigests, TreeLimits, digest_reader};
+use crate::digest::{Digest, FileDigests, StatKey, TreeLimits, digest_reader};
 use crate::file::{FileError, Lock, failed, open_regular, random_name, sync_folder};
 use crate::owner::{Unsafe, Why, current_uid};
 
@@ -56,7 +56,13 @@ const FEW: usize = 8;
 pub struct Vault {
     root: PathBuf,
     digests: Arc<FileDigests>,
+    /// Copies that this process has found good, with the states of everything in them at that time.
+    good: Arc<Mutex<HashMap<PathBuf, States>>>,
 }
+
+/// The folder itself and all that is in it, each by its path. A folder's state changes with what it holds, and a state
+/// with owner and mode.
+type States = Vec<(PathBuf, StatKey)>;
 
 /// One file to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -131,7 +137,7 @@ impl Vault {
     /// A vault in this folder, which is made when it is first needed.
     pub fn new(root: PathBuf) -> Self {
         // A memory that lives at the beginning of time remembers nothing: each copy is read each time.
-        Self { root, digests: Arc::new(FileDigests::new(UNIX_EPOCH)) }
+        Self { root, digests: Arc::new(FileDigests::new(UNIX_EPOCH)), good: Arc::default() }
     }
 
     /// Checks copies through a memory of digests, so that an unchanged one is not read again.
@@ -240,21 +246,24 @@ impl Vault {
 
     /// What a copy is worth.
     fn inspect(&self, folder: &Path, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
-        match fs::symlink_metadata(folder) {
+        if self.is_still_good(folder) {
+            return Ok(State::Good);
+        }
+        let meta = match fs::symlink_metadata(folder) {
             Ok(meta) if !meta.is_dir() => return Ok(State::Different),
             Ok(meta) if !is_closed(&meta, FOLDER) => return Ok(State::Exposed),
-            Ok(_) => {}
+            Ok(meta) => meta,
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(State::Missing),
             Err(source) => return Err(failed("inspect", folder, source)),
-        }
-        match self.compare(folder, digest, limits) {
+        };
+        match self.compare(folder, &meta, digest, limits) {
             Err(FileError::Io { source, .. }) if !is_damage(&source) => Err(failed("inspect", folder, source)),
             Err(_) => Ok(State::Different),
             Ok(state) => Ok(state),
         }
     }
 
-    fn compare(&self, folder: &Path, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
+    fn compare(&self, folder: &Path, meta: &Metadata, digest: Digest, limits: TreeLimits) -> Result<State, FileError> {
         let entries = tree::list(folder, limits.entries)?;
         let closed = |(entry, meta): &(Entry, Metadata)| match entry.kind {
             Kind::Folder => is_closed(meta, FOLDER),
@@ -266,7 +275,32 @@ impl Vault {
             return Ok(State::Exposed);
         }
         let found = self.digests.measure_tree(folder, &entries, limits)?;
-        Ok(if found == digest { State::Good } else { State::Different })
+        if found != digest {
+            return Ok(State::Different);
+        }
+        self.note_good(folder, meta, &entries);
+        Ok(State::Good)
+    }
+
+    /// Whether nothing about a copy has changed since it was found good.
+    fn is_still_good(&self, folder: &Path) -> bool {
+        let same = |(path, state): &(PathBuf, StatKey)| {
+            fs::symlink_metadata(path).is_ok_and(|meta| StatKey::of(&meta) == *state)
+        };
+        self.good().get(folder).is_some_and(|states| states.iter().all(same))
+    }
+
+    /// Remembers a copy under the rule by which digests are: everything in it has been quiet for a while.
+    fn note_good(&self, folder: &Path, meta: &Metadata, entries: &[(Entry, Metadata)]) {
+        let inside = entries.iter().map(|(entry, meta)| (folder.join(&entry.path), StatKey::of(meta)));
+        let states: States = std::iter::once((folder.to_owned(), StatKey::of(meta))).chain(inside).collect();
+        if states.iter().all(|(_, state)| self.digests.is_quiet(state.ctime_ns)) {
+            self.good().insert(folder.to_owned(), states);
+        }
+    }
+
+    fn good(&self) -> MutexGuard<'_, HashMap<PathBuf, States>> {
+        self.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Fills a folder under another name and gives it its own when all of it is there.

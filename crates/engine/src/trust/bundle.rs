@@ -35,7 +35,7 @@ impl Bundle {
 impl Trust {
     /// The digest of an extension's folder with everything in it.
     pub fn tree_digest(&self, root: &Path) -> Result<Digest, Unready> {
-        of_tree(root, &self.digests).map(|(_, digest)| digest)
+        of_tree(root, &self.known.digests).map(|(_, digest)| digest)
     }
 
     /// What a person would approve.

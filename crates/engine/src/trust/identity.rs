@@ -1,8 +1,10 @@
 //! What a hook is: everything that decides what happens when it runs, as one digest.
 
+use std::collections::HashMap;
 use std::fs::File;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use ollm_process::find_program;
 use ollm_protocol::{Action, Hook};
@@ -94,12 +96,33 @@ impl Identified {
     }
 }
 
+/// What was learnt about files, for as long as they are the same.
+#[derive(Debug)]
+pub(super) struct Known {
+    pub(super) digests: Arc<FileDigests>,
+    /// How scripts begin, by the digest of their content. One that was exchanged while it was read is filed wrongly and
+    /// then not recognised as what was approved.
+    env_words: Mutex<HashMap<Digest, Option<String>>>,
+}
+
+impl Known {
+    pub(super) fn new(digests: Arc<FileDigests>) -> Known {
+        Known { digests, env_words: Mutex::default() }
+    }
+
+    fn env_word(&self, script: &Path, content: Digest) -> Option<String> {
+        let mut words = self.env_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.entry(content).or_insert_with(|| env_word(script)).clone()
+    }
+}
+
 pub(super) fn identify(
     hook: &Hook,
     program: PathBuf,
-    digests: &FileDigests,
+    known: &Known,
     environment: &Environment,
 ) -> Result<Identified, Unready> {
+    let digests = &*known.digests;
     let definition = hook.definition().to_string();
     let mut hasher = Hasher::new().field("definition", definition.as_bytes());
     hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
@@ -109,7 +132,7 @@ pub(super) fn identify(
     }
     let mut pieces = Vec::new();
     let mut piece = |path: &Path| -> Result<Digest, Unready> {
-        let digest = digests.digest(&existing(path)?, LARGEST_SCRIPT)?;
+        let digest = digests.digest(path, LARGEST_SCRIPT).map_err(|error| unreadable(path, error))?;
         pieces.push(Piece { path: path.to_owned(), digest });
         Ok(digest)
     };
@@ -119,14 +142,15 @@ pub(super) fn identify(
     }
     let is_script = hook.script() == Some(&program);
     let comes_along = !is_script && environment.project.as_deref().is_some_and(|project| program.starts_with(project));
+    let mut content = script.filter(|_| is_script);
     if comes_along {
         // One that was found on PATH has its place among others it needs, and is not torn away from them.
         let digest = if named_by_path(hook) { piece(&program)? } else { digests.digest(&program, LARGEST_SCRIPT)? };
         hasher = hasher.digest("program content", &digest);
+        content = Some(digest);
     }
-    if (is_script || comes_along)
-        && let Some(interpreter) = found_by_env(&program, environment)?
-    {
+    if let Some(name) = content.and_then(|content| known.env_word(&program, content)) {
+        let interpreter = on_path(&name, environment)?;
         hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
     }
     for input in &hook.spec.inputs {
@@ -184,20 +208,23 @@ fn existing(path: &Path) -> Result<PathBuf, Unready> {
     if path.exists() { Ok(path.to_owned()) } else { Err(Unready::NoFile(path.to_owned())) }
 }
 
+fn unreadable(path: &Path, error: FileError) -> Unready {
+    match &error {
+        FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Unready::NoFile(path.to_owned()),
+        _ => error.into(),
+    }
+}
+
 fn on_path(program: &str, environment: &Environment) -> Result<PathBuf, Unready> {
     find_program(program, environment.path()).ok_or_else(|| Unready::NoProgram(program.to_owned()))
 }
 
-/// The interpreter that `#!/usr/bin/env NAME` will find; any other one is named by the script's own bytes.
-fn found_by_env(script: &Path, environment: &Environment) -> Result<Option<PathBuf>, Unready> {
+/// The name in `#!/usr/bin/env NAME`; any other interpreter is named by the script's own bytes.
+fn env_word(script: &Path) -> Option<String> {
     let mut start = [0; 256];
     let count = File::open(script).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
     let text = String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned();
-    let Some(line) = text.lines().next().and_then(|line| line.strip_prefix("#!")) else { return Ok(None) };
-    let mut words = line.split_whitespace();
-    if !words.next().is_some_and(|word| word.ends_with("/env")) {
-        return Ok(None);
-    }
-    let name = words.find(|word| !word.starts_with('-') && !word.contains('='));
-    name.map(|name| on_path(name, environment)).transpose()
+    let mut words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    words.next().filter(|word| word.ends_with("/env"))?;
+    words.find(|word| !word.starts_with('-') && !word.contains('=')).map(str::to_owned)
 }

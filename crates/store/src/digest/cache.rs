@@ -136,8 +136,7 @@ impl FileDigests {
     }
 
     fn remember(&self, path: &Path, state: &State, digest: Digest) {
-        const SLACK_NS: i64 = 2_000_000_000;
-        if state.ctime_ns.saturating_add(SLACK_NS) > self.now_ns.load(Ordering::Relaxed) {
+        if !self.is_quiet(state.ctime_ns) {
             self.known().remove(path);
             return;
         }
@@ -145,6 +144,12 @@ impl FileDigests {
         if let Some(memory) = self.memory_for(state) {
             memory.remember(&state.key, &digest);
         }
+    }
+
+    /// Whether a change at that time is so long ago that a later one has another time.
+    pub(crate) fn is_quiet(&self, ctime_ns: i64) -> bool {
+        const SLACK_NS: i64 = 2_000_000_000;
+        ctime_ns.saturating_add(SLACK_NS) <= self.now_ns.load(Ordering::Relaxed)
     }
 
     fn memory_for(&self, state: &State) -> Option<&Memory> {

@@ -4,10 +4,16 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use libc::{SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIG_UNBLOCK, SIGCHLD, SIGPIPE, c_int, c_void, sigset_t, timespec};
+use libc::{SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIG_UNBLOCK, SIGCHLD, SIGPIPE, c_int, sigset_t, timespec};
 
 /// The highest number of a signal.
 const LAST_SIGNAL: c_int = 64;
+/// The highest number of a signal that is none of the real-time ones.
+const LAST_STANDARD: c_int = 31;
+/// The kernel's structure of a signal's effect, which begins with the handler; longer than it is on any machine.
+type Action = [u64; 8];
+/// The default effect without flags.
+const DEFAULT: Action = [0; 8];
 /// Bytes of the kernel's set of signals, one bit each.
 const KERNEL_SET: usize = 8;
 
@@ -57,15 +63,32 @@ impl Drop for PipeShield {
 
 /// Gives every signal its default effect and blocks none. For a new process, before it becomes the program: what is
 /// ignored or blocked would stay so in the program. Effects come first, so that no handler of ours runs over there.
-pub(super) fn reset() {
-    // Not through the C library, which hides two signals of its own that can be ignored like all others. Zeros are the
-    // default effect without flags, and longer than the kernel's structure on any machine.
-    let default = [0_u64; 8];
-    for signal in 1..=LAST_SIGNAL {
-        // SAFETY: the action is valid; signals that cannot be changed are refused without effect.
-        unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, default.as_ptr(), ptr::null::<c_void>(), KERNEL_SET) };
+/// Of the real-time signals only those named are reset: asking about all of them each time would cost a hundredth of a
+/// start.
+pub(super) fn reset(real_time: &[c_int]) {
+    for signal in (1..=LAST_STANDARD).chain(real_time.iter().copied()) {
+        kernel_action(signal, Some(&DEFAULT), None);
     }
     mask(SIG_SETMASK, &empty());
+}
+
+/// The real-time signals that do not have their default effect.
+pub(super) fn changed_real_time() -> Vec<c_int> {
+    let changed = |signal: &c_int| {
+        let mut action = DEFAULT;
+        kernel_action(*signal, None, Some(&mut action));
+        action.first() != Some(&(SIG_DFL as u64))
+    };
+    (LAST_STANDARD + 1..=LAST_SIGNAL).filter(changed).collect()
+}
+
+/// Sets or reads an effect. Not through the C library, which hides two signals of its own that can be ignored like all
+/// others; signals that cannot be changed are refused without effect.
+fn kernel_action(signal: c_int, new: Option<&Action>, old: Option<&mut Action>) {
+    let new = new.map_or(ptr::null(), |action| action.as_ptr());
+    let old = old.map_or(ptr::null_mut(), |action| action.as_mut_ptr());
+    // SAFETY: both are null or valid, and longer than the kernel's structure.
+    unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, KERNEL_SET) };
 }
 
 /// Ends an inherited wish to ignore `SIGCHLD`, under which the kernel throws exit statuses away.

@@ -32,11 +32,13 @@ const NOT_STARTED: c_int = 127;
 #[derive(Debug)]
 pub(in crate::unix) struct Launcher {
     stack: Stack,
+    /// Signals that programs would not get with their default effect, beside the common ones.
+    signals: Vec<c_int>,
 }
 
 impl Launcher {
     pub(in crate::unix) fn new() -> io::Result<Self> {
-        Stack::new().map(|stack| Self { stack })
+        Ok(Self { stack: Stack::new()?, signals: signals::changed_real_time() })
     }
 
     /// Starts the program of a job as the leader of a new, guarded group.
@@ -58,6 +60,7 @@ impl Launcher {
             files: numbers(&pipes.theirs),
             limits: &kernel_limits(&job.limits),
             slot: &slot,
+            signals: &self.signals,
             parent: getpid().as_raw_nonzero().get(),
             failure: Cell::new(None),
         };
@@ -110,6 +113,7 @@ struct Plan<'a> {
     files: [RawFd; 3],
     limits: &'a [(Resource, Rlimit)],
     slot: &'a Slot,
+    signals: &'a [c_int],
     parent: pid_t,
     /// Where the child says which stage failed, and with which error number.
     failure: Cell<Option<(Stage, i32)>>,
@@ -155,7 +159,7 @@ unsafe fn prepare_and_exec(plan: &Plan<'_>) -> Result<Infallible, (Stage, i32)> 
         for (resource, limit) in plan.limits {
             setrlimit(*resource, *limit).map_err(|error| (Stage::Limits, error.raw_os_error()))?;
         }
-        signals::reset();
+        signals::reset(plan.signals);
         libc::execve(plan.program, plan.argv, plan.envp);
         Err((Stage::Exec, last_error()))
     }
