@@ -28,6 +28,7 @@ mod read;
 mod reload;
 mod resolve;
 mod schema;
+mod server;
 mod setting;
 mod skill;
 

@@ -117,7 +117,7 @@ impl Member {
         Member {
             label: servers.labels.of(name).unwrap_or("server").to_owned(),
             filter: filter(&known.spec),
-            digest: known.digest,
+            digest: known.key,
             cached: known.cached.clone(),
             log: log_file(servers, name),
         }

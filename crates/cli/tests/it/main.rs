@@ -11,6 +11,7 @@ mod answers;
 mod attacks;
 mod bad_events;
 mod bad_files;
+mod bundled;
 mod config;
 mod contract;
 mod declaring;
