@@ -249,6 +249,11 @@ impl Extension {
         }
     }
 
+    /// Whether its manifest cannot be understood; one that only lacks something can.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.verdict, State::Failed(_))
+    }
+
     /// Where it comes from, which decides how it is approved.
     pub fn source(&self) -> Source {
         Source::Extension

@@ -53,14 +53,24 @@ pub(crate) enum Visit {
 /// All hooks, ready for an agent of our own.
 pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
-    let mut app = App::load_with(world, Positions::OnDemand, Stay { adapt: answer_to, background })?;
-    // Whoever reads all declarations of servers tells what is wrong with them.
-    app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
+    let mut app = read(world, Stay { adapt: answer_to, background, previous: None })?;
     app.tools(world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
         app.engine.trust.approver = Some(Box::new(Terminal));
     }
+    Ok(app)
+}
+
+/// All hooks as they are now, for an agent that has been talking for a while.
+pub(crate) fn load_again(world: &World, previous: &App) -> Result<App, Failure> {
+    read(world, Stay { adapt: answer_to, background: None, previous: Some(previous) })
+}
+
+fn read(world: &World, stay: Stay<'_>) -> Result<App, Failure> {
+    let mut app = App::load_with(world, Positions::OnDemand, stay)?;
+    // Whoever reads all declarations of servers tells what is wrong with them.
+    app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     Ok(app)
 }
 
@@ -106,7 +116,7 @@ impl Host {
         show: impl Show + 'a,
         hear: impl FnMut(&Event, &Decision) + 'a,
     ) -> Result<Session<'a>, StartError> {
-        let sources = sources(desk.app, &mut desk.output.borrow_mut());
+        let sources = sources(&desk.app.borrow(), &mut desk.output.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
@@ -126,8 +136,8 @@ impl Host {
 
 /// More tools: those of MCP servers, which begin to start here.
 fn sources(app: &App, output: &mut Output) -> Vec<Arc<dyn ToolSource>> {
-    let begun = app.toolbox.iter().filter(|toolbox| toolbox.begin(output));
-    begun.cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
+    app.toolbox.iter().for_each(|toolbox| toolbox.begin(output));
+    app.toolbox.iter().cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
 }
 
 /// Where conversations are kept.

@@ -24,6 +24,7 @@ use crate::world::World;
 mod bundled;
 mod crew;
 mod live;
+mod opened;
 mod toolbox;
 
 pub(crate) use bundled::Bundled;
@@ -45,6 +46,10 @@ pub(crate) struct Servers<'w> {
     general: Vec<Problem>,
     /// What is wrong with the declarations.
     problems: Vec<Problem>,
+    /// Where extensions are looked for.
+    directories: Vec<PathBuf>,
+    /// The manifests that cannot be read.
+    broken: Vec<PathBuf>,
 }
 
 /// One server that is declared.
@@ -75,7 +80,7 @@ impl<'w> Servers<'w> {
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let (mut specs, mut problems) = load_servers(&world.places);
-        let bundles = bundled::join(world, &config, &mut specs, &mut problems);
+        let (bundles, broken) = bundled::join(world, &config, &mut specs, &mut problems);
         let (approvals, trouble) = Approvals::load(&world.approvals());
         if let Some(trouble) = trouble {
             let message = format!("no server is approved: {trouble}");
@@ -90,7 +95,8 @@ impl<'w> Servers<'w> {
             })
             .collect();
         let labels = Labels::new(all.iter().map(|known| known.spec.name.as_str()));
-        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems })
+        let directories = config.extensions(&world.places).directories;
+        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems, directories, broken })
     }
 
     /// Tells the person what is wrong with the files.
@@ -104,6 +110,17 @@ impl<'w> Servers<'w> {
     /// What is wrong with the files.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.general.iter().chain(&self.problems)
+    }
+
+    /// What is wrong with the configuration, so that some of it does not apply.
+    fn wrong_configuration(&self) -> Option<String> {
+        self.general.iter().find(|problem| problem.severity <= Severity::Error).map(ToString::to_string)
+    }
+
+    /// Whether a file is there that declares servers, and cannot be read as a whole.
+    fn cannot_read(&self, file: &Path) -> bool {
+        let wrong = |problem: &Problem| problem.severity <= Severity::Error && problem.file == file;
+        file.is_file() && (self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong))
     }
 
     /// The server of a name.

@@ -71,7 +71,11 @@ fn every_field_is_checked_in_depth() {
             "out of",
         ),
         (json!({"mcpServers": {"s": {}}}), "mcpServers.s", "neither `command` nor `url`"),
-        (json!({"mcpServers": {"s": {"command": "x", "args": "y"}}}), "mcpServers.s.args", "must be a list of texts"),
+        (
+            json!({"mcpServers": {"s": {"command": "x", "args": {"y": 1}}}}),
+            "mcpServers.s.args",
+            "must be a list of texts",
+        ),
         (json!({"mcpServers": {"s": {"command": "x", "env": {"A": [1]}}}}), "mcpServers.s.env.A", "must be text"),
         (
             json!({"mcpServers": {"s": {"command": "x", "transport": "pigeon"}}}),

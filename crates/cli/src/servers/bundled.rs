@@ -35,13 +35,14 @@ pub(crate) struct Bundled {
     pub(super) variables: Vec<Variable>,
 }
 
-/// Adds the servers of all extensions to those there are; the names that are taken are problems.
+/// Adds the servers of all extensions to those there are; the names that are taken are problems. Also tells which
+/// manifests cannot be read.
 pub(super) fn join(
     world: &World,
     config: &Config,
     servers: &mut Vec<ServerSpec>,
     problems: &mut Vec<Problem>,
-) -> Vec<Arc<Bundled>> {
+) -> (Vec<Arc<Bundled>>, Vec<PathBuf>) {
     let (switches, _) = Switches::load(&world.switches());
     // What is wrong with an extension is the reason why its servers are not started.
     let found = extensions(world, config, &switches, Positions::OnDemand, &mut Vec::new());
@@ -63,7 +64,7 @@ pub(super) fn join(
     if !bundles.is_empty() {
         trust.remember();
     }
-    bundles
+    (bundles, found.iter().filter(|one| one.is_broken()).map(Extension::file).collect())
 }
 
 impl Bundled {

@@ -25,6 +25,7 @@ mod hosts;
 mod invariants;
 mod joined;
 mod lab;
+mod live;
 mod mcp;
 mod real_servers;
 mod scripts;

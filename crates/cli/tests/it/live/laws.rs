@@ -1,0 +1,1 @@
+//! The numbered properties of extensions that need live servers.
