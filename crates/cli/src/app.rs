@@ -268,15 +268,14 @@ fn extensions_since(
         now: SystemTime::now(),
         positions,
     };
-    let (extensions, changes, more) = match previous {
-        Some(previous) => reload_extensions(previous, &surroundings),
-        None => {
-            let (extensions, more) = ollm_catalog::extensions(&surroundings);
-            (extensions, Changes::default(), more)
-        }
-    };
+    if let Some(previous) = previous {
+        let (extensions, changes, more) = reload_extensions(previous, &surroundings);
+        problems.extend(more);
+        return (extensions, changes);
+    }
+    let (extensions, more) = ollm_catalog::extensions(&surroundings);
     problems.extend(more);
-    (extensions, changes)
+    (extensions, Changes::default())
 }
 
 /// The hooks that were read, but of files that can no longer be read those from before; and why that is so.
@@ -293,8 +292,8 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
         }
         hooks.retain(|hook| hook.spec.origin.file != *file);
         // Where they would be if they had been read.
-        let later = |hook: &Hook| (hook.spec.layer, &hook.spec.origin.file) > (layer, file);
-        let place = hooks.iter().position(later).unwrap_or(hooks.len());
+        let is_behind = |hook: &Hook| (hook.spec.layer, &hook.spec.origin.file) > (layer, file);
+        let place = hooks.iter().position(is_behind).unwrap_or(hooks.len());
         hooks.splice(place..place, of_file);
     }
     (hooks, kept)
