@@ -93,7 +93,7 @@ impl Host {
         if let Some(file) = &arguments.record {
             model = model::record(model, &world.cwd.join(file))?;
         }
-        let past = past(arguments, world, model.name())?;
+        let past = past(arguments, app, world, model.name())?;
         let settings = settings(arguments, &wish, world, &past.id)?;
         let cancel = Cancel::default();
         Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
@@ -153,8 +153,8 @@ struct Past {
     notes: Vec<String>,
 }
 
-fn past(arguments: &AgentArguments, world: &World, model: &str) -> Result<Past, Failure> {
-    let redactor = Arc::new(Redactor::new(secrets(world)));
+fn past(arguments: &AgentArguments, app: &App, world: &World, model: &str) -> Result<Past, Failure> {
+    let redactor = Arc::new(Redactor::new(secrets(app, world)));
     let resumed = match &arguments.resume {
         Some(id) => Some(id.clone()),
         None if arguments.continue_last => Some(latest(world)?),
@@ -228,10 +228,12 @@ fn limits(wish: &Wish) -> Limits {
     Limits { context, source_call: LONGEST_CALL, ..usual }
 }
 
-/// The values of variables that look like secrets.
-fn secrets(world: &World) -> Vec<(String, String)> {
+/// The values of variables that look like secrets, and the sensitive settings of extensions.
+fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
     let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    texts.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let texts = texts.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
+    texts.chain(settings.map(|one| (one.name, one.value))).collect()
 }
 
 /// The same hook, which also answers when one of our tools is called by the name it is known by elsewhere.

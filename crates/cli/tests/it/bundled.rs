@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 use testkit::mcp_server;
 
 use crate::lab::{Lab, Ran};
+use crate::terminal::on_a_terminal;
 
 /// Writes an extension with one server, which writes to `asked-SERVER` what it is asked; `more` are further keys of the
 /// manifest.
@@ -253,7 +254,37 @@ fn a_server_is_approved_and_withdrawn_with_its_extension() {
     assert_eq!(lab.run(&["mcp", "trust", "srv", "--digest", &digest]).code, 4, "one way is enough");
     assert_eq!(lab.run(&["ext", "trust", "tools", "--digest", &digest]).code, 0);
     assert!(lab.run(&["mcp", "trust", "srv"]).stderr.contains("is trusted already"));
+    let ran = lab.run(&["mcp", "remove", "srv"]);
+    assert!(ran.code == 64 && ran.stderr.contains("`ollm ext disable tools` switches the extension off"), "{ran:?}");
     let ran = lab.run(&["mcp", "untrust", "srv"]);
     assert!(ran.code == 0 && ran.stderr.contains("extension `tools`, which is no longer approved"), "{ran:?}");
     assert_eq!(listed(&lab, "srv")["trust"], "untrusted");
+}
+
+#[test]
+fn a_person_sees_what_a_server_runs_before_the_extension_is_approved() {
+    let lab = Lab::new();
+    let folder = extension(&lab, "home", "tools", "srv", &json!({}));
+    let mut manifest: Value = serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
+    manifest["mcpServers"]["loose"] = json!({"command": "npx", "args": ["-y", "some-server"]});
+    fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
+    let ran = on_a_terminal(&lab, "y\\n", &["ext", "trust", "tools"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("--- servers/run.sh\nexec "), "{}", ran.stdout);
+    assert!(ran.stdout.contains("server `loose`: `some-server` names no version"), "{}", ran.stdout);
+}
+
+#[test]
+fn a_sensitive_setting_is_not_written_into_a_transcript() {
+    let settings = json!([{"name": "pin", "description": "d", "envVar": "MY_PIN", "sensitive": true}]);
+    let lab = Lab::new().set("MY_PIN", "74185296300");
+    extension(&lab, "home", "tools", "srv", &json!({"settings": settings}));
+    approve(&lab, "tools");
+    let first = json!({"tool_calls": [{"id": "1", "name": "mcp__srv__env", "arguments": {"name": "MY_PIN"}}]});
+    lab.write("talk.jsonl", format!("{first}\n{}\n", json!({"content": "done"})));
+    let ran = lab.run(&["run", "do it", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("done\n", 0), "{ran:?}");
+    let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap().flatten();
+    let written: String = sessions.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+    assert!(written.contains("mcp__srv__env") && !written.contains("74185296300"), "{written}");
 }

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_catalog::{Address, Positions, server_files};
+use ollm_catalog::{Address, Positions, ServerSpec, server_files};
 use ollm_protocol::{Source, shell_word};
 use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people, read_bounded};
 
@@ -45,7 +45,7 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
         Some(named) => check_digest(name, now, named)?,
         None => ask_person(known, world, output)?,
     }
-    if let Some(package) = unpinned(known) {
+    if let Some(package) = unpinned(&known.spec) {
         output.tell(&format!("`{package}` names no version: what runs may change without being asked about again"));
     }
     ollm_store::approve(&world.approvals(), approval(known, *now, world)).map_err(unwritten)?;
@@ -181,8 +181,8 @@ fn content(file: &std::path::Path) -> String {
 }
 
 /// A package without a version may be another one tomorrow.
-fn unpinned(known: &Known) -> Option<&str> {
-    let Address::Command { command, args, .. } = &known.spec.address else { return None };
+pub(crate) fn unpinned(server: &ServerSpec) -> Option<&str> {
+    let Address::Command { command, args, .. } = &server.address else { return None };
     let runner = command.rsplit('/').next().unwrap_or_default();
     let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;
     let version = package.rsplit_once("==").or_else(|| package.rsplit_once('@'));
