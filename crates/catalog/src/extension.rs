@@ -28,6 +28,7 @@ mod read;
 mod reload;
 mod resolve;
 mod schema;
+mod server;
 mod setting;
 mod skill;
 
@@ -246,6 +247,11 @@ impl Extension {
             State::Failed(why) => Some(why),
             State::On | State::Off(_) => None,
         }
+    }
+
+    /// Whether its manifest cannot be understood; one that only lacks something can.
+    pub fn is_broken(&self) -> bool {
+        matches!(self.verdict, State::Failed(_))
     }
 
     /// Where it comes from, which decides how it is approved.

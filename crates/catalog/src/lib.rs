@@ -17,6 +17,7 @@ pub mod edit;
 mod entry;
 mod extension;
 mod file;
+mod footprint;
 mod format;
 mod load;
 mod mcp;
@@ -38,6 +39,7 @@ pub use extension::{
     validate_extension,
 };
 pub use file::Syntax;
+pub use footprint::Footprint;
 pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{

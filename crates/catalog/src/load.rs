@@ -22,8 +22,8 @@ const LARGEST_FILE: u64 = 4 << 20;
 /// More files in one folder are not looked at.
 const MOST_FILES: usize = 1000;
 
-const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
-const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
+pub(crate) const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
+pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
 
 /// What is declared.
 #[derive(Clone, Debug, Default)]

@@ -21,6 +21,7 @@ mod edit;
 mod expand;
 mod identity;
 mod read;
+mod resolve;
 
 pub use edit::{EditError, add_server, remove_server};
 pub use expand::expand;
@@ -172,7 +173,7 @@ pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec
     let text = Value::Object(Map::from_iter([(name.to_owned(), declaration.clone())])).to_string();
     let Ok(node) = serde_json::from_str::<Node>(&text) else { return (None, Vec::new()) };
     let mut findings = Vec::new();
-    let context = Context { file, source: Source::User, extension: None };
+    let context = Context { file, source: Source::User, extension: None, folder: None };
     let (mut servers, _) = read(&Cursor::root(&node), &context, &mut findings);
     let problems = findings.into_iter().map(|finding| Problem {
         field: finding.spot.map(|spot| spot.field).unwrap_or_default(),
@@ -215,7 +216,7 @@ impl Loading {
         if syntax == Syntax::Json {
             strange_keys(&root, keys, &mut findings);
         }
-        let context = Context { file: path, source, extension: None };
+        let context = Context { file: path, source, extension: None, folder: None };
         let (mut servers, spots) = descend(&root, keys, &context, &mut findings);
         for (server, at) in servers.iter_mut().zip(document.locate(spots.iter())) {
             (server.origin.line, server.origin.column) = (at.line, at.column);
@@ -228,7 +229,7 @@ impl Loading {
 }
 
 /// Takes the lines away that hold a value of a variable or header.
-fn hide_secrets(problems: &mut [Problem], node: &Node) {
+pub(crate) fn hide_secrets(problems: &mut [Problem], node: &Node) {
     let mut secrets = Vec::new();
     secrets_of(node, false, &mut secrets);
     for problem in problems {

@@ -58,6 +58,8 @@ fn is_agent(words: &[String]) -> bool {
         // Nothing at all is a chat, too.
         None | Some("run" | "chat" | "emit") => true,
         Some("session") => words.next() == Some("resume"),
+        Some("skill") => words.next() == Some("run"),
+        Some("ext") => words.next() == Some("test"),
         Some("hook") => matches!(words.next(), Some("run" | "background" | "test" | "trigger")),
         // These start servers, which are other people's programs as well.
         Some("mcp") => {
@@ -108,6 +110,10 @@ mod tests {
             ("ollm mcp call s t", true),
             ("ollm mcp tools", true),
             ("ollm mcp list", false),
+            ("ollm skill run review --agent", true),
+            ("ollm skill list", false),
+            ("ollm ext test guard", true),
+            ("ollm ext list", false),
             ("bash -c ollm hook run", false),
             ("", false),
         ] {

@@ -1,11 +1,13 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Config, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings, Undeclared,
+    Catalog, Changes, Config, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings,
+    Undeclared, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
@@ -38,22 +40,28 @@ pub(crate) struct App {
     pub(crate) config: Config,
     /// The tools of MCP servers, if a hook or an agent may want one.
     pub(crate) toolbox: Option<Arc<Toolbox>>,
+    /// What became different in the extensions, where they were known before.
+    pub(crate) changes: Changes,
+    /// Hook files that can no longer be read, and why; their hooks are those from before.
+    pub(crate) kept: BTreeMap<PathBuf, String>,
 }
 
 /// Who dispatches events, and for how long.
-pub(crate) struct Stay {
+pub(crate) struct Stay<'a> {
     /// Has a last look at every hook that was found.
     pub(crate) adapt: fn(Hook) -> Hook,
     /// Who goes on with async hooks after us; threads of our own run them without.
     pub(crate) background: Option<Launcher>,
+    /// What was there before, for who lives on: what can no longer be read stays as it was.
+    pub(crate) previous: Option<&'a App>,
 }
 
-impl Stay {
+impl Stay<'_> {
     /// One event, and then we end.
-    pub(crate) fn short(world: &World) -> Stay {
+    pub(crate) fn short(world: &World) -> Stay<'static> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
-        Stay { adapt: |hook| hook, background: world.program.clone().map(handed_to) }
+        Stay { adapt: |hook| hook, background: world.program.clone().map(handed_to), previous: None }
     }
 }
 
@@ -64,7 +72,7 @@ impl App {
     }
 
     /// Like [`App::load`], for a stay of another kind.
-    pub(crate) fn load_with(world: &World, positions: Positions, stay: Stay) -> Result<App, Failure> {
+    pub(crate) fn load_with(world: &World, positions: Positions, stay: Stay<'_>) -> Result<App, Failure> {
         let env = |name: &str| world.variable(name);
         App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), stay)
     }
@@ -81,7 +89,7 @@ impl App {
         world: &World,
         positions: Positions,
         (catalog, mut problems): (Catalog, Vec<Problem>),
-        stay: Stay,
+        stay: Stay<'_>,
     ) -> Result<App, Failure> {
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
@@ -89,7 +97,13 @@ impl App {
         world.keep_log_settings(catalog.config.log());
         let (switches, trouble) = Switches::load(&world.switches());
         problems.extend(trouble.map(|trouble| unreliable(world, &trouble)));
-        let extensions = extensions(world, &catalog.config, &switches, positions, &mut problems);
+        let (hooks, kept) = match stay.previous {
+            Some(previous) => last_good(catalog.hooks, previous, &problems),
+            None => (catalog.hooks, BTreeMap::new()),
+        };
+        let before = stay.previous.map(|previous| &previous.extensions);
+        let (extensions, changes) =
+            extensions_since(before, world, &catalog.config, &switches, positions, &mut problems);
         let directories = catalog.config.extensions(&world.places).directories;
         let extensions_off = extensions_off(&catalog.config, world);
         let settings = catalog.settings;
@@ -115,7 +129,7 @@ impl App {
             let _ = engine.registry.register(switched(guard, &switches));
         }
         let mut calls = false;
-        for hook in catalog.hooks.into_iter().chain(extensions.hooks().cloned()) {
+        for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.action, Action::Mcp { .. });
             if let Err(duplicate) = engine.registry.register(switched((stay.adapt)(hook), &switches)) {
@@ -135,11 +149,34 @@ impl App {
             extensions_off,
             config,
             toolbox: None,
+            changes,
+            kept,
         };
         if calls {
             app.tools(world);
         }
         Ok(app)
+    }
+
+    /// Takes on what was read anew, and keeps what this one has lived through.
+    pub(crate) fn renew(&mut self, fresh: App) {
+        self.engine.renew(fresh.engine);
+        self.problems = fresh.problems;
+        self.rules = fresh.rules;
+        self.trace = fresh.trace;
+        self.undeclared = fresh.undeclared;
+        self.extensions = fresh.extensions;
+        self.directories = fresh.directories;
+        self.extensions_off = fresh.extensions_off;
+        self.config = fresh.config;
+        self.changes = fresh.changes;
+        self.kept = fresh.kept;
+    }
+
+    /// Has the hooks of extensions that can no longer be understood go on as they were approved.
+    pub(crate) fn hold_kept(&self) {
+        let kept = self.changes.kept.iter().filter_map(|(name, _)| self.extensions.get(name));
+        self.engine.trust.hold(kept.map(|extension| (extension.name.as_str(), extension.root.as_path())));
     }
 
     /// Why no extension is loaded, where the configuration says so.
@@ -206,6 +243,18 @@ pub(crate) fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
+    extensions_since(None, world, config, switches, positions, problems).0
+}
+
+/// Like [`extensions`], with what became different since they were read before.
+fn extensions_since(
+    previous: Option<&Extensions>,
+    world: &World,
+    config: &Config,
+    switches: &Switches,
+    positions: Positions,
+    problems: &mut Vec<Problem>,
+) -> (Extensions, Changes) {
     let file = world.places.secrets();
     let (secrets, trouble) = Secrets::load(&file);
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
@@ -219,9 +268,35 @@ pub(crate) fn extensions(
         now: SystemTime::now(),
         positions,
     };
+    if let Some(previous) = previous {
+        let (extensions, changes, more) = reload_extensions(previous, &surroundings);
+        problems.extend(more);
+        return (extensions, changes);
+    }
     let (extensions, more) = ollm_catalog::extensions(&surroundings);
     problems.extend(more);
-    extensions
+    (extensions, Changes::default())
+}
+
+/// The hooks that were read, but of files that can no longer be read those from before; and why that is so.
+fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec<Hook>, BTreeMap<PathBuf, String>) {
+    let mut kept = BTreeMap::new();
+    for problem in problems.iter().filter(|problem| problem.severity <= Severity::Error && problem.file.is_file()) {
+        let file = &problem.file;
+        let before = previous.hooks();
+        let of_file = before.iter().filter(|hook| hook.spec.extension.is_none() && hook.spec.origin.file == *file);
+        let of_file: Vec<Hook> = of_file.map(|hook| Hook { off: None, ..Hook::clone(hook) }).collect();
+        let Some(layer) = of_file.first().map(|hook| hook.spec.layer) else { continue };
+        if kept.insert(file.clone(), problem.to_string()).is_some() {
+            continue;
+        }
+        hooks.retain(|hook| hook.spec.origin.file != *file);
+        // Where they would be if they had been read.
+        let is_behind = |hook: &Hook| (hook.spec.layer, &hook.spec.origin.file) > (layer, file);
+        let place = hooks.iter().position(is_behind).unwrap_or(hooks.len());
+        hooks.splice(place..place, of_file);
+    }
+    (hooks, kept)
 }
 
 /// A hook as a person switched it, if that still holds.

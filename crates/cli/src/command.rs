@@ -13,7 +13,7 @@ mod emit;
 pub(crate) mod ext;
 pub(crate) mod hook;
 mod man;
-mod mcp;
+pub(crate) mod mcp;
 mod run;
 mod schema;
 mod session;

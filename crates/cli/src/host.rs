@@ -53,14 +53,24 @@ pub(crate) enum Visit {
 /// All hooks, ready for an agent of our own.
 pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
-    let mut app = App::load_with(world, Positions::OnDemand, Stay { adapt: answer_to, background })?;
-    // Whoever reads all declarations of servers tells what is wrong with them.
-    app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
+    let mut app = read(world, Stay { adapt: answer_to, background, previous: None })?;
     app.tools(world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
         app.engine.trust.approver = Some(Box::new(Terminal));
     }
+    Ok(app)
+}
+
+/// All hooks as they are now, for an agent that has been talking for a while.
+pub(crate) fn load_again(world: &World, previous: &App) -> Result<App, Failure> {
+    read(world, Stay { adapt: answer_to, background: None, previous: Some(previous) })
+}
+
+fn read(world: &World, stay: Stay<'_>) -> Result<App, Failure> {
+    let mut app = App::load_with(world, Positions::OnDemand, stay)?;
+    // Whoever reads all declarations of servers tells what is wrong with them.
+    app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     Ok(app)
 }
 
@@ -83,7 +93,7 @@ impl Host {
         if let Some(file) = &arguments.record {
             model = model::record(model, &world.cwd.join(file))?;
         }
-        let past = past(arguments, world, model.name())?;
+        let past = past(arguments, app, world, model.name())?;
         let settings = settings(arguments, &wish, world, &past.id)?;
         let cancel = Cancel::default();
         Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
@@ -106,7 +116,7 @@ impl Host {
         show: impl Show + 'a,
         hear: impl FnMut(&Event, &Decision) + 'a,
     ) -> Result<Session<'a>, StartError> {
-        let sources = sources(desk.app, &mut desk.output.borrow_mut());
+        let sources = sources(&desk.app.borrow(), &mut desk.output.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
@@ -126,8 +136,8 @@ impl Host {
 
 /// More tools: those of MCP servers, which begin to start here.
 fn sources(app: &App, output: &mut Output) -> Vec<Arc<dyn ToolSource>> {
-    let begun = app.toolbox.iter().filter(|toolbox| toolbox.begin(output));
-    begun.cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
+    app.toolbox.iter().for_each(|toolbox| toolbox.begin(output));
+    app.toolbox.iter().cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
 }
 
 /// Where conversations are kept.
@@ -143,8 +153,8 @@ struct Past {
     notes: Vec<String>,
 }
 
-fn past(arguments: &AgentArguments, world: &World, model: &str) -> Result<Past, Failure> {
-    let redactor = Arc::new(Redactor::new(secrets(world)));
+fn past(arguments: &AgentArguments, app: &App, world: &World, model: &str) -> Result<Past, Failure> {
+    let redactor = Arc::new(Redactor::new(secrets(app, world)));
     let resumed = match &arguments.resume {
         Some(id) => Some(id.clone()),
         None if arguments.continue_last => Some(latest(world)?),
@@ -218,10 +228,12 @@ fn limits(wish: &Wish) -> Limits {
     Limits { context, source_call: LONGEST_CALL, ..usual }
 }
 
-/// The values of variables that look like secrets.
-fn secrets(world: &World) -> Vec<(String, String)> {
+/// The values of variables that look like secrets, and the sensitive settings of extensions.
+fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
     let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    texts.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    let texts = texts.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
+    texts.chain(settings.map(|one| (one.name, one.value))).collect()
 }
 
 /// The same hook, which also answers when one of our tools is called by the name it is known by elsewhere.

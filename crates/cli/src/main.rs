@@ -13,6 +13,7 @@ mod guards;
 mod host;
 mod interrupt;
 mod log;
+mod lookout;
 mod model;
 mod open;
 mod output;

@@ -4,6 +4,7 @@
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{
@@ -20,10 +21,13 @@ use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::world::World;
 
+mod bundled;
 mod crew;
 mod live;
+mod opened;
 mod toolbox;
 
+pub(crate) use bundled::Bundled;
 pub(crate) use crew::{log_file, taken, told};
 pub(crate) use live::Live;
 pub(crate) use toolbox::Toolbox;
@@ -42,6 +46,10 @@ pub(crate) struct Servers<'w> {
     general: Vec<Problem>,
     /// What is wrong with the declarations.
     problems: Vec<Problem>,
+    /// Where extensions are looked for.
+    directories: Vec<PathBuf>,
+    /// The manifests that cannot be read.
+    broken: Vec<PathBuf>,
 }
 
 /// One server that is declared.
@@ -49,7 +57,12 @@ pub(crate) struct Servers<'w> {
 pub(crate) struct Known {
     pub(crate) spec: ServerSpec,
     pub(crate) trust: Standing,
+    /// What an approval is bound to.
     pub(crate) digest: Option<Digest>,
+    /// What it said is remembered under.
+    pub(crate) key: Option<Digest>,
+    /// The extension it came with.
+    pub(crate) bundle: Option<Arc<Bundled>>,
     /// The program that would be started; why there is none.
     pub(crate) program: Result<Option<PathBuf>, String>,
     /// What it said last.
@@ -66,16 +79,24 @@ impl<'w> Servers<'w> {
         }
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
-        let (specs, mut problems) = load_servers(&world.places);
+        let (mut specs, mut problems) = load_servers(&world.places);
+        let (bundles, broken) = bundled::join(world, &config, &mut specs, &mut problems);
         let (approvals, trouble) = Approvals::load(&world.approvals());
         if let Some(trouble) = trouble {
             let message = format!("no server is approved: {trouble}");
             problems.push(whole_file(&world.approvals(), message));
         }
         let cache = cache(world).all();
-        let all: Vec<Known> = specs.into_iter().map(|spec| Known::of(spec, world, &approvals, &cache)).collect();
+        let all: Vec<Known> = specs
+            .into_iter()
+            .map(|spec| match bundles.iter().find(|bundle| spec.origin.file == bundle.manifest) {
+                Some(bundle) => Known::bundled(spec, bundle, world, &cache),
+                None => Known::of(spec, world, &approvals, &cache),
+            })
+            .collect();
         let labels = Labels::new(all.iter().map(|known| known.spec.name.as_str()));
-        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems })
+        let directories = config.extensions(&world.places).directories;
+        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems, directories, broken })
     }
 
     /// Tells the person what is wrong with the files.
@@ -89,6 +110,17 @@ impl<'w> Servers<'w> {
     /// What is wrong with the files.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.general.iter().chain(&self.problems)
+    }
+
+    /// What is wrong with the configuration, so that some of it does not apply.
+    fn wrong_configuration(&self) -> Option<String> {
+        self.general.iter().find(|problem| problem.severity <= Severity::Error).map(ToString::to_string)
+    }
+
+    /// Whether a file is there that declares servers, and cannot be read as a whole.
+    fn cannot_read(&self, file: &Path) -> bool {
+        let wrong = |problem: &Problem| problem.severity <= Severity::Error && problem.file == file;
+        file.is_file() && (self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong))
     }
 
     /// The server of a name.
@@ -114,6 +146,9 @@ impl<'w> Servers<'w> {
     pub(crate) fn obstacle(&self, known: &Known) -> Option<(Kind, String)> {
         if !self.settings.enabled {
             return Some((Kind::Configuration, "mcp.enabled is false".to_owned()));
+        }
+        if let Some(obstacle) = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.clone()) {
+            return Some(obstacle);
         }
         if !known.spec.enabled {
             return Some((Kind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
@@ -153,8 +188,18 @@ impl Known {
             (_, Some(digest)) => approvals.check(&source(&spec), &id(&spec), digest, digest),
             (_, None) => Standing::Unknown,
         };
-        let cached = cache.iter().find(|(key, _)| Some(key) == digest.as_ref()).map(|(_, entry)| entry.clone());
-        Known { spec, trust, digest, program, cached }
+        let cached = cached(cache, digest.as_ref());
+        Known { spec, trust, digest, key: digest, bundle: None, program, cached }
+    }
+
+    /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
+    fn bundled(spec: ServerSpec, bundle: &Arc<Bundled>, world: &World, cache: &[(Digest, Entry)]) -> Known {
+        let program = program(&spec, world);
+        let found = program.as_ref().ok().and_then(|program| program.as_deref());
+        let key = server_digest(&spec, found, None, &|name| world.variable(name)).ok();
+        let (cached, bundle) = (cached(cache, key.as_ref()), Some(Arc::clone(bundle)));
+        let (trust, digest) = bundle.as_ref().map_or((Standing::Unknown, None), |one| (one.trust, one.digest));
+        Known { spec, trust, digest, key, bundle, program, cached }
     }
 
     /// The word for whether it may be started.
@@ -179,16 +224,19 @@ impl Known {
     /// How to reach it, with everything filled in, and what is missing for that.
     pub(crate) fn declaration(&self, servers: &Servers<'_>) -> (Declaration, Vec<Problem>) {
         let world = servers.world;
-        let (spec, problems) = ollm_catalog::expand(&self.spec, &|name| world.variable(name));
+        let bundle = self.bundle.as_deref();
+        let value = |name: &str| bundle.and_then(|bundle| bundle.variable(name)).or_else(|| world.variable(name));
+        let (spec, problems) = ollm_catalog::expand(&self.spec, &value);
         let program = self.program.as_ref().ok().cloned().flatten();
         let declaration = Declaration {
-            endpoint: endpoint(&spec, program, world),
+            endpoint: endpoint(&spec, program, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
             enabled: spec.enabled,
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
             tools: filter(&spec),
+            hidden: bundle.map(Bundled::hidden).unwrap_or_default(),
             name: spec.name,
         };
         (declaration, problems)
@@ -231,14 +279,14 @@ fn program(spec: &ServerSpec, world: &World) -> Result<Option<PathBuf>, String> 
     found.map(Some).ok_or_else(|| format!("`{command}` is not on PATH; install it, or give its absolute path"))
 }
 
-fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, world: &World) -> Endpoint {
+fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, bundle: Option<&Bundled>, world: &World) -> Endpoint {
     match &spec.address {
         Address::Command { args, env, cwd, limits, .. } => {
             let base = came_with(spec, world).unwrap_or_else(|| world.cwd.clone());
             Endpoint::Stdio {
                 program: program.unwrap_or_default(),
                 args: args.clone(),
-                env: variables(world, &env.0),
+                env: variables(world, &[bundle.map(Bundled::environment).unwrap_or_default(), env.0.clone()].concat()),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
             }
@@ -252,13 +300,14 @@ fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, world: &World) -> Endpo
     }
 }
 
-/// The folder whose content came with a server: the project, or the extension. The user's own came with nothing.
+/// The folder whose content came with a server, for a project's. The user's own came with nothing, and an extension's
+/// names its files by their places.
 pub(crate) fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
-    match spec.source {
-        Source::Workspace => world.places.project.clone(),
-        Source::Extension | Source::Downloaded => spec.origin.file.parent().map(Path::to_owned),
-        Source::User | Source::Builtin => None,
-    }
+    world.places.project.clone().filter(|_| spec.source == Source::Workspace)
+}
+
+fn cached(cache: &[(Digest, Entry)], key: Option<&Digest>) -> Option<Entry> {
+    cache.iter().find(|(known, _)| Some(known) == key).map(|(_, entry)| entry.clone())
 }
 
 /// What a server sees of the environment: an allow-list, and what it declares.

@@ -59,6 +59,17 @@ impl Engine {
         }
     }
 
+    /// Takes on the hooks and the rules of an engine that was made anew, and keeps what this one has lived through: what
+    /// was approved for a session, its processes, its listeners.
+    pub fn renew(&mut self, fresh: Engine) {
+        self.registry = fresh.registry;
+        self.switched_off = fresh.switched_off;
+        self.rates.global = fresh.rates.global;
+        self.environment = fresh.environment;
+        self.trust.workspace = fresh.trust.workspace;
+        self.trust.untrusted = fresh.trust.untrusted;
+    }
+
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
         self.dispatch_with(event, Facts::default())

@@ -1,7 +1,7 @@
 //! Which hooks may run: only those whose exact content a person approved, or that the user or the embedding program
 //! wrote. This is the one place that makes a [`Trusted`], and the runner takes nothing else.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -101,6 +101,8 @@ pub struct Trust {
     vault: Vault,
     clock: Clock,
     granted: Mutex<HashSet<Grant>>,
+    /// Folders that are taken for what they were when they were approved.
+    held: Mutex<HashMap<PathBuf, Digest>>,
 }
 
 /// What was approved for a session of this process.
@@ -168,6 +170,7 @@ impl Trust {
             known: Known::new(digests),
             clock,
             granted: Mutex::default(),
+            held: Mutex::default(),
         }
     }
 
@@ -198,7 +201,7 @@ impl Trust {
 
     /// What an approval of this hook is, or would be, bound to.
     pub fn identity(&self, hook: &Hook, environment: &Environment) -> Result<Identity, Unready> {
-        Ok(identify(hook, program(hook, environment)?, &self.known, environment)?.identity)
+        Ok(self.identified(hook, program(hook, environment)?, environment)?.identity)
     }
 
     /// The approval a hook has, whatever its content is now.
@@ -228,7 +231,7 @@ impl Trust {
         }
         // Without it a process that lives on would never learn that a file has been quiet for a while.
         self.known.digests.advance(self.now());
-        let identified = program.and_then(|program| identify(hook, program, &self.known, environment));
+        let identified = program.and_then(|program| self.identified(hook, program, environment));
         match identified {
             Ok(found) => self.approved(hook, found, environment, session),
             Err(why) if self.approval(hook).is_some() => Err(unready(why)),
@@ -245,7 +248,7 @@ impl Trust {
             let ready = self.owned(hook, environment).and(program).and_then(|_| present(hook));
             return ready.map_err(unready).err();
         }
-        match program.and_then(|program| identify(hook, program, &self.known, environment)) {
+        match program.and_then(|program| self.identified(hook, program, environment)) {
             Ok(found) => match self.standing(hook, Some(&found.identity)) {
                 Standing::Approved | Standing::Limited => self.owned(hook, environment).map_err(unready).err(),
                 standing => Some(self.refusal(hook, standing)),
@@ -258,7 +261,7 @@ impl Trust {
     /// What a person would approve: the hook's identity, and a copy of its files to look at. What is approved later is
     /// what stands in the copy, whatever happens to the files meanwhile.
     pub fn propose(&self, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {
-        let found = identify(hook, program(hook, environment)?, &self.known, environment)?;
+        let found = self.identified(hook, program(hook, environment)?, environment)?;
         self.owned(hook, environment)?;
         let copy = self.copy(&found)?;
         Ok(Proposal { identity: found.identity, copy })
@@ -340,6 +343,11 @@ impl Trust {
         })?;
         let digest = Some(found.identity.digest);
         Ok(Trusted { hook: Arc::clone(hook), program: found.program, digest, copy })
+    }
+
+    fn identified(&self, hook: &Hook, program: PathBuf, environment: &Environment) -> Result<Identified, Unready> {
+        let held = hook.spec.tree.as_deref().and_then(|root| self.held(root));
+        identify(hook, program, held, &self.known, environment)
     }
 
     /// What was approved is what runs: the files are copied, and hashed as they are copied.

@@ -130,6 +130,7 @@ fn declaration() -> Declaration {
         lazy: false,
         auto_restart: false,
         tools: Filter::default(),
+        hidden: Vec::new(),
     }
 }
 

@@ -24,6 +24,8 @@ pub struct Declaration {
     pub auto_restart: bool,
     /// Which of its tools are offered.
     pub tools: Filter,
+    /// Values, and what they are called, that must not be seen in anything it says, whatever variables hold them.
+    pub hidden: Vec<(String, String)>,
 }
 
 /// Where a server is.

@@ -50,7 +50,7 @@
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
 //! };
 //! let declaration = Declaration {
-//!     name: "files".into(), endpoint, tools: Filter::default(),
+//!     name: "files".into(), endpoint, tools: Filter::default(), hidden: Vec::new(),
 //!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60),
 //!     enabled: true, lazy: false, auto_restart: false,
 //! };

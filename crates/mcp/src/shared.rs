@@ -121,13 +121,14 @@ pub(crate) fn needs_auth(server: &str, challenge: &str) -> String {
 
 /// What must not be seen in anything that the server says.
 pub(crate) fn secrets(declaration: &Declaration) -> Redactor {
+    let told = declaration.hidden.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     match &declaration.endpoint {
         Endpoint::Stdio { args, env, .. } => {
             let env = env.iter().filter(|(name, _)| looks_secret(name)).map(|(name, value)| (&**name, &**value));
-            Redactor::new(env.chain(hidden(args)))
+            Redactor::new(env.chain(hidden(args)).chain(told))
         }
         Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => {
-            Redactor::new(headers.iter().map(|(name, value)| (&**name, &**value)))
+            Redactor::new(headers.iter().map(|(name, value)| (&**name, &**value)).chain(told))
         }
     }
 }

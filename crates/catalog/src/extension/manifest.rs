@@ -1,5 +1,8 @@
 //! `manifest.json`: what an extension is and brings.
 
+use std::path::Path;
+
+use ollm_protocol::Source;
 use semver::{Version, VersionReq};
 use serde_json::{Map, Value};
 
@@ -7,7 +10,7 @@ use super::check::Check;
 use super::name::{PLAIN, check_extension_name, is_plain};
 use super::setting::{self, SettingSpec};
 use super::skill::{self, Skill};
-use crate::config::{KEYS as CONFIG_KEYS, Key};
+use crate::mcp::{self, Context};
 use crate::node::{Cursor, Node};
 use crate::value::{self, Reading};
 
@@ -120,7 +123,7 @@ pub(super) fn name(root: &Cursor<'_>) -> Option<String> {
 }
 
 /// Everything but the hooks; what is wrong with it is a finding. Nothing at all of a form that is newer than we are.
-pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>) -> Option<Manifest> {
+pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>, folder: &Path) -> Option<Manifest> {
     if !is_known_version(check, root) {
         return None;
     }
@@ -135,7 +138,7 @@ pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>) -> Option<Manifest>
         "repository" => manifest.repository = read_about(check, at, &["url", "type", "directory"]),
         "homepage" => manifest.homepage = check.words(at),
         "keywords" => manifest.keywords = check.texts(at),
-        "mcpServers" => manifest.servers = read_servers(check, at),
+        "mcpServers" => manifest.servers = read_servers(check, at, folder),
         "settings" => manifest.settings = setting::read(check, at),
         "skills" => manifest.skills = skill::read(check, at),
         "dependencies" => manifest.dependencies = read_dependencies(check, at),
@@ -236,36 +239,18 @@ fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
     permissions
 }
 
-/// The servers, each checked key by key against the table of settings, where servers are declared too.
-fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>) -> Map<String, Value> {
+/// The servers, each checked as it will be read when it is wanted.
+fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>, folder: &Path) -> Map<String, Value> {
     let mut servers = Map::new();
     check.map(at, "`mcpServers`", |check, name, at| {
         if !is_plain(name) {
             check.refuse(at, format!("`{name}` cannot be the name of a server"), Some(PLAIN));
         }
-        let is_map = check.map(at, &format!("server `{name}`"), |check, key, at| match server_key(key) {
-            Some(known) => {
-                check.take(at, known.kind.read(at.node), &known.kind.expected());
-            }
-            None if key == "metadata" || key == "oauth" || key == "autoApprove" => {}
-            None => check.unknown(at, &server_keys()),
-        });
-        let has = |key: &str| at.get(key).is_some();
-        if is_map && has("command") == has("url") {
-            let help = "name the program to start as `command`, or the address as `url`";
-            check.refuse(at, format!("server `{name}` needs either a `command` or a `url`"), Some(help));
-        }
         servers.insert(name.to_owned(), at.node.to_json());
     });
+    if matches!(at.node, Node::Map(_)) {
+        let context = Context { file: folder, source: Source::Extension, extension: None, folder: Some(folder) };
+        mcp::read(at, &context, check.findings);
+    }
     servers
-}
-
-const SERVER: &str = "mcp.servers.*.";
-
-fn server_key(key: &str) -> Option<&'static Key> {
-    CONFIG_KEYS.iter().find(|known| known.path.strip_prefix(SERVER) == Some(key))
-}
-
-fn server_keys() -> Vec<&'static str> {
-    CONFIG_KEYS.iter().filter_map(|known| known.path.strip_prefix(SERVER)).collect()
 }

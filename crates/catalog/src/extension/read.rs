@@ -18,7 +18,7 @@ use crate::path;
 use crate::problem::{Problem, Severity};
 
 /// Larger manifests are not read.
-const LARGEST_FILE: u64 = 1 << 20;
+pub(super) const LARGEST_FILE: u64 = 1 << 20;
 
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
@@ -94,7 +94,7 @@ fn understand(
     let root = Cursor::root(node);
     let name = manifest::name(&root).unwrap_or_else(|| folder_name(&candidate.root));
     let mut findings = Vec::new();
-    let manifest = manifest::read(&mut Check { findings: &mut findings }, &root);
+    let manifest = manifest::read(&mut Check { findings: &mut findings }, &root, &candidate.root);
     let mut hooks = Vec::new();
     if manifest.is_some()
         && let Some(events) = root.get("hooks").filter(|hooks| matches!(hooks.node, Node::Map(_)))

@@ -7,7 +7,7 @@ use ollm_protocol::hook::holds_shell_characters;
 use ollm_protocol::{LimitsSpec, Origin, Source};
 use ollm_store::escape_for_people;
 
-use super::{Address, Pairs, ServerSpec, Transport};
+use super::{Address, Pairs, ServerSpec, Transport, resolve};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
@@ -51,6 +51,8 @@ pub(crate) struct Context<'a> {
     pub(crate) file: &'a Path,
     pub(crate) source: Source,
     pub(crate) extension: Option<&'a str>,
+    /// Where the files are that came with the declaration, if relative paths mean those.
+    pub(crate) folder: Option<&'a Path>,
 }
 
 /// The servers of a map from names to declarations, each with its spot.
@@ -252,6 +254,7 @@ impl Reader<'_> {
                 self.refuse_transport(at, draft, draft.transport.is_some_and(|word| word != "stdio"), "url");
                 let (args, env, cwd) =
                     (std::mem::take(&mut draft.args), std::mem::take(&mut draft.env), draft.cwd.take());
+                let (command, args, cwd) = self.resolve(at, (command, args, cwd))?;
                 Some(Address::Command { command, args, env, cwd, limits: draft.limits })
             }
             (None, Some(url)) => {
@@ -275,16 +278,24 @@ impl Reader<'_> {
     fn check_command(&mut self, server: &Cursor<'_>, command: &str) {
         let at = server.get("command").unwrap_or(*server);
         let absolute = Path::new(command).is_absolute();
-        let word = if absolute { command.rsplit('/').next().unwrap_or(command) } else { command };
+        let a_path = absolute || self.context.folder.is_some();
+        let word = if a_path { command.rsplit('/').next().unwrap_or(command) } else { command };
         if command.trim().is_empty() {
             self.refuse(&at, Part::Value, "`command` is empty", Some("name the program to start".to_owned()));
         } else if word.contains(char::is_whitespace) || holds_shell_characters(word) || command.contains('\0') {
             let help = "no shell reads it: name the program alone, and put the rest into `args`";
             self.refuse(&at, Part::Value, "`command` is more than the name of a program", Some(help.to_owned()));
-        } else if !absolute && command.contains('/') {
+        } else if !absolute && command.contains('/') && self.context.folder.is_none() {
             let help = "give its absolute path, or the name of a program on PATH with the file in `args`";
             self.refuse(&at, Part::Value, "`command` is a path that depends on where we are", Some(help.to_owned()));
         }
+    }
+
+    /// Files that came with the declaration, by absolute paths.
+    fn resolve(&mut self, server: &Cursor<'_>, line: resolve::Line) -> Option<resolve::Line> {
+        let Some(folder) = self.context.folder else { return Some(line) };
+        let resolved = resolve::resolve(folder, line);
+        resolved.map_err(|(key, why)| self.refuse(&server.get(key).unwrap_or(*server), Part::Value, &why, None)).ok()
     }
 
     fn check_url(&mut self, server: &Cursor<'_>, url: &str) {

@@ -70,9 +70,13 @@ fn every_field_is_checked_in_depth() {
             "hooks.before_tool[0].args[0]",
             "out of",
         ),
-        (json!({"mcpServers": {"s": {}}}), "mcpServers.s", "either a `command` or a `url`"),
-        (json!({"mcpServers": {"s": {"command": "x", "args": "y"}}}), "mcpServers.s.args", "must be a list"),
-        (json!({"mcpServers": {"s": {"command": "x", "env": {"A": [1]}}}}), "mcpServers.s.env", "map of names"),
+        (json!({"mcpServers": {"s": {}}}), "mcpServers.s", "neither `command` nor `url`"),
+        (
+            json!({"mcpServers": {"s": {"command": "x", "args": {"y": 1}}}}),
+            "mcpServers.s.args",
+            "must be a list of texts",
+        ),
+        (json!({"mcpServers": {"s": {"command": "x", "env": {"A": [1]}}}}), "mcpServers.s.env.A", "must be text"),
         (
             json!({"mcpServers": {"s": {"command": "x", "transport": "pigeon"}}}),
             "mcpServers.s.transport",

@@ -12,6 +12,9 @@ Exit codes: 0 done, 1 ended by a bound or an expectation of a replay, 2 refused 
 pub(super) const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists
 the commands. Models and keys are found as by `ollm run`.";
 
+/// Who says nothing is asked.
+const USUAL_APPROVAL: &str = "ask";
+
 #[derive(Debug, Args)]
 pub(crate) struct TaskArguments {
     /// What to do; without it, what is piped in
@@ -32,7 +35,7 @@ pub(crate) struct AgentArguments {
     #[arg(long, value_name = "PROVIDER:NAME[@BASE_URL]")]
     pub(crate) model: Option<String>,
     /// When to ask before a tool runs: before every change, before all but edits of files here, or never
-    #[arg(long, value_name = "MODE", value_parser = ["ask", "auto", "yolo"], default_value = "ask")]
+    #[arg(long, value_name = "MODE", value_parser = ["ask", "auto", "yolo"], default_value = USUAL_APPROVAL)]
     pub(crate) approval: String,
     /// Another folder that tools may touch
     #[arg(long, value_name = "FOLDER")]
@@ -46,6 +49,15 @@ pub(crate) struct AgentArguments {
     /// Go on with the latest conversation of this folder
     #[arg(long = "continue")]
     pub(crate) continue_last: bool,
+}
+
+impl AgentArguments {
+    /// Whether any of them was given.
+    pub(crate) fn is_used(&self) -> bool {
+        let AgentArguments { model, approval, allow, record, resume, continue_last } = self;
+        let given = [model.is_some(), record.is_some(), resume.is_some(), *continue_last, !allow.is_empty()];
+        approval != USUAL_APPROVAL || given.contains(&true)
+    }
 }
 
 #[derive(Debug, Subcommand)]

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use super::agent::AgentArguments;
 use clap::{Args, Subcommand};
 
 use crate::scaffold::{Language, Purpose};
@@ -133,16 +134,30 @@ pub(crate) enum SkillCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print a skill's prompt with everything filled in
-    #[command(after_help = "What has no value is asked for on a terminal; without one it is an error that names it.")]
-    Run {
-        /// EXTENSION.SKILL, or the skill's name if no other extension has one of that name
-        name: String,
-        /// The value of a placeholder; may be repeated
-        #[arg(long, value_name = "NAME=VALUE")]
-        set: Vec<String>,
-        /// Print a JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    /// Print a skill's prompt with everything filled in, or hand it to the agent
+    #[command(after_help = SKILL_HELP)]
+    Run(SkillArguments),
+}
+
+const SKILL_HELP: &str = "What has no value is asked for on a terminal; without one it is an error that names it.
+With --agent the prompt is handed to the agent, as `ollm run PROMPT` does, with the same options, output and exit codes.";
+
+#[derive(Debug, Args)]
+pub(crate) struct SkillArguments {
+    /// EXTENSION.SKILL, or the skill's name if no other extension has one of that name
+    pub(crate) name: String,
+    /// The value of a placeholder; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Hand the prompt to the agent instead of printing it
+    #[arg(long = "agent")]
+    pub(crate) hand_over: bool,
+    #[command(flatten)]
+    pub(crate) agent: AgentArguments,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// With --agent: print everything that happens, one JSON object per line
+    #[arg(long, conflicts_with = "json", requires = "hand_over")]
+    pub(crate) stream_json: bool,
 }

@@ -14,6 +14,7 @@ use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
+use crate::lookout::Lookout;
 use crate::output::Output;
 use crate::world::World;
 
@@ -33,7 +34,9 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
         output.tell(note);
     }
     interrupt::listen(&host.cancel);
+    let app = RefCell::new(app);
     let code = talk(host, &app, world, output);
+    let app = app.into_inner();
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
@@ -44,7 +47,7 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     code
 }
 
-fn talk(host: Host, app: &App, world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = RefCell::new(output);
@@ -56,10 +59,13 @@ fn talk(host: Host, app: &App, world: &World, output: &mut Output) -> Result<u8,
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     let mut reader = Reader::new(world)?;
-    let mut chat = Chat { session, desk, cancel: cancel.clone(), id };
+    let mut chat = Chat { session, desk, cancel: cancel.clone(), id, lookout: Lookout::new(&app.borrow(), world) };
     while let Some(line) = reader.next(&cancel) {
         cancel.rearm();
-        if !chat.take(line.trim())? || cancel.is_final() {
+        chat.catch_up();
+        let more = chat.take(line.trim())?;
+        chat.lookout.rest();
+        if !more || cancel.is_final() {
             break;
         }
     }
@@ -73,6 +79,16 @@ struct Chat<'a, 'o> {
     desk: Desk<'a, 'o>,
     cancel: Cancel,
     id: String,
+    lookout: Lookout,
+}
+
+impl Chat<'_, '_> {
+    /// Takes in what has changed since the last turn.
+    fn catch_up(&mut self) {
+        if let Some(news) = self.lookout.begin(self.desk.app) {
+            self.desk.output.borrow_mut().tell(&news);
+        }
+    }
 }
 
 /// Reads what the person writes, with a history.

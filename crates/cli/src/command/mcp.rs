@@ -23,6 +23,8 @@ mod stop;
 mod tools;
 mod trust;
 
+pub(crate) use trust::unpinned;
+
 /// More is not read from standard input.
 const LARGEST_INPUT: u64 = 16 << 20;
 

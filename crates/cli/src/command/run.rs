@@ -38,7 +38,9 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
         output.tell(note);
     }
     interrupt::listen(&host.cancel);
+    let app = RefCell::new(app);
     let code = work(arguments, host, (&app, world), (&prompt, context.as_deref()), output);
+    let app = app.into_inner();
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
@@ -50,7 +52,7 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
 fn work(
     arguments: &TaskArguments,
     host: Host,
-    (app, world): (&App, &World),
+    (app, world): (&RefCell<App>, &World),
     (prompt, context): (&str, Option<&str>),
     output: &mut Output,
 ) -> Result<u8, Failure> {
@@ -70,7 +72,7 @@ fn work(
     let (desk, cancel) = (Desk { app, world, output: &shared }, host.cancel.clone());
     let (more, code) = match host.start(desk, display, hear) {
         Ok(session) => {
-            if let Some(toolbox) = &app.toolbox {
+            if let Some(toolbox) = &app.borrow().toolbox {
                 toolbox.settle(&cancel, &mut |text| shared.borrow_mut().tell(text));
             }
             said(&say(session, prompt, context))

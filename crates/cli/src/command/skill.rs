@@ -7,7 +7,8 @@ use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::arguments::ext::SkillCommand;
+use crate::arguments::agent::TaskArguments;
+use crate::arguments::ext::{SkillArguments, SkillCommand};
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask, one_line};
@@ -23,7 +24,7 @@ pub(super) fn run_command(command: SkillCommand, world: &World, output: &mut Out
     match command {
         SkillCommand::List { json } => list(&app, json, output),
         SkillCommand::Show { name, json } => show(&name, &app, json, output),
-        SkillCommand::Run { name, set, json } => run(&name, &set, &app, json, output),
+        SkillCommand::Run(arguments) => run(arguments, &app, world, output),
     }
 }
 
@@ -41,18 +42,25 @@ fn skills<'a>(app: &'a App, output: &mut Output) -> Vec<Shelved<'a>> {
 }
 
 fn list(app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let skills = skills(app, output);
     if as_json {
+        let skills = skills(app, output);
         return output.pretty_json(&skills.iter().map(entry).collect());
     }
+    let text = overview(app, output);
+    output.text(&text)
+}
+
+/// The skills there are, as a table.
+pub(super) fn overview(app: &App, output: &mut Output) -> String {
+    let skills = skills(app, output);
     if skills.is_empty() {
-        return output.line("There are no skills.");
+        return "There are no skills.\n".to_owned();
     }
     let head = ["SKILL", "PLACEHOLDERS", "DESCRIPTION"].map(str::to_owned);
     let body = skills
         .iter()
         .map(|(extension, skill)| [id(extension, skill), skill.placeholders().join(", "), skill.description.clone()]);
-    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))
+    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
 }
 
 fn show(name: &str, app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -68,9 +76,48 @@ fn show(name: &str, app: &App, as_json: bool, output: &mut Output) -> Result<u8,
     output.text(&escape_for_people(&text))
 }
 
-fn run(name: &str, set: &[String], app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (extension, skill) = find(name, skills(app, output))?;
-    let mut values = given(set, &skill)?;
+fn run(arguments: SkillArguments, app: &App, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    if !arguments.hand_over && arguments.agent.is_used() {
+        return Err(Failure::usage("options of the agent need --agent, which hands the prompt to it"));
+    }
+    let (extension, skill) = find(&arguments.name, skills(app, output))?;
+    let prompt = fill(&skill, given(&arguments.set, &skill)?, |name| format!("--set {name}=…"))?;
+    if arguments.hand_over {
+        let SkillArguments { agent, json, stream_json, .. } = arguments;
+        return super::run::run(&TaskArguments { prompt: Some(prompt), agent, json, stream_json }, world, output);
+    }
+    if arguments.json {
+        return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
+    }
+    output.bytes(format!("{prompt}\n").as_bytes(), &[], OK)
+}
+
+/// The prompt of a skill as a person orders it in a conversation: its name, and values such as `file=src/main.rs`, each
+/// of which ends where the next one begins.
+pub(super) fn ordered(order: &str, app: &App, output: &mut Output) -> Result<String, Failure> {
+    let (name, rest) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
+    let (_, skill) = find(name, skills(app, output))?;
+    let known = skill.placeholders();
+    let begins = |word: &str| word.split_once('=').is_some_and(|(name, _)| known.contains(&name));
+    let mut set: Vec<String> = Vec::new();
+    for word in rest.split_whitespace() {
+        match set.last_mut().filter(|_| !begins(word)) {
+            Some(value) => {
+                value.push(' ');
+                value.push_str(word);
+            }
+            None => set.push(word.to_owned()),
+        }
+    }
+    fill(&skill, given(&set, &skill)?, |name| format!("{name}=…"))
+}
+
+/// The prompt with everything filled in; what has no value is asked for where somebody can be asked.
+fn fill(
+    skill: &Skill,
+    mut values: BTreeMap<String, String>,
+    way_out: impl Fn(&str) -> String,
+) -> Result<String, Failure> {
     for name in skill.placeholders() {
         if !values.contains_key(name)
             && let Some(answer) = ask(&format!("{}: ", one_line(name)))
@@ -78,15 +125,11 @@ fn run(name: &str, set: &[String], app: &App, as_json: bool, output: &mut Output
             values.insert(name.to_owned(), answer);
         }
     }
-    let prompt = skill.render(&values).map_err(|missing| {
-        let options: Vec<String> = missing.iter().map(|name| format!("--set {name}=…")).collect();
+    skill.render(&values).map_err(|missing| {
+        let options: Vec<String> = missing.iter().map(|name| way_out(name)).collect();
         Failure::new(Kind::Usage, format!("skill `{}` misses {}", skill.name, missing.join(", ")))
             .hint(format!("give a value with {}", options.join(" ")))
-    })?;
-    if as_json {
-        return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
-    }
-    output.bytes(format!("{prompt}\n").as_bytes(), &[], OK)
+    })
 }
 
 /// The values of the command line, each for a placeholder that is there.
@@ -94,9 +137,8 @@ fn given(set: &[String], skill: &Skill) -> Result<BTreeMap<String, String>, Fail
     let known = skill.placeholders();
     let mut values = BTreeMap::new();
     for assignment in set {
-        let (name, value) = assignment
-            .split_once('=')
-            .ok_or_else(|| Failure::usage(format!("`--set {assignment}` needs NAME=VALUE")))?;
+        let (name, value) =
+            assignment.split_once('=').ok_or_else(|| Failure::usage(format!("`{assignment}` is no NAME=VALUE")))?;
         if !known.contains(&name) {
             let there =
                 if known.is_empty() { "it has none".to_owned() } else { format!("it has {}", known.join(", ")) };

@@ -27,14 +27,15 @@ pub(super) struct Hooks<'a, 'o> {
 /// Where events are dispatched, and where people are told of it.
 #[derive(Clone, Copy)]
 pub(crate) struct Desk<'a, 'o> {
-    pub(crate) app: &'a App,
+    /// Read anew between turns, never within one.
+    pub(crate) app: &'a RefCell<App>,
     pub(crate) world: &'a World,
     pub(crate) output: &'a RefCell<&'o mut Output>,
 }
 
 impl Events for Hooks<'_, '_> {
     fn dispatch(&mut self, event: &Event) -> Decision {
-        let outcome = self.desk.app.engine.dispatch(event);
+        let outcome = self.desk.app.borrow().engine.dispatch(event);
         self.trace(event, &outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
@@ -52,7 +53,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
     fn trace(&mut self, event: &Event, outcome: &Outcome) {
         let Desk { app, world, output } = self.desk;
         let mut output = output.borrow_mut();
-        if let Err(why) = trace::record(app, event, outcome, world, &mut output)
+        if let Err(why) = trace::record(&app.borrow(), event, outcome, world, &mut output)
             && !std::mem::replace(&mut self.untraced, true)
         {
             output.tell(&why);

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 
 use ollm_catalog::Problem;
 use ollm_mcp::{
-    Cache, CallError, Context, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Settings, Taken, Trouble,
-    Watch, read_error, read_result,
+    Cache, CallError, Context, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings, Taken,
+    Trouble, Watch, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
@@ -24,7 +24,7 @@ const LARGEST_LOG: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct Crew {
     fleet: Fleet,
-    members: BTreeMap<String, Member>,
+    members: RwLock<BTreeMap<String, Member>>,
     cache: Cache,
 }
 
@@ -37,6 +37,19 @@ struct Member {
     /// What is remembered of it already.
     cached: Option<Entry>,
     log: PathBuf,
+    /// Where it is declared.
+    file: PathBuf,
+}
+
+/// What became of servers whose declarations were read anew.
+#[derive(Debug, Default)]
+pub(super) struct Turnover {
+    pub(super) added: Vec<String>,
+    pub(super) changed: Vec<String>,
+    pub(super) removed: Vec<String>,
+    /// Those whose declaration can no longer be read; they are what they were.
+    pub(super) kept: Vec<String>,
+    pub(super) problems: Vec<Problem>,
 }
 
 impl Crew {
@@ -50,17 +63,63 @@ impl Crew {
         let ports = Ports { watch: Some(watch), ..Ports::default() };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
-        let mut members = BTreeMap::new();
-        let mut problems = Vec::new();
-        for known in chosen {
-            let (declaration, mut missing) = known.declaration(servers);
-            problems.append(&mut missing);
-            let cached = known.cached.as_ref();
-            let tools = cached.map(|entry| entry.tools.clone());
-            fleet.add(declaration, Memory { revision: cached.and_then(|entry| entry.revision.clone()), tools });
-            members.insert(known.spec.name.clone(), Member::of(known, servers));
+        let crew = Crew { fleet, members: RwLock::default(), cache: cache(servers.world) };
+        let Turnover { problems, .. } = crew.renew(servers, chosen);
+        Ok((crew, problems))
+    }
+
+    /// Has exactly these servers from now on. What is no longer among them is ended; what is declared as before goes on
+    /// undisturbed; what cannot be read any more stays as it was.
+    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&Known]) -> Turnover {
+        let mut turnover = Turnover::default();
+        let wanted = |name: &str| chosen.iter().any(|known| known.spec.name == name);
+        for name in self.names().into_iter().filter(|name| !wanted(name)) {
+            if self.read(&name, |member| servers.cannot_read(&member.file)).unwrap_or_default() {
+                turnover.kept.push(name);
+            } else {
+                self.remove(&name);
+                turnover.removed.push(name);
+            }
         }
-        Ok((Crew { fleet, members, cache: cache(servers.world) }, problems))
+        for known in chosen {
+            let name = &known.spec.name;
+            let (declaration, mut missing) = known.declaration(servers);
+            let before = self.fleet.server(name).ok();
+            if before.as_ref().is_none_or(|server| *server.declaration() != declaration) {
+                if before.is_some() {
+                    self.remove(name);
+                }
+                let cached = known.cached.as_ref();
+                let (revision, tools) = cached.map(|entry| (entry.revision.clone(), entry.tools.clone())).unzip();
+                self.fleet.add(declaration, Memory { revision: revision.flatten(), tools });
+                let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
+                list.push(name.clone());
+                turnover.problems.append(&mut missing);
+            }
+            self.write().insert(name.clone(), Member::of(known, servers));
+        }
+        turnover
+    }
+
+    /// Ends a server, with what it said remembered.
+    fn remove(&self, name: &str) {
+        if let Ok(server) = self.fleet.server(name) {
+            self.keep_one(&server);
+        }
+        let _ = self.fleet.remove(name);
+        self.write().remove(name);
+    }
+
+    pub(super) fn names(&self) -> Vec<String> {
+        self.fleet.servers().iter().map(|server| server.name().to_owned()).collect()
+    }
+
+    fn read<T>(&self, name: &str, look: impl FnOnce(&Member) -> T) -> Option<T> {
+        self.members.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Member>> {
+        self.members.write().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The live servers themselves.
@@ -70,29 +129,30 @@ impl Crew {
 
     /// The tools a server offers now, under the names models use.
     pub(crate) fn offers(&self, name: &str) -> Offers {
-        let (Some(member), Ok(server)) = (self.members.get(name), self.fleet.server(name)) else {
-            return Offers::default();
-        };
-        Offers::read(&member.label, &server.tools(), &member.filter)
+        let Ok(server) = self.fleet.server(name) else { return Offers::default() };
+        self.read(name, |member| Offers::read(&member.label, &server.tools(), &member.filter)).unwrap_or_default()
     }
 
     /// What the names of a server's tools begin with.
     pub(crate) fn prefix(&self, name: &str) -> String {
-        let label = self.members.get(name).map_or(name, |member| &member.label);
+        let label = self.read(name, |member| member.label.clone()).unwrap_or_else(|| name.to_owned());
         format!("mcp__{label}__")
     }
 
     /// Remembers what the servers said while they ran; what could not be remembered is told.
     pub(crate) fn keep(&self) -> Vec<String> {
-        let mut troubles = Vec::new();
-        for server in self.fleet.servers() {
-            let Some(member) = self.members.get(server.name()) else { continue };
+        self.fleet.servers().iter().filter_map(|server| self.keep_one(server)).collect()
+    }
+
+    fn keep_one(&self, server: &Server) -> Option<String> {
+        self.read(server.name(), |member| {
             let memory = server.memory();
+            let mut trouble = None;
             if let (Some(digest), Some(tools)) = (&member.digest, memory.tools)
                 && !member.knows(&tools, memory.revision.as_deref())
                 && let Err(error) = self.cache.put(digest, &Entry { tools, revision: memory.revision, at: now() })
             {
-                troubles.push(format!("the tools of `{}` are not remembered: {error}", server.name()));
+                trouble = Some(format!("the tools of `{}` are not remembered: {error}", server.name()));
             }
             let (lines, _) = server.log(0);
             let text = lines.join("\n") + "\n";
@@ -101,8 +161,9 @@ impl Crew {
                 // A log that is not kept is no reason to fail.
                 let _ = write_atomic(&member.log, text.get(start..).unwrap_or_default().as_bytes());
             }
-        }
-        troubles
+            trouble
+        })
+        .flatten()
     }
 
     /// Ends all of them, and what they left behind.
@@ -117,9 +178,10 @@ impl Member {
         Member {
             label: servers.labels.of(name).unwrap_or("server").to_owned(),
             filter: filter(&known.spec),
-            digest: known.digest,
+            digest: known.key,
             cached: known.cached.clone(),
             log: log_file(servers, name),
+            file: known.spec.origin.file.clone(),
         }
     }
 

@@ -1,9 +1,10 @@
 //! The tools of MCP servers, for an agent and for hooks. Nothing is read or started before somebody asks.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
@@ -12,8 +13,8 @@ use ollm_mcp::{Call, Notice, Progress, Spill, State, Watch, bound_result};
 use ollm_protocol::{Content, Tool, ToolResult};
 
 use super::crew::Crew;
-use super::{Servers, taken, told};
-use crate::error::Kind;
+use super::opened::Opened;
+use super::{taken, told};
 use crate::output::Output;
 use crate::world::World;
 
@@ -28,23 +29,12 @@ const SILENCE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub(crate) struct Toolbox {
     world: World,
-    opened: OnceLock<Opened>,
+    opened: Mutex<Option<Arc<Opened>>>,
     changes: Arc<Changes>,
     /// The tools there were at a number of changes.
     offered: Mutex<(u64, Arc<Vec<Offered>>)>,
     /// Servers whose start is waited for before the model is asked.
     awaited: Mutex<BTreeSet<String>>,
-}
-
-/// What there is once somebody asked.
-#[derive(Debug, Default)]
-struct Opened {
-    /// The servers that may be started, if there are any.
-    crew: Option<Crew>,
-    /// Why the others may not.
-    closed: BTreeMap<String, String>,
-    /// What a person should know.
-    notes: Vec<String>,
 }
 
 /// A tool, and whose it is.
@@ -57,7 +47,7 @@ struct Offered {
 
 /// How often anything about the servers changed.
 #[derive(Debug)]
-struct Changes(AtomicU64);
+pub(super) struct Changes(AtomicU64);
 
 impl Watch for Changes {
     fn notice(&self, _: &str, notice: &Notice) {
@@ -71,24 +61,42 @@ impl Toolbox {
     pub(crate) fn new(world: &World) -> Toolbox {
         Toolbox {
             world: world.clone(),
-            opened: OnceLock::new(),
+            opened: Mutex::default(),
             changes: Arc::new(Changes(AtomicU64::new(1))),
             offered: Mutex::default(),
             awaited: Mutex::default(),
         }
     }
 
-    /// Starts, without waiting for that, the servers whose tools are not known; says whether there are any servers.
-    pub(crate) fn begin(&self, output: &mut Output) -> bool {
+    /// Starts, without waiting for that, the servers whose tools are not known.
+    pub(crate) fn begin(&self, output: &mut Output) {
         let opened = self.open();
         opened.notes.iter().for_each(|note| output.tell(note));
-        let Some(crew) = &opened.crew else { return false };
+        let Some(crew) = &opened.crew else { return };
         let known = |name: &str| crew.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
         let servers = crew.fleet().servers();
         let names = servers.iter().map(|server| server.name()).filter(|name| !known(name));
         *guard(&self.awaited) = names.map(str::to_owned).collect();
         crew.fleet().begin();
-        true
+    }
+
+    /// Reads all declarations anew: servers that are gone, off or no longer approved are ended, new ones are started.
+    /// What became different, in a few words each. Nothing happens before somebody asked for servers at all.
+    pub(crate) fn reload(&self) -> Vec<String> {
+        let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
+        let (after, begun, news) = before.renewed(&self.world, self.watch());
+        if let Some(crew) = &after.crew {
+            begun.iter().filter_map(|name| crew.fleet().server(name).ok()).for_each(|server| server.begin());
+        }
+        guard(&self.awaited).extend(begun);
+        *guard(&self.opened) = Some(Arc::new(after));
+        self.changes.0.fetch_add(1, Ordering::Release);
+        news
+    }
+
+    /// Where extensions were looked for when the declarations were last read.
+    pub(crate) fn directories(&self) -> Vec<PathBuf> {
+        guard(&self.opened).as_ref().map(|opened| opened.directories.clone()).unwrap_or_default()
     }
 
     /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
@@ -154,26 +162,32 @@ impl Toolbox {
 
     /// Remembers what the servers said, and ends all that run.
     pub(crate) fn close(&self, output: &mut Output) {
-        let Some(crew) = self.opened.get().and_then(|opened| opened.crew.as_ref()) else { return };
+        let opened = guard(&self.opened).clone();
+        let Some(crew) = opened.as_ref().and_then(|opened| opened.crew.as_ref()) else { return };
         crew.keep().iter().for_each(|trouble| output.tell(trouble));
         crew.fleet().stop_all();
     }
 
-    fn open(&self) -> &Opened {
-        self.opened.get_or_init(|| Opened::of(&self.world, Arc::clone(&self.changes)))
+    fn open(&self) -> Arc<Opened> {
+        let mut opened = guard(&self.opened);
+        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world, self.watch()))))
     }
 
-    fn crew(&self) -> Option<&Crew> {
-        self.open().crew.as_ref()
+    fn watch(&self) -> Arc<dyn Watch> {
+        self.changes.clone()
+    }
+
+    fn crew(&self) -> Option<Arc<Crew>> {
+        self.open().crew.clone()
     }
 
     /// The servers, if this is one that may be started.
-    fn member(&self, name: &str) -> Result<&Crew, String> {
+    fn member(&self, name: &str) -> Result<Arc<Crew>, String> {
         let opened = self.open();
         if let Some(why) = opened.closed.get(name) {
             return Err(format!("server `{name}` is not started: {why}"));
         }
-        let crew = opened.crew.as_ref().filter(|crew| crew.fleet().server(name).is_ok());
+        let crew = opened.crew.clone().filter(|crew| crew.fleet().server(name).is_ok());
         crew.ok_or_else(|| {
             let unknown = format!("there is no server `{name}`; `ollm mcp list` shows those there are");
             let notes = opened.notes.iter().map(String::as_str);
@@ -187,7 +201,7 @@ impl Toolbox {
         let changes = self.changes.0.load(Ordering::Acquire);
         let mut offered = guard(&self.offered);
         if offered.0 != changes {
-            *offered = (changes, Arc::new(listed(crew)));
+            *offered = (changes, Arc::new(listed(&crew)));
         }
         Arc::clone(&offered.1)
     }
@@ -198,42 +212,6 @@ impl Toolbox {
         let bounded = bound_result(result, Limits::default().result, &spill);
         bounded.notes.iter().for_each(|text| note(text));
         bounded.result
-    }
-}
-
-impl Opened {
-    fn of(world: &World, changes: Arc<Changes>) -> Opened {
-        let mut opened = Opened::default();
-        let servers = match Servers::load(world) {
-            Ok(servers) => servers,
-            Err(failure) => {
-                opened.notes.push(failure.message);
-                return opened;
-            }
-        };
-        opened.notes.extend(servers.problems.iter().map(ToString::to_string));
-        let mut able = Vec::new();
-        for known in &servers.all {
-            let Some((kind, why)) = servers.obstacle(known) else {
-                able.push(known);
-                continue;
-            };
-            // Who switched a server off knows it.
-            if kind != Kind::Configuration {
-                opened.notes.push(format!("server `{}` is not started: {why}", known.spec.name));
-            }
-            opened.closed.insert(known.spec.name.clone(), why);
-        }
-        if !able.is_empty() {
-            match Crew::gather(&servers, &able, changes) {
-                Ok((crew, problems)) => {
-                    opened.notes.extend(problems.iter().map(ToString::to_string));
-                    opened.crew = Some(crew);
-                }
-                Err(failure) => opened.notes.push(failure.message),
-            }
-        }
-        opened
     }
 }
 

@@ -4,7 +4,7 @@
 //! runs it; all of them are written in one step.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use ollm_protocol::Hook;
 use ollm_store::{Approval, Digest, Kept, Standing, Term, TreeLimits, UpdateError, VaultError};
@@ -49,6 +49,22 @@ impl Trust {
     pub fn bundle_standing(&self, name: &str, root: &Path, digest: &Digest) -> Standing {
         let (approvals, _) = &*self.ledger.current();
         approvals.check(&root.display().to_string(), &id(name), digest, digest)
+    }
+
+    /// From now on takes the folders of these extensions, and of no others, for what they were when they were approved:
+    /// what can no longer be understood goes on as the copy that was approved. One that nobody approved stays as it is.
+    pub fn hold<'a>(&self, extensions: impl IntoIterator<Item = (&'a str, &'a Path)>) {
+        let (approvals, _) = &*self.ledger.current();
+        let approved = |(name, root): (&str, &Path)| {
+            let approval = approvals.find(&root.display().to_string(), &id(name))?;
+            Some((root.to_owned(), approval.digest))
+        };
+        let held = extensions.into_iter().filter_map(approved).collect();
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = held;
+    }
+
+    pub(super) fn held(&self, root: &Path) -> Option<Digest> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner).get(root).copied()
     }
 
     /// The copy of an extension as it was when it was last approved.

@@ -119,6 +119,7 @@ impl Known {
 pub(super) fn identify(
     hook: &Hook,
     program: PathBuf,
+    held: Option<Digest>,
     known: &Known,
     environment: &Environment,
 ) -> Result<Identified, Unready> {
@@ -126,7 +127,8 @@ pub(super) fn identify(
     let definition = hook.definition().to_string();
     let mut hasher = Hasher::new().field("definition", definition.as_bytes());
     hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
-    let tree = hook.spec.tree.as_deref().map(|root| of_tree(root, digests)).transpose()?;
+    let whole = |root: &Path| held.map_or_else(|| of_tree(root, digests), |digest| Ok((root.to_owned(), digest)));
+    let tree = hook.spec.tree.as_deref().map(whole).transpose()?;
     if let Some((_, digest)) = &tree {
         hasher = hasher.tree_digest("tree", digest);
     }

@@ -42,6 +42,7 @@ pub(crate) fn declaration(name: &str, endpoint: Endpoint) -> Declaration {
         lazy: false,
         auto_restart: false,
         tools: Filter::default(),
+        hidden: Vec::new(),
     }
 }
 

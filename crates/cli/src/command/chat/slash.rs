@@ -1,13 +1,18 @@
 //! The commands of the chat.
 
+use std::sync::Arc;
+
 use ollm_store::escape_for_people;
 use serde_json::Value;
 
 use super::super::hook::{columns, overview};
+use super::super::{ext, skill};
 use super::Chat;
+use crate::arguments::ext::ExtCommand;
 use crate::error::Failure;
 use crate::model::{self, Wish};
 use crate::output::one_line;
+use crate::servers::Toolbox;
 
 /// What the commands are for.
 const HELP: &str = "\
@@ -15,6 +20,12 @@ const HELP: &str = "\
 /mcp                         the MCP servers, and how they are
 /mcp NAME                    the tools of one of them
 /mcp start|stop|restart NAME
+/ext                         the extensions, and whether they are on
+/ext NAME                    what one of them is and brings
+/ext enable|disable|trust NAME
+/ext reload                  read everything anew (changed files are noticed before each turn)
+/skill                       the skills of the extensions that are on
+/skill NAME [KEY=VALUE …]    say what a skill says
 /tools                       the tools the model has
 /model [NAME]                the model, or another one
 /session                     this conversation
@@ -34,8 +45,10 @@ impl Chat<'_, '_> {
             ("/quit" | "/exit", _) => return Ok(false),
             ("/help", _) => self.tell(HELP)?,
             ("/tools", _) => self.tell(&self.tools(""))?,
-            ("/hooks", _) => self.tell(&overview(self.desk.app))?,
+            ("/hooks", _) => self.tell(&overview(&self.desk.app.borrow()))?,
             ("/mcp", rest) => self.tell(&self.mcp(rest))?,
+            ("/ext", rest) => self.ext(rest)?,
+            ("/skill" | "/skills", rest) => self.skill(rest)?,
             ("/model", name) => self.model(name)?,
             ("/trigger", name) if !name.is_empty() => drop(self.session.trigger(name, Value::Null)),
             ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
@@ -50,10 +63,14 @@ impl Chat<'_, '_> {
 
     /// Says something to the model, which then has the tools of the servers that could be started.
     fn say(&mut self, line: &str) {
-        if let Some(toolbox) = &self.desk.app.toolbox {
+        if let Some(toolbox) = self.toolbox() {
             toolbox.settle(&self.cancel, &mut |text| self.desk.output.borrow_mut().tell(text));
         }
         self.session.say(line, None);
+    }
+
+    fn toolbox(&self) -> Option<Arc<Toolbox>> {
+        self.desk.app.borrow().toolbox.clone()
     }
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
@@ -77,7 +94,7 @@ impl Chat<'_, '_> {
     }
 
     fn mcp(&self, rest: &str) -> String {
-        let Some(toolbox) = &self.desk.app.toolbox else { return "there are no servers".to_owned() };
+        let Some(toolbox) = self.toolbox() else { return "there are no servers".to_owned() };
         let (word, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let done = match (word, name.trim()) {
             ("", _) => return servers(&toolbox.rows()),
@@ -91,9 +108,53 @@ impl Chat<'_, '_> {
         done.map_or_else(|why| why, |()| servers(&toolbox.rows()))
     }
 
+    /// As `ollm ext` does it; what comes of it counts at once.
+    fn ext(&mut self, rest: &str) -> Result<(), Failure> {
+        let mut words = rest.split_whitespace().map(str::to_owned);
+        let (word, names) = (words.next().unwrap_or_default(), words.collect::<Vec<String>>());
+        let command = match (word.as_str(), names.as_slice()) {
+            ("" | "list", []) => ExtCommand::List { json: false },
+            ("enable", [_, ..]) => ExtCommand::Enable { names },
+            ("disable", [_, ..]) => ExtCommand::Disable { names },
+            ("trust", [name]) => ExtCommand::Trust { name: name.clone(), digest: None },
+            ("info", [name]) => ExtCommand::Info { name: name.clone(), json: false },
+            ("reload", []) => {
+                let news = self.lookout.reload(self.desk.app);
+                return self.tell(&news.unwrap_or_else(|| "nothing changed".to_owned()));
+            }
+            (name, []) if !matches!(name, "enable" | "disable" | "trust" | "info") => {
+                ExtCommand::Info { name: word, json: false }
+            }
+            _ => return self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload"),
+        };
+        {
+            let mut output = self.desk.output.borrow_mut();
+            if let Err(failure) = ext::run_command(command, self.desk.world, &mut output) {
+                output.failure(&failure);
+            }
+        }
+        self.catch_up();
+        Ok(())
+    }
+
+    /// Shows the skills, or says to the model what one of them says.
+    fn skill(&mut self, rest: &str) -> Result<(), Failure> {
+        let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
+        if matches!(order, "" | "list") {
+            let text = skill::overview(&self.desk.app.borrow(), &mut self.desk.output.borrow_mut());
+            return self.tell(&text);
+        }
+        let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.desk.output.borrow_mut());
+        match prompt {
+            Ok(prompt) => self.say(&prompt),
+            Err(failure) => drop(self.desk.output.borrow_mut().failure(&failure)),
+        }
+        Ok(())
+    }
+
     fn model(&mut self, name: &str) -> Result<(), Failure> {
         if !name.is_empty() {
-            match model::open(Some(name), &Wish::of(&self.desk.app.config), self.desk.world) {
+            match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.world) {
                 Ok(model) => self.session.set_model(model),
                 Err(failure) => return self.tell(&failure.message),
             }

@@ -4,9 +4,9 @@
 //! Files are shown from the copy that the approval will be bound to: what is seen is what is approved.
 
 use std::fmt::Write;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Extension, SettingSpec, validate_extension};
+use ollm_catalog::{Address, Extension, SettingSpec, validate_extension};
 use ollm_engine::Bundle;
 use ollm_protocol::{Hook, Rules};
 
@@ -29,15 +29,26 @@ fn whole(extension: &Extension, bundle: &Bundle) -> String {
     rows.push(("files", difference::names(bundle.copy())));
     rows.push(("digest", bundle.digest.to_string()));
     let mut text = lines(&rows);
-    let mut shown: Vec<&Path> = Vec::new();
-    for script in extension.hooks.iter().filter_map(|hook| hook.script()) {
-        let place = script.strip_prefix(&extension.root).unwrap_or(script);
+    let mut shown: Vec<PathBuf> = Vec::new();
+    let of_hooks = extension.hooks.iter().filter_map(|hook| hook.script());
+    let of_hooks = of_hooks.map(|script| script.strip_prefix(&extension.root).unwrap_or(script).to_owned());
+    for place in of_hooks.chain(run_by_servers(extension, bundle.copy())) {
         if !shown.contains(&place) {
-            let _ = write!(text, "\n--- {}\n{}\n---\n", place.display(), content(&bundle.copy().join(place)));
+            let _ = write!(text, "\n--- {}\n{}\n---\n", place.display(), content(&bundle.copy().join(&place)));
             shown.push(place);
         }
     }
     text
+}
+
+/// The files of the extension that its servers name.
+fn run_by_servers(extension: &Extension, copy: &Path) -> Vec<PathBuf> {
+    let (servers, _) = extension.servers_in(copy);
+    let words = servers.into_iter().flat_map(|server| match server.address {
+        Address::Command { command, args, .. } => std::iter::once(command).chain(args).collect::<Vec<_>>(),
+        Address::Url { .. } => Vec::new(),
+    });
+    words.filter_map(|word| Path::new(&word).strip_prefix(copy).map(Path::to_owned).ok()).collect()
 }
 
 /// What differs from what was approved: the additions first, then the files.

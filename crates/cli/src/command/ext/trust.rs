@@ -11,6 +11,7 @@ use super::{consent, hooks, loaded};
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::command::hook::{nobody_to_ask, show_long, unpinned, unwritten};
+use crate::command::mcp::unpinned as unpinned_package;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 use crate::world::World;
@@ -128,5 +129,11 @@ pub(super) fn record(extension: &Extension, bundle: &Bundle, app: &App, output: 
     }
     app.engine.trust.approve_bundle(bundle, &proposals, app.engine.environment()).map_err(unwritten)?;
     output.tell(&format!("extension `{}` is approved as {}", extension.name, bundle.digest));
+    for server in extension.servers_in(bundle.copy()).0 {
+        if let Some(package) = unpinned_package(&server) {
+            let what = "names no version: what runs may change without being asked about again";
+            output.tell(&format!("server `{}`: `{package}` {what}", server.name));
+        }
+    }
     Ok(())
 }

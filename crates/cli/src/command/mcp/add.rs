@@ -55,6 +55,10 @@ pub(super) fn remove(name: &str, project: bool, world: &World, output: &mut Outp
         Kind::Usage,
         format!("server `{name}` is declared in {}:{}, not in {}", place.file.display(), place.line, path.display()),
     );
+    if let Some(bundle) = &known.bundle {
+        let name = shell_word(&bundle.extension);
+        return Err(failure.hint(format!("`ollm ext disable {name}` switches the extension off that it is part of")));
+    }
     Err(match settings_file(&world.places, true) {
         Some(file) if file == place.file => {
             failure.hint(format!("`ollm mcp remove {} --project` removes it", shell_word(name)))

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
-use crate::error::{Failure, OK};
+use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
 use crate::servers::{Known, Servers};
@@ -36,8 +36,11 @@ pub(super) struct Row<'a> {
 impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
     pub(super) fn resting(known: &'a Known, servers: &Servers<'_>) -> Row<'a> {
-        let on = servers.settings.enabled && known.spec.enabled;
-        let error = servers.obstacle(known).filter(|_| on).map(|(_, why)| why);
+        let bundled = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.as_ref());
+        let off = bundled.is_some_and(|(kind, _)| *kind == Kind::Configuration);
+        let on = servers.settings.enabled && known.spec.enabled && !off;
+        // Who switched a server off knows it; whose extension is off may not.
+        let error = servers.obstacle(known).filter(|_| on || off).map(|(_, why)| why);
         let tools = known.cached.as_ref().map(|entry| servers.offers(known, &entry.tools).tools.len());
         Row { known, state: if on { "configured" } else { "stopped" }, tools, error }
     }

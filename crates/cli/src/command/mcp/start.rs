@@ -16,7 +16,7 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
 /// Forgets what was known first.
 pub(super) fn again(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
-    for digest in servers.chosen(names)?.iter().filter_map(|known| known.digest.as_ref()) {
+    for digest in servers.chosen(names)?.iter().filter_map(|known| known.key.as_ref()) {
         let forgotten = cache(world).forget(digest);
         forgotten.map_err(|error| Failure::new(Kind::Environment, format!("nothing was forgotten: {error}")))?;
     }

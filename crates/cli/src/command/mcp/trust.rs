@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
-use ollm_catalog::{Address, server_files};
+use ollm_catalog::{Address, Positions, ServerSpec, server_files};
 use ollm_protocol::{Source, shell_word};
 use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people, read_bounded};
 
 use crate::agent::refuse_agents;
+use crate::app::App;
+use crate::command::ext::revoke;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, ask};
@@ -29,6 +31,9 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
         output.tell(&format!("server `{name}` {why}"));
         return Ok(OK);
     }
+    if let Some(bundle) = &known.bundle {
+        return Err(part_of(name, &bundle.extension));
+    }
     let now = match (&known.digest, &known.program) {
         (Some(digest), Ok(_)) => digest,
         (_, Err(why)) => {
@@ -40,7 +45,7 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
         Some(named) => check_digest(name, now, named)?,
         None => ask_person(known, world, output)?,
     }
-    if let Some(package) = unpinned(known) {
+    if let Some(package) = unpinned(&known.spec) {
         output.tell(&format!("`{package}` names no version: what runs may change without being asked about again"));
     }
     ollm_store::approve(&world.approvals(), approval(known, *now, world)).map_err(unwritten)?;
@@ -53,7 +58,12 @@ pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> 
     let servers = Servers::load(world)?;
     world.tell_notices(output);
     for name in names {
-        let spec = &servers.find(name)?.spec;
+        let known = servers.find(name)?;
+        if let Some(bundle) = &known.bundle {
+            withdraw_extension(name, &bundle.extension, world, output)?;
+            continue;
+        }
+        let spec = &known.spec;
         let removed = ollm_store::revoke(&world.approvals(), &source(spec), &id(spec)).map_err(unwritten)?;
         let said = match (removed, spec.source) {
             (true, _) => "is no longer approved",
@@ -63,6 +73,22 @@ pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> 
         output.tell(&format!("server `{name}` {said}"));
     }
     Ok(OK)
+}
+
+/// A server of an extension is approved with all the rest of it.
+fn part_of(name: &str, extension: &str) -> Failure {
+    let message = format!("server `{name}` is part of the extension `{extension}`, which is approved as a whole");
+    Failure::new(Kind::Untrusted, message)
+        .hint(format!("`ollm ext trust {}` shows and approves it", shell_word(extension)))
+}
+
+/// Withdraws the approval of all that a server came with.
+fn withdraw_extension(name: &str, extension: &str, world: &World, output: &mut Output) -> Result<(), Failure> {
+    let app = App::load(world, Positions::OnDemand)?;
+    let removed = app.extensions.get(extension).map(|found| revoke(found, &app)).transpose()?.unwrap_or_default();
+    let said = if removed { "is no longer approved" } else { "was not approved" };
+    output.tell(&format!("server `{name}` is part of the extension `{extension}`, which {said}"));
+    Ok(())
 }
 
 fn approval(known: &Known, digest: Digest, world: &World) -> Approval {
@@ -155,8 +181,8 @@ fn content(file: &std::path::Path) -> String {
 }
 
 /// A package without a version may be another one tomorrow.
-fn unpinned(known: &Known) -> Option<&str> {
-    let Address::Command { command, args, .. } = &known.spec.address else { return None };
+pub(crate) fn unpinned(server: &ServerSpec) -> Option<&str> {
+    let Address::Command { command, args, .. } = &server.address else { return None };
     let runner = command.rsplit('/').next().unwrap_or_default();
     let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;
     let version = package.rsplit_once("==").or_else(|| package.rsplit_once('@'));

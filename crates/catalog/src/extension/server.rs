@@ -1,0 +1,37 @@
+//! The MCP servers that an extension brings.
+
+use std::path::Path;
+
+use super::Extension;
+use super::find::MANIFEST;
+use super::read::LARGEST_FILE;
+use crate::file::{self, Syntax};
+use crate::mcp::{self, Context, ServerSpec};
+use crate::node::Cursor;
+use crate::problem::Problem;
+
+impl Extension {
+    /// Its servers as they are declared in a folder, whose files they run: its own, or a copy of it. They are read now,
+    /// so that a copy of what was approved says itself what was approved.
+    pub fn servers_in(&self, folder: &Path) -> (Vec<ServerSpec>, Vec<Problem>) {
+        let manifest = folder.join(MANIFEST);
+        let (document, node) = match file::read(&manifest, Syntax::Json, LARGEST_FILE) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Default::default(),
+            Err(problem) => return (Vec::new(), vec![*problem]),
+        };
+        let root = Cursor::root(&node);
+        let Some(declared) = root.get("mcpServers") else { return Default::default() };
+        // People know the extension by its own folder.
+        let own = self.file();
+        let context = Context { file: &own, source: self.source(), extension: Some(&self.name), folder: Some(folder) };
+        let mut findings = Vec::new();
+        let (mut servers, spots) = mcp::read(&declared, &context, &mut findings);
+        for (server, at) in servers.iter_mut().zip(document.locate(spots.iter())) {
+            (server.origin.line, server.origin.column) = (at.line, at.column);
+        }
+        let mut problems = document.problems(findings);
+        mcp::hide_secrets(&mut problems, &node);
+        (servers, problems)
+    }
+}

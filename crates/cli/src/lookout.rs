@@ -1,0 +1,157 @@
+//! A conversation notices that files have changed, and reads them anew between its turns.
+//!
+//! It looks at the files themselves before each turn: what was written before a person sends a line counts for that line,
+//! on every file system, and nothing is half taken in. While nobody says anything a thread looks now and then, so that the
+//! servers of what was switched off do not run on.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ollm_catalog::{Footprint, Severity};
+
+use crate::app::App;
+use crate::host;
+use crate::servers::Toolbox;
+use crate::world::World;
+
+mod news;
+
+/// How often the files are looked at while nobody says anything.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// Notices changes for one conversation.
+pub(crate) struct Lookout {
+    seen: Footprint,
+    shared: Arc<Shared>,
+    /// Dropped to end the thread.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the conversation and the thread have in common.
+struct Shared {
+    world: World,
+    toolbox: Option<Arc<Toolbox>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether a turn lasts, in which nothing may become different.
+    busy: bool,
+    /// What became different while nobody was there to be told.
+    untold: Vec<String>,
+}
+
+impl Lookout {
+    /// From now on, changes are noticed.
+    pub(crate) fn new(app: &App, world: &World) -> Lookout {
+        let (world, toolbox) = (world.clone(), app.toolbox.clone());
+        let shared = Arc::new(Shared { world, toolbox, state: Mutex::default() });
+        let (end, ended) = channel();
+        let idle = Arc::clone(&shared);
+        // Without the thread, servers are ended with the next line only.
+        let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
+        Lookout { seen: shared.look(&app.directories), shared, end: Some(end), thread }
+    }
+
+    /// Takes in what has changed, and holds it still until [`Lookout::rest`]; what became different, in one line.
+    pub(crate) fn begin(&mut self, app: &RefCell<App>) -> Option<String> {
+        let now = self.shared.look(&app.borrow().directories);
+        let changed = std::mem::replace(&mut self.seen, now) != now;
+        self.take_in(app, changed)
+    }
+
+    /// Reads everything anew, whether or not a change was noticed.
+    pub(crate) fn reload(&mut self, app: &RefCell<App>) -> Option<String> {
+        self.seen = self.shared.look(&app.borrow().directories);
+        self.take_in(app, true)
+    }
+
+    /// The turn is over.
+    pub(crate) fn rest(&self) {
+        self.shared.state().busy = false;
+    }
+
+    fn take_in(&self, app: &RefCell<App>, changed: bool) -> Option<String> {
+        let mut state = self.shared.state();
+        state.busy = true;
+        let mut news = if changed { self.shared.reload(app) } else { Vec::new() };
+        news.append(&mut state.untold);
+        (!news.is_empty()).then(|| news.join("; "))
+    }
+}
+
+impl Drop for Lookout {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn look(&self, directories: &[PathBuf]) -> Footprint {
+        let world = &self.world;
+        let files = [world.switches(), world.approvals(), world.places.secrets()];
+        Footprint::take(&world.places, directories, &files)
+    }
+
+    /// Reads everything anew, as a whole or not at all; what became different.
+    fn reload(&self, app: &RefCell<App>) -> Vec<String> {
+        let fresh = match host::load_again(&self.world, &app.borrow()) {
+            Ok(fresh) => fresh,
+            Err(failure) => return vec![unchanged(&failure.message)],
+        };
+        if let Some(why) = self.wrong_configuration(&app.borrow(), &fresh) {
+            return vec![unchanged(&why)];
+        }
+        let mut news = news::between(&app.borrow(), &fresh);
+        app.borrow_mut().renew(fresh);
+        app.borrow().hold_kept();
+        news.extend(self.toolbox.iter().flat_map(|toolbox| toolbox.reload()));
+        news
+    }
+
+    /// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
+    fn wrong_configuration(&self, before: &App, fresh: &App) -> Option<String> {
+        let places = &self.world.places;
+        let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).collect();
+        let wrong = fresh.problems.iter().filter(|problem| problem.severity <= Severity::Error);
+        let mut wrong = wrong.filter(|problem| files.contains(&problem.file) && !before.problems.contains(problem));
+        wrong.next().map(ToString::to_string)
+    }
+
+    /// The life of the thread.
+    fn watch(&self, ended: &Receiver<()>) {
+        let Some(toolbox) = &self.toolbox else { return };
+        let look = || self.look(&toolbox.directories());
+        let mut seen = look();
+        let mut last = seen;
+        while ended.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
+            let now = look();
+            // What differs from one look to the next is still being written.
+            if std::mem::replace(&mut last, now) != now || now == seen {
+                continue;
+            }
+            let mut state = self.state();
+            if !state.busy {
+                state.untold.extend(toolbox.reload());
+                seen = now;
+            }
+        }
+    }
+}
+
+fn unchanged(why: &str) -> String {
+    format!("everything stays as it was: {why}")
+}

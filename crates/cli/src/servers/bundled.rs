@@ -1,0 +1,148 @@
+//! The servers that extensions bring. They are approved with their extension, and run from the copy of what was approved.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ollm_catalog::{Config, Extension, Positions, Problem, ServerSpec, State, join_servers};
+use ollm_engine::Trust;
+use ollm_protocol::{Variable, shell_word};
+use ollm_store::{Digest, Standing, Switches};
+
+use crate::app::extensions;
+use crate::error::Kind;
+use crate::world::World;
+
+/// The variable that names the folder with the files a server runs.
+pub(super) const ROOT: &str = "OLLM_EXTENSION_ROOT";
+
+/// What the servers of one extension have in common.
+#[derive(Debug)]
+pub(crate) struct Bundled {
+    /// The name of the extension.
+    pub(crate) extension: String,
+    /// Whether it was approved as it is now.
+    pub(crate) trust: Standing,
+    /// What an approval of it is bound to.
+    pub(crate) digest: Option<Digest>,
+    /// Why none of them may be started, if that is so.
+    pub(crate) obstacle: Option<(Kind, String)>,
+    /// Its manifest. Names are no proof: another extension may have the same one.
+    pub(super) manifest: PathBuf,
+    /// Where the files are that they run.
+    pub(super) folder: PathBuf,
+    /// Its settings.
+    pub(super) variables: Vec<Variable>,
+}
+
+/// Adds the servers of all extensions to those there are; the names that are taken are problems. Also tells which
+/// manifests cannot be read.
+pub(super) fn join(
+    world: &World,
+    config: &Config,
+    servers: &mut Vec<ServerSpec>,
+    problems: &mut Vec<Problem>,
+) -> (Vec<Arc<Bundled>>, Vec<PathBuf>) {
+    let (switches, _) = Switches::load(&world.switches());
+    // What is wrong with an extension is the reason why its servers are not started.
+    let found = extensions(world, config, &switches, Positions::OnDemand, &mut Vec::new());
+    let mut bringing: Vec<&Extension> = found.iter().filter(|one| !one.manifest.servers.is_empty()).collect();
+    // One that is off takes no name away.
+    bringing.sort_by_key(|extension| !extension.is_on());
+    let trust = Trust::new(world.approvals(), SystemTime::now);
+    let mut bundles = Vec::new();
+    for extension in bringing {
+        let bundle = Bundled::of(extension, &trust);
+        let (specs, more) = extension.servers_in(&bundle.folder);
+        let mut clashes = Vec::new();
+        join_servers(servers, specs, &mut clashes);
+        if extension.is_on() {
+            problems.extend(more.into_iter().chain(clashes));
+        }
+        bundles.push(Arc::new(bundle));
+    }
+    if !bundles.is_empty() {
+        trust.remember();
+    }
+    (bundles, found.iter().filter(|one| one.is_broken()).map(Extension::file).collect())
+}
+
+impl Bundled {
+    fn of(extension: &Extension, trust: &Trust) -> Bundled {
+        let name = &extension.name;
+        let mut bundle = Bundled {
+            extension: name.clone(),
+            trust: Standing::Unknown,
+            digest: None,
+            obstacle: None,
+            manifest: extension.file(),
+            folder: extension.root.clone(),
+            variables: extension.variables(),
+        };
+        match trust.tree_digest(&extension.root) {
+            Ok(digest) => {
+                bundle.trust = trust.bundle_standing(name, &extension.root, &digest);
+                bundle.digest = Some(digest);
+            }
+            Err(why) => bundle.obstacle = Some((Kind::Environment, format!("of its extension `{name}`, {why}"))),
+        }
+        bundle.obstacle = bundle.obstacle.take().or_else(|| off(extension)).or_else(|| bundle.untrusted());
+        if bundle.obstacle.is_none() {
+            bundle.run_copy(extension, trust);
+        }
+        bundle
+    }
+
+    /// What was approved is what runs.
+    fn run_copy(&mut self, extension: &Extension, trust: &Trust) {
+        match trust.bundle(&extension.name, &extension.root) {
+            Ok(bundle) if Some(bundle.digest) == self.digest => bundle.copy().clone_into(&mut self.folder),
+            Ok(_) => {
+                self.trust = Standing::Modified;
+                self.obstacle = self.untrusted();
+            }
+            Err(why) => self.obstacle = Some((Kind::Environment, why.to_string())),
+        }
+    }
+
+    fn untrusted(&self) -> Option<(Kind, String)> {
+        let said = match self.trust {
+            Standing::Approved | Standing::Limited => return None,
+            Standing::Modified => "changed since it was approved",
+            Standing::Unknown => "is not approved",
+        };
+        let name = &self.extension;
+        let way_out = format!("review and approve it with `ollm ext trust {}`", shell_word(name));
+        Some((Kind::Untrusted, format!("its extension `{name}` {said}; {way_out}")))
+    }
+
+    /// The value of a variable as its servers may name it: a setting, or the folder with its files.
+    pub(super) fn variable(&self, name: &str) -> Option<String> {
+        if name == ROOT {
+            return Some(self.folder.display().to_string());
+        }
+        self.variables.iter().find(|variable| variable.name == name).map(|variable| variable.value.clone())
+    }
+
+    /// What its servers get in their environment.
+    pub(super) fn environment(&self) -> Vec<(String, String)> {
+        let settings = self.variables.iter().map(|variable| (variable.name.clone(), variable.value.clone()));
+        settings.chain([(ROOT.to_owned(), self.folder.display().to_string())]).collect()
+    }
+
+    /// What must not be seen in anything they say.
+    pub(super) fn hidden(&self) -> Vec<(String, String)> {
+        let secret = self.variables.iter().filter(|variable| variable.secret);
+        secret.map(|variable| (variable.name.clone(), variable.value.clone())).collect()
+    }
+}
+
+/// Why an extension brings nothing.
+fn off(extension: &Extension) -> Option<(Kind, String)> {
+    let name = &extension.name;
+    match &extension.state {
+        State::On => None,
+        State::Off(why) => Some((Kind::Configuration, format!("its extension `{name}` is off: {why}"))),
+        State::Failed(why) => Some((Kind::Configuration, format!("its extension `{name}` is not loaded: {why}"))),
+    }
+}

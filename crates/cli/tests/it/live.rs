@@ -1,0 +1,310 @@
+//! A chat that lives on while extensions, hooks and servers come, change and go.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Child, ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+use testkit::mcp_server;
+
+use crate::bundled::{approve, extension, was_started};
+use crate::lab::{Lab, eventually, start};
+
+mod laws;
+
+/// A chat with a written model, one line at a time.
+pub(crate) struct Chat {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    told: Arc<Mutex<String>>,
+}
+
+impl Chat {
+    fn new(lab: &Lab, answers: &[Value]) -> Chat {
+        let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
+        lab.write("talk.jsonl", lines.join("\n"));
+        let mut child = start(lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]));
+        let told = Arc::new(Mutex::new(String::new()));
+        let (mut errors, shared) = (BufReader::new(child.stderr.take().unwrap()), Arc::clone(&told));
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while errors.read_line(&mut line).is_ok_and(|count| count > 0) {
+                shared.lock().unwrap().push_str(&std::mem::take(&mut line));
+            }
+        });
+        let (input, output) = (child.stdin.take(), BufReader::new(child.stdout.take().unwrap()));
+        let mut chat = Chat { child, input, output, told };
+        chat.say("");
+        chat
+    }
+
+    /// What the chat answers to a line.
+    fn say(&mut self, line: &str) -> String {
+        let input = self.input.as_mut().unwrap();
+        // Its answer says that everything before is done.
+        writeln!(input, "{line}\n/session").unwrap();
+        input.flush().unwrap();
+        let mut answer = String::new();
+        loop {
+            let mut line = String::new();
+            assert_ne!(self.output.read_line(&mut line).unwrap(), 0, "it has ended: {answer} {}", self.told());
+            if line.trim_end().ends_with(" messages") {
+                return answer;
+            }
+            answer.push_str(&line);
+        }
+    }
+
+    /// What people were told since the last time.
+    fn told(&self) -> String {
+        std::mem::take(&mut *self.told.lock().unwrap())
+    }
+
+    /// Begins another turn, and waits until people are told this.
+    #[track_caller]
+    fn is_told(&mut self, text: &str) {
+        self.say("");
+        self.was_told(text);
+    }
+
+    /// Waits until people are told this.
+    #[track_caller]
+    fn was_told(&self, text: &str) {
+        let told = &self.told;
+        eventually(&format!("{text} in {}", told.lock().unwrap()), || told.lock().unwrap().contains(text));
+        self.told();
+    }
+
+    /// The names that the lines of a table begin with.
+    fn names(&mut self, command: &str) -> Vec<String> {
+        let answer = self.say(command);
+        answer.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned).collect()
+    }
+
+    /// The state of a server and how many tools it has, as soon as it is neither new nor starting.
+    fn server(&mut self, name: &str) -> (String, String) {
+        let mut found = None;
+        eventually("the server has settled", || {
+            let answer = self.say("/mcp");
+            let row = answer.lines().find(|line| line.split_whitespace().next() == Some(name));
+            let mut words = row.unwrap_or_default().split_whitespace().skip(1).map(str::to_owned);
+            found = words.next().zip(words.next());
+            !matches!(found.as_ref().map(|(state, _)| state.as_str()), Some("configured" | "starting"))
+        });
+        found.unwrap_or_default()
+    }
+
+    fn end(mut self) {
+        drop(self.input.take());
+        assert!(self.child.wait().unwrap().success());
+    }
+}
+
+impl Drop for Chat {
+    fn drop(&mut self) {
+        // A test that failed leaves nobody behind.
+        let _ = self.child.kill();
+    }
+}
+
+fn has_tool(chat: &mut Chat, tool: &str) -> bool {
+    chat.names("/tools").iter().any(|name| name == tool)
+}
+
+fn call(tool: &str) -> Value {
+    json!({"tool_calls": [{"id": "1", "name": tool, "arguments": {}}]})
+}
+
+#[test]
+fn disabling_an_extension_ends_its_servers_in_a_running_chat_and_enabling_starts_them() {
+    let lab = Lab::new();
+    let hooks = json!({"hooks": {"before_agent": [{"name": "mark", "command": "sh", "args": ["mark.sh"]}]}});
+    let folder = extension(&lab, "home", "tools", "srv", &hooks);
+    fs::write(folder.join("mark.sh"), format!("echo x >> {}\n", lab.root.join("marks").display())).unwrap();
+    approve(&lab, "tools");
+    let mut chat =
+        Chat::new(&lab, &[json!({"content": "one"}), json!({"content": "two"}), json!({"content": "three"})]);
+    let marks = || fs::read_to_string(lab.root.join("marks")).unwrap_or_default().lines().count();
+    chat.say("hello");
+    assert_eq!((chat.server("srv").0.as_str(), has_tool(&mut chat, "mcp__srv__echo"), marks()), ("ready", true, 1));
+
+    assert_eq!(lab.run(&["ext", "disable", "tools"]).code, 0);
+    // Nobody says anything, and yet it ends.
+    eventually("the server has ended", || !lab.processes().iter().any(|line| line.contains("--log")));
+    chat.is_told("extension `tools` is off; servers ended: srv");
+    chat.say("hello again");
+    assert_eq!((has_tool(&mut chat, "mcp__srv__echo"), marks()), (false, 1));
+    assert!(chat.say("/hooks").lines().all(|line| !line.contains("mark")));
+    assert!(chat.say("/mcp").contains("its extension `tools` is off"));
+    assert!(chat.say("/mcp start srv").contains("is not started: its extension `tools` is off"));
+
+    assert_eq!(lab.run(&["ext", "enable", "tools"]).code, 0);
+    chat.is_told("extension `tools` is on");
+    chat.say("and once more");
+    assert_eq!((chat.server("srv").0.as_str(), has_tool(&mut chat, "mcp__srv__echo"), marks()), ("ready", true, 2));
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_chat_switches_extensions_itself() {
+    let lab = Lab::new();
+    extension(&lab, "home", "tools", "srv", &json!({}));
+    approve(&lab, "tools");
+    let mut chat = Chat::new(&lab, &[]);
+    assert_eq!(chat.server("srv").0, "ready");
+    let list = chat.say("/ext");
+    assert!(list.contains("tools  1.0.0    user   on     trusted  1 server"), "{list}");
+    assert!(chat.say("/ext tools").contains("server      srv: "));
+    assert!(chat.say("/ext disable tools").contains("tools is off"));
+    chat.was_told("extension `tools` is off; servers ended: srv");
+    assert!(!has_tool(&mut chat, "mcp__srv__echo"));
+    assert!(chat.say("/ext enable tools").contains("tools is on"));
+    assert_eq!(chat.server("srv").0, "ready");
+    assert!(chat.say("/ext reload").contains("nothing changed"));
+    chat.told();
+    chat.say("/ext enable nobody");
+    chat.was_told("there is no extension `nobody`");
+    assert!(chat.say("/ext enable").contains("write /ext"));
+    chat.end();
+}
+
+#[test]
+fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
+    let lab = Lab::new();
+    let answers: Vec<Value> = (0..4).map(|_| json!({"content": "said"})).collect();
+    let mut chat = Chat::new(&lab, &answers);
+    let marked = |name: &str| lab.root.join(name).exists();
+    let mark = |name: &str| format!("touch {}\n", lab.root.join(name).display());
+
+    lab.user_hook("before_agent", "fresh", &mark("fresh"), "");
+    chat.say("one");
+    assert!(marked("fresh"));
+    chat.was_told("new hooks: user:fresh.json:before_agent:fresh\n");
+    lab.user("fresh.json", crate::lab::hook_file("before_agent", "fresh", r#", "matcher": "nothing*""#));
+    chat.is_told("hooks changed: user:fresh.json:before_agent:fresh");
+    fs::remove_file(lab.home.join(".ollm/hooks/fresh.json")).unwrap();
+    chat.is_told("hooks gone: user:fresh.json:before_agent:fresh");
+
+    let hooks = json!({"hooks": {"before_agent": [{"name": "more", "command": "sh", "args": ["more.sh"]}]}});
+    let folder = extension(&lab, "project", "late", "srv", &hooks);
+    fs::write(folder.join("more.sh"), mark("more")).unwrap();
+    chat.is_told("extension `late` is new, and waits for `ollm ext trust late`; server `srv` is not started");
+    chat.say("two");
+    assert!(!marked("more") && !was_started(&lab, "srv"));
+    approve(&lab, "late");
+    chat.say("three");
+    assert!(marked("more") && chat.server("srv").0 == "ready" && has_tool(&mut chat, "mcp__srv__echo"));
+    fs::write(folder.join("more.sh"), "exit 1\n").unwrap();
+    chat.is_told("servers ended: srv; server `srv` is not started: its extension `late` changed since it was approved");
+    fs::remove_dir_all(&folder).unwrap();
+    chat.is_told("extension `late` is gone");
+
+    let declare = |name: &str| json!({"mcpServers": {name: {"command": mcp_server()}}}).to_string();
+    lab.write("home/.ollm/settings/mcp.json", declare("mine"));
+    chat.is_told("servers added: mine");
+    assert!(chat.server("mine").0 == "ready" && has_tool(&mut chat, "mcp__mine__echo"));
+    lab.write("home/.ollm/settings/mcp.json", declare("other"));
+    chat.is_told("servers added: other; servers ended: mine");
+    lab.write("home/.ollm/config.yaml", "hooks:\n  timeout: 7s\n");
+    chat.is_told("settings changed: hooks.timeout");
+    lab.write("home/.ollm/config.yaml", "mcp:\n  enabled: false\n");
+    chat.is_told("servers ended: other");
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn what_can_no_longer_be_read_stays_as_it_was() {
+    let lab = Lab::new();
+    let answers: Vec<Value> = (0..4).map(|_| json!({"content": "said"})).collect();
+    let count = |name: &str| fs::read_to_string(lab.root.join(name)).unwrap_or_default().lines().count();
+    let mark = |name: &str| format!("echo x >> {}\n", lab.root.join(name).display());
+    lab.user_hook("before_agent", "own", &mark("own"), "");
+    lab.write("home/.ollm/settings/mcp.json", json!({"mcpServers": {"mine": {"command": mcp_server()}}}).to_string());
+    let hooks = json!({"hooks": {"before_agent": [{"name": "its", "command": "sh", "args": ["its.sh"]}]}});
+    let folder = extension(&lab, "home", "tools", "srv", &hooks);
+    fs::write(folder.join("its.sh"), mark("its")).unwrap();
+    approve(&lab, "tools");
+    let mut chat = Chat::new(&lab, &answers);
+    chat.say("one");
+    assert_eq!((count("own"), count("its"), chat.server("srv").0.as_str()), (1, 1, "ready"));
+
+    let (own, manifest) = (lab.home.join(".ollm/hooks/own.json"), folder.join("manifest.json"));
+    let good = (fs::read(&own).unwrap(), fs::read(&manifest).unwrap());
+    lab.user("own.json", "{\"hooks\": ");
+    chat.is_told("hooks stay as they were: ");
+    lab.write("home/.ollm/settings/mcp.json", "{");
+    chat.is_told("none of its servers are loaded");
+    fs::write(&manifest, "{\"name\": \"tools\", ").unwrap();
+    chat.is_told("extension `tools` stays as it was: ");
+    let said = chat.say("two");
+    assert_eq!((count("own"), count("its")), (2, 2), "{said} {}", chat.told());
+    assert_eq!((chat.server("srv").0.as_str(), chat.server("mine").0.as_str()), ("ready", "ready"));
+    assert!(has_tool(&mut chat, "mcp__srv__echo") && has_tool(&mut chat, "mcp__mine__echo"));
+
+    lab.write("home/.ollm/config.yaml", "hooks: [");
+    chat.is_told("everything stays as it was: ");
+    chat.say("three");
+    assert_eq!((count("own"), count("its")), (3, 3));
+
+    fs::remove_file(lab.home.join(".ollm/config.yaml")).unwrap();
+    fs::write(&own, &good.0).unwrap();
+    fs::write(&manifest, &good.1).unwrap();
+    chat.say("four");
+    assert_eq!((count("own"), count("its")), (4, 4));
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn error_scenario_3_a_server_that_crashes_takes_its_tools_along_and_nothing_else() {
+    let lab = Lab::new();
+    extension(&lab, "home", "tools", "srv", &json!({}));
+    extension(&lab, "home", "others", "other", &json!({}));
+    approve(&lab, "tools");
+    approve(&lab, "others");
+    let mut chat = Chat::new(&lab, &[call("mcp__srv__crash"), json!({"content": "it crashed"})]);
+    assert_eq!((chat.server("srv").0.as_str(), chat.server("other").0.as_str()), ("ready", "ready"));
+    assert!(has_tool(&mut chat, "mcp__srv__echo"));
+    assert!(chat.say("crash it").contains("it crashed"));
+    assert_eq!(chat.server("srv"), ("crashed".to_owned(), "0".to_owned()));
+    assert_eq!((has_tool(&mut chat, "mcp__srv__echo"), has_tool(&mut chat, "mcp__other__echo")), (false, true));
+    assert!(chat.say("/mcp start srv").contains("ready"));
+    assert!(has_tool(&mut chat, "mcp__srv__echo"));
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_skill_is_handed_to_the_agent_in_a_chat_and_by_a_command() {
+    let lab = Lab::new();
+    let skills = json!({"skills": [{"name": "explain", "description": "Explains", "prompt": "Explain {{file}} in a {{tone}} tone."}]});
+    extension(&lab, "home", "tools", "srv", &skills);
+    let expected =
+        json!({"content": "explained", "expect": {"role": "user", "last": ["Explain src/a b.rs in a {{file}} tone."]}});
+    let mut chat = Chat::new(&lab, &[expected.clone(), json!({"content": "more"})]);
+    assert!(chat.say("/skill").contains("tools.explain  file, tone    Explains"));
+    assert_eq!(chat.say("/skill explain file=src/a b.rs tone={{file}}"), "explained\n");
+    chat.told();
+    chat.say("/skill explain file=x");
+    chat.was_told("skill `explain` misses tone\n  hint: give a value with tone=…\n");
+    chat.say("/skill explain now");
+    chat.was_told("`now` is no NAME=VALUE");
+    chat.say("/skill nobody");
+    chat.was_told("there is no skill `nobody`");
+    chat.end();
+
+    lab.write("talk.jsonl", expected.to_string());
+    let fill = ["skill", "run", "explain", "--set", "file=src/a b.rs", "--set", "tone={{file}}"];
+    let with = |more: &[&str]| lab.run(&[&fill[..], more].concat());
+    assert_eq!(with(&[]).stdout, "Explain src/a b.rs in a {{file}} tone.\n");
+    let ran = with(&["--agent", "--model", "replay:../talk.jsonl"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("explained\n", 0), "{ran:?}");
+    let ran = with(&["--agent", "--model", "replay:../talk.jsonl", "--json"]);
+    assert_eq!(ran.answer()["response"], "explained");
+    let ran = with(&["--model", "replay:../talk.jsonl"]);
+    assert!(ran.code == 64 && ran.stderr.contains("need --agent"), "{ran:?}");
+}
