@@ -207,7 +207,7 @@ pub(crate) fn extensions(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let file = world.places.secrets();
-    let (secrets, trouble) = Secrets::load(&file);
+    let (secrets, trouble) = Secrets::load(&file, world.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
     problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
     let surroundings = Surroundings {
