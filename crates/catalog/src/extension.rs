@@ -24,6 +24,7 @@ mod depend;
 mod find;
 mod manifest;
 mod name;
+mod permission;
 mod read;
 mod reload;
 mod resolve;
@@ -33,8 +34,9 @@ mod skill;
 
 use find::Terms;
 
-pub use manifest::{Dependency, Manifest, Permissions};
+pub use manifest::{Dependency, Manifest};
 pub use name::check_extension_name;
+pub use permission::Permissions;
 pub use read::validate as validate_extension;
 pub use reload::{Changes, reload as reload_extensions};
 pub use schema::{manifest_schema, settings_schema};
