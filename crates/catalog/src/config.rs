@@ -78,6 +78,8 @@ pub enum Origin {
     },
     /// An environment variable.
     Variable(Cow<'static, str>),
+    /// The system's keyring.
+    Keyring,
     /// The command line.
     Flag,
 }
@@ -216,6 +218,7 @@ impl Origin {
             Origin::File { layer: Layer::User, .. } => "user",
             Origin::File { layer: Layer::Workspace, .. } => "project",
             Origin::Variable(_) => "environment",
+            Origin::Keyring => "keyring",
             Origin::Flag => "command line",
         }
     }
@@ -233,6 +236,7 @@ impl Origin {
             }
             Origin::Default => "default".to_owned(),
             Origin::Variable(name) => name.clone().into_owned(),
+            Origin::Keyring => "the system keyring".to_owned(),
             Origin::Flag => "the command line".to_owned(),
         }
     }

@@ -10,7 +10,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Source, Variable, shell_word};
+use ollm_protocol::{Held, Hook, Layer, Source, Variable, shell_word};
 use ollm_store::{Digest, Secrets, Switches};
 use serde_json::{Map, Value};
 
@@ -24,6 +24,7 @@ mod depend;
 mod find;
 mod manifest;
 mod name;
+mod permission;
 mod read;
 mod reload;
 mod resolve;
@@ -34,8 +35,9 @@ mod skill;
 
 use find::Terms;
 
-pub use manifest::{Dependency, Manifest, Permissions};
+pub use manifest::{Dependency, Manifest};
 pub use name::check_extension_name;
+pub use permission::Permissions;
 pub use read::validate as validate_extension;
 pub use reload::{Changes, reload as reload_extensions};
 pub use schema::{manifest_schema, settings_schema};
@@ -110,8 +112,10 @@ pub enum State {
 pub struct SettingValue {
     /// Its declaration.
     pub spec: SettingSpec,
-    /// The value; none where nobody gives one.
+    /// The value; none where nobody gives one, or where it is kept elsewhere.
     pub value: Option<Value>,
+    /// Where the value is to be had from when a hook or a server needs it.
+    pub kept: Option<Held>,
     /// Who says so.
     pub origin: Origin,
 }
@@ -125,7 +129,12 @@ impl fmt::Debug for SettingValue {
 impl SettingValue {
     /// The value as it may be shown.
     pub fn shown(&self) -> Option<Value> {
-        if self.spec.sensitive { self.value.as_ref().map(|_| "(hidden)".into()) } else { self.value.clone() }
+        if self.spec.sensitive { self.is_set().then(|| "(hidden)".into()) } else { self.value.clone() }
+    }
+
+    /// Whether somebody gives a value.
+    pub fn is_set(&self) -> bool {
+        self.value.is_some() || self.kept.is_some()
     }
 }
 

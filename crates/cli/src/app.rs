@@ -256,7 +256,7 @@ fn extensions_since(
     problems: &mut Vec<Problem>,
 ) -> (Extensions, Changes) {
     let file = world.places.secrets();
-    let (secrets, trouble) = Secrets::load(&file);
+    let (secrets, trouble) = Secrets::load(&file, world.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
     problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
     let surroundings = Surroundings {

@@ -19,6 +19,7 @@ mod open;
 mod output;
 mod problem;
 mod scaffold;
+mod secrets;
 mod servers;
 mod timeline;
 mod trace;

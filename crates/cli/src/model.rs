@@ -11,6 +11,8 @@ use serde_json::{Map, Value};
 use crate::error::{Failure, Kind};
 use crate::world::World;
 
+pub(crate) mod key;
+
 /// Where OpenAI's own models are.
 const OPENAI: &str = "https://api.openai.com/v1";
 /// How long a server may take to list its models.
@@ -23,6 +25,8 @@ pub(crate) struct Wish {
     name: Option<String>,
     base_url: Option<String>,
     key_variable: Option<String>,
+    /// Where a key stands that should not stand there.
+    misplaced: Option<String>,
     pub(crate) temperature: Option<f64>,
     pub(crate) context_window: Option<u64>,
     /// What is handed on as it is.
@@ -40,6 +44,8 @@ impl Wish {
                 "name" => wish.name = text(),
                 "baseUrl" => wish.base_url = text().map(|url| url.trim_end_matches('/').to_owned()),
                 "apiKeyEnv" => wish.key_variable = text(),
+                // Keys do not stand in a file of settings, and are no option of a model either.
+                "apiKey" => wish.misplaced = Some(setting.origin.to_string()),
                 "temperature" => wish.temperature = setting.value.as_f64(),
                 "contextWindow" => wish.context_window = setting.value.as_u64(),
                 "maxTokens" => drop(wish.options.insert("max_tokens".to_owned(), setting.value.clone())),
@@ -73,6 +79,22 @@ impl Wish {
         let unknown =
             || wrong(&format!("model.provider: there is no provider `{word}`; known are {}", known.join(", ")));
         found.map(|(_, provider)| Some(*provider)).ok_or_else(unknown)
+    }
+
+    /// The server of the model that the configuration names.
+    fn server(&self, world: &World) -> Result<String, Failure> {
+        let named = self.name.as_deref().filter(|_| self.provider.is_none()).map(ModelName::parse).transpose();
+        let named = named.map_err(|error| wrong(&format!("model.name: {error}")))?;
+        let url = named.as_ref().and_then(|name| name.base_url.clone()).or_else(|| self.base_url.clone());
+        match (url, self.provider()?.or(named.map(|name| name.provider))) {
+            (Some(url), _) => Ok(url),
+            (None, Some(Provider::OpenAi)) => Ok(OPENAI.to_owned()),
+            (None, Some(Provider::Ollama)) => Ok(self.ollama(world)),
+            (None, Some(Provider::Replay) | None) => {
+                Err(Failure::usage("a key is for a server, and the configuration names none")
+                    .hint("`ollm config set model.provider openai`, or `ollm config set model.baseUrl URL`, first"))
+            }
+        }
     }
 
     /// Where Ollama is.
@@ -113,6 +135,17 @@ pub(crate) fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Bo
             None => (OPENAI.to_owned(), world.variable("OPENAI_API_KEY").or(key)),
             Some(url) => (url, key),
         },
+    };
+    if let Some(place) = &wish.misplaced {
+        return Err(Failure::new(
+            Kind::Configuration,
+            format!("{place}: a key does not belong into a file of settings"),
+        )
+        .hint(format!("remove it there, and keep it with `ollm config set {}`", key::SETTING)));
+    }
+    let key = match key.filter(|key| !key.is_empty()) {
+        Some(key) => Some(key),
+        None => key::find(&url, world)?,
     };
     let model = OpenAi::new(url, name.name, key).temperature(wish.temperature).options(wish.options.clone());
     Ok(Box::new(model))

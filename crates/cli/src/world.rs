@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
+use ollm_store::Keyring;
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -88,6 +89,20 @@ impl World {
     /// Tells the person what was odd.
     pub(crate) fn tell_notices(&self, output: &mut Output) {
         self.notices.iter().for_each(|notice| output.tell(notice));
+    }
+
+    /// The system's keyring, if this session has one and nobody wants it left alone.
+    pub(crate) fn keyring(&self) -> Option<Keyring> {
+        let is_off = self.variable("OLLM_KEYRING").is_some_and(|word| word == "off");
+        if is_off || cfg!(target_os = "macos") {
+            return (!is_off).then(|| Keyring::at(""));
+        }
+        let usual = || {
+            let bus = Path::new(&self.variable("XDG_RUNTIME_DIR")?).join("bus");
+            bus.exists().then(|| format!("unix:path={}", bus.display()))
+        };
+        let named = self.variable("DBUS_SESSION_BUS_ADDRESS").filter(|address| !address.is_empty());
+        named.or_else(usual).map(Keyring::at)
     }
 
     /// Where it is kept what a person switched on or off.

@@ -122,11 +122,14 @@ pub(crate) fn prepare(
     let hook = trusted.hook();
     match &hook.action {
         Action::Builtin(builtin) => builtin::call(builtin, event),
-        Action::Command { args, .. } | Action::RunCommand { args, .. } => {
-            let job = job(trusted, event, environment);
-            command::prepare(job, args, trusted, || scope(event))
-        }
-        Action::Shell(template) => shell::prepare(job(trusted, event, environment), template, || scope(event)),
+        Action::Command { args, .. } | Action::RunCommand { args, .. } => match job(trusted, event, environment) {
+            Ok(job) => command::prepare(job, args, trusted, || scope(event)),
+            Err(why) => Prepared::Impossible(why),
+        },
+        Action::Shell(template) => match job(trusted, event, environment) {
+            Ok(job) => shell::prepare(job, template, || scope(event)),
+            Err(why) => Prepared::Impossible(why),
+        },
         Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
         Action::Http { endpoint, headers } => http::prepare(hook, endpoint, headers, event, environment),
         Action::Mcp { server, tool, args } => mcp::prepare(hook, (server, tool, args), tools, || scope(event)),
@@ -141,17 +144,17 @@ pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
     }
 }
 
-fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Job {
+fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Result<Job, String> {
     let hook = trusted.hook();
     let mut job = Job::new(trusted.program());
-    job.env = environment.for_hook(hook, event);
+    job.env = environment.for_hook(hook, event)?;
     if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
         job.env.push((NO_BYTECODE.into(), "1".into()));
     }
     job.cwd = Some(environment.folder(hook, event)).filter(|folder| !folder.as_os_str().is_empty());
     job.stdin = written(hook, event);
     job.limits = limits(hook);
-    job
+    Ok(job)
 }
 
 /// The event in the words of the hook's dialect.

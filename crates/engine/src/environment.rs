@@ -76,8 +76,8 @@ impl Environment {
         seen
     }
 
-    /// The variables one hook sees.
-    pub(crate) fn for_hook(&self, hook: &Hook, event: &Event) -> Vec<(OsString, OsString)> {
+    /// The variables one hook sees; otherwise why a setting of it cannot be had.
+    pub(crate) fn for_hook(&self, hook: &Hook, event: &Event) -> Result<Vec<(OsString, OsString)>, String> {
         let passed = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
             allowed(name) || hook.spec.pass_env.iter().any(|passed| passed == name)
@@ -98,12 +98,12 @@ impl Environment {
             set("OLLM_PROJECT_DIR", project.into());
         }
         for setting in &hook.settings {
-            set(&setting.name, (&setting.value).into());
+            set(&setting.name, setting.value.get()?.into());
         }
         for (name, value) in &hook.spec.env {
             set(name, value.into());
         }
-        seen
+        Ok(seen)
     }
 
     /// What patterns and conditions see.

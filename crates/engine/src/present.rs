@@ -68,7 +68,9 @@ fn declared(hook: &Hook, environment: &Environment) -> impl Iterator<Item = (Str
     let passed =
         hook.spec.pass_env.iter().filter_map(|name| Some((name.clone(), environment.get(name)?.to_str()?.to_owned())));
     let settings = hook.settings.iter().filter(|setting| setting.secret);
-    own.chain(passed).chain(settings.map(|setting| (setting.name.clone(), setting.value.clone())))
+    // What nobody has fetched cannot have been said either.
+    let settings = settings.filter_map(|setting| Some((setting.name.clone(), setting.value.known()?.to_owned())));
+    own.chain(passed).chain(settings)
 }
 
 /// What the headers of a hook prove its identity with, whole and without the scheme before it.

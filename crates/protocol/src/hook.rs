@@ -17,12 +17,14 @@ use crate::verdict::Verdict;
 mod definition;
 mod endpoint;
 mod error;
+mod held;
 mod interpreter;
 mod line;
 mod valid;
 
 pub use endpoint::{Endpoint, EndpointError, Header};
 pub use error::HookError;
+pub use held::Held;
 pub use interpreter::{Runs, runs};
 pub use line::{LineError, words};
 pub use valid::holds_shell_characters;
@@ -225,15 +227,15 @@ pub struct Variable {
     /// Its name.
     pub name: String,
     /// Its value.
-    pub value: String,
+    pub value: Held,
     /// Whether the value must never be shown.
     pub secret: bool,
 }
 
 impl fmt::Debug for Variable {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let value = if self.secret { "(hidden)" } else { &self.value };
-        write!(formatter, "{}={value:?}", self.name)
+        let value = self.value.known().filter(|_| !self.secret);
+        write!(formatter, "{}={:?}", self.name, value.unwrap_or("(hidden)"))
     }
 }
 

@@ -26,8 +26,8 @@ pub use condition::{Condition, ConditionError, ConditionFault, ConditionScope};
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventKind};
 pub use hook::{
-    Action, ActionSpec, Basis, Builtin, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
-    RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
+    Action, ActionSpec, Basis, Builtin, Endpoint, Held, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure,
+    Origin, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::Matcher;

@@ -1,6 +1,6 @@
 //! The files of ollm: versioned, locked, atomic; digests, approvals, redaction.
 //!
-//! A leaf: it knows nothing of hooks, reads neither environment nor home, prints nothing and asks no clock. Paths,
+//! A leaf: it knows nothing of hooks, reads neither environment nor home, prints nothing and tells no time. Paths,
 //! times and secrets come in as values.
 //!
 //! - [`write_atomic`], [`read_bounded`], [`update`], [`rewrite`]: files that survive two writers and a kill at any moment;
@@ -12,7 +12,7 @@
 //! - [`Approvals`]: which exact content a person has approved.
 //! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
-//! - [`Secrets`]: what a person entrusted to us, in a file of its owner alone.
+//! - [`Secrets`], [`Keyring`]: what a person entrusted to us, in the system's keyring or a file of its owner alone.
 //! - [`Trail`]: bounded, owner-only files of lines that many processes append to at once.
 //! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
 
@@ -21,6 +21,7 @@
 mod approvals;
 mod digest;
 mod file;
+mod keyring;
 mod owner;
 mod redact;
 mod secrets;
@@ -34,9 +35,10 @@ mod visible;
 pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all};
 pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree};
 pub use file::{FileError, read_bounded, rewrite, update, write_atomic};
+pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};
-pub use secrets::{Secrets, set_secrets};
+pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
 pub use trail::{Bounds, Lines, Trail};
 pub use vault::{Kept, Piece, Vault, VaultError};

@@ -1,85 +1,221 @@
-//! Secrets that a person entrusted to us: values by name, in a file that its owner alone can read.
+//! Secrets that a person entrusted to us: values by name, in the system's keyring where there is one, otherwise in a file
+//! that its owner alone can read.
 //!
-//! A file that others can read is used no more than one that others can write: what is in it is no secret, and a person
-//! should know.
+//! The file also says which secrets are in the keyring: whoever only wants to know what there is asks no keyring, and
+//! neither does whoever wants a secret that is not there. A file that others can read is used no more than one that others
+//! can write: what is in it is no secret, and a person should know.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
+use crate::keyring::{Keyring, KeyringError};
 use crate::versioned::{self, Loaded, Trouble, UpdateError, broken};
 
 const VERSION: u32 = 1;
 const MAX_BYTES: u64 = 1 << 20;
+/// The values, and how often those were set whose values are elsewhere.
+const TEXTS: &str = "secrets";
+const IN_KEYRING: &str = "keyring";
 
-/// All secrets of a file; never shown.
+/// The secrets there are; never shown.
 #[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secrets(BTreeMap<String, String>);
+pub struct Secrets {
+    path: PathBuf,
+    texts: BTreeMap<String, String>,
+    in_keyring: BTreeMap<String, u64>,
+    keyring: Option<Keyring>,
+}
+
+/// Where a secret is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// In the system's keyring.
+    Keyring,
+    /// In our own file.
+    File,
+}
+
+/// What became of a secret that was to be kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deposit {
+    /// Where it is now.
+    pub place: Place,
+    /// Why it is not in the keyring that was named.
+    pub instead: Option<KeyringError>,
+}
+
+/// Why a secret cannot be had, kept or removed.
+#[derive(Debug, thiserror::Error)]
+pub enum SecretError {
+    /// The file says that it is in the keyring, and no keyring was named.
+    #[error("it is in the system keyring, which this session has none of")]
+    NoKeyring,
+    /// The keyring does not give or take it.
+    #[error(transparent)]
+    Keyring(#[from] KeyringError),
+    /// The file says that it is in the keyring, and there it is not.
+    #[error("it is not in the system keyring any more")]
+    Gone,
+    /// The file could not be changed.
+    #[error(transparent)]
+    File(#[from] UpdateError),
+}
 
 impl fmt::Debug for Secrets {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.debug_set().entries(self.0.keys()).finish()
+        formatter.debug_set().entries(self.names()).finish()
     }
 }
 
 impl Secrets {
-    /// Reads the secrets; a file that cannot be relied on holds none, and the trouble says why.
-    pub fn load(path: &Path) -> (Secrets, Option<Trouble>) {
+    /// Reads which secrets there are; a file that cannot be relied on holds none, and the trouble says why. The keyring is
+    /// not asked before a secret in it is wanted.
+    ///
+    /// ```
+    /// use ollm_store::{Secrets, Place, keep_secret};
+    /// # let folder = tempfile::tempdir().unwrap();
+    /// # let file = folder.path().join("secrets.json");
+    /// // No keyring is named here: the file takes it.
+    /// let deposit = keep_secret(&file, None, "mcp:github", "gho_123").unwrap();
+    /// assert_eq!(deposit.place, Place::File);
+    /// let (secrets, _) = Secrets::load(&file, None);
+    /// assert_eq!(secrets.get("mcp:github").unwrap().as_deref(), Some("gho_123"));
+    /// ```
+    pub fn load(path: &Path, keyring: Option<Keyring>) -> (Secrets, Option<Trouble>) {
+        let none = Secrets { path: path.to_owned(), keyring, ..Secrets::default() };
         let read = match versioned::load(path, VERSION, MAX_BYTES) {
-            Loaded::Missing => return (Secrets::default(), None),
-            Loaded::Current(document) => closed(path).and_then(|()| entries(path, &document).cloned()),
+            Loaded::Missing => return (none, None),
+            Loaded::Current(document) => closed(path).and_then(|()| Contents::read(path, &document)),
             Loaded::Refused(trouble) => Err(trouble),
         };
         match read {
-            Ok(entries) => {
-                let texts = entries.into_iter().filter_map(|(name, value)| Some((name, value.as_str()?.to_owned())));
-                (Secrets(texts.collect()), None)
-            }
-            Err(trouble) => (Secrets::default(), Some(trouble)),
+            Ok(Contents { texts, in_keyring }) => (Secrets { texts, in_keyring, ..none }, None),
+            Err(trouble) => (none, Some(trouble)),
         }
     }
 
-    /// The secret with this name.
-    pub fn get(&self, name: &str) -> Option<&str> {
-        self.0.get(name).map(String::as_str)
+    /// Where the secret with this name is, if there is one.
+    pub fn place(&self, name: &str) -> Option<Place> {
+        match (self.in_keyring.contains_key(name), self.texts.contains_key(name)) {
+            (true, _) => Some(Place::Keyring),
+            (false, true) => Some(Place::File),
+            (false, false) => None,
+        }
+    }
+
+    /// The secret with this name; a keyring is asked only if it is there, and not for long.
+    pub fn get(&self, name: &str) -> Result<Option<String>, SecretError> {
+        match self.place(name) {
+            None => Ok(None),
+            Some(Place::File) => Ok(self.texts.get(name).cloned()),
+            Some(Place::Keyring) => {
+                let keyring = self.keyring.as_ref().ok_or(SecretError::NoKeyring)?;
+                keyring.get(&self.path, name)?.map(Some).ok_or(SecretError::Gone)
+            }
+        }
+    }
+
+    /// How often a secret in the keyring was set: whether it is still the same one can be told without asking for it.
+    pub fn edition(&self, name: &str) -> u64 {
+        self.in_keyring.get(name).copied().unwrap_or_default()
     }
 
     /// The names of all secrets, in order.
     pub fn names(&self) -> impl Iterator<Item = &str> {
-        self.0.keys().map(String::as_str)
+        let names: BTreeSet<&String> = self.texts.keys().chain(self.in_keyring.keys()).collect();
+        names.into_iter().map(String::as_str)
     }
 }
 
-/// Sets secrets, or takes them away with `None`; false when nothing changed.
-pub fn set_secrets(path: &Path, changes: &[(String, Option<String>)]) -> Result<bool, UpdateError> {
+/// Keeps a secret: in the keyring, or in the file where none is named or it does not take it.
+pub fn keep_secret(path: &Path, keyring: Option<&Keyring>, name: &str, value: &str) -> Result<Deposit, SecretError> {
+    // The keyring first: killed in between, the name still stands for what it stood for.
+    let taken = keyring.map(|keyring| keyring.set(path, name, value));
+    let place = if matches!(taken, Some(Ok(()))) { Place::Keyring } else { Place::File };
+    change(path, |contents| match place {
+        Place::Keyring => {
+            contents.texts.remove(name);
+            let edition = contents.in_keyring.entry(name.to_owned()).or_default();
+            *edition = edition.saturating_add(1);
+        }
+        Place::File => {
+            contents.in_keyring.remove(name);
+            contents.texts.insert(name.to_owned(), value.to_owned());
+        }
+    })?;
+    Ok(Deposit { place, instead: taken.and_then(Result::err) })
+}
+
+/// Removes secrets, from wherever they are; false when there were none. One that the keyring does not let go of stays
+/// known.
+pub fn drop_secrets(path: &Path, keyring: Option<&Keyring>, names: &[String]) -> Result<bool, SecretError> {
+    let (secrets, trouble) = Secrets::load(path, None);
+    if let Some(trouble) = trouble {
+        return Err(UpdateError::from(trouble).into());
+    }
+    let there: Vec<&String> = names.iter().filter(|name| secrets.place(name).is_some()).collect();
+    if there.is_empty() {
+        return Ok(false);
+    }
+    for name in there.iter().filter(|name| secrets.place(name) == Some(Place::Keyring)) {
+        keyring.ok_or(SecretError::NoKeyring)?.remove(path, name)?;
+    }
+    Ok(change(path, |contents| {
+        for name in &there {
+            contents.texts.remove(*name);
+            contents.in_keyring.remove(*name);
+        }
+    })?)
+}
+
+/// What is in the file.
+#[derive(Clone, Default, PartialEq, Eq)]
+struct Contents {
+    texts: BTreeMap<String, String>,
+    in_keyring: BTreeMap<String, u64>,
+}
+
+impl Contents {
+    fn read(path: &Path, document: &Value) -> Result<Contents, Trouble> {
+        let texts = document.get(TEXTS).and_then(Value::as_object);
+        let texts = texts.ok_or_else(|| broken(path, format!("{} has no object \"{TEXTS}\"", path.display())))?;
+        let texts = texts.iter().filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let names = document.get(IN_KEYRING).and_then(Value::as_object).into_iter().flatten();
+        let in_keyring = names.map(|(name, edition)| (name.clone(), edition.as_u64().unwrap_or_default())).collect();
+        Ok(Contents { texts: texts.collect(), in_keyring })
+    }
+
+    /// Puts them in the place of those of a document; what else is in it stays.
+    fn write(self, document: &mut Map<String, Value>) {
+        let texts: Map<String, Value> = self.texts.into_iter().map(|(name, value)| (name, value.into())).collect();
+        document.insert(TEXTS.to_owned(), texts.into());
+        let editions: Map<String, Value> =
+            self.in_keyring.into_iter().map(|(name, edition)| (name, edition.into())).collect();
+        document.insert(IN_KEYRING.to_owned(), editions.into());
+    }
+}
+
+/// Changes the file; false when nothing changed.
+fn change(path: &Path, edit: impl FnOnce(&mut Contents)) -> Result<bool, UpdateError> {
     versioned::update(path, VERSION, MAX_BYTES, |document| {
         if document.is_some() {
             closed(path)?;
         }
-        let mut document = document.unwrap_or_else(|| json!({"version": VERSION, "secrets": {}}));
-        let before = entries(path, &document)?.clone();
+        let mut document = document.unwrap_or_else(|| json!({"version": VERSION, TEXTS: {}}));
+        let before = Contents::read(path, &document)?;
         let mut after = before.clone();
-        for (name, value) in changes {
-            match value {
-                Some(value) => after.insert(name.clone(), value.as_str().into()),
-                None => after.remove(name),
-            };
-        }
+        edit(&mut after);
         let differs = after != before;
         if let Some(map) = document.as_object_mut() {
-            map.insert("secrets".to_owned(), after.into());
+            after.write(map);
         }
         Ok((differs.then_some(document), differs))
     })
-}
-
-fn entries<'a>(path: &Path, document: &'a Value) -> Result<&'a Map<String, Value>, Trouble> {
-    let entries = document.get("secrets").and_then(Value::as_object);
-    entries.ok_or_else(|| broken(path, format!("{} has no object \"secrets\"", path.display())))
 }
 
 /// Whether nobody else can read it.
@@ -100,34 +236,69 @@ mod tests {
 
     use super::*;
 
-    fn one(name: &str, value: Option<&str>) -> [(String, Option<String>); 1] {
-        [(name.to_owned(), value.map(str::to_owned))]
+    fn keep(path: &Path, name: &str, value: &str) -> Deposit {
+        keep_secret(path, None, name, value).unwrap()
+    }
+
+    fn get(secrets: &Secrets, name: &str) -> Option<String> {
+        secrets.get(name).unwrap()
     }
 
     #[test]
     fn secrets_are_kept_for_their_owner_alone_and_never_shown() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets.json");
-        assert!(set_secrets(&path, &one("a", Some("s3cret"))).unwrap());
-        assert!(!set_secrets(&path, &one("a", Some("s3cret"))).unwrap());
-        assert!(set_secrets(&path, &one("b", Some("other"))).unwrap());
+        assert_eq!(keep(&path, "a", "s3cret"), Deposit { place: Place::File, instead: None });
+        keep(&path, "b", "other");
         assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
-        let (secrets, trouble) = Secrets::load(&path);
-        assert_eq!((secrets.get("a"), secrets.get("c"), trouble), (Some("s3cret"), None, None));
+        let (secrets, trouble) = Secrets::load(&path, None);
+        assert_eq!((get(&secrets, "a").as_deref(), get(&secrets, "c"), trouble), (Some("s3cret"), None, None));
         assert_eq!(format!("{secrets:?}"), r#"{"a", "b"}"#);
-        assert!(set_secrets(&path, &one("a", None)).unwrap());
-        assert_eq!(Secrets::load(&path).0.names().collect::<Vec<_>>(), ["b"]);
+        assert!(drop_secrets(&path, None, &["a".to_owned(), "c".to_owned()]).unwrap());
+        assert!(!drop_secrets(&path, None, &["a".to_owned()]).unwrap());
+        assert_eq!(Secrets::load(&path, None).0.names().collect::<Vec<_>>(), ["b"]);
     }
 
     #[test]
     fn a_file_that_others_can_read_holds_no_secrets_and_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("secrets.json");
-        set_secrets(&path, &one("a", Some("s3cret"))).unwrap();
+        keep(&path, "a", "s3cret");
         fs::set_permissions(&path, Permissions::from_mode(0o644)).unwrap();
-        let (secrets, trouble) = Secrets::load(&path);
-        assert_eq!(secrets.get("a"), None);
+        let (secrets, trouble) = Secrets::load(&path, None);
+        assert_eq!(get(&secrets, "a"), None);
         assert!(trouble.unwrap().to_string().contains("chmod 600"));
-        assert!(set_secrets(&path, &one("b", Some("x"))).is_err());
+        assert!(keep_secret(&path, None, "b", "x").is_err());
+        assert!(drop_secrets(&path, None, &["a".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn a_keyring_that_is_not_there_leaves_the_secret_in_the_file_and_says_why() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets.json");
+        let nowhere = Keyring::at("unix:path=/nonexistent/bus");
+        let deposit = keep_secret(&path, Some(&nowhere), "a", "s3cret").unwrap();
+        assert_eq!(deposit.place, Place::File);
+        assert!(deposit.instead.unwrap().to_string().contains("cannot be used"));
+        let (secrets, _) = Secrets::load(&path, Some(nowhere));
+        assert_eq!(get(&secrets, "a").as_deref(), Some("s3cret"));
+    }
+
+    #[test]
+    fn a_secret_in_a_keyring_is_known_without_asking_and_missed_aloud() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("secrets.json");
+        crate::write_atomic(&path, br#"{"version": 1, "secrets": {}, "keyring": {"a": 1}, "more": 1}"#).unwrap();
+        let (secrets, _) = Secrets::load(&path, None);
+        assert_eq!(secrets.place("a"), Some(Place::Keyring));
+        assert!(matches!(secrets.get("a").unwrap_err(), SecretError::NoKeyring));
+        assert!(matches!(drop_secrets(&path, None, &["a".to_owned()]).unwrap_err(), SecretError::NoKeyring));
+        let (secrets, _) = Secrets::load(&path, Some(Keyring::at("unix:path=/nonexistent/bus")));
+        assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Unreachable(_))));
+        // Set again where there is no keyring, it moves into the file.
+        keep(&path, "a", "anew");
+        let (secrets, _) = Secrets::load(&path, None);
+        assert_eq!((secrets.place("a"), get(&secrets, "a").as_deref()), (Some(Place::File), Some("anew")));
+        assert!(fs::read_to_string(&path).unwrap().contains("more"));
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::check::Check;
 use super::name::{PLAIN, check_extension_name, is_plain};
+use super::permission::Permissions;
 use super::setting::{self, SettingSpec};
 use super::skill::{self, Skill};
 use crate::mcp::{self, Context};
@@ -62,7 +63,7 @@ pub struct Manifest {
     pub skills: Vec<Skill>,
     /// The extensions it needs.
     pub dependencies: Vec<Dependency>,
-    /// What it wants to do, for people to know; its processes are not held to it.
+    /// What it wants to do; what it declares is held to it, what its programs do by themselves is not.
     pub permissions: Permissions,
 }
 
@@ -73,27 +74,6 @@ pub struct Dependency {
     pub name: String,
     /// The versions that will do.
     pub range: String,
-}
-
-/// What an extension wants to do.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the names are those of the keys")]
-pub struct Permissions {
-    pub filesystem: Vec<String>,
-    pub network: Vec<String>,
-    pub env: Vec<String>,
-    pub shell: bool,
-    pub mcp: bool,
-}
-
-impl Permissions {
-    /// One line for each, for people.
-    pub fn lines(&self) -> Vec<String> {
-        let lists = [("filesystem", &self.filesystem), ("network", &self.network), ("env", &self.env)];
-        let listed = lists.into_iter().flat_map(|(what, list)| list.iter().map(move |one| format!("{what}: {one}")));
-        let flags = [("shell", self.shell), ("mcp", self.mcp)];
-        listed.chain(flags.into_iter().filter(|(_, on)| *on).map(|(what, _)| what.to_owned())).collect()
-    }
 }
 
 impl Dependency {

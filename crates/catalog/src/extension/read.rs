@@ -9,7 +9,7 @@ use ollm_store::digest_bytes;
 use super::check::Check;
 use super::find::{Candidate, MANIFEST};
 use super::manifest::{self, Manifest};
-use super::{Extension, State};
+use super::{Extension, State, permission};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::format::{Context, Ids, Intake, events};
 use crate::load::Positions;
@@ -100,6 +100,9 @@ fn understand(
         && let Some(events) = root.get("hooks").filter(|hooks| matches!(hooks.node, Node::Map(_)))
     {
         hooks = take_hooks(candidate, document, &name, &events, rules, positions, &mut findings);
+    }
+    if let (Some(manifest), Some(at)) = (&manifest, root.get("permissions")) {
+        permission::check(&mut Check { findings: &mut findings }, &at, manifest, &hooks);
     }
     let problems = document.problems(findings);
     let error = error_of(&problems);

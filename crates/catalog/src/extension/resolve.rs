@@ -1,8 +1,7 @@
 //! Which extensions are meant to be on, and what their settings are.
 
-use ollm_protocol::{Layer, Variable};
-use ollm_store::Switch;
-use serde_json::Value;
+use ollm_protocol::{Held, Layer, Variable};
+use ollm_store::{Place, Secrets, Switch};
 
 use super::setting::{SettingSpec, text_of};
 use super::{Extension, SettingValue, State, Surroundings};
@@ -22,20 +21,16 @@ pub(super) fn resolve(
         }
         let specs = extension.manifest.settings.clone();
         for spec in specs {
-            match value(extension, &spec, surroundings, settings) {
-                Ok((value, origin)) => {
-                    if value.is_none() && spec.required {
-                        let command = spec.command(&extension.name);
-                        fail(extension, format!("setting `{}` is required and not set; `{command}`", spec.name));
-                    }
-                    extension.values.push(SettingValue { spec, value, origin });
-                }
-                Err(why) => {
-                    let command = spec.command(&extension.name);
-                    fail(extension, format!("{why}; `{command}` mends it"));
-                    extension.values.push(SettingValue { spec, value: None, origin: Origin::Default });
-                }
+            let value = value(extension, &spec, surroundings, settings).unwrap_or_else(|why| {
+                let command = spec.command(&extension.name);
+                fail(extension, format!("{why}; `{command}` mends it"));
+                SettingValue { spec: spec.clone(), value: None, kept: None, origin: Origin::Default }
+            });
+            if spec.required && !value.is_set() {
+                let command = spec.command(&extension.name);
+                fail(extension, format!("setting `{}` is required and not set; `{command}`", spec.name));
             }
+            extension.values.push(value);
         }
         undeclared(extension, settings, problems);
     }
@@ -64,23 +59,45 @@ fn value(
     spec: &SettingSpec,
     surroundings: &Surroundings<'_>,
     settings: &ExtensionSettings,
-) -> Result<(Option<Value>, Origin), String> {
+) -> Result<SettingValue, String> {
+    let given = |value, origin| SettingValue { spec: spec.clone(), value, kept: None, origin };
     let variable = spec.env_var.as_ref().and_then(|name| Some((name, (surroundings.env)(name)?)));
     if let Some((name, text)) = variable.filter(|(_, text)| !text.is_empty()) {
         let value = spec.read(&text).map_err(|why| format!("{why} ({name})"))?;
-        return Ok((Some(value), Origin::Variable(name.clone().into())));
+        return Ok(given(Some(value), Origin::Variable(name.clone().into())));
     }
-    if let Some(secret) = surroundings.secrets.get(&extension.secret_name(&spec.name)) {
-        let file = surroundings.places.secrets();
-        let origin = Origin::File { layer: Layer::User, file, line: 0, column: 0 };
-        return Ok((Some(spec.read(secret)?), origin));
+    let secret = extension.secret_name(&spec.name);
+    match surroundings.secrets.place(&secret) {
+        None => {}
+        Some(Place::Keyring) => {
+            let kept = kept(extension, spec, surroundings.secrets.clone(), secret);
+            return Ok(SettingValue { kept: Some(kept), ..given(None, Origin::Keyring) });
+        }
+        Some(Place::File) => {
+            let file = surroundings.places.secrets();
+            let origin = Origin::File { layer: Layer::User, file, line: 0, column: 0 };
+            let text = surroundings.secrets.get(&secret).map_err(|error| error.to_string())?;
+            return Ok(given(text.map(|text| spec.read(&text)).transpose()?, origin));
+        }
     }
     let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
     if let Some(said) = settings.settings.iter().find(|setting| setting.path == path) {
         let value = spec.check(said.value.clone()).map_err(|why| format!("{why} ({})", said.origin))?;
-        return Ok((Some(value), said.origin.clone()));
+        return Ok(given(Some(value), said.origin.clone()));
     }
-    Ok((spec.default.clone(), Origin::Default))
+    Ok(given(spec.default.clone(), Origin::Default))
+}
+
+/// A secret that is asked for only when a hook or a server needs it.
+fn kept(extension: &Extension, spec: &SettingSpec, secrets: Secrets, secret: String) -> Held {
+    let (spec, command) = (spec.clone(), spec.command(&extension.name));
+    let label = format!("{secret}#{}", secrets.edition(&secret));
+    Held::kept(label, move || {
+        let missed = |why: &str| format!("setting `{}` cannot be had: {why}; `{command}` sets it anew", spec.name);
+        let text = secrets.get(&secret).map_err(|error| missed(&error.to_string()))?;
+        let value = spec.read(&text.ok_or_else(|| missed("it is gone"))?).map_err(|why| missed(&why))?;
+        Ok(text_of(&value))
+    })
 }
 
 /// Tells of what is set for the extension although it knows no such setting.
@@ -104,10 +121,10 @@ fn undeclared(extension: &Extension, settings: &ExtensionSettings, problems: &mu
 /// The variables in which an extension's hooks get its settings: the declared one and ours.
 pub(super) fn variables(extension: &str, values: &[SettingValue]) -> Vec<Variable> {
     let mut variables = Vec::new();
-    for SettingValue { spec, value, .. } in values {
-        let Some(text) = value.as_ref().map(text_of) else { continue };
+    for SettingValue { spec, value, kept, .. } in values {
+        let Some(value) = value.as_ref().map(|value| text_of(value).into()).or_else(|| kept.clone()) else { continue };
         let names = spec.env_var.clone().into_iter().chain([spec.variable(extension)]);
-        variables.extend(names.map(|name| Variable { name, value: text.clone(), secret: spec.sensitive }));
+        variables.extend(names.map(|name| Variable { name, value: Held::clone(&value), secret: spec.sensitive }));
     }
     variables
 }

@@ -11,7 +11,7 @@ use ollm_catalog::{
     reload_extensions,
 };
 use ollm_protocol::Hook;
-use ollm_store::{Secrets, Switch, Switches, set_secrets, set_switches};
+use ollm_store::{Secrets, Switch, Switches, keep_secret, set_switches};
 use tempfile::TempDir;
 
 pub(crate) struct World {
@@ -70,7 +70,7 @@ impl World {
         let env = |name: &str| self.env.get(name).cloned();
         let (config, _) = configuration(&self.places, &env, &self.overrides, self.positions);
         let (switches, _) = Switches::load(&self.places.home.join("state/switches.json"));
-        let (secrets, _) = Secrets::load(&self.places.secrets());
+        let (secrets, _) = Secrets::load(&self.places.secrets(), None);
         look(&Surroundings {
             places: &self.places,
             config: &config,
@@ -90,8 +90,7 @@ impl World {
 
     /// Keeps a secret of an extension of the user.
     pub(crate) fn secret(&self, extension: &str, setting: &str, value: &str) {
-        let change = [(format!("extension:{extension}:{setting}"), Some(value.to_owned()))];
-        set_secrets(&self.places.secrets(), &change).unwrap();
+        keep_secret(&self.places.secrets(), None, &format!("extension:{extension}:{setting}"), value).unwrap();
     }
 
     pub(crate) fn path(&self, path: &str) -> PathBuf {

@@ -20,14 +20,14 @@ pub(crate) enum ConfigCommand {
     },
     /// Give a setting a value in config.yaml; everything else in the file stays as it is
     #[command(
-        after_help = "VALUE is text, a number, true or false, a list such as \"a,b\" or \"[a, b]\", or a map such as \"{command: npx}\".\nSettings that guard something cannot be changed by an agent."
+        after_help = "VALUE is text, a number, true or false, a list such as \"a,b\" or \"[a, b]\", or a map such as \"{command: npx}\".\nSettings that guard something cannot be changed by an agent.\nmodel.apiKey is the key for the model's server. It is asked for, or read from standard input with \"-\", and kept in the\nsystem keyring, or in a file that only you can read where there is none."
     )]
     Set {
         /// The setting, such as hooks.timeout
         key: String,
         /// Its value
         #[arg(allow_hyphen_values = true)]
-        value: String,
+        value: Option<String>,
         /// Set it for this project instead of for you; a project may only make things stricter
         #[arg(long)]
         project: bool,

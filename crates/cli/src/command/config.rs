@@ -24,7 +24,7 @@ pub(super) fn run_command(command: ConfigCommand, world: &World, output: &mut Ou
     match command {
         ConfigCommand::Show { json } => show::run(world, json, output),
         ConfigCommand::Get { key, json } => get::run(&key, world, json, output),
-        ConfigCommand::Set { key, value, project } => set::set(&key, &value, layer(project), world, output),
+        ConfigCommand::Set { key, value, project } => set::set(&key, value.as_deref(), layer(project), world, output),
         ConfigCommand::Unset { key, project } => set::unset(&key, layer(project), world, output),
         ConfigCommand::Validate { json } => validate::run(world, json, output),
         ConfigCommand::Migrate { project, json } => migrate::run(layer(project), world, json, output),
@@ -54,6 +54,7 @@ fn applying(config: &Config, world: &World, problems: &mut Vec<Problem>) -> Vec<
     let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
     own.sort_by(|one, other| one.path.cmp(&other.path));
     settings.splice(behind..behind, own);
+    settings.extend(crate::model::key::setting(config, world));
     settings
 }
 
@@ -74,7 +75,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
         Origin::Variable(name) => {
             map.insert("variable".to_owned(), json!(name));
         }
-        Origin::Default | Origin::Flag => {}
+        Origin::Default | Origin::Keyring | Origin::Flag => {}
     }
     entry
 }

@@ -174,7 +174,7 @@ proptest! {
         let (catalog, _) = ollm_catalog::load(&world.places, &|_| None, &Overrides::default(), Positions::OnDemand);
         let mut engine = world.engine();
         let mut hook: Hook = catalog.hooks[0].clone();
-        hook.settings = vec![Variable { name: "PIN".to_owned(), value: secret.clone(), secret: true }];
+        hook.settings = vec![Variable { name: "PIN".to_owned(), value: secret.clone().into(), secret: true }];
         prop_assert_eq!(hook.spec.source, Source::User);
         engine.registry.register(hook).unwrap();
         let outcome = engine.dispatch(&event());

@@ -7,10 +7,24 @@ use super::{discreet, load, origin, plain, refused, short};
 use crate::agent::refuse_agents;
 use crate::command::ext;
 use crate::error::{Failure, OK};
+use crate::model::key;
 use crate::output::Output;
 use crate::world::World;
 
-pub(super) fn set(key: &str, value: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn set(
+    key: &str,
+    value: Option<&str>,
+    layer: Layer,
+    world: &World,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    if key == key::SETTING {
+        if layer == Layer::Workspace {
+            return Err(Failure::usage("a key is yours, not the project's").hint("leave `--project` out"));
+        }
+        return key::set(value, &load(world).0, world, output);
+    }
+    let value = value.ok_or_else(|| Failure::usage(format!("which value? `ollm config set {key} VALUE`")))?;
     // What an extension declares, it also checks, and its secrets do not belong into this file.
     if layer == Layer::User
         && let Some(done) = ext::set::through_config(key, Some(value), world, output)
@@ -26,6 +40,11 @@ pub(super) fn set(key: &str, value: &str, layer: Layer, world: &World, output: &
 }
 
 pub(super) fn unset(key: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let kept = layer == Layer::User && key == key::SETTING;
+    // What somebody wrote into the file goes from there.
+    if kept && load(world).0.get(key).is_none_or(|setting| setting.value.is_null()) {
+        return key::unset(&load(world).0, world, output);
+    }
     if layer == Layer::User
         && let Some(done) = ext::set::through_config(key, None, world, output)
     {

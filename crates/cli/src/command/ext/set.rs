@@ -4,7 +4,6 @@ use std::io::Read;
 
 use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config};
 use ollm_protocol::Layer;
-use ollm_store::set_secrets;
 
 use super::named;
 use crate::agent::refuse_agents;
@@ -13,6 +12,7 @@ use crate::arguments::ext::SetArguments;
 use crate::command::config::refused;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask_secret};
+use crate::secrets;
 use crate::world::World;
 
 /// Longer values are no settings.
@@ -36,9 +36,9 @@ pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) 
         changes.push((declared(extension, key)?, None));
     }
     for (spec, value) in changes {
-        keep(extension, spec, value.as_deref(), world)?;
+        let place = keep(extension, spec, value.as_deref(), world)?;
         let said = if value.is_some() { "is set" } else { "is no longer set" };
-        output.tell(&format!("`{}` of `{}` {said}", spec.name, extension.name));
+        output.tell(&format!("`{}` of `{}` {said}{place}", spec.name, extension.name));
     }
     tell_outcome(&extension.name, world, output)
 }
@@ -85,26 +85,23 @@ fn given(spec: &SettingSpec, typed: Option<&str>) -> Result<String, Failure> {
     }
 }
 
-/// Keeps a value where it belongs, and takes it from where it does not.
-fn keep(extension: &Extension, spec: &SettingSpec, value: Option<&str>, world: &World) -> Result<(), Failure> {
+/// Keeps a value where it belongs, and takes it from where it does not; says where a secret is now.
+fn keep(extension: &Extension, spec: &SettingSpec, value: Option<&str>, world: &World) -> Result<String, Failure> {
     let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
-    let secret = value.filter(|_| spec.sensitive).map(str::to_owned);
-    let changes = [(extension.secret_name(&spec.name), secret)];
-    if spec.sensitive || world.places.secrets().exists() {
-        set_secrets(&world.places.secrets(), &changes).map_err(unwritten_secret)?;
-    }
+    let name = extension.secret_name(&spec.name);
+    let place = if let Some(secret) = value.filter(|_| spec.sensitive) {
+        secrets::keep(&name, secret, world)?
+    } else {
+        secrets::remove(&[name], world)?;
+        String::new()
+    };
     let edit = match value {
         Some(value) if !spec.sensitive => Edit::Set(value),
-        _ if !world.places.config().exists() => return Ok(()),
+        _ if !world.places.config().exists() => return Ok(place),
         _ => Edit::Unset,
     };
     change_config(&world.places, Layer::User, &path, edit).map_err(refused)?;
-    Ok(())
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
-fn unwritten_secret(error: ollm_store::UpdateError) -> Failure {
-    Failure::new(Kind::Environment, format!("the secret was not kept: {error}"))
+    Ok(place)
 }
 
 /// What a person who set something wants to know: does it apply, and is the extension on now.

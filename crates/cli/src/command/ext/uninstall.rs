@@ -5,13 +5,14 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_catalog::{Extension, Positions};
-use ollm_store::{set_secrets, set_switches};
+use ollm_store::set_switches;
 
 use super::{named, revoke};
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::error::{Failure, Kind};
 use crate::output::{Output, ask, one_line};
+use crate::secrets;
 use crate::world::World;
 
 pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -59,10 +60,10 @@ fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
     if world.switches().exists() {
         set_switches(&world.switches(), &[(extension.switch_name(), None)], SystemTime::now()).map_err(unwritten)?;
     }
-    if world.places.secrets().exists() {
-        let names = extension.manifest.settings.iter().map(|setting| extension.secret_name(&setting.name));
-        let changes: Vec<_> = names.map(|name| (name, None)).collect();
-        set_secrets(&world.places.secrets(), &changes).map_err(unwritten)?;
-    }
-    Ok(())
+    let names = extension.manifest.settings.iter().map(|setting| extension.secret_name(&setting.name));
+    let names: Vec<String> = names.collect();
+    secrets::remove(&names, world).map(drop).map_err(|failure| {
+        let message = format!("the folder is gone, but {}", failure.message);
+        Failure::new(Kind::Environment, message).hint("what is filed under `ollm` in the system keyring can go by hand")
+    })
 }
