@@ -109,8 +109,7 @@ async fn by_program(
     mark: u64,
     end: Instant,
 ) -> Result<Connection, Failed> {
-    let cap = shared.context.settings.bounds.message;
-    let started = Program::start(&shared.context.children, endpoint, cap, &shared.log);
+    let started = Program::start(shared, endpoint).await;
     let (mut program, mut wire) = started.map_err(|error| Failed { fault: error.into(), program: None, mark })?;
     let fault = wire.fault();
     let shaken = tokio::select! {

@@ -1,60 +1,46 @@
-//! All servers, for programs that have no runtime: the methods block, one thread does the waiting.
+//! All servers, for programs that have no runtime: the methods block. One thread keeps the servers alive; whoever waits
+//! for an answer does its work meanwhile (`keeper`).
 //!
-//! The thread starts all programs, so they die with it and not with whoever asked for them. Methods must not be called
-//! from the ports, which run on that thread; they fail there instead of waiting for themselves.
+//! Methods must not be called from the ports, which run in the midst of that work; they fail there instead of waiting for
+//! themselves.
 
+use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::sync::{Arc, PoisonError, RwLock};
-use std::thread::{self, JoinHandle, ThreadId};
 use std::time::Duration;
 
-use ollm_process::PipeShield;
 use serde_json::{Map, Value};
-use tokio::runtime::{Builder, Handle, Runtime};
-use tokio::sync::oneshot;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use crate::declaration::Declaration;
 use crate::error::{CallError, Trouble};
+use crate::keeper::{Keeper, Post};
 use crate::list::Listing;
 use crate::server::{Call, Memory, Server};
 use crate::shared::Context;
 use crate::status::Status;
-
-/// How long work that cannot be interrupted, such as looking up a name, is waited for at the end.
-const LAST_WAIT: Duration = Duration::from_millis(100);
 
 /// All servers and the thread they live on. Dropped, all end at once; [`Fleet::close`] gives them time.
 #[derive(Debug)]
 pub struct Fleet {
     context: Arc<Context>,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
-    runtime: Handle,
-    /// Dropped to end the thread.
-    end: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-    thread_id: ThreadId,
+    keeper: Keeper,
 }
 
 impl Fleet {
     /// No servers yet; only the thread is started.
     pub fn new(context: Arc<Context>) -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_all().build()?;
-        let handle = runtime.handle().clone();
-        let (end, ended) = oneshot::channel();
-        let thread = thread::Builder::new().name("mcp".to_owned()).spawn(move || keep(runtime, ended))?;
-        let thread_id = thread.thread().id();
-        let servers = RwLock::default();
-        Ok(Self { context, servers, runtime: handle, end: Some(end), thread: Some(thread), thread_id })
+        Ok(Self { context, servers: RwLock::default(), keeper: Keeper::new()? })
     }
 
     /// Adds a server, which is not started by that; one of the same name is ended.
     pub fn add(&self, declaration: Declaration, memory: Memory) {
-        let _here = self.runtime.enter();
+        let post = self.keeper.post();
+        let _here = post.handle().enter();
         let name = declaration.name.clone();
-        let server = Arc::new(Server::new(Arc::clone(&self.context), declaration, memory));
+        let server = Arc::new(Server::kept(Arc::clone(&self.context), declaration, memory, Arc::clone(post)));
         let before = self.servers.write().unwrap_or_else(PoisonError::into_inner).insert(name, server);
         drop(before);
     }
@@ -184,27 +170,13 @@ impl Fleet {
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
         let server = self.server(name)?;
-        if thread::current().id() == self.thread_id {
-            let text = "it cannot be waited for on the thread that does the waiting".to_owned();
+        let post = self.keeper.post();
+        if post.is_here() {
+            let text = "it cannot be waited for by those who do the waiting".to_owned();
             return Err(CallError { server: name.to_owned(), kind: Trouble::Unavailable(text) });
         }
-        let (sender, receiver) = sync_channel(1);
-        let question = question(server);
-        let task = self.runtime.spawn(async move {
-            let _ = sender.try_send(question.await);
-        });
-        Ok(Pending { server: name.to_owned(), receiver, task: task.abort_handle() })
-    }
-}
-
-impl Drop for Fleet {
-    fn drop(&mut self) {
-        self.end = None;
-        if let Some(thread) = self.thread.take()
-            && thread::current().id() != self.thread_id
-        {
-            let _ = thread.join();
-        }
+        let task = RefCell::new(Some(post.handle().spawn(question(server))));
+        Ok(Pending { server: name.to_owned(), task, post: Arc::clone(post) })
     }
 }
 
@@ -212,23 +184,30 @@ impl Drop for Fleet {
 #[derive(Debug)]
 pub struct Pending<T> {
     server: String,
-    receiver: Receiver<Result<T, CallError>>,
-    task: AbortHandle,
+    /// Absent once the answer was given.
+    task: RefCell<Option<JoinHandle<Result<T, CallError>>>>,
+    post: Arc<Post>,
 }
 
 impl<T> Pending<T> {
     /// Waits for the answer.
     pub fn wait(self) -> Result<T, CallError> {
-        self.receiver.recv().unwrap_or_else(|_| Err(self.gone()))
+        self.within(None).unwrap_or_else(|| Err(self.gone()))
     }
 
     /// Waits for the answer for a while.
     pub fn wait_for(&self, time: Duration) -> Option<Result<T, CallError>> {
-        match self.receiver.recv_timeout(time) {
-            Ok(answer) => Some(answer),
-            Err(RecvTimeoutError::Timeout) => None,
-            Err(RecvTimeoutError::Disconnected) => Some(Err(self.gone())),
-        }
+        self.within(Some(time))
+    }
+
+    fn within(&self, limit: Option<Duration>) -> Option<Result<T, CallError>> {
+        let mut task = self.task.borrow_mut();
+        let answer = match task.as_mut() {
+            Some(task) => self.post.wait(task, limit)?,
+            None => return Some(Err(self.gone())),
+        };
+        *task = None;
+        Some(answer.unwrap_or_else(|_| Err(self.gone())))
     }
 
     fn gone(&self) -> CallError {
@@ -238,13 +217,8 @@ impl<T> Pending<T> {
 
 impl<T> Drop for Pending<T> {
     fn drop(&mut self) {
-        self.task.abort();
+        if let Some(task) = self.task.get_mut() {
+            task.abort();
+        }
     }
-}
-
-/// The life of the thread.
-fn keep(runtime: Runtime, ended: oneshot::Receiver<()>) {
-    let _shield = PipeShield::raise();
-    let _ = runtime.block_on(ended);
-    runtime.shutdown_timeout(LAST_WAIT);
 }

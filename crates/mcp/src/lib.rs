@@ -12,6 +12,8 @@
 //! * **Calls** do not pass through the task: they go straight to the connection, any number at once, and cost next to
 //!   nothing beside the bare SDK. A call that finds no connection has one made. A call that was lost on the way is never
 //!   made twice, unless it is certain that nothing was sent.
+//! * **Waiting.** A [`Fleet`] keeps a thread of its own for the servers; whoever waits for an answer does the work of that
+//!   thread meanwhile, so that a call costs no change of threads. Only programs are always started by the thread.
 //! * **Clocks.** A start has its timeout, and three tries with growing pauses. A call has a timeout that every sign of
 //!   progress sets back, under a ceiling that nothing lifts; while a person is being asked, it waits for the person.
 //!   Dropping a call, or its timeout, tells the server that it is cancelled.
@@ -19,8 +21,8 @@
 //!   or the task itself does where that is wanted and for servers on the network; crashes in a row are a loop, which only
 //!   a person or some time breaks. Silence is followed up by a ping, and three unanswered ones are a crash.
 //! * **Programs** are started by `ollm_process`: own group, exact environment, limits, and a guard that kills the group
-//!   should we die. They end by the end of their input, the polite signal and the final one, in this order. The thread of
-//!   the runtime must outlive them, which a [`Fleet`] sees to.
+//!   should we die. They end by the end of their input, the polite signal and the final one, in this order. The thread that
+//!   started them must outlive them, which a [`Fleet`] sees to.
 //! * **Revisions.** A server is first asked `server/discover`, which only the stateless revision knows; on any failure or
 //!   silence follows `initialize` on the same connection. What worked is part of a server's [`Memory`] and tried first.
 //! * **Network.** One pooled client serves all. It follows nobody to another origin, reads no more than it is allowed to,
@@ -76,6 +78,7 @@ mod fleet;
 mod handshake;
 mod health;
 mod http;
+mod keeper;
 mod life;
 mod link;
 mod list;

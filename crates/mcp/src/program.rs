@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_process::{Children, End, Job, Resident, SpawnError};
+use ollm_process::{End, Job, Resident, SpawnError};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncBufReadExt, BufReader, Interest};
 use tokio::net::unix::pipe::{Receiver, Sender};
@@ -14,6 +14,7 @@ use tokio::time::{sleep, timeout};
 
 use crate::declaration::Endpoint;
 use crate::log::Log;
+use crate::shared::Shared;
 use crate::wire::Wire;
 
 /// How often a program whose exit no file tells is asked for it.
@@ -40,29 +41,25 @@ pub(crate) struct Program {
 pub(crate) type Streams = Wire<Receiver, Sender>;
 
 impl Program {
-    /// Starts the program of a server, from a thread that outlives it.
-    pub(crate) fn start(
-        children: &Children,
-        endpoint: &Endpoint,
-        cap: usize,
-        log: &Arc<Log>,
-    ) -> Result<(Self, Streams), StartError> {
+    /// Starts the program of a server.
+    pub(crate) async fn start(shared: &Shared, endpoint: &Endpoint) -> Result<(Self, Streams), StartError> {
         let Endpoint::Stdio { program, args, env, cwd, limits } = endpoint else {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         };
-        let mut resident = children.start(&Job {
+        let job = Job {
             args: args.iter().map(Into::into).collect(),
             env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
             cwd: cwd.clone(),
             limits: limits.clone(),
             ..Job::new(program)
-        })?;
+        };
+        let mut resident = shared.launch(job).await?;
         let streams = resident.streams().ok_or(io::ErrorKind::BrokenPipe)?;
         let exit = resident.exit_file().map(|file| file.try_clone_to_owned()).transpose()?;
         let exit = exit.map(watched).transpose()?;
-        let stderr = tokio::spawn(drain(Receiver::from_owned_fd(streams.stderr)?, Arc::clone(log)));
+        let stderr = tokio::spawn(drain(Receiver::from_owned_fd(streams.stderr)?, Arc::clone(&shared.log)));
         let (reader, writer) = (Receiver::from_owned_fd(streams.stdout)?, Sender::from_owned_fd(streams.stdin)?);
-        let wire = Wire::new(reader, writer, cap, Arc::clone(log));
+        let wire = Wire::new(reader, writer, shared.context.settings.bounds.message, Arc::clone(&shared.log));
         Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, wire))
     }
 

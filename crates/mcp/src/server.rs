@@ -12,6 +12,7 @@ use crate::declaration::Declaration;
 use crate::desk::{Desk, OnProgress};
 use crate::error::{CallError, Trouble};
 use crate::handshake::Era;
+use crate::keeper::Post;
 use crate::life::{Control, live};
 use crate::link::{Failure, Link, Patience, Wish};
 use crate::list::{Kind, Listing, list};
@@ -64,6 +65,15 @@ pub struct Server {
 impl Server {
     /// A server that does not run yet. Belongs to the runtime of the caller, whose thread must outlive it.
     pub fn new(context: Arc<Context>, declaration: Declaration, memory: Memory) -> Self {
+        Self::on(context, declaration, memory, None)
+    }
+
+    /// A server whose program is started by a thread made for that. Belongs to the runtime of that thread.
+    pub(crate) fn kept(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Arc<Post>) -> Self {
+        Self::on(context, declaration, memory, Some(post))
+    }
+
+    fn on(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Option<Arc<Post>>) -> Self {
         let log = Arc::new(Log::new(secrets(&declaration), context.settings.bounds.lines));
         let desk = Desk::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
         let (now, _) = watch::channel(Now {
@@ -74,7 +84,7 @@ impl Server {
             process: None,
             warnings: Vec::new(),
         });
-        let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now });
+        let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now, post });
         let (control, orders) = mpsc::unbounded_channel();
         let era = memory.revision.as_deref().map(Era::of);
         let task = tokio::spawn(live(Arc::clone(&shared), orders, era));

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use ollm_process::Children;
+use ollm_process::{Children, Job, Resident, SpawnError};
 use ollm_store::{Redactor, looks_secret};
 use rmcp::model::ServerPeerInfo;
 use serde_json::Value;
@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use crate::declaration::{Declaration, Endpoint};
 use crate::desk::Desk;
+use crate::keeper::Post;
 use crate::link::Link;
 use crate::log::Log;
 use crate::place::hidden;
@@ -51,6 +52,8 @@ pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
     pub(crate) log: Arc<Log>,
     pub(crate) now: watch::Sender<Now>,
+    /// Where its program is started; here when absent.
+    pub(crate) post: Option<Arc<Post>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -71,6 +74,14 @@ pub(crate) struct Now {
 }
 
 impl Shared {
+    /// Starts a program from a thread that outlives it.
+    pub(crate) async fn launch(&self, job: Job) -> Result<Resident, SpawnError> {
+        match &self.post {
+            Some(post) => post.start(&self.context.children, job).await,
+            None => self.context.children.start(&job),
+        }
+    }
+
     pub(crate) fn now(&self) -> Now {
         self.now.borrow().clone()
     }

@@ -244,3 +244,66 @@ fn a_bad_server_does_not_hold_up_a_good_one() {
     let states: Vec<_> = states.iter().map(|(name, state)| (name.as_str(), *state)).collect();
     assert_eq!(states, [("fake", "ready"), ("gone", "failed"), ("mute", "starting")]);
 }
+
+/// The server of the workshop, which says something before it misbehaves.
+fn workshop(name: &str, flags: &[&str]) -> Declaration {
+    let flags = [&["--stderr", "the last straw"], flags].concat();
+    let server = program(testkit::mcp_server().to_str().unwrap(), &flags);
+    Declaration { name: name.into(), connect_timeout: Duration::from_secs(2), ..server }
+}
+
+#[test]
+fn whatever_goes_wrong_at_the_start_is_told_with_name_and_last_words_and_hurts_nobody() {
+    let mut settings = settings();
+    (settings.pace.tries, settings.pace.parting) = (1, Duration::from_millis(50));
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(workshop("good", &[]), Memory::default());
+    fleet.start("good").unwrap();
+    for (flags, why) in [
+        (&["--exit", "0"][..], "it exited with code 0"),
+        (&["--mute"], "it did not answer within 2 s"),
+        (&["--garbage"], "it did not answer within 2 s"),
+        (&["--mute", "--flood", "stdout"], "it "),
+        (&["--mute", "--long-line", "100000000"], "it did not answer within 2 s"),
+        (&["--fork"], "it exited with code 0"),
+        (&["--stubborn", "--revision", "1999-01-01"], "`1999-01-01`"),
+    ] {
+        fleet.add(workshop("bad", flags), Memory::default());
+        let error = fleet.start("bad").map_or_else(
+            |error| error.to_string(),
+            |()| {
+                // A child may answer before the exit of its parent is seen.
+                let bad = fleet.server("bad").unwrap();
+                eventually("it is seen to be gone", || {
+                    bad.status().state.problem().is_some_and(|why| why.contains("exited"))
+                });
+                format!("MCP server `bad`: {}", bad.status().state.problem().unwrap())
+            },
+        );
+        assert!(error.starts_with("MCP server `bad`: it ") && error.contains(why), "{flags:?} {error}");
+        assert!(error.contains("the last straw") && error.len() < 8_192, "{flags:?} {error}");
+        let echo = crate::support::tool("echo", json!({"text": "still here"}));
+        assert_eq!(text(&fleet.call("good", echo).unwrap().wait().unwrap()), "still here", "{flags:?}");
+    }
+}
+
+#[test]
+fn whatever_goes_wrong_in_a_call_is_told_with_the_name_and_hurts_no_other_call() {
+    let fleet = fleet(settings(), Ports::default());
+    fleet.add(workshop("good", &[]), Memory::default());
+    let neighbour = fleet.call("good", crate::support::tool("slow", json!({"ms": 60_000}))).unwrap();
+    let short = Some(Duration::from_millis(50));
+    for (flags, tool, args, timeout, why) in [
+        (&["--die-in-call"][..], "echo", json!({}), None, "it exited with code 3; its last words:\nthe last straw"),
+        (&["--refuse"], "echo", json!({}), None, "no call is answered"),
+        (&[], "error", json!({}), None, "something is wrong inside"),
+        (&[], "slow", json!({"ms": 60_000}), short, "`slow`"),
+        (&[], "big", json!({"bytes": 100_000_000}), None, "longer than 8388608 bytes"),
+    ] {
+        fleet.add(workshop("bad", flags), Memory::default());
+        let call = ollm_mcp::Call { timeout, ..crate::support::tool(tool, args) };
+        let error = fleet.call("bad", call).unwrap().wait().unwrap_err().to_string();
+        assert!(error.starts_with("MCP server `bad`: ") && error.contains(why), "{flags:?} {tool} {error}");
+        assert!(neighbour.wait_for(Duration::ZERO).is_none());
+    }
+}

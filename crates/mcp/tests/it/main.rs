@@ -13,4 +13,5 @@ mod results;
 mod schemas;
 mod support;
 mod tools;
+mod waiting;
 mod web;

@@ -148,11 +148,21 @@ fn keeper() {
     }
 }
 
-/// A server that marks itself and a child of its own.
-fn marked(mark: &str) -> Declaration {
-    let mut declaration = program("/bin/sh", &["-c", "sleep 300 & echo $! >&2; while read -r line; do :; done"]);
-    if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+/// How programs start servers: by becoming one, as a parent that stays, from the background, or not at all.
+const LAUNCHERS: [&str; 4] = [
+    "sleep 300 & exec \"$0\" --child",
+    "sleep 300 & \"$0\" --stubborn; exit",
+    "exec 3<&0; (\"$0\" --stubborn <&3 & sleep 300 & wait) & wait",
+    "sleep 300 & echo $! >&2; while read -r line; do :; done",
+];
+
+/// A server behind one of the launchers; it and all that belongs to it bear a mark.
+fn marked(mark: &str, number: usize, server: &str) -> Declaration {
+    let launcher = LAUNCHERS[number % LAUNCHERS.len()];
+    let mut declaration = program("/bin/sh", &["-c", launcher, server]);
+    if let ollm_mcp::Endpoint::Stdio { env, limits, .. } = &mut declaration.endpoint {
         env.push(("MARK".into(), mark.to_owned()));
+        limits.grace = std::time::Duration::from_millis(20);
     }
     declaration
 }
@@ -169,24 +179,34 @@ fn bearers(mark: &str) -> Vec<String> {
     numbers.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(bears).collect()
 }
 
-/// Somewhere within the first moments of a start.
-fn some_moment(number: u64) -> std::time::Duration {
-    std::time::Duration::from_micros(number * 7919 % 25_000)
+/// Somewhere within the first moments: in the midst of the start, of a call, or between.
+fn some_moment(number: usize) -> std::time::Duration {
+    std::time::Duration::from_micros(number as u64 * 7919 % 60_000)
+}
+
+fn slow() -> Call {
+    crate::support::tool("slow", json!({"ms": 60_000}))
 }
 
 #[test]
 fn a_hundred_servers_killed_at_any_moment_leave_nobody() {
     let mark = format!("server-{}", std::process::id());
-    let fleet = with(marked(&mark));
+    let mut settings = settings();
+    settings.pace.parting = std::time::Duration::from_millis(20);
+    let fleet = crate::support::fleet(settings, Ports::default());
+    let server = testkit::mcp_server().to_str().unwrap();
     for number in 0..100 {
-        fleet.server("fake").unwrap().begin();
+        fleet.add(marked(&mark, number, server), Memory::default());
+        let call = fleet.call("fake", slow()).unwrap();
         eventually("it runs", || !bearers(&mark).is_empty());
-        // Only to strike at another moment each time: in the midst of the start, or later.
+        // Only to strike at another moment, and at another process, each time.
         std::thread::sleep(some_moment(number));
-        if let Some(pid) = bearers(&mark).first() {
+        let victims = bearers(&mark);
+        if let Some(pid) = victims.get(number % victims.len().max(1)) {
             Command::new("kill").args(["-9", pid]).stderr(Stdio::null()).status().unwrap();
         }
         fleet.stop("fake").unwrap();
+        drop(call);
         eventually("nobody is left", || bearers(&mark).is_empty());
     }
 }
@@ -195,8 +215,10 @@ fn a_hundred_servers_killed_at_any_moment_leave_nobody() {
 fn a_hundred_clients_killed_at_any_moment_leave_nobody() {
     let mark = format!("client-{}", std::process::id());
     for number in 0..100 {
-        let mut client = role("orphans::client").env("MARKED", &mark).spawn().unwrap();
-        if number % 2 == 0 {
+        let mut client = role("orphans::client");
+        client.env("MARKED", &mark).env("NUMBER", number.to_string()).env("SERVER", testkit::mcp_server());
+        let mut client = client.spawn().unwrap();
+        if number % 3 != 0 {
             eventually("its server runs", || !bearers(&mark).is_empty());
         }
         std::thread::sleep(some_moment(number));
@@ -210,7 +232,8 @@ fn a_hundred_clients_killed_at_any_moment_leave_nobody() {
 #[ignore = "a role that `a_hundred_clients_killed_at_any_moment_leave_nobody` starts"]
 fn client() {
     if env::var("ROLE").is_ok_and(|role| role == "orphans::client") {
-        let fleet = with(marked(&env::var("MARKED").unwrap()));
-        let _ = fleet.start("fake");
+        let [mark, number, server] = ["MARKED", "NUMBER", "SERVER"].map(|name| env::var(name).unwrap());
+        let fleet = with(marked(&mark, number.parse().unwrap(), &server));
+        let _ = fleet.call("fake", slow()).unwrap().wait();
     }
 }

@@ -1,0 +1,317 @@
+//! The thread that servers live on, and those who stand in for it.
+//!
+//! To hand a call over to another thread and its answer back costs about half of the call. So whoever waits for an answer
+//! drives the runtime meanwhile, and the thread rests; it comes back once nobody has waited for a moment. Only programs
+//! are started by the thread and nobody else, for they die with the thread that started them.
+
+use std::io;
+use std::pin::{Pin, pin};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, JoinHandle, Thread, ThreadId};
+use std::time::{Duration, Instant};
+
+use ollm_process::{Children, Job, PipeShield, Resident, SpawnError};
+use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::task::yield_now;
+
+/// How long nobody must have waited before the thread comes back. Until then nothing happens by itself.
+const LULL: Duration = Duration::from_millis(2);
+/// How long work that cannot be interrupted, such as looking up a name, is waited for at the end.
+const LAST_WAIT: Duration = Duration::from_millis(100);
+
+/// The thread and its runtime. Dropped, both end, and everything that lives there.
+#[derive(Debug)]
+pub(crate) struct Keeper {
+    post: Arc<Post>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the thread and those who stand in for it share.
+#[derive(Debug)]
+pub(crate) struct Post {
+    handle: Handle,
+    runtime: Weak<Runtime>,
+    state: Mutex<State>,
+    /// Something the resting thread should look at.
+    changed: Condvar,
+    /// Calls the thread away from the runtime.
+    relief: Notify,
+    closed: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Those who stand in now.
+    guests: usize,
+    /// How many there ever were.
+    visits: u64,
+    place: Place,
+    /// Who the thread is, once it runs.
+    thread: Option<ThreadId>,
+    errands: Vec<Errand>,
+    closed: bool,
+}
+
+/// Something that only the thread may do.
+type Errand = Box<dyn FnOnce() + Send>;
+
+/// Where the thread is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Place {
+    /// It drives the runtime, or is about to.
+    #[default]
+    Driving,
+    /// It looks around again soon.
+    Dozing,
+    /// It waits to be woken.
+    Resting,
+}
+
+/// What the thread does next.
+enum Next {
+    Drive,
+    Run(Vec<Errand>),
+    End,
+}
+
+impl Keeper {
+    /// Starts the thread.
+    pub(crate) fn new() -> io::Result<Self> {
+        let runtime = Arc::new(Builder::new_current_thread().enable_all().build()?);
+        let post = Arc::new(Post {
+            handle: runtime.handle().clone(),
+            runtime: Arc::downgrade(&runtime),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+            relief: Notify::new(),
+            closed: watch::channel(false).0,
+        });
+        let kept = Arc::clone(&post);
+        let thread = thread::Builder::new().name("mcp".to_owned()).spawn(move || keep(&kept, runtime))?;
+        Ok(Self { post, thread: Some(thread) })
+    }
+
+    pub(crate) fn post(&self) -> &Arc<Post> {
+        &self.post
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.post.close();
+        if let Some(thread) = self.thread.take()
+            && !self.post.is_here()
+        {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The life of the thread.
+fn keep(post: &Post, runtime: Arc<Runtime>) {
+    let _shield = PipeShield::raise();
+    post.lock().thread = Some(thread::current().id());
+    loop {
+        match post.next() {
+            Next::Drive => runtime.block_on(async {
+                post.relief.notified().await;
+                // What was asked for is on its way before somebody else takes over.
+                yield_now().await;
+            }),
+            Next::Run(errands) => errands.into_iter().for_each(|errand| errand()),
+            Next::End => break,
+        }
+    }
+    if let Some(runtime) = Arc::into_inner(runtime) {
+        runtime.shutdown_timeout(LAST_WAIT);
+    }
+}
+
+impl Post {
+    pub(crate) fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Whether the runtime runs us, so that waiting for it would be waiting for ourselves.
+    pub(crate) fn is_here(&self) -> bool {
+        Handle::try_current().is_ok_and(|current| current.id() == self.handle.id())
+    }
+
+    /// Waits for something that happens on the runtime, for a while if there is a limit.
+    pub(crate) fn wait<F: Future>(&self, future: F, limit: Option<Duration>) -> Option<F::Output> {
+        let end = limit.and_then(|limit| Instant::now().checked_add(limit));
+        let mut future = pin!(future);
+        // Who is on another runtime can drive none.
+        if Handle::try_current().is_err()
+            && let Some(guest) = Guest::enter(self)
+        {
+            let outcome = guest.drive(future.as_mut(), end);
+            if !matches!(outcome, Outcome::Closed) {
+                return outcome.answer();
+            }
+        }
+        park(future, end)
+    }
+
+    /// Starts a program on the thread.
+    pub(crate) async fn start(&self, children: &Arc<Children>, job: Job) -> Result<Resident, SpawnError> {
+        if self.lock().thread != Some(thread::current().id()) {
+            let (reply, started) = oneshot::channel();
+            let children = Arc::clone(children);
+            // Whoever is not waited for any more is ended by being dropped.
+            self.send(Box::new(move || drop(reply.send(children.start(&job)))));
+            return match started.await {
+                Ok(started) => started,
+                // The thread is gone, and we shall be at once.
+                Err(_) => std::future::pending().await,
+            };
+        }
+        children.start(&job)
+    }
+
+    fn send(&self, errand: Errand) {
+        self.lock().errands.push(errand);
+        self.changed.notify_one();
+        self.relief.notify_one();
+    }
+
+    /// What the thread does next; it rests here while others stand in.
+    fn next(&self) -> Next {
+        let mut state = self.lock();
+        let mut seen = None;
+        loop {
+            if !state.errands.is_empty() {
+                return Next::Run(std::mem::take(&mut state.errands));
+            }
+            if state.guests > 0 {
+                state.place = Place::Resting;
+                state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            if state.closed {
+                return Next::End;
+            }
+            let visits = state.visits;
+            if visits == 0 || seen.replace(visits) == Some(visits) {
+                state.place = Place::Driving;
+                return Next::Drive;
+            }
+            state.place = Place::Dozing;
+            state = self.changed.wait_timeout(state, LULL).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn close(&self) {
+        self.lock().closed = true;
+        self.closed.send_replace(true);
+        self.changed.notify_one();
+        self.relief.notify_one();
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl std::fmt::Debug for State {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("State").field("guests", &self.guests).field("place", &self.place).finish_non_exhaustive()
+    }
+}
+
+/// Somebody who stands in for the thread.
+struct Guest<'a> {
+    post: &'a Post,
+    /// Given back before the thread may end it.
+    runtime: Option<Arc<Runtime>>,
+}
+
+/// What came of waiting.
+enum Outcome<T> {
+    Answer(T),
+    Late,
+    /// The thread is about to end.
+    Closed,
+}
+
+impl<T> Outcome<T> {
+    fn answer(self) -> Option<T> {
+        match self {
+            Outcome::Answer(answer) => Some(answer),
+            Outcome::Late | Outcome::Closed => None,
+        }
+    }
+}
+
+impl<'a> Guest<'a> {
+    fn enter(post: &'a Post) -> Option<Self> {
+        let mut state = post.lock();
+        let runtime = post.runtime.upgrade().filter(|_| !state.closed)?;
+        state.guests += 1;
+        state.visits = state.visits.wrapping_add(1).max(1);
+        let driving = state.place == Place::Driving;
+        drop(state);
+        if driving {
+            post.relief.notify_one();
+        }
+        Some(Self { post, runtime: Some(runtime) })
+    }
+
+    fn drive<F: Future>(&self, future: Pin<&mut F>, end: Option<Instant>) -> Outcome<F::Output> {
+        let Some(runtime) = &self.runtime else { return Outcome::Closed };
+        let _shield = PipeShield::raise();
+        let mut closed = self.post.closed.subscribe();
+        runtime.block_on(async {
+            let late = async {
+                match end {
+                    Some(end) => tokio::time::sleep_until(end.into()).await,
+                    None => std::future::pending().await,
+                }
+            };
+            tokio::select! {
+                biased;
+                answer = future => Outcome::Answer(answer),
+                _ = closed.wait_for(|closed| *closed) => Outcome::Closed,
+                () = late => Outcome::Late,
+            }
+        })
+    }
+}
+
+impl Drop for Guest<'_> {
+    fn drop(&mut self) {
+        self.runtime = None;
+        let mut state = self.post.lock();
+        state.guests -= 1;
+        let wake = state.guests == 0 && state.place == Place::Resting;
+        drop(state);
+        if wake {
+            self.post.changed.notify_one();
+        }
+    }
+}
+
+/// Waits for what others bring about.
+fn park<F: Future>(mut future: Pin<&mut F>, end: Option<Instant>) -> Option<F::Output> {
+    struct Unpark(Thread);
+
+    impl Wake for Unpark {
+        fn wake(self: Arc<Self>) {
+            self.0.unpark();
+        }
+    }
+
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(answer);
+        }
+        match end.map(|end| end.checked_duration_since(Instant::now())) {
+            None => thread::park(),
+            Some(Some(left)) => thread::park_timeout(left),
+            Some(None) => return None,
+        }
+    }
+}
