@@ -10,6 +10,7 @@ use ollm_agent::{
     StartError, ToolSource, Transcript, meant_by, session_id,
 };
 use ollm_catalog::Positions;
+use ollm_engine::Outcome;
 use ollm_protocol::matcher::{Matcher, Pattern};
 use ollm_protocol::{Event, Hook};
 use ollm_store::{Redactor, looks_secret};
@@ -51,7 +52,7 @@ pub(crate) enum Visit {
 }
 
 /// All hooks, ready for an agent of our own.
-pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
+pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, Failure> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
     let mut app = App::load_with(world, Positions::OnDemand, Stay { adapt: answer_to, background })?;
     // Whoever reads all declarations of servers tells what is wrong with them.
@@ -59,7 +60,7 @@ pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
     app.tools(world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
-        app.engine.trust.approver = Some(Box::new(Terminal));
+        app.engine.trust.approver = Some(Box::new(Terminal(cancel.clone())));
     }
     Ok(app)
 }
@@ -77,15 +78,22 @@ pub(crate) struct Host {
 
 impl Host {
     /// Gathers model, settings and what was said before.
-    pub(crate) fn gather(arguments: &AgentArguments, app: &App, world: &World) -> Result<Host, Failure> {
+    pub(crate) fn gather(
+        arguments: &AgentArguments,
+        app: &App,
+        world: &World,
+        cancel: &Cancel,
+    ) -> Result<Host, Failure> {
+        // Whether there is such a conversation is known at once; whether a model answers may take a while.
+        let past = resumed(arguments, world)?;
         let wish = Wish::of(&app.config);
         let mut model = model::open(arguments.model.as_deref(), &wish, world)?;
         if let Some(file) = &arguments.record {
             model = model::record(model, &world.cwd.join(file))?;
         }
-        let past = past(arguments, world, model.name())?;
+        let past = past.unwrap_or_else(|| begun(world, model.name()));
         let settings = settings(arguments, &wish, world, &past.id)?;
-        let cancel = Cancel::default();
+        let cancel = cancel.clone();
         Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
     }
 
@@ -104,14 +112,14 @@ impl Host {
         self,
         desk: Desk<'a, 'o>,
         show: impl Show + 'a,
-        hear: impl FnMut(&Event, &Decision) + 'a,
+        hear: impl FnMut(&Event, &Decision, &Outcome) + 'a,
     ) -> Result<Session<'a>, StartError> {
         let sources = sources(desk.app, &mut desk.output.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
                 events: Box::new(Hooks::new(desk, Box::new(hear))),
-                approve: Box::new(Terminal),
+                approve: Box::new(Terminal(self.cancel.clone())),
                 show: Box::new(show),
                 sources,
                 clock: SystemTime::now,
@@ -143,19 +151,21 @@ struct Past {
     notes: Vec<String>,
 }
 
-fn past(arguments: &AgentArguments, world: &World, model: &str) -> Result<Past, Failure> {
-    let redactor = Arc::new(Redactor::new(secrets(world)));
-    let resumed = match &arguments.resume {
-        Some(id) => Some(id.clone()),
-        None if arguments.continue_last => Some(latest(world)?),
-        None => None,
+/// The conversation that is to go on, if one is.
+fn resumed(arguments: &AgentArguments, world: &World) -> Result<Option<Past>, Failure> {
+    let id = match &arguments.resume {
+        Some(id) => id.clone(),
+        None if arguments.continue_last => latest(world)?,
+        None => return Ok(None),
     };
-    if let Some(id) = resumed {
-        let resumed = Transcript::resume(&sessions(world), &id, redactor);
-        let (transcript, saved) = resumed.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
-        let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
-        return Ok(Past { id, transcript: Some(transcript), messages, notes });
-    }
+    let resumed = Transcript::resume(&sessions(world), &id, redactor(world));
+    let (transcript, saved) = resumed.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+    let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
+    Ok(Some(Past { id, transcript: Some(transcript), messages, notes }))
+}
+
+/// A new conversation.
+fn begun(world: &World, model: &str) -> Past {
     let now = SystemTime::now();
     let header = Header {
         id: session_id(now),
@@ -163,11 +173,15 @@ fn past(arguments: &AgentArguments, world: &World, model: &str) -> Result<Past, 
         cwd: world.cwd.display().to_string(),
         model: model.to_owned(),
     };
-    let (transcript, notes) = match Transcript::create(&sessions(world), &header, redactor) {
+    let (transcript, notes) = match Transcript::create(&sessions(world), &header, redactor(world)) {
         Ok(transcript) => (Some(transcript), Vec::new()),
         Err(error) => (None, vec![format!("{error}; the session is not saved")]),
     };
-    Ok(Past { id: header.id, transcript, messages: Vec::new(), notes })
+    Past { id: header.id, transcript, messages: Vec::new(), notes }
+}
+
+fn redactor(world: &World) -> Arc<Redactor> {
+    Arc::new(Redactor::new(secrets(world)))
 }
 
 fn latest(world: &World) -> Result<String, Failure> {

@@ -25,14 +25,15 @@ const HISTORY: usize = 1000;
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
-    let app = host::load(world, Visit::Talk)?;
+    let cancel = Cancel::default();
+    let app = host::load(world, Visit::Talk, &cancel)?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(arguments, &app, world)?;
+    let host = Host::gather(arguments, &app, world, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
-    interrupt::listen(&host.cancel);
+    interrupt::listen(&cancel);
     let code = talk(host, &app, world, output);
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
@@ -50,7 +51,7 @@ fn talk(host: Host, app: &App, world: &World, output: &mut Output) -> Result<u8,
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
     let desk = Desk { app, world, output: &shared };
-    let session = match host.start(desk, display, |_, _| {}) {
+    let session = match host.start(desk, display, |_, _, _| {}) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
