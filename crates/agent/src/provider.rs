@@ -11,6 +11,7 @@ use crate::message::{Call, Message};
 pub(crate) mod http;
 pub(crate) mod ollama;
 pub(crate) mod openai;
+pub(crate) mod proxy;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod sse;

@@ -89,9 +89,9 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: SessionCommand,
     },
-    /// Watch events pass through hooks in a throwaway home; needs nothing but a shell
+    /// Watch a whole session with hooks, an extension and an MCP server, in a throwaway home; needs nothing but a shell
     Demo {
-        /// Print one JSON object per event instead of a timeline
+        /// Print one JSON object instead of the story
         #[arg(long)]
         json: bool,
     },

@@ -8,7 +8,7 @@ use crate::world::World;
 mod chat;
 mod completions;
 pub(crate) mod config;
-mod demo;
+pub(crate) mod demo;
 mod emit;
 pub(crate) mod ext;
 pub(crate) mod hook;

@@ -73,8 +73,7 @@ impl Display<'_, '_> {
             }
             News::Called { name, result, failed, diff, .. } => {
                 let mark = if *failed { "✗" } else { "✓" };
-                let first = result.lines().next().unwrap_or_default();
-                self.tell(&format!("{mark} {name}: {}", cut(first, LONGEST)));
+                self.tell(&format!("{mark} {name}: {}", cut(&gist(result), LONGEST)));
                 if let Some(diff) = diff {
                     self.output.borrow_mut().explain(&escape_for_people(diff));
                 }
@@ -95,11 +94,22 @@ impl Display<'_, '_> {
             News::Note(Said { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
             News::Error(text) => self.tell(text),
             News::Called { name, result, failed: true, .. } => {
-                let first = result.lines().next().unwrap_or_default();
-                self.tell(&format!("✗ {name}: {}", cut(first, LONGEST)));
+                self.tell(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
             }
             _ => {}
         }
+    }
+}
+
+/// A result in one line: its first one, and how it ended if it says so.
+fn gist(result: &str) -> String {
+    let lines = result.lines().filter(|line| !line.trim().is_empty());
+    let is_note = |line: &str| line.starts_with('[') && line.ends_with(']');
+    let first = lines.clone().find(|line| !is_note(line)).unwrap_or_default();
+    match lines.clone().last().filter(|last| is_note(last) && *last != "[standard error]") {
+        Some(end) if first.is_empty() => end.to_owned(),
+        Some(end) => format!("{first} {end}"),
+        None => first.to_owned(),
     }
 }
 

@@ -10,6 +10,7 @@ use ollm_agent::{
     StartError, ToolSource, Transcript, meant_by, session_id,
 };
 use ollm_catalog::Positions;
+use ollm_engine::Outcome;
 use ollm_protocol::matcher::{Matcher, Pattern};
 use ollm_protocol::{Event, Hook};
 use ollm_store::{Redactor, looks_secret};
@@ -51,13 +52,13 @@ pub(crate) enum Visit {
 }
 
 /// All hooks, ready for an agent of our own.
-pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
+pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, Failure> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
     let mut app = read(world, Stay { adapt: answer_to, background, previous: None })?;
     app.tools(world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
-        app.engine.trust.approver = Some(Box::new(Terminal));
+        app.engine.trust.approver = Some(Box::new(Terminal(cancel.clone())));
     }
     Ok(app)
 }
@@ -87,15 +88,22 @@ pub(crate) struct Host {
 
 impl Host {
     /// Gathers model, settings and what was said before.
-    pub(crate) fn gather(arguments: &AgentArguments, app: &App, world: &World) -> Result<Host, Failure> {
+    pub(crate) fn gather(
+        arguments: &AgentArguments,
+        app: &App,
+        world: &World,
+        cancel: &Cancel,
+    ) -> Result<Host, Failure> {
+        // Whether there is such a conversation is known at once; whether a model answers may take a while.
+        let past = resumed(arguments, app, world)?;
         let wish = Wish::of(&app.config);
         let mut model = model::open(arguments.model.as_deref(), &wish, world)?;
         if let Some(file) = &arguments.record {
             model = model::record(model, &world.cwd.join(file))?;
         }
-        let past = past(arguments, app, world, model.name())?;
+        let past = past.unwrap_or_else(|| begun(app, world, model.name()));
         let settings = settings(arguments, &wish, world, &past.id)?;
-        let cancel = Cancel::default();
+        let cancel = cancel.clone();
         Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
     }
 
@@ -114,14 +122,14 @@ impl Host {
         self,
         desk: Desk<'a, 'o>,
         show: impl Show + 'a,
-        hear: impl FnMut(&Event, &Decision) + 'a,
+        hear: impl FnMut(&Event, &Decision, &Outcome) + 'a,
     ) -> Result<Session<'a>, StartError> {
         let sources = sources(&desk.app.borrow(), &mut desk.output.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
                 events: Box::new(Hooks::new(desk, Box::new(hear))),
-                approve: Box::new(Terminal),
+                approve: Box::new(Terminal(self.cancel.clone())),
                 show: Box::new(show),
                 sources,
                 clock: SystemTime::now,
@@ -153,19 +161,21 @@ struct Past {
     notes: Vec<String>,
 }
 
-fn past(arguments: &AgentArguments, app: &App, world: &World, model: &str) -> Result<Past, Failure> {
-    let redactor = Arc::new(Redactor::new(secrets(app, world)));
-    let resumed = match &arguments.resume {
-        Some(id) => Some(id.clone()),
-        None if arguments.continue_last => Some(latest(world)?),
-        None => None,
+/// The conversation that is to go on, if one is.
+fn resumed(arguments: &AgentArguments, app: &App, world: &World) -> Result<Option<Past>, Failure> {
+    let id = match &arguments.resume {
+        Some(id) => id.clone(),
+        None if arguments.continue_last => latest(world)?,
+        None => return Ok(None),
     };
-    if let Some(id) = resumed {
-        let resumed = Transcript::resume(&sessions(world), &id, redactor);
-        let (transcript, saved) = resumed.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
-        let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
-        return Ok(Past { id, transcript: Some(transcript), messages, notes });
-    }
+    let resumed = Transcript::resume(&sessions(world), &id, redactor(app, world));
+    let (transcript, saved) = resumed.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+    let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
+    Ok(Some(Past { id, transcript: Some(transcript), messages, notes }))
+}
+
+/// A new conversation.
+fn begun(app: &App, world: &World, model: &str) -> Past {
     let now = SystemTime::now();
     let header = Header {
         id: session_id(now),
@@ -173,11 +183,15 @@ fn past(arguments: &AgentArguments, app: &App, world: &World, model: &str) -> Re
         cwd: world.cwd.display().to_string(),
         model: model.to_owned(),
     };
-    let (transcript, notes) = match Transcript::create(&sessions(world), &header, redactor) {
+    let (transcript, notes) = match Transcript::create(&sessions(world), &header, redactor(app, world)) {
         Ok(transcript) => (Some(transcript), Vec::new()),
         Err(error) => (None, vec![format!("{error}; the session is not saved")]),
     };
-    Ok(Past { id: header.id, transcript, messages: Vec::new(), notes })
+    Past { id: header.id, transcript, messages: Vec::new(), notes }
+}
+
+fn redactor(app: &App, world: &World) -> Arc<Redactor> {
+    Arc::new(Redactor::new(secrets(app, world)))
 }
 
 fn latest(world: &World) -> Result<String, Failure> {
@@ -233,7 +247,8 @@ fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
     let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
     let texts = texts.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
-    texts.chain(settings.map(|one| (one.name, one.value))).collect()
+    let settings = settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned())));
+    texts.chain(settings).collect()
 }
 
 /// The same hook, which also answers when one of our tools is called by the name it is known by elsewhere.

@@ -63,6 +63,7 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
             command::hook::run::run(&request, world()?, output)
         }
         ["hook", "background"] if rest.len() == 2 => command::hook::background::run(),
+        ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
         // Whoever says nothing wants to talk.
         [] if rest.is_empty() && output::is_conversation() => {
             let chat = arguments::parse(&["chat".into()], output)?;

@@ -4,8 +4,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ollm_agent::{Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Record, Replay, models, ollama_url};
+use ollm_agent::{
+    Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Proxies, Record, Replay, models, ollama_url,
+};
 use ollm_catalog::Config;
+use ollm_protocol::schema::Api;
 use serde_json::{Map, Value};
 
 use crate::error::{Failure, Kind};
@@ -60,7 +63,9 @@ impl Wish {
         let Some(name) = &self.name else {
             return match self.provider()? {
                 None if self.base_url.is_none() => Ok(None),
-                None | Some(Provider::Ollama) => found(&self.ollama(world), self.key(world).as_deref()).map(Some),
+                None | Some(Provider::Ollama) => {
+                    found(&self.ollama(world), self.key(world).as_deref(), world).map(Some)
+                }
                 Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?")),
             };
         };
@@ -119,7 +124,7 @@ pub(crate) fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Bo
         }
         None => match wish.model(world)? {
             Some(name) => (name, true),
-            None => (found(&wish.ollama(world), None)?, false),
+            None => (found(&wish.ollama(world), None, world)?, false),
         },
     };
     let url = name.base_url;
@@ -147,8 +152,15 @@ pub(crate) fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Bo
         Some(key) => Some(key),
         None => key::find(&url, world)?,
     };
-    let model = OpenAi::new(url, name.name, key).temperature(wish.temperature).options(wish.options.clone());
-    Ok(Box::new(model))
+    let api = if name.provider == Provider::Ollama { Api::Simple } else { Api::Object };
+    let model = OpenAi::new(url, name.name, key).api(api).proxies(proxies(world)?);
+    Ok(Box::new(model.temperature(wish.temperature).options(wish.options.clone())))
+}
+
+/// The proxies that the environment names.
+fn proxies(world: &World) -> Result<Proxies, Failure> {
+    let proxies = Proxies::named(|name| world.variable(name));
+    proxies.map_err(|error| Failure::new(Kind::Environment, error.to_string()))
 }
 
 /// The same model, written down as it answers.
@@ -159,9 +171,9 @@ pub(crate) fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model
 }
 
 /// The first model that an Ollama has.
-fn found(url: &str, key: Option<&str>) -> Result<ModelName, Failure> {
+fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, Failure> {
     let patience = Patience { silence: LISTING, ..Patience::default() };
-    let names = models(url, key, &patience).map_err(|error| {
+    let names = models(url, key, &proxies(world)?, &patience).map_err(|error| {
         Failure::new(Kind::Environment, format!("no model is named, and no Ollama answers: {error}"))
             .hint("name one: `ollm run --model openai:NAME@http://HOST:PORT/v1 …`, or set OLLM_MODEL")
             .hint("or for good: `ollm config set model.name ollama:NAME`")

@@ -134,13 +134,35 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Asks a question on the terminal; without one there is nobody to ask.
 pub(crate) fn ask(question: &str) -> Option<String> {
+    ask_unless(question, &|| false)
+}
+
+/// Like [`ask`], and an answer that nobody waits for any more is the empty one.
+pub(crate) fn ask_unless(question: &str, given_up: &dyn Fn() -> bool) -> Option<String> {
     if !is_terminal() {
         return None;
     }
     let _ = write!(io::stderr(), "{question}");
+    while !is_answered() {
+        if given_up() {
+            let _ = writeln!(io::stderr());
+            return Some(String::new());
+        }
+    }
     let mut answer = String::new();
     io::stdin().read_line(&mut answer).ok()?;
     Some(answer.trim().to_owned())
+}
+
+/// Whether a line was typed, or none will be; looks for a moment.
+fn is_answered() -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let moment = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&moment)) {
+        Ok(ready) => ready > 0,
+        // A signal came in between; whatever else it is, reading will tell.
+        Err(error) => error != rustix::io::Errno::INTR,
+    }
 }
 
 /// Asks for something that nobody else should see on the screen.

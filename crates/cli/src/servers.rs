@@ -226,7 +226,8 @@ impl Known {
         let world = servers.world;
         let bundle = self.bundle.as_deref();
         let value = |name: &str| bundle.and_then(|bundle| bundle.variable(name)).or_else(|| world.variable(name));
-        let (spec, problems) = ollm_catalog::expand(&self.spec, &value);
+        let (spec, mut problems) = ollm_catalog::expand(&self.spec, &value);
+        problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let program = self.program.as_ref().ok().cloned().flatten();
         let declaration = Declaration {
             endpoint: endpoint(&spec, program, bundle, world),

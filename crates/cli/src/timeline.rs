@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::time::Duration;
 
-use ollm_engine::{Outcome, Report, Status};
+use ollm_engine::{Outcome, Report, Skip, Status};
 use ollm_protocol::{Flow, joined};
 use serde_json::Value;
 
@@ -15,7 +15,13 @@ pub(crate) const PLAIN: &str = "\x1b[0m";
 
 /// One event: what was decided, then its hooks on a common time scale.
 pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
-    let mut text = format!("\n{BOLD}{:<13}{PLAIN} {}\n", outcome.event.name(), one_line(title));
+    timeline_with(title, outcome, &outcome.skipped.iter().collect::<Vec<_>>())
+}
+
+/// Like [`timeline`], with only these of the hooks that did not run.
+pub(crate) fn timeline_with(title: &str, outcome: &Outcome, skipped: &[&Skip]) -> String {
+    let head = format!("{BOLD}{:<13}{PLAIN} {}", outcome.event.name(), one_line(title));
+    let mut text = format!("\n{}\n", head.trim_end());
     let shown: Vec<&Report> = outcome.reports.iter().filter(|report| crate::command::hook::is_shown(report)).collect();
     let longest = shown.iter().map(|report| report.duration).sum::<Duration>().max(Duration::from_millis(1));
     let mut started = Duration::ZERO;
@@ -23,7 +29,7 @@ pub(crate) fn timeline(title: &str, outcome: &Outcome) -> String {
         let _ = writeln!(text, "{}", line(report, started, longest));
         started += report.duration;
     }
-    for skip in &outcome.skipped {
+    for skip in skipped {
         let (name, detail) = (one_line(&skip.hook.spec.name), one_line(&skip.detail));
         let _ = writeln!(text, "  {DIM}{name:<26}{:<13}{detail}{PLAIN}", skip.reason.name());
     }
@@ -64,6 +70,7 @@ fn decision(outcome: &Outcome) -> String {
         notes.push(format!("arguments are now {}", Value::from(args.clone())));
     }
     notes.extend(joined(&verdict.system_messages).map(|text| format!("adds to the conversation: {text}")));
+    notes.extend(joined(&verdict.prompts).map(|text| format!("asks the agent: {text}")));
     notes.extend(
         outcome
             .reports

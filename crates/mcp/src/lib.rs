@@ -88,7 +88,6 @@ mod place;
 mod port;
 mod program;
 mod result;
-mod schema;
 mod server;
 mod settings;
 mod shared;
@@ -106,12 +105,12 @@ pub use fleet::{Fleet, Pending};
 pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
+pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
 pub use port::{Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
     show as show_result, write as write_result,
 };
-pub use schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
 pub use server::{Call, Context, Memory, Server};
 pub use settings::{Bounds, Pace, Root, Settings};
 pub use status::{State, Status};

@@ -1,11 +1,10 @@
 //! What a call brought back, in our own words: every kind of content, the structured result checked against what the
 //! tool promised, and no more of it than a model can read; the rest is kept in a file.
 
+use ollm_protocol::schema::{Unfit, check};
 use ollm_protocol::{Content, ToolResult, ToolSchema};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value, json};
-
-use crate::schema::{Unfit, check};
 
 mod spill;
 

@@ -1,12 +1,12 @@
 //! The tools of one server, from the list it sent: each taken or refused on its own, so that one bad tool never takes
 //! the others with it.
 
+use ollm_protocol::schema::{self, BadSchema};
 use ollm_protocol::{Tool, ToolSchema};
 use serde_json::Value;
 
 use crate::declaration::Filter;
 use crate::name::{BadName, tool_names};
-use crate::schema::{self, BadSchema};
 
 /// More tools of one server are not offered: no model could choose among them.
 const MOST_TOOLS: usize = 10_000;

@@ -34,5 +34,5 @@ pub use matcher::Matcher;
 pub use pattern::{FilePatterns, PatternError, from_root};
 pub use quote::shell_word;
 pub use scope::scope;
-pub use tool::{Content, Tool, ToolResult, ToolSchema};
+pub use tool::{Content, Tool, ToolResult, ToolSchema, schema};
 pub use verdict::{Flow, Verdict, joined};

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value};
 
+pub mod schema;
+
 /// Something a model can call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {

@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use ureq::Agent;
 use ureq::http::Response;
+use ureq::{Agent, Proxy};
 
 use super::ModelError;
 use crate::cancel::Cancel;
@@ -54,6 +54,8 @@ impl Default for Patience {
 pub(crate) struct Letter {
     pub(crate) url: String,
     pub(crate) key: Option<String>,
+    /// Whom to ask to carry it.
+    pub(crate) proxy: Option<Proxy>,
     /// Posted, if there is one.
     pub(crate) body: Option<String>,
 }
@@ -187,8 +189,7 @@ fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>,
         .http_status_as_error(false)
         // A redirected request would take the key along to who knows where.
         .max_redirects(0)
-        // The environment is not ours to read.
-        .proxy(None)
+        .proxy(letter.proxy.clone())
         .timeout_connect(Some(patience.connect))
         .timeout_resolve(Some(patience.connect))
         .timeout_per_read(Some(patience.silence))

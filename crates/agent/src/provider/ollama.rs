@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use super::ModelError;
 use super::http::{Letter, Patience, send};
+use super::proxy::Proxies;
 use crate::cancel::Cancel;
 
 /// More than any list of models needs.
@@ -33,8 +34,14 @@ pub fn ollama_url(host: Option<&str>) -> String {
 }
 
 /// The names of the models a server offers.
-pub fn models(base_url: &str, key: Option<&str>, patience: &Patience) -> Result<Vec<String>, ModelError> {
-    let letter = Letter { url: format!("{base_url}/models"), key: key.map(str::to_owned), body: None };
+pub fn models(
+    base_url: &str,
+    key: Option<&str>,
+    proxies: &Proxies,
+    patience: &Patience,
+) -> Result<Vec<String>, ModelError> {
+    let url = format!("{base_url}/models");
+    let letter = Letter { proxy: proxies.towards(&url), url, key: key.map(str::to_owned), body: None };
     let cancel = Cancel::default();
     let mut reply = send(&letter, patience, &cancel)?;
     let body = reply.body(LARGEST)?;

@@ -3,10 +3,12 @@
 use std::time::Duration;
 
 use ollm_protocol::Tool;
+use ollm_protocol::schema::{Api, lower};
 use ollm_store::{Redactor, cut};
 use serde_json::{Map, Value, json};
 
 use super::http::{Letter, Patience, Reply, send};
+use super::proxy::Proxies;
 use super::sse::Sse;
 use super::{Answer, Model, ModelError, Piece, Question, tokens};
 use crate::message::{Arguments, Call, Message};
@@ -25,6 +27,8 @@ pub struct OpenAi {
     temperature: Option<f64>,
     options: Map<String, Value>,
     patience: Patience,
+    proxies: Proxies,
+    api: Api,
     /// Servers quote keys in their complaints.
     redactor: Redactor,
 }
@@ -40,6 +44,8 @@ impl OpenAi {
             temperature: None,
             options: Map::new(),
             patience: Patience::default(),
+            proxies: Proxies::default(),
+            api: Api::Object,
             redactor,
         }
     }
@@ -65,6 +71,20 @@ impl OpenAi {
         self
     }
 
+    /// Through these proxies.
+    #[must_use]
+    pub fn proxies(mut self, proxies: Proxies) -> OpenAi {
+        self.proxies = proxies;
+        self
+    }
+
+    /// With the schemas of tools in a form that this kind of server accepts.
+    #[must_use]
+    pub fn api(mut self, api: Api) -> OpenAi {
+        self.api = api;
+        self
+    }
+
     fn letter(&self, question: &Question<'_>) -> Letter {
         let mut body = json!({
             "model": self.model,
@@ -74,7 +94,7 @@ impl OpenAi {
         });
         if let Some(map) = body.as_object_mut() {
             if !question.tools.is_empty() {
-                map.insert("tools".to_owned(), question.tools.iter().map(tool).collect());
+                map.insert("tools".to_owned(), question.tools.iter().map(|offered| tool(offered, self.api)).collect());
             }
             if let Some(temperature) = self.temperature {
                 map.insert("temperature".to_owned(), temperature.into());
@@ -84,7 +104,7 @@ impl OpenAi {
             }
         }
         let url = format!("{}/chat/completions", self.base_url);
-        Letter { url, key: self.key.clone(), body: Some(body.to_string()) }
+        Letter { proxy: self.proxies.towards(&url), url, key: self.key.clone(), body: Some(body.to_string()) }
     }
 
     /// Asks again while the server may yet come round.
@@ -335,11 +355,8 @@ fn call(call: &Call) -> Value {
     json!({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": arguments}})
 }
 
-fn tool(tool: &Tool) -> Value {
-    let mut parameters: Map<String, Value> = tool.input.0.clone();
-    if !parameters.contains_key("type") {
-        parameters.insert("type".to_owned(), "object".into());
-    }
+fn tool(tool: &Tool, api: Api) -> Value {
+    let parameters = lower(&tool.input, api).schema;
     json!({
         "type": "function",
         "function": {"name": tool.name, "description": tool.description, "parameters": parameters},

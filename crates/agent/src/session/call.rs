@@ -3,6 +3,7 @@
 use ollm_protocol::{EventKind, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
+use super::consent::Asker;
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
@@ -147,7 +148,7 @@ impl Session<'_> {
                 if !asks {
                     return Ok(());
                 }
-                self.ask(&call.name, details, None).map_err(|refusal| match refusal.hook {
+                self.ask(&call.name, details, Asker::Mode(worker.reach())).map_err(|refusal| match refusal.hook {
                     None => format!("Tool execution not approved: {}", refusal.reason),
                     Some(_) => blocked(&refusal.reason),
                 })

@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 
 use super::Session;
 use crate::port::{Consent, Decision, Request};
+use crate::settings::Approval;
+use crate::tool::Reach;
 
 /// Why something may not go on.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -12,6 +14,15 @@ pub(super) struct Refusal {
     /// The hook that stands in the way; nothing if it is the person or the mode.
     pub(super) hook: Option<String>,
     pub(super) reason: String,
+}
+
+/// Who wants a person asked.
+#[derive(Clone, Copy)]
+pub(super) enum Asker<'a> {
+    /// Hooks.
+    Hooks(&'a Decision),
+    /// The approval mode, because of what the tool can do.
+    Mode(Reach),
 }
 
 impl Refusal {
@@ -41,17 +52,21 @@ impl Session<'_> {
         match decision.flow {
             Flow::NoOpinion | Flow::Allow => Ok(()),
             Flow::Block | Flow::Halt => Err(Refusal::by(decision)),
-            Flow::Ask => self.ask(operation, details, Some(decision)),
+            Flow::Ask => self.ask(operation, details, Asker::Hooks(decision)),
         }
     }
 
-    /// Asks the person; `wish` is the decision of hooks that want it, nothing if the mode wants it.
+    /// Asks the person.
     pub(super) fn ask(
         &mut self,
         operation: &str,
         details: Map<String, Value>,
-        wish: Option<&Decision>,
+        asker: Asker<'_>,
     ) -> Result<(), Refusal> {
+        let wish = match asker {
+            Asker::Hooks(decision) => Some(decision),
+            Asker::Mode(_) => None,
+        };
         let requester = wish.map_or("agent", Decision::who);
         let fields: [(&str, Value); 3] =
             [("operation", operation.into()), ("details", details.clone().into()), ("requester", requester.into())];
@@ -68,24 +83,27 @@ impl Session<'_> {
         if answer == Consent::Always {
             self.allowed.insert(operation.to_owned());
         }
-        match denied(answer, request.reason) {
-            None => Ok(()),
-            Some(reason) => Err(Refusal { hook: wish.map(|wish| wish.who().to_owned()), reason }),
-        }
+        let denied = match answer {
+            Consent::Yes | Consent::Always => return Ok(()),
+            Consent::No if self.cancel.is_set() => "interrupted before anybody answered".to_owned(),
+            Consent::No => {
+                format!("the person said no{}", wish.map(|wish| format!(" ({})", wish.why())).unwrap_or_default())
+            }
+            Consent::Nobody => nobody(asker),
+        };
+        Err(Refusal { hook: wish.map(|wish| wish.who().to_owned()), reason: denied })
     }
 }
 
-/// Why an answer is none that lets things go on.
-fn denied(answer: Consent, reason: Option<String>) -> Option<String> {
-    match (answer, reason) {
-        (Consent::Yes | Consent::Always, _) => None,
-        (Consent::No, Some(reason)) => Some(format!("the person said no ({reason})")),
-        (Consent::No, None) => Some("the person said no".to_owned()),
-        (Consent::Nobody, Some(reason)) => {
-            Some(format!("{reason}; it needs a person's approval, and nobody can be asked here"))
-        }
-        (Consent::Nobody, None) => {
-            Some("it needs a person's approval, and nobody can be asked here; use --approval auto or yolo".to_owned())
+/// Why nothing goes on where nobody can be asked, and the way out.
+fn nobody(asker: Asker<'_>) -> String {
+    const UNASKED: &str = "it needs a person's approval, and nobody can be asked here";
+    match asker {
+        Asker::Hooks(decision) => format!("{}; {UNASKED}", decision.why()),
+        Asker::Mode(reach) => {
+            let modes = Approval::ALL.iter().filter(|(_, mode)| !mode.asks(reach));
+            let names: Vec<&str> = modes.map(|(name, _)| *name).collect();
+            format!("{UNASKED}; use --approval {}", names.join(" or "))
         }
     }
 }

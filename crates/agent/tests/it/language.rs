@@ -10,6 +10,8 @@ pub(crate) struct Token {
     pub(crate) flow: Flow,
     /// Whether it tells of a failure: nothing is left to decide then.
     pub(crate) failed: bool,
+    /// Whether the model wants tools called: without that there is nothing to go on with.
+    pub(crate) more: bool,
     /// The tool and the call, where there is one.
     pub(crate) call: Option<(String, String)>,
 }
@@ -64,8 +66,9 @@ impl Reader {
             return Ok(());
         }
         loop {
-            while matches!(self.next(), Some(EventKind::ContextOverflow | EventKind::BeforeToolSelection)) {
-                self.step()?;
+            let mut more = true;
+            while more && matches!(self.next(), Some(EventKind::ContextOverflow | EventKind::BeforeToolSelection)) {
+                more = self.step()?;
             }
             let stops = self.stops()?;
             let goes_on = matches!(self.next(), Some(EventKind::ContextOverflow | EventKind::BeforeToolSelection));
@@ -77,7 +80,8 @@ impl Reader {
         }
     }
 
-    fn step(&mut self) -> Result<(), String> {
+    /// One call of the model and what it wants; says whether there may be another one.
+    fn step(&mut self) -> Result<bool, String> {
         if self.next() == Some(EventKind::ContextOverflow) {
             self.at += 1;
             if self.passes(EventKind::PreCompress)? {
@@ -85,20 +89,21 @@ impl Reader {
             }
         }
         if !self.passes(EventKind::BeforeToolSelection)? || !self.passes(EventKind::BeforeModel)? {
-            return Ok(());
+            return Ok(false);
         }
         let answered = self.tokens.get(self.at).is_some_and(|token| !token.failed);
         if !answered {
             self.take(EventKind::AfterModel)?;
-            return Ok(());
+            return Ok(false);
         }
-        if !self.passes(EventKind::AfterModel)? {
-            return Ok(());
+        let more = self.tokens.get(self.at).is_some_and(|token| token.more);
+        if !self.passes(EventKind::AfterModel)? || !more {
+            return Ok(false);
         }
         while self.next() == Some(EventKind::BeforeTool) {
             self.call()?;
         }
-        Ok(())
+        Ok(true)
     }
 
     fn call(&mut self) -> Result<(), String> {
@@ -173,19 +178,79 @@ impl Reader {
     }
 }
 
+/// Two turns with everything in them.
+fn good() -> Vec<Token> {
+    use EventKind as E;
+    let call = |id: &str| Some(("shell".to_owned(), id.to_owned()));
+    let token = |kind, flow, call| Token { kind, flow, failed: false, more: false, call };
+    let plain = |kind| token(kind, Flow::NoOpinion, None);
+    vec![
+        plain(E::SessionStart),
+        plain(E::BeforeAgent),
+        plain(E::ContextOverflow),
+        plain(E::PreCompress),
+        plain(E::PostCompress),
+        plain(E::BeforeToolSelection),
+        plain(E::BeforeModel),
+        Token { more: true, ..plain(E::AfterModel) },
+        token(E::BeforeTool, Flow::NoOpinion, call("1")),
+        plain(E::ApprovalRequest),
+        token(E::AfterTool, Flow::NoOpinion, call("1")),
+        token(E::BeforeTool, Flow::Block, call("2")),
+        token(E::BeforeTool, Flow::Allow, call("3")),
+        token(E::AfterTool, Flow::NoOpinion, call("3")),
+        plain(E::BeforeToolSelection),
+        plain(E::BeforeModel),
+        plain(E::AfterModel),
+        token(E::AfterAgent, Flow::Block, None),
+        plain(E::BeforeToolSelection),
+        plain(E::BeforeModel),
+        plain(E::AfterModel),
+        plain(E::AfterAgent),
+        token(E::BeforeAgent, Flow::Block, None),
+        plain(E::SessionEnd),
+    ]
+}
+
+const RULES: Rules = Rules { approval: Approval::Ask, consent: Consent::Yes };
+
 #[test]
-fn the_reader_tells_good_traces_from_bad_ones() {
-    use EventKind::{AfterAgent, AfterModel, BeforeAgent, BeforeModel, BeforeToolSelection, SessionEnd, SessionStart};
-    let rules = Rules { approval: Approval::Yolo, consent: Consent::No };
-    let trace = |kinds: &[EventKind]| -> Vec<Token> {
-        kinds.iter().map(|kind| Token { kind: *kind, flow: Flow::NoOpinion, failed: false, call: None }).collect()
+fn the_reader_takes_a_good_trace_and_refuses_it_with_any_event_less() {
+    assert_eq!(accept(&good(), RULES), Ok(()));
+    for at in 0..good().len() {
+        let mut bad = good();
+        let gone = bad.remove(at);
+        // A refused call or prompt leaves nothing behind by which it could be missed.
+        let unmissed = gone.flow == Flow::Block && matches!(gone.kind, EventKind::BeforeTool | EventKind::BeforeAgent);
+        assert_eq!(accept(&bad, RULES).is_ok(), unmissed, "{gone:?} is missing at {at}");
+    }
+}
+
+#[test]
+fn the_reader_refuses_a_good_trace_with_any_event_twice_or_too_late() {
+    for at in 0..good().len() {
+        let mut twice = good();
+        twice.insert(at, twice[at].clone());
+        let refused =
+            twice[at].flow == Flow::Block && matches!(twice[at].kind, EventKind::BeforeTool | EventKind::BeforeAgent);
+        assert_eq!(accept(&twice, RULES).is_ok(), refused, "{:?} twice at {at}", twice[at]);
+    }
+    for at in 1..good().len() {
+        let mut swapped = good();
+        swapped.swap(at - 1, at);
+        assert!(accept(&swapped, RULES).is_err(), "{:?} came before its time, at {at}", swapped[at - 1]);
+    }
+}
+
+#[test]
+fn the_reader_refuses_what_follows_a_refusal() {
+    let refused = |at: usize| {
+        let mut trace = good();
+        trace[at].flow = Flow::Block;
+        accept(&trace, RULES)
     };
-    let good = [SessionStart, BeforeAgent, BeforeToolSelection, BeforeModel, AfterModel, AfterAgent, SessionEnd];
-    assert_eq!(accept(&trace(&good), rules), Ok(()));
-    for at in 0..good.len() {
-        let mut bad = good.to_vec();
-        bad.remove(at);
-        // Without before_agent nothing else of the turn may happen either, and so on: every removal is an error.
-        assert!(accept(&trace(&bad), rules).is_err(), "{:?} is missing", good[at]);
+    // A refused session, prompt, selection, question, answer or call has no consequences.
+    for at in [0, 1, 5, 6, 7, 8, 12] {
+        assert!(refused(at).is_err(), "{at}");
     }
 }

@@ -1,15 +1,18 @@
 //! Events come in the promised order, whatever model, hooks, tools and people do.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
 use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
 
-use ollm_agent::{Approval, Cancel, Consent, Decision};
-use ollm_protocol::{Event, EventKind, Flow};
+use ollm_agent::{Answer, Approval, Cancel, Consent, Decision, Model, ModelError, Order, Piece, Question, ToolSource};
+use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult, ToolSchema};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::language::{Rules, Token, accept};
-use crate::support::{World, calls, cases, said, text};
+use crate::support::{World, calls, cases, replay, said, text};
 
 #[test]
 fn a_turn_with_a_tool_has_every_event_once_and_in_order() {
@@ -66,6 +69,8 @@ struct Script {
     bytes: Vec<u8>,
     at: usize,
     cancel: (usize, Cancel),
+    /// Whether the last answer wants tools called.
+    more: Rc<Cell<bool>>,
     trace: Rc<RefCell<Vec<Token>>>,
 }
 
@@ -82,6 +87,7 @@ impl Script {
         self.trace.borrow_mut().push(Token {
             kind: event.kind,
             flow: decision.flow,
+            more: event.kind == EventKind::AfterModel && self.more.get(),
             failed: event.kind == EventKind::AfterModel && event.data.contains_key("error"),
             call,
         });
@@ -108,8 +114,95 @@ fn decision(byte: u8, at: usize) -> Decision {
     decision
 }
 
-fn answer() -> impl Strategy<Value = Value> {
-    let call = prop_oneof![
+/// What a model does when it is asked.
+#[derive(Clone, Debug)]
+enum Mood {
+    /// It answers.
+    Answers(Value),
+    /// It says something and breaks off.
+    BreaksOff(String),
+    /// It cannot be asked, in every way there is.
+    Fails(u8),
+    /// The person loses patience while it speaks: once, or for good.
+    IsInterrupted(u8),
+}
+
+/// A model of changing moods; at last it has nothing to say.
+struct Moody {
+    moods: VecDeque<Mood>,
+    cancel: Cancel,
+    more: Rc<Cell<bool>>,
+}
+
+impl Model for Moody {
+    fn name(&self) -> &'static str {
+        "moody"
+    }
+
+    fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
+        let url = || "http://moody/v1".to_owned();
+        self.more.set(false);
+        match self.moods.pop_front() {
+            None => Ok(Answer::default()),
+            Some(Mood::Answers(answer)) => {
+                self.more.set(answer.get("tool_calls").is_some());
+                replay(&[answer]).answer(question, hear)
+            }
+            Some(Mood::BreaksOff(words)) => {
+                hear(Piece::Text(&words));
+                Err(ModelError::Dropped { url: url(), why: "the line broke".to_owned() })
+            }
+            Some(Mood::Fails(how)) => Err(match how % 5 {
+                0 => ModelError::Unreachable { url: url(), why: "nobody".to_owned(), hint: "wait".to_owned() },
+                1 => ModelError::Refused { url: url(), status: 429, text: "busy".to_owned(), hint: String::new() },
+                2 => ModelError::Malformed { url: url(), why: "noise".to_owned() },
+                3 => ModelError::Silent { url: url(), seconds: 1 },
+                _ => ModelError::Endless { url: url() },
+            }),
+            Some(Mood::IsInterrupted(times)) => {
+                (0..times).for_each(|_| self.cancel.interrupt());
+                Err(ModelError::Cancelled)
+            }
+        }
+    }
+}
+
+/// A source whose tools fail in every way.
+struct Fickle(Cancel);
+
+const FICKLE: &[&str] = &["x__works", "x__fails", "x__hangs", "x__panics", "x__interrupts"];
+
+impl ToolSource for Fickle {
+    fn tools(&self) -> Vec<Tool> {
+        let tool = |name: &&str| Tool {
+            name: (*name).to_owned(),
+            description: String::new(),
+            input: ToolSchema::default(),
+            output: None,
+            read_only: false,
+        };
+        FICKLE.iter().map(tool).collect()
+    }
+
+    fn call(&self, order: &Order) -> ToolResult {
+        match order.name.as_str() {
+            "x__works" => ToolResult::text("fine"),
+            "x__fails" => ToolResult::error("no"),
+            "x__panics" => panic!("on purpose"),
+            _ => {
+                if order.name == "x__interrupts" {
+                    self.0.interrupt();
+                }
+                // It hangs until nobody waits any more.
+                order.cancel.wait(Duration::from_mins(10));
+                ToolResult::text("late")
+            }
+        }
+    }
+}
+
+fn mood() -> impl Strategy<Value = Mood> {
+    let own = prop_oneof![
         Just(("list_dir", json!({}))),
         Just(("todo", json!({"items": ["a"]}))),
         Just(("todo", json!({"items": 7}))),
@@ -118,21 +211,39 @@ fn answer() -> impl Strategy<Value = Value> {
         Just(("write_file", json!("broken"))),
         Just(("nonsense", json!({}))),
     ];
+    let foreign = (0..FICKLE.len()).prop_map(|at| (FICKLE[at], json!({})));
+    let call = prop_oneof![8 => own, 2 => foreign];
     prop_oneof![
-        3 => "[a-z]{0,8}".prop_map(|words| text(&words)),
-        1 => Just(json!({"error": "the line broke"})),
-        6 => prop::collection::vec(call, 1..5).prop_map(|list| calls(&list)),
+        3 => "[a-z]{0,8}".prop_map(|words| Mood::Answers(text(&words))),
+        1 => "[a-z]{0,8}".prop_map(Mood::BreaksOff),
+        1 => any::<u8>().prop_map(Mood::Fails),
+        1 => (1u8..3).prop_map(Mood::IsInterrupted),
+        8 => prop::collection::vec(call, 1..5).prop_map(|list| Mood::Answers(calls(&list))),
     ]
 }
 
+/// What the person does.
+#[derive(Clone, Copy, Debug)]
+enum Deed {
+    Says,
+    Triggers,
+    TellsOfSomething,
+    /// After an interruption the next prompt counts again.
+    GoesOn,
+}
+
+fn deed() -> impl Strategy<Value = Deed> {
+    prop_oneof![4 => Just(Deed::Says), 1 => Just(Deed::Triggers), 1 => Just(Deed::TellsOfSomething), 2 => Just(Deed::GoesOn)]
+}
+
 proptest! {
-    #![proptest_config(cases())]
+    #![proptest_config(ProptestConfig { cases: 512, ..cases() })]
 
     #[test]
     fn every_trace_is_in_the_language(
-        answers in prop::collection::vec(answer(), 0..12),
+        moods in prop::collection::vec(mood(), 0..12),
         bytes in prop::collection::vec(any::<u8>(), 1..60),
-        prompts in 1usize..4,
+        deeds in prop::collection::vec(deed(), 1..6),
         cancel_at in prop_oneof![3 => Just(0usize), 1 => 1usize..60],
         approval in prop_oneof![Just(Approval::Ask), Just(Approval::Auto), Just(Approval::Yolo)],
         consent in prop_oneof![Just(Consent::Yes), Just(Consent::No), Just(Consent::Nobody)],
@@ -140,21 +251,37 @@ proptest! {
         dropped in any::<bool>(),
     ) {
         let trace = Rc::new(RefCell::new(Vec::new()));
-        let mut world = World::new(&answers).approval(approval).consents(&[consent; 400]).limits(|limits| {
+        let mut world = World::new(&[]).approval(approval).consents(&[consent; 400]).limits(|limits| {
             limits.context = context;
             limits.model_calls = 6;
             limits.tool_calls = 3;
+            limits.source_call = Duration::from_millis(1);
         });
+        let more = Rc::new(Cell::new(false));
+        world.model =
+            Some(Box::new(Moody { moods: moods.into(), cancel: world.cancel.clone(), more: Rc::clone(&more) }));
+        world.sources.push(Arc::new(Fickle(world.cancel.clone())));
         let cancel = (cancel_at, world.cancel.clone());
-        let mut script = Script { bytes, at: 0, cancel, trace: Rc::clone(&trace) };
+        let mut script = Script { bytes, at: 0, cancel, more, trace: Rc::clone(&trace) };
+        let person = world.cancel.clone();
         world = world.hooks(move |event| script.decide(event));
         if let Ok(mut session) = world.try_start() {
-            for prompt in 0..prompts {
-                session.say(&format!("prompt {prompt}"), None);
+            for (at, deed) in deeds.iter().enumerate() {
+                match deed {
+                    Deed::Says => drop(session.say(&format!("prompt {at}"), None)),
+                    Deed::Triggers => drop(session.trigger("button", json!(at))),
+                    Deed::TellsOfSomething => drop(session.custom("mine", json!(at), None)),
+                    Deed::GoesOn => person.rearm(),
+                }
             }
             if dropped { drop(session) } else { session.end() }
         }
         let trace = trace.borrow();
         prop_assert_eq!(accept(&trace, Rules { approval, consent }), Ok(()));
+        // Each error is told of, by exactly one notification.
+        let told = world.data(EventKind::Notification).iter().filter(|data| data["event_type"] == "error").count();
+        prop_assert_eq!(told, world.data(EventKind::Error).len());
+        let shown = world.shown("error").len();
+        prop_assert_eq!(shown, told, "what is shown is told to the hooks, and nothing else");
     }
 }

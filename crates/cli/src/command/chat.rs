@@ -26,14 +26,15 @@ const HISTORY: usize = 1000;
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
-    let app = host::load(world, Visit::Talk)?;
+    let cancel = Cancel::default();
+    let app = host::load(world, Visit::Talk, &cancel)?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(arguments, &app, world)?;
+    let host = Host::gather(arguments, &app, world, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
-    interrupt::listen(&host.cancel);
+    interrupt::listen(&cancel);
     let app = RefCell::new(app);
     let code = talk(host, &app, world, output);
     let app = app.into_inner();
@@ -53,7 +54,7 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
     let desk = Desk { app, world, output: &shared };
-    let session = match host.start(desk, display, |_, _| {}) {
+    let session = match host.start(desk, display, |_, _, _| {}) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),

@@ -1,75 +1,103 @@
-//! `ollm demo`: a throwaway home with a few hooks, and events that pass through them.
+//! `ollm demo`: a whole session in a throwaway home, with a written model.
 //!
-//! Everything is real: the files are written, loaded, planned, cleared and run as a user's would be.
+//! Everything else is real: files are written, loaded, approved and run as a user's would be, the server is a process
+//! that speaks MCP, the agent is that of `ollm run`.
 
-use std::fs;
-use std::path::Path;
+use std::cell::RefCell;
+use std::time::Instant;
 
+use ollm_agent::{Cancel, Session, Turn, TurnEnd};
 use ollm_catalog::Positions;
-use ollm_protocol::{Event, EventKind, Source};
-use serde_json::{Value, json};
+use serde_json::json;
 
 use crate::app::App;
+use crate::arguments::agent::AgentArguments;
+use crate::display::{response, turn_json};
 use crate::error::{Failure, Kind, OK};
+use crate::host::{self, Desk, Host, Visit};
+use crate::interrupt;
 use crate::output::Output;
-use crate::timeline::{BOLD, DIM, PLAIN, timeline};
 use crate::world::World;
 
-const USER_FILES: &[(&str, &str)] = &[
-    ("demo.json", include_str!("demo/hooks.json")),
-    ("greet.sh", include_str!("demo/greet.sh")),
-    ("no-force-push.sh", include_str!("demo/no-force-push.sh")),
-    ("dry-run.sh", include_str!("demo/dry-run.sh")),
-    ("keep-out.sh", include_str!("demo/keep-out.sh")),
-    ("slow-log.sh", include_str!("demo/slow-log.sh")),
-    ("tally.sh", include_str!("demo/tally.sh")),
-];
-const PROJECT_FILES: &[(&str, &str)] =
-    &[("demo.json", include_str!("demo/workspace.json")), ("surprise.sh", "touch surprise\n")];
+pub(crate) mod server;
+mod stage;
+mod story;
+
+use story::Story;
+
+/// Somebody interrupted.
+const INTERRUPTED: u8 = 130;
+
+const PROMPT: &str = "Please do what ticket DEMO-7 asks for, and push it.";
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let home = tempfile::tempdir().map_err(|error| unwritable(&error))?;
-    let world = furnish(home.path(), world).map_err(|error| unwritable(&error))?;
+    let root = tempfile::tempdir().map_err(|error| unwritable(&error))?;
+    let cancel = Cancel::default();
+    // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
+    interrupt::listen(&cancel);
+    let world = stage::furnish(root.path(), world).map_err(|error| unwritable(&error))?;
     // Without it, what double-forks away from a hook is merely not waited for.
     let _ = ollm_process::become_subreaper();
-    let app = App::load(&world, Positions::OnDemand)?;
-    if !as_json {
-        output.text(&format!(
-            "{BOLD}{} hooks{PLAIN} in a throwaway home; seven events pass through them.\n",
-            app.hooks().iter().filter(|hook| hook.spec.source != Source::Builtin).count()
-        ))?;
+    stage::approve(&App::load(&world, Positions::OnDemand)?)?;
+    let app = host::load(&world, Visit::Task, &cancel)?;
+    let host = Host::gather(&arguments(&root.path().join("talk.jsonl").display().to_string()), &app, &world, &cancel)?;
+    let app = RefCell::new(app);
+    let shown = show(host, &app, &world, &cancel, &Story::new(output, as_json));
+    let app = app.into_inner();
+    if let Some(toolbox) = &app.toolbox {
+        toolbox.close(output);
     }
-    let children = app.engine.children();
-    children.hold_signals();
-    let shown = show(&app, as_json, output);
-    children.reap_strays();
-    // Whoever asked us to end meanwhile has waited for the hooks, and waits for this.
-    drop(home);
-    children.release_signals();
-    shown?;
-    if !as_json {
-        output.text(&format!(
-            "\n{DIM}Your own hooks go into ~/.ollm/hooks/; `ollm hook list` shows them, and an agent asks them with\n\
-             echo '{{\"event\": \"before_tool\", \"data\": {{…}}}}' | ollm hook run{PLAIN}\n"
-        ))?;
-    }
-    Ok(OK)
+    app.engine.children().reap_strays();
+    shown
 }
 
-/// Passes the events through the hooks, until somebody asks us to end.
-fn show(app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    for (title, event) in events() {
-        let outcome = app.engine.dispatch(&event);
-        if app.engine.children().interrupted() {
-            break;
-        }
-        if as_json {
-            output.json(&super::hook::to_json(&outcome))?;
-        } else {
-            output.text(&timeline(title, &outcome))?;
-        }
+fn show(host: Host, app: &RefCell<App>, world: &World, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
+    let began = Instant::now();
+    if !story.quiet {
+        story.output.borrow_mut().text(INTRODUCTION)?;
     }
-    Ok(OK)
+    let desk = Desk { app, world, output: &story.output };
+    let session = host.start(desk, story, |event, decision, outcome| story.hear(event, decision, outcome));
+    let session =
+        session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
+    if let Some(toolbox) = &app.borrow().toolbox {
+        toolbox.settle(cancel, &mut |text| story.output.borrow_mut().tell(text));
+    }
+    let turns = say(session);
+    let mut output = story.output.borrow_mut();
+    if story.quiet {
+        let turns_json: Vec<_> = turns.iter().map(turn_json).collect();
+        output.json(&json!({"response": response(&turns), "turns": turns_json, "events": story.json()}))?;
+    } else {
+        output.text(&format!("{}{FAREWELL}", story.summary(began.elapsed())))?;
+    }
+    exit(&turns)
+}
+
+fn say(mut session: Session<'_>) -> Vec<Turn> {
+    let turns = session.say(PROMPT, None);
+    session.end();
+    turns
+}
+
+/// The model's answers are written for exactly this story: one that goes another way is a bug.
+fn exit(turns: &[Turn]) -> Result<u8, Failure> {
+    match turns.iter().map(|turn| &turn.end).find(|end| **end != TurnEnd::Done) {
+        None => Ok(OK),
+        Some(TurnEnd::Interrupted) => Ok(INTERRUPTED),
+        Some(end) => Err(Failure::new(Kind::Environment, format!("the demo ended otherwise than it should: {end:?}"))),
+    }
+}
+
+fn arguments(talk: &str) -> AgentArguments {
+    AgentArguments {
+        model: Some(format!("replay:{talk}")),
+        approval: "yolo".to_owned(),
+        allow: Vec::new(),
+        record: None,
+        resume: None,
+        continue_last: false,
+    }
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {
@@ -77,37 +105,12 @@ fn unwritable(error: &std::io::Error) -> Failure {
         .hint("point TMPDIR to a folder with some space")
 }
 
-/// A home of its own and a project beside it.
-fn furnish(root: &Path, world: &World) -> std::io::Result<World> {
-    let home = root.join("home");
-    let project = root.join("project");
-    write(&home.join(".ollm/hooks"), USER_FILES)?;
-    write(&project.join(".ollm/hooks"), PROJECT_FILES)?;
-    let mut variables = world.variables.clone();
-    variables.retain(|(name, _)| {
-        !name.to_str().is_some_and(|name| name == "HOME" || name.contains("HOOKS_") || name.starts_with("OLLM_"))
-    });
-    variables.push(("HOME".into(), home.clone().into()));
-    Ok(World::new(variables, project, Some(home)))
-}
-
-fn write(folder: &Path, files: &[(&str, &str)]) -> std::io::Result<()> {
-    fs::create_dir_all(folder)?;
-    files.iter().try_for_each(|(name, content)| fs::write(folder.join(name), content))
-}
-
-fn events() -> Vec<(&'static str, Event)> {
-    let tool = |kind, name: &str, args: Value| {
-        Event::new(kind, [("session_id", "demo".into()), ("tool_name", name.into()), ("args", args)])
-    };
-    let before = EventKind::BeforeTool;
-    vec![
-        ("a session starts", Event::new(EventKind::SessionStart, [("session_id", "demo".into())])),
-        ("shell: ls", tool(before, "shell", json!({"command": "ls"}))),
-        ("shell: git push", tool(before, "shell", json!({"command": "git push"}))),
-        ("shell: git push --force", tool(before, "shell", json!({"command": "git push --force"}))),
-        ("read_file: README.md", tool(before, "read_file", json!({"path": "README.md"}))),
-        ("read_file: secrets/key", tool(before, "read_file", json!({"path": "secrets/key"}))),
-        ("shell is done", tool(EventKind::AfterTool, "shell", json!({"command": "ls"}))),
-    ]
-}
+const INTRODUCTION: &str = "\
+\x1b[1mA session in a throwaway home.\x1b[0m The model's answers are written down; all else is real: the project with a typo in
+greet.sh, the extension `house-rules`, the MCP server `tickets`, and hooks in four dialects.
+";
+const FAREWELL: &str = "
+\x1b[2mNothing of it is left. `ollm run PROMPT` does the same with a model and hooks of yours, `ollm hook new` writes the first
+hook, and other agents ask your hooks with\x1b[0m
+echo '{\"event\": \"before_tool\", \"data\": {…}}' | ollm hook run
+";

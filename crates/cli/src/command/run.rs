@@ -4,7 +4,8 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
-use ollm_agent::{Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
+use ollm_agent::{Cancel, Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
+use ollm_engine::Outcome;
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
@@ -30,14 +31,15 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
     let (prompt, context) = task(arguments, output)?;
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
-    let app = host::load(world, Visit::Task)?;
+    let cancel = Cancel::default();
+    let app = host::load(world, Visit::Task, &cancel)?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(&arguments.agent, &app, world)?;
+    let host = Host::gather(&arguments.agent, &app, world, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
-    interrupt::listen(&host.cancel);
+    interrupt::listen(&cancel);
     let app = RefCell::new(app);
     let code = work(arguments, host, (&app, world), (&prompt, context.as_deref()), output);
     let app = app.into_inner();
@@ -64,7 +66,7 @@ fn work(
     let mut answer = json!({"session": host.id(), "model": host.model()});
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style, open: false };
-    let hear = |event: &Event, decision: &Decision| {
+    let hear = |event: &Event, decision: &Decision, _: &Outcome| {
         if style == Style::Lines {
             let _ = shared.borrow_mut().json(&event_json(event, decision));
         }

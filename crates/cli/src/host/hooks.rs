@@ -12,7 +12,7 @@ use crate::output::Output;
 use crate::trace;
 use crate::world::World;
 
-pub(super) type Hear<'a> = Box<dyn FnMut(&Event, &Decision) + 'a>;
+pub(super) type Hear<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
 
 /// The engine as the agent sees it.
 pub(super) struct Hooks<'a, 'o> {
@@ -39,7 +39,7 @@ impl Events for Hooks<'_, '_> {
         self.trace(event, &outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
-        (self.hear)(event, &decision);
+        (self.hear)(event, &decision, &outcome);
         decision
     }
 }

@@ -2,21 +2,28 @@
 
 use std::fmt::Write as _;
 
-use ollm_agent::{Approve, Consent, Request};
+use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_engine::{Approver, Choice, Question};
 use ollm_store::{cut, escape_for_people, read_bounded};
 
 use crate::command::hook::asked;
-use crate::output::{ask, one_line};
+use crate::output::{ask_unless, one_line};
 
 /// The most of a script that is shown with a question.
 const LONGEST_SCRIPT: u64 = 16 << 10;
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
 
-/// The person at the terminal, if there is one.
+/// The person at the terminal, if there is one. An interruption answers every question with no.
 #[derive(Debug)]
-pub(super) struct Terminal;
+pub(super) struct Terminal(pub(super) Cancel);
+
+impl Terminal {
+    fn answer(&self, question: &str) -> Option<String> {
+        let answer = ask_unless(question, &|| self.0.is_set())?;
+        Some(answer.to_lowercase())
+    }
+}
 
 impl Approve for Terminal {
     fn ask(&mut self, request: &Request) -> Consent {
@@ -28,7 +35,7 @@ impl Approve for Terminal {
             let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
         }
         question.push_str("\n  May it run? [y]es, [a]lways in this session, [N]o: ");
-        match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
+        match self.answer(&question).as_deref() {
             Some("y" | "yes") => Consent::Yes,
             Some("a" | "always") => Consent::Always,
             Some(_) => Consent::No,
@@ -55,7 +62,7 @@ impl Approver for Terminal {
         text.push_str(&escape_for_people(&details));
         text.push_str("To approve it for good: `ollm hook trust`.\n");
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
-        match ask(&text).map(|answer| answer.to_lowercase()).as_deref() {
+        match self.answer(&text).as_deref() {
             Some("o" | "once") => Choice::Once,
             Some("s" | "session") => Choice::Session,
             _ => Choice::No,

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Config, Extension, Positions, Problem, ServerSpec, State, join_servers};
+use ollm_catalog::{Config, Extension, Positions, Problem, ServerSpec, Severity, State, join_servers};
 use ollm_engine::Trust;
 use ollm_protocol::{Variable, shell_word};
 use ollm_store::{Digest, Standing, Switches};
@@ -121,20 +121,35 @@ impl Bundled {
         if name == ROOT {
             return Some(self.folder.display().to_string());
         }
-        self.variables.iter().find(|variable| variable.name == name).map(|variable| variable.value.clone())
+        let variable = self.variables.iter().find(|variable| variable.name == name)?;
+        variable.value.get().ok().map(str::to_owned)
     }
 
     /// What its servers get in their environment.
     pub(super) fn environment(&self) -> Vec<(String, String)> {
-        let settings = self.variables.iter().map(|variable| (variable.name.clone(), variable.value.clone()));
+        let settings = values(self.variables.iter());
         settings.chain([(ROOT.to_owned(), self.folder.display().to_string())]).collect()
+    }
+
+    /// Why some of its settings cannot be had.
+    pub(super) fn withheld(&self) -> Vec<Problem> {
+        let failures = self.variables.iter().filter_map(|variable| Some((variable, variable.value.get().err()?)));
+        let problem = |(variable, why): (&Variable, String)| {
+            let message = format!("its servers do without `{}`: {why}", variable.name);
+            Problem::of_file(Severity::Warning, &self.manifest, message)
+        };
+        failures.map(problem).collect()
     }
 
     /// What must not be seen in anything they say.
     pub(super) fn hidden(&self) -> Vec<(String, String)> {
-        let secret = self.variables.iter().filter(|variable| variable.secret);
-        secret.map(|variable| (variable.name.clone(), variable.value.clone())).collect()
+        values(self.variables.iter().filter(|variable| variable.secret)).collect()
     }
+}
+
+/// The settings that can be had.
+fn values<'a>(variables: impl Iterator<Item = &'a Variable>) -> impl Iterator<Item = (String, String)> {
+    variables.filter_map(|variable| Some((variable.name.clone(), variable.value.get().ok()?.to_owned())))
 }
 
 /// Why an extension brings nothing.

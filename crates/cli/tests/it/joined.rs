@@ -2,9 +2,6 @@
 
 use std::fs;
 
-use proptest::prelude::*;
-use proptest::strategy::ValueTree;
-use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use testkit::{ModelReply, ModelServer, answer_events, mcp_server};
 
@@ -319,42 +316,4 @@ fn a_model_that_cannot_be_meant_is_a_configuration_error() {
         assert_eq!(ran.code, 3, "{ran:?}");
         assert!(ran.stderr.contains(told), "{ran:?}");
     }
-}
-
-/// A call of any kind, and what the model must read of its result.
-fn calls() -> impl Strategy<Value = (Value, String)> {
-    prop_oneof![
-        "[a-zA-Z0-9 äß€]{1,40}".prop_map(|text| (call("mcp__s__echo", json!({"text": text})), text)),
-        (-1000..1000, -1000..1000).prop_map(|(a, b)| {
-            let sum = format!("{{\"sum\":{}.0}}", a + b);
-            (call("mcp__s__add", json!({"a": a, "b": b})), sum)
-        }),
-        (1..4).prop_map(|steps| (call("mcp__s__progress", json!({"steps": steps, "ms": 1})), "done".to_owned())),
-        Just((call("mcp__s__fail", json!({})), "it did not work".to_owned())),
-        Just((call("mcp__s__error", json!({})), "something is wrong inside".to_owned())),
-        Just((call("mcp__s__link", json!({})), "test://text".to_owned())),
-        Just((call("mcp__s__image", json!({})), "image/png".to_owned())),
-    ]
-}
-
-#[test]
-fn property_37_38_whatever_a_server_answers_reaches_the_model_that_asked() {
-    let lab = lab(&[], &[]);
-    let mut runner = TestRunner::default();
-    let all: Vec<(Value, String)> = (0..256).map(|_| calls().new_tree(&mut runner).unwrap().current()).collect();
-    // One conversation of many calls is as good as many conversations, and starts one server.
-    for some in all.chunks(32) {
-        let mut answers: Vec<Value> = some.iter().map(|(call, _)| call.clone()).collect();
-        for (number, answer) in answers.iter_mut().enumerate() {
-            // The host does not make the very same call again and again.
-            answer["tool_calls"][0]["arguments"]["number"] = json!(number);
-        }
-        answers.push(json!({"content": "done"}));
-        for (answer, (_, text)) in answers.iter_mut().skip(1).zip(some) {
-            answer["expect"] = json!({"role": "tool", "last": [text]});
-        }
-        talk(&lab, &answers);
-        assert_done(&run(&lab));
-    }
-    lab.assert_nobody_is_left();
 }

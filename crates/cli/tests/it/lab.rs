@@ -235,6 +235,8 @@ impl Lab {
                 (r"sha256:[0-9a-f]{64}", "sha256:…"),
                 (r" +\d+\.\d ms  [▇▏ ]*[▇▏]", " … ms  ▇"),
                 (r#""durationMs":[0-9.]+"#, r#""durationMs":0"#),
+                (r#""durationSeconds":[0-9.e-]+"#, r#""durationSeconds":0"#),
+                (r"events in \d+\.\d s", "events in … s"),
                 (r#""traceId":"[0-9a-f-]{36}""#, r#""traceId":"…""#),
             ];
             rules.map(|(pattern, with)| (Regex::new(pattern).unwrap(), with)).into()

@@ -7,6 +7,7 @@
     reason = "helpers fail the test that called them"
 )]
 
+mod agent;
 mod answers;
 mod attacks;
 mod bad_events;

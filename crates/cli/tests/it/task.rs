@@ -70,7 +70,7 @@ fn a_refused_session_or_prompt_exits_with_2_and_says_who_refused() {
 }
 
 #[test]
-fn property_35_refusals_abort_and_messages_enter_the_conversation_in_order() {
+fn refusals_abort_and_messages_enter_the_conversation_in_order() {
     let told = json!({"last": "Tool execution blocked by hook: not that one"});
     let first = expecting(call("shell", json!({"command": "touch x"})), json!({"contains": ["note one", "note two"]}));
     let lab = lab(&[first, expecting(text("as you wish"), told)]);
@@ -88,7 +88,7 @@ fn property_35_refusals_abort_and_messages_enter_the_conversation_in_order() {
 }
 
 #[test]
-fn property_36_what_one_hook_returns_the_next_one_sees() {
+fn what_one_hook_returns_the_next_one_sees() {
     let lab = lab(&[text("ok")]);
     lab.user_hook("before_agent", "a", r#"echo '{"continue": true, "data": {"ticket": "T-42"}}'"#, "");
     lab.user_hook("before_agent", "b", "cat > ../seen; echo '{\"continue\": true}'", "");
@@ -98,7 +98,7 @@ fn property_36_what_one_hook_returns_the_next_one_sees() {
 }
 
 #[test]
-fn property_27_hooks_get_the_data_of_their_event() {
+fn hooks_get_the_data_of_their_event() {
     let lab = lab(&[
         call("write_file", json!({"path": "a", "content": "x"})),
         json!({"content": "done", "usage": {"total_tokens": 7}}),
@@ -328,7 +328,6 @@ fn an_untrusted_hook_does_not_run_and_the_person_knows() {
     assert!(ran.stderr.contains("hook `guest`: did not run"), "{}", ran.stderr);
 }
 
-/// What a chat says to these lines.
 #[test]
 fn an_approved_hook_whose_matcher_is_another_agents_word_for_a_tool_runs() {
     let lab = lab(&[call("shell", json!({"command": "touch done"})), text("ok")]);
@@ -339,6 +338,7 @@ fn an_approved_hook_whose_matcher_is_another_agents_word_for_a_tool_runs() {
     assert!(!lab.project.join("done").exists());
 }
 
+/// What a chat says to these lines.
 fn chat(lab: &Lab, input: &str) -> Ran {
     finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]), input.as_bytes())
 }

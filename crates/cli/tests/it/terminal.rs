@@ -239,8 +239,9 @@ fn an_untrusted_hook_is_asked_about_when_it_is_about_to_run() {
     }
 }
 
-/// Types each text once the screen shows what comes before it.
-const TYPIST: &str = r#"
+/// Types each text once the screen shows what comes before it. Two texts are none: the terminal is closed, or the program
+/// told to end.
+pub(crate) const TYPIST: &str = r#"
 import os, pty, signal, sys
 signal.alarm(120)
 steps, program = sys.argv[1].split("|"), sys.argv[2:]
@@ -261,7 +262,13 @@ while True:
     while steps and steps[0][0] in fresh:
         before, typed = steps.pop(0)
         fresh = fresh.split(before, 1)[1]
-        os.write(terminal, typed)
+        if typed == b"<hang up>":
+            os.close(terminal)
+            steps = []
+        elif typed == b"<terminate>":
+            os.kill(pid, signal.SIGTERM)
+        else:
+            os.write(terminal, typed)
 sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))
 sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

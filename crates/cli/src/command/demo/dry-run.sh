@@ -1,3 +1,3 @@
 case $(cat) in
-  *'"command":"git push"'*) printf '{"decision": "modify", "modified_args": {"command": "git push --dry-run"}}' ;;
+  *'"command":"git push"'*) printf '{"decision": "modify", "modified_args": {"command": "echo rehearsed: git push"}}' ;;
 esac

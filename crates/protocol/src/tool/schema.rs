@@ -4,8 +4,9 @@
 //! anyway. Nothing is fetched: a reference that leads out of the schema stands for anything. However a schema is written,
 //! lowering comes to an end and gives a bounded answer.
 
-use ollm_protocol::ToolSchema;
 use serde_json::{Map, Value};
+
+use super::ToolSchema;
 
 mod check;
 mod inline;
@@ -55,8 +56,8 @@ pub fn read(field: &'static str, written: Option<&Value>) -> Result<ToolSchema, 
 /// The schema in a form that an API accepts.
 ///
 /// ```
-/// use ollm_mcp::{Api, lower};
 /// use ollm_protocol::ToolSchema;
+/// use ollm_protocol::schema::{Api, lower};
 /// use serde_json::{Value, json};
 ///
 /// let Value::Object(written) = json!({
@@ -82,7 +83,7 @@ pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
     Lowered { schema: object, notes }
 }
 
-pub(crate) fn kind(value: &Value) -> &'static str {
+fn kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",

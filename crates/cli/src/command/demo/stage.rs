@@ -1,0 +1,75 @@
+//! The throwaway home and project of the demo.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use serde_json::json;
+
+use crate::app::App;
+use crate::error::{Failure, Kind};
+use crate::world::World;
+
+/// The extension that a person has approved before the story begins.
+const EXTENSION: &str = "house-rules";
+
+const HOOKS: &[(&str, &str)] = &[
+    ("demo.json", include_str!("hooks.json")),
+    ("dry-run.sh", include_str!("dry-run.sh")),
+    ("keep-out.sh", include_str!("keep-out.sh")),
+    ("slow-log.sh", include_str!("slow-log.sh")),
+    ("tally.sh", include_str!("tally.sh")),
+];
+const EXTENSION_FILES: &[(&str, &str)] = &[
+    ("manifest.json", include_str!("manifest.json")),
+    ("greet.sh", include_str!("greet.sh")),
+    ("no-force-push.sh", include_str!("no-force-push.sh")),
+];
+const REPOSITORY_HOOKS: &[(&str, &str)] =
+    &[("demo.json", include_str!("repository.json")), ("surprise.sh", "touch surprise\n")];
+const REPOSITORY: &[(&str, &str)] = &[("greet.sh", "echo 'Helo, world'\n")];
+const SECRETS: &[(&str, &str)] = &[("key", "s3cret\n")];
+const TALK: &[(&str, &str)] = &[("talk.jsonl", include_str!("talk.jsonl"))];
+
+/// A home of its own and a project beside it.
+pub(super) fn furnish(root: &Path, world: &World) -> io::Result<World> {
+    let (home, project) = (root.join("home"), root.join("project"));
+    write(&home.join(".ollm/hooks"), HOOKS)?;
+    write(&home.join(".ollm/extensions").join(EXTENSION), EXTENSION_FILES)?;
+    let servers =
+        json!({"mcpServers": {"tickets": {"command": world.program, "args": ["demo", "server"]}}}).to_string();
+    write(&home.join(".ollm/settings"), &[("mcp.json", &servers)])?;
+    write(&project, REPOSITORY)?;
+    write(&project.join("secrets"), SECRETS)?;
+    write(&project.join(".ollm/hooks"), REPOSITORY_HOOKS)?;
+    write(root, TALK)?;
+    let mut variables = world.variables.clone();
+    variables.retain(|(name, _)| {
+        !name.to_str().is_some_and(|name| name == "HOME" || name.contains("HOOKS_") || name.starts_with("OLLM_"))
+    });
+    variables.push(("HOME".into(), home.clone().into()));
+    let mut furnished = World::new(variables, project, Some(home));
+    furnished.program.clone_from(&world.program);
+    Ok(furnished)
+}
+
+fn write(folder: &Path, files: &[(&str, &str)]) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    files.iter().try_for_each(|(name, content)| fs::write(folder.join(name), content))
+}
+
+/// Approves the extension as a whole, as `ollm ext trust` does when a person says yes.
+pub(super) fn approve(app: &App) -> Result<(), Failure> {
+    let unapproved =
+        |why: &str| Failure::new(Kind::Environment, format!("the demo's extension cannot be approved: {why}"));
+    let extension = app.extensions.get(EXTENSION).ok_or_else(|| unapproved("it is not there"))?;
+    let trust = &app.engine.trust;
+    let bundle = trust.bundle(&extension.name, &extension.root).map_err(|why| unapproved(&why.to_string()))?;
+    let mut proposals = Vec::new();
+    for hook in app.hooks().into_iter().filter(|hook| hook.spec.extension.as_deref() == Some(EXTENSION)) {
+        let proposal = trust.propose_in(&bundle, &hook, app.engine.environment());
+        proposals.push((hook, proposal.map_err(|why| unapproved(&why.to_string()))?));
+    }
+    let approved = trust.approve_bundle(&bundle, &proposals, app.engine.environment());
+    approved.map_err(|why| unapproved(&why.to_string()))
+}

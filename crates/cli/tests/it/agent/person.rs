@@ -1,0 +1,139 @@
+//! The person at the terminal: what is asked, what is shown, and what Ctrl-C and a closed terminal do.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use super::{call, expecting, lab, run, saved, talk, task, text};
+use crate::lab::{FOREVER, Lab, OLLM, Ran, finish, python};
+use crate::terminal::TYPIST;
+
+/// Runs `ollm` on a terminal on which a person types each text once what comes before it is seen.
+fn typed(lab: &Lab, steps: &str, arguments: &[&str]) -> Ran {
+    let mut command: Command = lab.program(python().to_str().unwrap());
+    command.args(["-c", TYPIST, steps, OLLM]).args(arguments).env("TERM", "xterm-256color");
+    finish(command, b"")
+}
+
+#[test]
+fn control_c_at_a_question_is_a_no_and_ends_the_turn() {
+    let write = call("write_file", json!({"path": "a", "content": "x"}));
+    let lab = lab(&[write, text("never")]);
+    let ran = typed(&lab, r"May it run?=>\x03", &task(&[]));
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(!lab.project.join("a").exists() && !ran.stdout.contains("never"), "{ran:?}");
+    assert!(saved(&lab).last().unwrap()["content"].as_str().unwrap().contains("interrupted before anybody answered"));
+}
+
+#[test]
+fn control_c_at_a_question_of_a_chat_leaves_the_chat_alone() {
+    let lab = lab(&[call("shell", json!({"command": "touch a"})), text("still here")]);
+    let chat = ["chat", "--model", "replay:../talk.jsonl"];
+    let ran = typed(&lab, r"> =>go\r|May it run?=>\x03|> =>again\r|still here=>|> =>/quit\r", &chat);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stdout.contains("still here") && !lab.project.join("a").exists(), "{ran:?}");
+}
+
+#[test]
+fn control_c_at_the_question_about_a_hook_is_a_no() {
+    let lab = lab(&[text("never")]);
+    lab.workspace_hook("before_agent", "guest", "touch ../ran; echo '{\"continue\": true}'", "");
+    let ran = typed(&lab, r"[N]o: =>\x03", &task(&[]));
+    assert_eq!(ran.code, 130, "{ran:?}");
+    assert!(!lab.root.join("ran").exists());
+}
+
+#[test]
+fn control_c_twice_ends_a_task_whose_tool_does_not_listen() {
+    let command = format!("trap '' TERM INT HUP; echo up; ({FOREVER}) & {FOREVER}");
+    let lab = lab(&[call("shell", json!({"command": command})), text("never")]);
+    let ran = typed(&lab, r"shell {=>\x03\x03", &task(&["--approval", "yolo"]));
+    assert_eq!(ran.code, 130, "{ran:?}");
+    lab.assert_nobody_is_left();
+    assert_eq!(saved(&lab).last().unwrap()["role"], "tool", "the transcript is whole");
+}
+
+#[test]
+fn control_c_twice_at_the_prompt_leaves_the_chat() {
+    let lab = lab(&[text("hello")]);
+    lab.user_hook("session_end", "end", "touch ../ended; echo '{\"continue\": true}'", "");
+    let ran = typed(&lab, r"> =>\x03|> =>\x03", &["chat", "--model", "replay:../talk.jsonl"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(lab.root.join("ended").exists(), "{ran:?}");
+}
+
+#[test]
+fn a_closed_terminal_ends_tools_hooks_and_the_session_in_order() {
+    let command = format!("trap '' HUP; echo up; ({FOREVER}) & {FOREVER}");
+    for mode in [&["chat"][..], &["run", "do it"]] {
+        let lab = lab(&[call("shell", json!({"command": command})), text("never")]);
+        lab.user_hook("session_end", "end", "touch ../ended; echo '{\"continue\": true}'", "");
+        let first = if mode[0] == "chat" { r"> =>do it\r|" } else { "" };
+        let arguments = [mode, &["--model", "replay:../talk.jsonl", "--approval", "yolo"]].concat();
+        let ran = typed(&lab, &format!("{first}shell {{=><hang up>"), &arguments);
+        lab.assert_nobody_is_left();
+        assert!(lab.root.join("ended").exists(), "{mode:?}: the session has its end: {ran:?}");
+        assert_eq!(saved(&lab).last().unwrap()["role"], "tool", "{mode:?}: the transcript is whole");
+    }
+}
+
+#[test]
+fn a_chat_that_is_told_to_end_while_it_waits_ends_in_order() {
+    for how in ["<hang up>", "<terminate>"] {
+        let lab = lab(&[text("hello")]);
+        lab.user_hook("session_end", "end", "touch ../ended; echo '{\"continue\": true}'", "");
+        let ran = typed(&lab, &format!("> =>{how}"), &["chat", "--model", "replay:../talk.jsonl"]);
+        assert!(lab.root.join("ended").exists(), "{how}: {ran:?}");
+        lab.assert_nobody_is_left();
+    }
+}
+
+#[test]
+fn where_nobody_can_be_asked_the_mode_that_would_help_is_named() {
+    for (mode, name, arguments, told) in [
+        ("auto", "shell", json!({"command": "touch a"}), "use --approval yolo"),
+        ("ask", "shell", json!({"command": "touch a"}), "use --approval yolo"),
+        ("ask", "write_file", json!({"path": "a", "content": "x"}), "use --approval auto or yolo"),
+    ] {
+        let told = json!({"last": format!("nobody can be asked here; {told}")});
+        let lab = lab(&[call(name, arguments), expecting(text("ok"), told)]);
+        let ran = run(&lab, &["--approval", mode]);
+        assert_eq!((ran.stdout.as_str(), ran.code), ("ok\n", 0), "{mode} {name}: {ran:?}");
+        assert!(!lab.project.join("a").exists());
+    }
+}
+
+#[test]
+fn a_command_that_fails_is_shown_with_its_words_and_its_end() {
+    let lab = lab(&[call("shell", json!({"command": "echo it broke >&2; exit 3"})), text("oh")]);
+    for more in [&["--approval", "yolo"][..], &["--approval", "yolo", "--json"]] {
+        let ran = run(&lab, more);
+        assert!(ran.stderr.contains("✗ shell: it broke [exit code 3]"), "{ran:?}");
+    }
+    talk(&lab, &[call("shell", json!({"command": "exit 3"})), text("oh")]);
+    assert!(run(&lab, &["--approval", "yolo"]).stderr.contains("✗ shell: [exit code 3]"));
+}
+
+#[test]
+fn a_conversation_that_is_not_there_is_told_before_any_model_is_looked_for() {
+    let lab = Lab::new().set("OLLAMA_HOST", "127.0.0.1:9");
+    for arguments in
+        [&["session", "resume", "zzz"][..], &["run", "go", "--resume", "zzz"], &["run", "go", "--continue"]]
+    {
+        let ran = lab.run(arguments);
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(!ran.stderr.contains("Ollama"), "{ran:?}");
+    }
+}
+
+#[test]
+fn the_commands_of_a_chat_show_what_they_say() {
+    let lab = lab(&[text("one")]);
+    lab.user_hook("before_agent", "mine", "echo '{\"continue\": true}'", "");
+    let input = "hi\n/hooks\n/mcp\n/tools\n/model\n/session\n/help\n";
+    let ran = finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl"]), input.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for part in ["mine", "there are no servers", "write_file", "talk.jsonl", "3 messages", "/trigger NAME"] {
+        assert!(ran.stdout.contains(part), "{part} is missing: {}", ran.stdout);
+    }
+}
