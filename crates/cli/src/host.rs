@@ -21,6 +21,7 @@ use crate::error::{Failure, Kind};
 use crate::model::{self, Wish};
 use crate::output::Output;
 use crate::servers::DECLARED;
+use crate::trace;
 use crate::world::World;
 
 mod hooks;
@@ -57,6 +58,7 @@ pub(crate) fn load(world: &World, visit: Visit) -> Result<App, Failure> {
     // Whoever reads all declarations of servers tells what is wrong with them.
     app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
     app.tools(world);
+    trace::listen(&mut app, world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
         app.engine.trust.approver = Some(Box::new(Terminal));

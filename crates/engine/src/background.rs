@@ -20,7 +20,7 @@ use crate::action::Task;
 use crate::environment::Environment;
 use crate::present::presentable;
 use crate::report::Report;
-use crate::run::{Means, Sent, answered, returned};
+use crate::run::{Means, Sent, answered, remains, returned};
 
 mod payload;
 
@@ -51,6 +51,22 @@ pub struct Late {
     pub event: EventKind,
     /// How it went.
     pub report: Report,
+}
+
+impl Late {
+    /// The same in the words of a task that was handed over.
+    pub fn done(&self) -> Done {
+        let Report { hook, status, error, duration, process, .. } = &self.report;
+        Done {
+            hook: hook.id().to_owned(),
+            trace_id: self.trace_id.clone(),
+            event: self.event,
+            status: *status,
+            error: error.clone(),
+            duration: *duration,
+            process: process.clone(),
+        }
+    }
 }
 
 /// Who is told about late hooks.
@@ -188,7 +204,12 @@ impl Work {
     fn run(self, children: &Children) {
         let sent = Sent::now();
         let report = match self.task {
-            Task::Job(job) => answered(&self.hook, &self.event, &children.run(*job), &sent),
+            Task::Job(job) => {
+                let bytes = job.stdin.len();
+                let outcome = children.run(*job);
+                let process = remains(&outcome, bytes);
+                Report { process, ..answered(&self.hook, &self.event, &outcome, &sent) }
+            }
             Task::Errand(errand) => returned(&self.hook, &self.event, &errand.run(), &sent),
         };
         if let Some(told) = &self.told {
