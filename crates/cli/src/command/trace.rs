@@ -145,7 +145,7 @@ impl Wanted<'_> {
         let event = filters.event.as_deref().map(event_named).transpose();
         let since = filters.since.as_deref().map(|text| moment(text).ok_or(text)).transpose();
         Ok(Wanted {
-            event: event.map_err(|unknown| Failure::usage(format!("--event: {unknown}")))?,
+            event: event?,
             hook: filters.hook.as_deref(),
             blocked: filters.blocked,
             since: since.map_err(|text| {

@@ -294,7 +294,7 @@ pub(crate) fn shell_event(command: &str) -> String {
 }
 
 /// The search path of this machine, with the real Python in front of whatever may stand for it.
-fn search_path() -> &'static OsString {
+pub(crate) fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
         let own = std::env::var_os("PATH").unwrap();

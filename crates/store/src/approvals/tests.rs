@@ -18,6 +18,7 @@ fn approval(source: &str) -> Approval {
         digest: digest_bytes(b"everything"),
         term: Term::Always,
         copy: None,
+        program: None,
     }
 }
 

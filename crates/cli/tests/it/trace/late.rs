@@ -56,7 +56,8 @@ fn it_is_found_wherever_its_line_stands() {
     let trace = id(&lab.event(shell_event("ls")));
     eventually("it has left its record", || !late(&lab).is_empty());
     // A quick hook may be done before its event has left its record.
-    let (event, result): (Vec<Value>, Vec<Value>) = lab.traces().into_iter().partition(|line| line.get("late").is_none());
+    let (event, result): (Vec<Value>, Vec<Value>) =
+        lab.traces().into_iter().partition(|line| line.get("late").is_none());
     let others = (0..5).map(|n| json!({"version": 1, "traceId": format!("other-{n}"), "event": "error"}));
     let order: Vec<Value> = result.into_iter().chain(others).chain(event).collect();
     let text: String = order.iter().map(|line| format!("{line}\n")).collect();
