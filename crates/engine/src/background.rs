@@ -18,7 +18,7 @@ use ollm_protocol::{Event, EventKind, Hook};
 
 use crate::action::Task;
 use crate::environment::Environment;
-use crate::present::presentable;
+use crate::present::{presentable, redactor};
 use crate::report::Report;
 use crate::run::{Means, Sent, answered, remains, returned};
 
@@ -45,6 +45,8 @@ pub struct Launcher {
 /// What came of a hook that nobody waited for.
 #[derive(Clone, Debug)]
 pub struct Late {
+    /// The hook's id as the record of its event has it: without secrets.
+    pub id: String,
     /// The dispatch it belongs to.
     pub trace_id: String,
     /// The event.
@@ -56,9 +58,9 @@ pub struct Late {
 impl Late {
     /// The same in the words of a task that was handed over.
     pub fn done(&self) -> Done {
-        let Report { hook, status, error, duration, process, .. } = &self.report;
+        let Report { status, error, duration, process, .. } = &self.report;
         Done {
-            hook: hook.id().to_owned(),
+            hook: self.id.clone(),
             trace_id: self.trace_id.clone(),
             event: self.event,
             status: *status,
@@ -214,13 +216,19 @@ impl Work {
         };
         if let Some(told) = &self.told {
             let report = presentable(Report { detached: true, ..report }, &self.environment);
-            told(Late { trace_id: self.trace_id, event: self.event.kind, report });
+            let id = shown_id(&self.hook, &self.environment);
+            told(Late { id, trace_id: self.trace_id, event: self.event.kind, report });
         }
     }
 }
 
+fn shown_id(hook: &Hook, environment: &Environment) -> String {
+    redactor(std::iter::once(hook), environment).redact_str(hook.id()).into_owned()
+}
+
 fn hand_over(launcher: &Launcher, hook: &Hook, event: &Event, task: &Task, means: &Means<'_>) -> Result<(), String> {
-    let stdin = payload::write(hook, event, task, means.wire.trace_id)?;
+    let id = shown_id(hook, means.environment);
+    let stdin = payload::write(hook, &id, event, task, means.wire.trace_id)?;
     let job = Job {
         args: launcher.args.clone(),
         env: means.environment.variables.clone(),

@@ -22,7 +22,7 @@ const LONGEST_TEXT: usize = 10 << 10;
 /// What came of a task that was handed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The hook's id.
+    /// The hook's id, without secrets.
     pub hook: String,
     /// The dispatch it belongs to.
     pub trace_id: String,
@@ -39,7 +39,7 @@ pub struct Done {
 }
 
 /// Writes a task down for the process that runs it; why that cannot be done otherwise.
-pub(super) fn write(hook: &Hook, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
+pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
     let task = match task {
         Task::Job(job) => json!({"job": write_job(job)}),
         Task::Errand(Errand::Post(post)) => json!({"post": write_post(post)}),
@@ -51,7 +51,7 @@ pub(super) fn write(hook: &Hook, event: &Event, task: &Task, trace_id: &str) -> 
     let secret = hook.settings.iter().filter(|setting| setting.secret).map(|setting| &setting.name);
     let hides: Vec<&String> = hook.spec.pass_env.iter().chain(secret).collect();
     let payload = json!({
-        "hook": hook.id(),
+        "hook": id,
         "traceId": trace_id,
         "event": event.kind.name(),
         "dialect": hook.dialect.name(),

@@ -103,14 +103,14 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
     // as leaky at least.
     let _ = ollm_process::become_subreaper();
-    let event = &timed(event);
     world.tell_notices(output);
     app.tell_problems(output);
     details::tell_files(&app, world, output);
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     children.hold_signals();
-    let outcome = if explain { app.engine.dispatch_explained(event) } else { app.engine.dispatch(event) };
+    let timed = timed(event);
+    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.engine.dispatch(&timed) };
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
