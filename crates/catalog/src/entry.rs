@@ -37,6 +37,7 @@ const KEYS: &[&str] = &[
     "onFailure",
     "priority",
     "parallel",
+    "persistent",
     "async",
     "rateLimit",
     "requires",
@@ -51,9 +52,6 @@ const KEYS: &[&str] = &[
     "enabled",
     "type",
 ];
-
-/// Keys that narrow or change what a hook does: ignoring them would run it where it was not meant to.
-const UNSUPPORTED: &[&str] = &["permissions", "persistent"];
 
 const LIMITS: &[&str] = &["time", "cpu", "memory", "processes", "files", "fileSize", "output"];
 const RATE: &[&str] = &["perMinute", "cooldownMs", "cooldown"];
@@ -81,6 +79,7 @@ pub(crate) struct Draft {
     on_failure: Option<OnFailure>,
     priority: Priority,
     parallel: bool,
+    persistent: bool,
     detached: Option<bool>,
     rate_limit: RateLimit,
     requires: Requires,
@@ -128,6 +127,7 @@ impl Draft {
             on_failure: self.on_failure,
             priority: self.priority,
             parallel: self.parallel,
+            persistent: self.persistent,
             detached: self.detached,
             file_patterns: self.file_patterns,
             condition: self.condition,
@@ -210,6 +210,7 @@ impl Reader<'_> {
             "onFailure" => draft.on_failure = self.choice(at, OnFailure::from_name, OnFailure::NAMES),
             "priority" => draft.priority = self.choice(at, Priority::from_name, Priority::NAMES).unwrap_or_default(),
             "parallel" => draft.parallel = self.need(at, value::flag(at.node), FLAG).unwrap_or_default(),
+            "persistent" => draft.persistent = self.need(at, value::flag(at.node), FLAG).unwrap_or_default(),
             "async" => draft.detached = self.need(at, value::flag(at.node), FLAG),
             "rateLimit" => draft.rate_limit = self.rate_limit(at),
             "requires" => draft.requires = self.requires(at),
@@ -238,7 +239,11 @@ impl Reader<'_> {
                 let message = format!("`{key}` is ignored: the place of its file says where a hook comes from");
                 self.warn(at, Part::Key, message, Some("remove it".to_owned()));
             }
-            "persistent" if matches!(at.node, Node::Bool(false)) => {}
+            "permissions" => {
+                // Ignoring it would run the hook with more than it was given.
+                let help = "remove it; `limits` bounds what a hook may use, `env` and `passEnv` what it gets to see";
+                self.refuse(at, "this version cannot hold a hook to `permissions`", Some(help.to_owned()));
+            }
             "hooks" => {
                 let help = "write `command` beside `matcher`, or put groups into a file of their own";
                 self.refuse(at, "`hooks` inside an entry is not known in this form", Some(help.to_owned()));
@@ -246,9 +251,6 @@ impl Reader<'_> {
             "eventType" | "when" | "then" => {
                 let help = "such a hook has a file of its own; here the event is the key of the list";
                 self.refuse(at, &format!("`{key}` belongs to another form"), Some(help.to_owned()));
-            }
-            key if UNSUPPORTED.contains(&key) => {
-                self.refuse(at, &format!("`{key}` is not supported by this version"), None);
             }
             _ => self.unknown(at, KEYS),
         }

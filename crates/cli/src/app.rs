@@ -17,6 +17,7 @@ use crate::error::{Failure, Kind};
 use crate::guards::guards;
 use crate::output::Output;
 use crate::servers::Toolbox;
+use crate::trace;
 use crate::world::World;
 
 /// An engine with all hooks that were found, and what was wrong with the rest.
@@ -117,7 +118,7 @@ impl App {
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
             certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
-            background: stay.background,
+            background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
         };
         let mut engine = Engine::new(trust, environment);

@@ -28,7 +28,7 @@ use trace::TraceCommand;
 #[derive(Debug, Parser)]
 #[command(name = "ollm", version, disable_help_subcommand = true, arg_required_else_help = true)]
 #[command(
-    after_help = "Exit codes: 0 proceed, 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
+    after_help = "Exit codes: 0 proceed, 1 a finding (a failed test, a bad file, nothing to show), 2 blocked, 3 configuration error, 4 untrusted, 5 environment error, 64 usage."
 )]
 pub(crate) struct Cli {
     /// Let a setting be this for one run, whatever the files and the environment say; before the command, may be repeated

@@ -1,5 +1,7 @@
 //! What the door says when it cannot do what was asked: a kind, which is the exit code, and the way out.
 
+use ollm_protocol::dialect::UnknownEvent;
+
 /// Exit codes, as documented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
@@ -42,6 +44,14 @@ impl Failure {
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Kind::Usage, message).hint("`ollm --help` shows what there is")
+    }
+}
+
+/// An event that nobody knows cannot be read, wherever it is named.
+impl From<UnknownEvent> for Failure {
+    fn from(unknown: UnknownEvent) -> Failure {
+        Failure::new(Kind::Configuration, unknown.to_string())
+            .hint("`ollm schema` lists the events; an event of your own is `custom:NAME`")
     }
 }
 

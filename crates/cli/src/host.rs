@@ -22,6 +22,7 @@ use crate::error::{Failure, Kind};
 use crate::model::{self, Wish};
 use crate::output::Output;
 use crate::servers::DECLARED;
+use crate::trace;
 use crate::world::World;
 
 mod hooks;
@@ -56,6 +57,7 @@ pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, 
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
     let mut app = read(world, Stay { adapt: answer_to, background, previous: None })?;
     app.tools(world);
+    trace::listen(&mut app, world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
         app.engine.trust.approver = Some(Box::new(Terminal(cancel.clone())));

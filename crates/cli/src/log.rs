@@ -36,23 +36,18 @@ impl Log {
     pub(crate) fn write(&mut self, world: &World) {
         let lines = std::mem::take(&mut self.lines);
         let settings = world.log_settings();
-        let configured_off = settings.is_some_and(|settings| settings.level == "off");
-        let switched_off = world.variable("OLLM_LOG").map_or(configured_off, |value| is_off(&value));
-        let Some(home) = world.own_home().filter(|_| !lines.is_empty() && !switched_off) else { return };
+        // What failed before the configuration was read knows the environment at least.
+        let level = settings.map(|settings| settings.level.clone()).or_else(|| world.variable("OLLM_LOG_LEVEL"));
+        let level = level.unwrap_or_default();
+        let Some(home) = world.own_home().filter(|_| !lines.is_empty() && level != "off") else { return };
         let file = settings.map_or(LARGEST_FILE, |settings| settings.max_size);
         let trail = Trail::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
         let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
         let redactor = Redactor::new(texts.filter(|(name, _)| looks_secret(name)));
-        let failures_only = settings.is_some_and(|settings| settings.level == "error");
-        for (_, line) in lines.iter().filter(|(level, _)| !failures_only || *level == "error") {
+        for (_, line) in lines.iter().filter(|(kind, _)| level != "error" || *kind == "error") {
             if trail.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {
                 return;
             }
         }
     }
-}
-
-/// Whether the value of a switch says no.
-pub(crate) fn is_off(value: &str) -> bool {
-    ["off", "0", "false", "no"].iter().any(|word| value.eq_ignore_ascii_case(word))
 }

@@ -62,7 +62,7 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
             let request = command::hook::run::Arguments::parse(rest.get(2..).unwrap_or_default())?;
             command::hook::run::run(&request, world()?, output)
         }
-        ["hook", "background"] if rest.len() == 2 => command::hook::background::run(),
+        ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default()),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
         // Whoever says nothing wants to talk.
         [] if rest.is_empty() && output::is_conversation() => {

@@ -1,25 +1,58 @@
 //! Where dispatches leave their records, and the leaving itself.
 
+use std::ffi::OsString;
+use std::time::SystemTime;
+
 use ollm_catalog::TraceSettings;
-use ollm_engine::{Outcome, trace};
+use ollm_engine::{Done, Launcher, Outcome, trace};
 use ollm_protocol::Event;
 use ollm_store::{Bounds, Trail};
 
 use crate::app::App;
-use crate::log::is_off;
 use crate::output::Output;
 use crate::world::World;
+
+const FILE: &str = "trace.jsonl";
 
 /// The records of all dispatches; none without a home to keep them in.
 pub(crate) fn trail(world: &World, settings: &TraceSettings) -> Option<Trail> {
     let files = usize::try_from(settings.max_files).unwrap_or(usize::MAX);
     let bounds = Bounds { file: settings.max_size, files };
-    Some(Trail::new(world.own_home()?.join("trace"), "trace.jsonl", bounds))
+    Some(Trail::new(world.own_home()?.join("trace"), FILE, bounds))
 }
 
-/// Whether records are kept: `OLLM_TRACE` decides, then the configuration.
-pub(crate) fn is_on(world: &World, configured: bool) -> bool {
-    world.variable("OLLM_TRACE").map_or(configured, |value| !is_off(&value))
+/// The records, if any are kept.
+fn kept(world: &World, settings: &TraceSettings) -> Option<Trail> {
+    trail(world, settings).filter(|_| settings.enabled)
+}
+
+/// Has the process that goes on with async hooks write down what came of them.
+pub(crate) fn left_to(mut launcher: Launcher, world: &World, settings: &TraceSettings) -> Launcher {
+    if let Some(home) = world.own_home().filter(|_| settings.enabled) {
+        let bounds = [settings.max_size, settings.max_files].map(|bound| bound.to_string().into());
+        launcher.args.push(home.join("trace").into());
+        launcher.args.extend(bounds);
+    }
+    launcher
+}
+
+/// Where that process leaves its records, as [`left_to`] has told it.
+pub(crate) fn told(words: &[OsString]) -> Option<Trail> {
+    let [folder, size, files] = words else { return None };
+    let bounds = Bounds { file: size.to_str()?.parse().ok()?, files: files.to_str()?.parse().ok()? };
+    Some(Trail::new(folder.into(), FILE, bounds))
+}
+
+/// Writes down what came of a hook that nobody waited for. Who would be told that it cannot be written has gone.
+pub(crate) fn leave_late(trail: &Trail, done: &Done) {
+    let _ = trail.append(&trace::late(done, SystemTime::now(), env!("CARGO_PKG_VERSION")));
+}
+
+/// Has the hooks that run beside us leave their records as well.
+pub(crate) fn listen(app: &mut App, world: &World) {
+    if let Some(trail) = kept(world, &app.trace) {
+        app.engine.on_late(move |late| leave_late(&trail, &late.done()));
+    }
 }
 
 /// Writes down what came of an event. That it cannot be written is told in one line and changes nothing.
@@ -37,11 +70,10 @@ pub(crate) fn record(
     world: &World,
     output: &mut Output,
 ) -> Result<(), String> {
-    let trail = trail(world, &app.trace).filter(|_| is_on(world, app.trace.enabled));
-    let Some(trail) = trail else { return Ok(()) };
+    let Some(trail) = kept(world, &app.trace) else { return Ok(()) };
     let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
     let written = trail.append(&line);
-    written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE=off does without)"))?;
+    written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE_ENABLED=false does without)"))?;
     output.detail(|| format!("trace {} is in {}", outcome.trace_id, trail.path().display()));
     Ok(())
 }

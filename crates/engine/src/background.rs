@@ -18,9 +18,9 @@ use ollm_protocol::{Event, EventKind, Hook};
 
 use crate::action::Task;
 use crate::environment::Environment;
-use crate::present::presentable;
+use crate::present::{presentable, redactor};
 use crate::report::Report;
-use crate::run::{Means, Sent, answered, returned};
+use crate::run::{Means, Sent, answered, remains, returned};
 
 mod payload;
 
@@ -45,12 +45,30 @@ pub struct Launcher {
 /// What came of a hook that nobody waited for.
 #[derive(Clone, Debug)]
 pub struct Late {
+    /// The hook's id as the record of its event has it: without secrets.
+    pub id: String,
     /// The dispatch it belongs to.
     pub trace_id: String,
     /// The event.
     pub event: EventKind,
     /// How it went.
     pub report: Report,
+}
+
+impl Late {
+    /// The same in the words of a task that was handed over.
+    pub fn done(&self) -> Done {
+        let Report { status, error, duration, process, .. } = &self.report;
+        Done {
+            hook: self.id.clone(),
+            trace_id: self.trace_id.clone(),
+            event: self.event,
+            status: *status,
+            error: error.clone(),
+            duration: *duration,
+            process: process.clone(),
+        }
+    }
 }
 
 /// Who is told about late hooks.
@@ -188,18 +206,29 @@ impl Work {
     fn run(self, children: &Children) {
         let sent = Sent::now();
         let report = match self.task {
-            Task::Job(job) => answered(&self.hook, &self.event, &children.run(*job), &sent),
+            Task::Job(job) => {
+                let bytes = job.stdin.len();
+                let outcome = children.run(*job);
+                let process = remains(&outcome, bytes);
+                Report { process, ..answered(&self.hook, &self.event, &outcome, &sent) }
+            }
             Task::Errand(errand) => returned(&self.hook, &self.event, &errand.run(), &sent),
         };
         if let Some(told) = &self.told {
             let report = presentable(Report { detached: true, ..report }, &self.environment);
-            told(Late { trace_id: self.trace_id, event: self.event.kind, report });
+            let id = shown_id(&self.hook, &self.environment);
+            told(Late { id, trace_id: self.trace_id, event: self.event.kind, report });
         }
     }
 }
 
+fn shown_id(hook: &Hook, environment: &Environment) -> String {
+    redactor(std::iter::once(hook), environment).redact_str(hook.id()).into_owned()
+}
+
 fn hand_over(launcher: &Launcher, hook: &Hook, event: &Event, task: &Task, means: &Means<'_>) -> Result<(), String> {
-    let stdin = payload::write(hook, event, task, means.wire.trace_id)?;
+    let id = shown_id(hook, means.environment);
+    let stdin = payload::write(hook, &id, event, task, means.wire.trace_id)?;
     let job = Job {
         args: launcher.args.clone(),
         env: means.environment.variables.clone(),

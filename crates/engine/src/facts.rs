@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ollm_process::find_program;
+use ollm_protocol::hook::Requires;
 use ollm_protocol::{Event, Hook};
 use serde_json::{Map, Value};
 
 use crate::environment::Environment;
 use crate::plan::{Narrowed, narrow};
 use crate::rate::Rates;
-use crate::registry::Registry;
+use crate::registry::{Needs, Registry};
 use crate::report::{Reason, Skip};
 
 mod service;
@@ -69,6 +70,11 @@ pub(crate) fn requires(hook: &Hook) -> impl Iterator<Item = Requirement> {
     commands.chain(files).chain(requires.services.iter().cloned().map(Requirement::Service))
 }
 
+/// Whether a hook requires anything.
+pub(crate) fn is_demanding(hook: &Hook) -> bool {
+    hook.spec.requires != Requires::default()
+}
+
 impl Facts {
     /// Looks at what the hooks of an event ask for. What they require is looked for only if they `may_run`: a project that
     /// nobody approved gets us neither to open a connection nor to touch a file.
@@ -83,18 +89,22 @@ impl Facts {
         if self.switched_off.is_some() {
             return;
         }
-        if needs.surroundings {
-            self.surroundings = sources.environment.surroundings();
-        }
-        if !needs.facts && !sources.rates.limits_all() {
+        let limited = sources.rates.limits_all();
+        if !needs.surroundings && !needs.facts && !limited {
             return;
         }
         let mut asking = registry.fitting(event.kind, event.subject());
         asking.retain(|hook| hook.spec.enabled && hook.off.is_none());
-        asking.retain(|hook| requires(hook).next().is_some() || sources.rates.limits(hook));
+        if asking.iter().any(|hook| Needs::of(hook).surroundings) {
+            self.surroundings = sources.environment.surroundings();
+        }
+        if !needs.facts && !limited {
+            return;
+        }
+        asking.retain(|hook| is_demanding(hook) || sources.rates.limits(hook));
         asking.retain(|hook| matches!(narrow(hook, event, self), Ok(Narrowed::Fits)));
         self.exhausted = sources.rates.exhausted(asking.iter().copied());
-        asking.retain(|hook| requires(hook).next().is_some() && may_run(hook));
+        asking.retain(|hook| is_demanding(hook) && may_run(hook));
         self.look_for(&asking, sources.environment);
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ollm_protocol::{Event, EventKind, Hook};
 
 use crate::facts::Facts;
-use crate::registry::{Registry, declared};
+use crate::registry::{Needs, Registry, declared};
 use crate::report::{Reason, Skip};
 
 pub(crate) mod duplicate;
@@ -75,7 +75,7 @@ pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
     let mut plan = Plan { event: event.kind, stages: Vec::new(), skipped: Vec::new() };
     let subject = event.subject();
     let needs = registry.needs(event.kind);
-    let asks = needs.narrowing || needs.facts || !facts.exhausted.is_empty();
+    let asks = Asks { some: needs.narrowing || needs.facts, all: !facts.exhausted.is_empty() };
     let mut twins = needs.twins.then(Twins::default);
     for hook in registry.fitting(event.kind, subject) {
         match fits(hook, event, facts, asks) {
@@ -90,7 +90,25 @@ pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
     plan
 }
 
-fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: bool) -> Result<Planned, Skip> {
+/// Whether some hooks of an event ask for more than their matchers, or all are asked about more.
+#[derive(Clone, Copy, Debug)]
+struct Asks {
+    some: bool,
+    all: bool,
+}
+
+impl Asks {
+    /// Whether this hook does. One that is plain pays nothing for what others ask.
+    fn includes(self, hook: &Hook) -> bool {
+        let own = || {
+            let needs = Needs::of(hook);
+            needs.narrowing || needs.facts
+        };
+        self.all || (self.some && own())
+    }
+}
+
+fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: Asks) -> Result<Planned, Skip> {
     if let Some(why) = &facts.switched_off {
         return Err(Skip::new(hook, Reason::Disabled, why));
     }
@@ -100,7 +118,7 @@ fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: bool) -> Result<Pl
     if !hook.spec.enabled {
         return Err(Skip::new(hook, Reason::Disabled, format!("`enabled` is false in {}", declared(hook))));
     }
-    if !asks {
+    if !asks.includes(hook) {
         return Ok(Planned::new(hook, None));
     }
     match narrow(hook, event, facts)? {

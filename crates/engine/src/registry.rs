@@ -150,11 +150,21 @@ pub(crate) struct Needs {
 }
 
 impl Needs {
-    fn add(&mut self, hook: &Hook) {
+    /// What one hook needs; twins are for the others to tell.
+    pub(crate) fn of(hook: &Hook) -> Needs {
         let seeing = !hook.patterns.is_empty() || hook.condition.is_some();
-        self.surroundings |= seeing;
-        self.facts |= facts::requires(hook).next().is_some() || hook.spec.rate_limit != RateLimit::default();
-        self.narrowing |= seeing || hook.reach.value != Reach::All;
+        Needs {
+            surroundings: seeing,
+            facts: facts::is_demanding(hook) || hook.spec.rate_limit != RateLimit::default(),
+            narrowing: seeing || hook.reach.value != Reach::All,
+            twins: false,
+        }
+    }
+
+    fn add(&mut self, other: Needs) {
+        self.surroundings |= other.surroundings;
+        self.facts |= other.facts;
+        self.narrowing |= other.narrowing;
     }
 }
 
@@ -194,7 +204,7 @@ impl Shelf {
             Matcher::Expression(_) => self.others.push(at),
             Matcher::List(patterns) => patterns.iter().for_each(|pattern| self.index(pattern, at)),
         }
-        self.needs.add(hook);
+        self.needs.add(Needs::of(hook));
         self.needs.twins |= !self.deeds.insert(duplicate::fingerprint(hook));
         self.entries.push(Entry { turn: turn(hook, registered), hook: Arc::clone(hook) });
     }

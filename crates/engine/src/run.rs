@@ -18,7 +18,7 @@ use crate::bus::Wire;
 use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
-use crate::report::{self, Process, Report, Status};
+use crate::report::{Process, Report, Spoken, Status};
 use crate::trust::{Step, Trusted};
 
 /// What hooks are run with.
@@ -80,7 +80,10 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Rep
     };
     for ((at, trusted, sent), outcome) in waiting.into_iter().zip(outcomes) {
         let mut report = with_hint(answered(trusted.hook(), event, &outcome, &sent), trusted, &outcome.stderr);
-        report.process = remains(&outcome, &sent, &means.wire);
+        report.process = remains(&outcome, sent.bytes);
+        if let Some(process) = report.process.as_mut().filter(|_| means.wire.listened()) {
+            process.spoken = Some(spoken(&outcome));
+        }
         put(at, report);
     }
     for (at, trusted, sent, away) in errands {
@@ -185,24 +188,21 @@ fn failed(hook: &Arc<Hook>, why: String, sent: &Sent) -> Report {
     Report { error: Some(why), status: Status::Failed, ..decided(hook, Verdict::default(), sent) }
 }
 
-/// What remains of a process; nothing if it never was one.
-fn remains(outcome: &ollm_process::Outcome, sent: &Sent, wire: &Wire<'_>) -> Option<Process> {
+/// What remains of a process that was given so many bytes; nothing if it never was one.
+pub(crate) fn remains(outcome: &ollm_process::Outcome, bytes_in: usize) -> Option<Process> {
     let (exit, signal) = match &outcome.end {
         ollm_process::End::NotStarted(_) => return None,
         ollm_process::End::Exited(status) => (Some(*status), None),
         ollm_process::End::Signalled(signal) => (None, Some(*signal)),
         _ => (None, None),
     };
+    let (bytes_out, bytes_err) = (outcome.stdout.len(), outcome.stderr.len());
+    Some(Process { exit, signal, bytes_in, bytes_out, bytes_err, spoken: None })
+}
+
+fn spoken(outcome: &ollm_process::Outcome) -> Spoken {
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-    let spoken = || report::Spoken { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) };
-    Some(Process {
-        exit,
-        signal,
-        bytes_in: sent.bytes,
-        bytes_out: outcome.stdout.len(),
-        bytes_err: outcome.stderr.len(),
-        spoken: wire.listened().then(spoken),
-    })
+    Spoken { stdout: text(&outcome.stdout), stderr: text(&outcome.stderr) }
 }
 
 /// What a process that ended means, in the words of its hook's dialect.

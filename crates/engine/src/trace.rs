@@ -20,10 +20,12 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_protocol::{Event, Hook, joined};
+use ollm_store::Redactor;
 
+use crate::background::Done;
 use crate::environment::Environment;
 use crate::present::redactor;
-use crate::report::{Outcome, Report, Skip};
+use crate::report::{Outcome, Process, Report, Skip};
 
 mod line;
 
@@ -67,6 +69,29 @@ pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binar
     line.finish()
 }
 
+/// What came of a hook that nobody waited for, as one line of JSON without a line end; it belongs to the record with the
+/// same `traceId`, wherever that stands. Its error comes without secrets already.
+pub fn late(done: &Done, time: SystemTime, binary: &str) -> String {
+    let redactor = Redactor::new(Vec::<(String, String)>::new());
+    let process = done.process.as_ref();
+    let mut line = Line::new(&redactor);
+    line.object(|line| {
+        line.key("version").plain(VERSION);
+        line.key("traceId").text(&done.trace_id, NAME);
+        line.key("time").text(&iso(time), NAME);
+        line.key("binary").text(binary, NAME);
+        line.key("event").text(done.event.name(), NAME);
+        line.key("late").object(|line| {
+            line.key("id").text(&done.hook, NAME);
+            line.key("durationMs").plain(millis(done.duration));
+            line.key("status").text(done.status.name(), NAME);
+            remains(line, process);
+            line.key("error").optional(done.error.as_deref(), TEXT);
+        });
+    });
+    line.finish()
+}
+
 /// A time as ISO 8601, to the millisecond; the epoch for times beyond the calendar.
 pub fn iso(time: SystemTime) -> String {
     format!("{:.3}", jiff::Timestamp::try_from(time).unwrap_or_default())
@@ -104,16 +129,22 @@ fn hook(line: &mut Line<'_>, report: &Report, outcome: &Outcome) {
         line.key("durationMs").plain(millis(report.duration));
         line.key("status").text(report.status.name(), NAME);
         line.key("flow").text(report.verdict.flow.name(), NAME);
-        line.key("exit").maybe(process.and_then(|process| process.exit));
-        line.key("signal").maybe(process.and_then(|process| process.signal));
-        line.key("bytesIn").maybe(process.map(|process| process.bytes_in));
-        line.key("bytesOut").maybe(process.map(|process| process.bytes_out));
-        line.key("bytesErr").maybe(process.map(|process| process.bytes_err));
+        remains(line, process);
         line.key("leaky").maybe(Some(report.leaky));
+        line.key("async").maybe(Some(report.detached));
         line.key("error").optional(report.error.as_deref(), TEXT);
         let most = report.warnings.get(..WARNINGS).unwrap_or(&report.warnings);
         line.key("warnings").list(TEXT, most, |line, warning| line.text(warning, NAME));
     });
+}
+
+/// How a process ended, and how much it was given and said; nulls for what is no process.
+fn remains(line: &mut Line<'_>, process: Option<&Process>) {
+    line.key("exit").maybe(process.and_then(|process| process.exit));
+    line.key("signal").maybe(process.and_then(|process| process.signal));
+    line.key("bytesIn").maybe(process.map(|process| process.bytes_in));
+    line.key("bytesOut").maybe(process.map(|process| process.bytes_out));
+    line.key("bytesErr").maybe(process.map(|process| process.bytes_err));
 }
 
 fn verdict(line: &mut Line<'_>, outcome: &Outcome) {

@@ -251,7 +251,7 @@ impl Trust {
         match program.and_then(|program| self.identified(hook, program, environment)) {
             Ok(found) => match self.standing(hook, Some(&found.identity)) {
                 Standing::Approved | Standing::Limited => self.owned(hook, environment).map_err(unready).err(),
-                standing => Some(self.refusal(hook, standing)),
+                standing => Some(self.refusal(hook, &found.identity, standing)),
             },
             Err(why) if self.approval(hook).is_some() => Some(unready(why)),
             Err(why) => Some(Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}"))),
@@ -333,12 +333,12 @@ impl Trust {
         if !may_run && !self.granted(hook, &found.identity, session) {
             owned.as_ref().map_err(|why| Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}")))?;
             if !self.ask(hook, &found.identity, standing, environment, session) {
-                return Err(self.refusal(hook, standing));
+                return Err(self.refusal(hook, &found.identity, standing));
             }
         }
         owned.map_err(|why| Skip::new(hook, why.reason(), why.to_string()))?;
         let copy = self.copy(&found).map_err(|error| match error {
-            VaultError::Changed { .. } => self.refusal(hook, Standing::Modified),
+            VaultError::Changed { .. } => self.refusal(hook, &found.identity, Standing::Modified),
             other => Skip::new(hook, Reason::Unsafe, other.to_string()),
         })?;
         let digest = Some(found.identity.digest);
@@ -405,11 +405,11 @@ impl Trust {
         }
     }
 
-    fn refusal(&self, hook: &Arc<Hook>, standing: Standing) -> Skip {
+    fn refusal(&self, hook: &Arc<Hook>, identity: &Identity, standing: Standing) -> Skip {
         let (reason, state) = match standing {
-            Standing::Modified => (Reason::Modified, "changed since it was approved"),
-            Standing::Limited => (Reason::Untrusted, "approved for another session only"),
-            Standing::Unknown | Standing::Approved => (Reason::Untrusted, "not approved"),
+            Standing::Modified => (Reason::Modified, self.change(hook, identity)),
+            Standing::Limited => (Reason::Untrusted, "approved for another session only".to_owned()),
+            Standing::Unknown | Standing::Approved => (Reason::Untrusted, "not approved".to_owned()),
         };
         let command = match &hook.spec.extension {
             Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
@@ -420,6 +420,17 @@ impl Trust {
             detail = format!("{state}: {trouble}");
         }
         Skip::new(hook, reason, detail)
+    }
+
+    /// That a hook changed, and what: nobody looks for it in another program that now runs the same script.
+    fn change(&self, hook: &Hook, identity: &Identity) -> String {
+        let changed = "changed since it was approved";
+        let before = self.approval(hook).and_then(|approval| approval.program);
+        let now = identity.program.as_ref().map(|program| program.display().to_string());
+        match (before, now) {
+            (Some(before), Some(now)) if before != now => format!("{changed}: {now} would run it, no longer {before}"),
+            _ => changed.to_owned(),
+        }
     }
 
     fn needs_no_approval(&self, hook: &Hook) -> bool {

@@ -284,6 +284,8 @@ pub struct HookSpec {
     pub on_failure: Option<OnFailure>,
     pub priority: Priority,
     pub parallel: bool,
+    /// Whether it can be kept between events: it answers one line for each line, and ends with its input.
+    pub persistent: bool,
     /// `async`: nobody waits for it, and it decides nothing.
     pub detached: Option<bool>,
     pub file_patterns: Vec<String>,
@@ -327,6 +329,7 @@ impl HookSpec {
             on_failure: None,
             priority: Priority::default(),
             parallel: false,
+            persistent: false,
             detached: None,
             file_patterns: Vec::new(),
             condition: None,

@@ -141,6 +141,20 @@ impl FilePatterns {
         }
     }
 
+    /// A path that is taken in, if a simple one can be made up.
+    ///
+    /// ```
+    /// use ollm_protocol::FilePatterns;
+    ///
+    /// let patterns = FilePatterns::parse(&["src/**/*.{rs,toml}".into()]).unwrap();
+    /// assert_eq!(patterns.example().as_deref(), Some("src/sample.rs"));
+    /// ```
+    pub fn example(&self) -> Option<String> {
+        let shapes = self.patterns.iter().filter(|pattern| !pattern.excludes).flat_map(|pattern| &pattern.alternatives);
+        let made_up = shapes.map(Glob::example).chain(["sample".to_owned(), "sample.txt".to_owned()]);
+        made_up.into_iter().find(|path| self.matches(path))
+    }
+
     /// The patterns as they were written.
     pub fn text(&self) -> Vec<&str> {
         self.patterns.iter().map(|pattern| pattern.text.as_str()).collect()

@@ -9,7 +9,7 @@ use crate::event::Event;
 /// ```
 /// use ollm_protocol::{Event, EventKind, scope};
 /// let event = Event::new(EventKind::BeforeTool, [("args", serde_json::json!({"path": "a.rs"}))]);
-/// assert_eq!(scope(&event)["tool_args"]["file_path"], "a.rs");
+/// assert_eq!(scope(&event)["tool_args"]["path"], "a.rs");
 /// ```
 pub fn scope(event: &Event) -> Value {
     let mut scope = Map::new();
@@ -25,7 +25,7 @@ pub fn scope(event: &Event) -> Value {
         scope.insert("session_id".to_owned(), id.into());
     }
     if let Some(args) = event.data.get("args") {
-        scope.insert("tool_args".to_owned(), both_paths(args.clone()));
+        scope.insert("tool_args".to_owned(), args.clone());
     }
     if event.kind.is_file() {
         scope.insert("file".to_owned(), file(event));
@@ -46,18 +46,6 @@ pub(crate) fn session(event: &Event) -> Option<Value> {
         fields.insert("id".to_owned(), id.into());
     }
     Some(session)
-}
-
-/// Tools call their file `path` or `file_path`; templates may use either.
-fn both_paths(mut args: Value) -> Value {
-    if let Some(map) = args.as_object_mut() {
-        for (one, other) in [("path", "file_path"), ("file_path", "path")] {
-            if let (Some(path), false) = (map.get(one).cloned(), map.contains_key(other)) {
-                map.insert(other.to_owned(), path);
-            }
-        }
-    }
-    args
 }
 
 fn file(event: &Event) -> Value {

@@ -39,6 +39,8 @@ pub struct Approval {
     pub term: Term,
     /// The name of the copy of what was approved, if there is one.
     pub copy: Option<String>,
+    /// What ran it then, by its path, where that is part of what was approved.
+    pub program: Option<String>,
 }
 
 /// For how long something is approved.
@@ -213,6 +215,7 @@ fn read_entry(entry: &Value) -> Option<Approval> {
         digest: text("digest")?.parse().ok()?,
         term: read_term(entry.get("term"))?,
         copy: text("copy").map(str::to_owned),
+        program: text("program").map(str::to_owned),
     })
 }
 
@@ -247,6 +250,9 @@ fn write_entry(approval: Approval) -> Value {
     entry.insert("digest".to_owned(), approval.digest.to_string().into());
     if let Some(copy) = approval.copy {
         entry.insert("copy".to_owned(), copy.into());
+    }
+    if let Some(program) = approval.program {
+        entry.insert("program".to_owned(), program.into());
     }
     if approval.term != Term::Always {
         entry.insert("term".to_owned(), term_text(&approval.term).into());

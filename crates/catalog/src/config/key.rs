@@ -59,6 +59,7 @@ const MS: Kind = Kind::Time(Duration::from_millis(1));
 const SECONDS: Kind = Kind::Time(Duration::from_secs(1));
 const WHOLE: Kind = Kind::Count(1, u64::MAX);
 const WORDS: Kind = Kind::Text(Item::Words);
+const LEVEL: Kind = Kind::Choice(&["off", "error", "warn"]);
 
 const SWITCH: Project = Project::Never("a project cannot switch parts of the user's program on or off");
 const ELSEWHERE: Project = Project::Never("a project cannot decide where the user's data goes");
@@ -166,6 +167,7 @@ pub const KEYS: &[Key] = &[
     key("model.*", Kind::Any, "null", "Anything else is handed on to the provider as it is.").project(ELSEWHERE).guarded(),
     key("trace.enabled", Kind::Flag, "true", "Whether every dispatch leaves a record.")
         .variable("OLLM_TRACE_ENABLED")
+        .older_variable("OLLM_TRACE", Kind::Flag)
         .project(SWITCH)
         .guarded(),
     key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How `ollm trace` shows records.")
@@ -177,8 +179,9 @@ pub const KEYS: &[Key] = &[
     key("trace.maxFiles", Kind::Count(1, 1000), "4", "How many files of records are kept.")
         .variable("OLLM_TRACE_MAX_FILES")
         .guarded(),
-    key("log.level", Kind::Choice(&["off", "error", "warn"]), "\"warn\"", "What the log file holds: nothing, failures, or all that was told.")
+    key("log.level", LEVEL, "\"warn\"", "What the log file holds: nothing, failures, or all that was told.")
         .variable("OLLM_LOG_LEVEL")
+        .older_variable("OLLM_LOG", LEVEL)
         .guarded(),
     key("log.maxSize", Kind::Size, "1048576", "How large the log file may grow, in bytes or as \"16MiB\".")
         .variable("OLLM_LOG_MAX_SIZE"),

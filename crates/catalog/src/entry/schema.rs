@@ -120,6 +120,7 @@ fn described(key: &str) -> (&'static str, Value) {
         "onFailure" => ("What its failure means", names(OnFailure::NAMES.iter().map(|(_, name)| *name))),
         "priority" => ("How urgent it is among its neighbours", names(Priority::NAMES.iter().map(|(_, name)| *name))),
         "parallel" => ("Whether it may run at the same time as its neighbours", flag()),
+        "persistent" => ("Whether it may be kept between events: a line for each line, until its input ends", flag()),
         "async" => ("Whether nobody waits for it; it decides nothing then", flag()),
         "rateLimit" => ("How often it may run", rate()),
         "requires" => ("What must be there for it to run", requires()),

@@ -146,16 +146,29 @@ fn a_project_cannot_vouch_for_itself() {
 }
 
 #[test]
-fn a_key_that_would_narrow_the_hook_is_an_error_as_long_as_it_is_not_supported() {
-    for (key, value) in [("permissions", "{}"), ("persistent", "true")] {
+fn permissions_that_nobody_would_hold_the_hook_to_keep_it_from_loading() {
+    for value in ["{}", r#"{"read": ["."], "write": [], "net": false}"#] {
         let world = World::new();
-        world.entry(&format!(r#"{{"command": "/bin/true", "{key}": {value}}}, {{"command": "/bin/true"}}"#));
+        world.entry(&format!(r#"{{"command": "/bin/true", "permissions": {value}}}, {{"command": "/bin/true"}}"#));
         let (problem, loaded) = world.problem();
-        assert_eq!(loaded, 1, "{key}");
-        assert_eq!(problem.severity, Severity::Error, "{key}");
-        assert_eq!(problem.message, format!("`{key}` is not supported by this version; the hook is not loaded"));
-        assert_eq!(problem.field, format!("hooks.before_tool[0].{key}"));
+        assert_eq!((loaded, problem.severity), (1, Severity::Error));
+        assert_eq!(problem.message, "this version cannot hold a hook to `permissions`; the hook is not loaded");
+        assert_eq!(problem.field, "hooks.before_tool[0].permissions");
+        assert!(problem.help.unwrap().contains("`limits`"));
     }
+}
+
+#[test]
+fn a_hook_that_may_be_kept_is_another_hook() {
+    let definition = |more: &str| {
+        let world = World::new();
+        world.entry(&format!(r#"{{"command": "/bin/true"{more}}}"#));
+        world.hooks()[0].definition()
+    };
+    let plain = definition("");
+    assert_eq!(definition(r#", "persistent": false"#), plain);
+    let kept = definition(r#", "persistent": true"#);
+    assert_eq!((kept.get("persistent"), plain.get("persistent")), (Some(&true.into()), None));
 }
 
 #[test]

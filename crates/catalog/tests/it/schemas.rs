@@ -71,7 +71,8 @@ fn what_is_refused_or_warned_of_does_not_fit() {
         ("rateLimit", json!({"perMinute": 0})),
         ("scope", json!("everywhere")),
         ("mathcer", json!("shell")),
-        ("persistent", json!(true)),
+        ("persistent", json!("sometimes")),
+        ("permissions", json!({"read": ["."]})),
     ];
     for (key, value) in wrong {
         let mut entry = full();

@@ -134,6 +134,7 @@ impl Lab {
                 approved_by: "bench".to_owned(),
                 term: ollm_store::Term::Always,
                 copy: None,
+                program: None,
             };
             ollm_store::approve(&approvals, approval).unwrap();
         }

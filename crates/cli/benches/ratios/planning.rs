@@ -7,15 +7,25 @@ use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules};
 
 use crate::measure::{median, timed};
 
-/// Planning is compared with copying the matches, which any planner must do.
-pub(crate) fn planning() {
+/// Ten thousand hooks, of which one in a hundred is for the shell.
+pub(crate) fn crowd() -> Registry {
     let mut registry = Registry::new();
     for index in 0..10_000 {
         let matcher = if index % 100 == 0 { "shell".to_owned() } else { format!("tool_{index}") };
-        let action = ActionSpec::Command { command: "npx".into(), args: vec![index.to_string()], script: None };
-        let spec = HookSpec { matcher: Some(matcher), ..HookSpec::new(format!("hook-{index}"), "before_tool", action) };
-        registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
+        registry.register(Hook::new(spec(index, &matcher), &Rules::default()).unwrap()).unwrap();
     }
+    registry
+}
+
+pub(crate) fn spec(index: usize, matcher: &str) -> HookSpec {
+    let action = ActionSpec::Command { command: "npx".into(), args: vec![index.to_string()], script: None };
+    let spec = HookSpec::new(format!("hook-{index}"), "before_tool", action);
+    HookSpec { matcher: Some(matcher.to_owned()), ..spec }
+}
+
+/// Planning is compared with copying the matches, which any planner must do.
+pub(crate) fn planning() {
+    let registry = crowd();
     let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
     let facts = Facts::default();
     let planned = plan(&registry, &event, &facts);

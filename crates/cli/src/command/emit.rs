@@ -17,8 +17,16 @@ pub(super) fn run(arguments: &EmitArguments, world: &World, output: &mut Output)
     })?;
     let request = match dialect::event_named(&arguments.name) {
         Ok(_) => json!({"event": arguments.name, "data": data}),
-        // Every other name is somebody's own event.
-        Err(_) => json!({"event": "custom", "data": {"eventName": arguments.name, "data": data}}),
+        // Every other name is somebody's own event, though it may have been meant to be one of ours.
+        Err(unknown) => {
+            if let Some(nearest) = unknown.nearest {
+                let name = &arguments.name;
+                output.tell(&format!(
+                    "`{name}` is sent as an event of your own; did you mean `{nearest}`? (`custom:{name}` is always your own)"
+                ));
+            }
+            json!({"event": "custom", "data": {"eventName": arguments.name, "data": data}})
+        }
     };
     let request = OLLM.read_event(request.to_string().as_bytes());
     let request = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?;

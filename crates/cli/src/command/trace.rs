@@ -10,7 +10,7 @@ use ollm_protocol::units;
 use crate::arguments::trace::{Format, TraceCommand, TraceFilters, TraceShape};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
-use crate::trace::{is_on, trail};
+use crate::trace::trail;
 use crate::world::World;
 
 mod compact;
@@ -124,9 +124,9 @@ fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Fai
 }
 
 fn nothing(kept: &Kept<'_>, output: &mut Output) -> u8 {
-    output.tell(match (kept.world.own_home(), is_on(kept.world, kept.settings.enabled)) {
+    output.tell(match (kept.world.own_home(), kept.settings.enabled) {
         (None, _) => "there is no home to keep traces in; set HOME or OLLM_HOME",
-        (_, false) => "there is no trace: it is switched off by OLLM_TRACE or trace.enabled",
+        (_, false) => "there is no trace: trace.enabled or OLLM_TRACE_ENABLED switches it off",
         _ => "there is no trace yet; every event that passes through hooks leaves one",
     });
     NOTHING
@@ -145,7 +145,7 @@ impl Wanted<'_> {
         let event = filters.event.as_deref().map(event_named).transpose();
         let since = filters.since.as_deref().map(|text| moment(text).ok_or(text)).transpose();
         Ok(Wanted {
-            event: event.map_err(|unknown| Failure::usage(format!("--event: {unknown}")))?,
+            event: event?,
             hook: filters.hook.as_deref(),
             blocked: filters.blocked,
             since: since.map_err(|text| {

@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Ran, finish};
+use crate::lab::{Lab, Ran, finish, kept};
 
 fn refused(lab: &Lab, event: &[u8]) -> String {
     let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), event);
@@ -108,7 +108,7 @@ fn data_that_is_no_object_reaches_the_hooks_as_a_value() {
     let lab = Lab::with_hook("before_tool", "echo", "cat > seen; printf '{\"continue\": true}'");
     for data in ["5", "[1]", "\"text\""] {
         assert_eq!(lab.run(&["hook", "run", "before_tool", "--data", data]).code, 0);
-        let seen: Value = serde_json::from_slice(&fs::read(lab.project.join("seen")).unwrap()).unwrap();
+        let seen = kept(&lab.project.join("seen"));
         assert_eq!(seen["data"], json!({"value": serde_json::from_str::<Value>(data).unwrap()}));
     }
 }

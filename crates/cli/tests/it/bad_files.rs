@@ -3,10 +3,11 @@
 
 use std::fs::File;
 use std::os::unix::fs::symlink;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
-use crate::lab::{Lab, finish, shell_event};
+use crate::lab::{Lab, Ran, finish, shell_event};
 
 /// Files and what is wrong with them.
 const TEXTS: &[(&str, &str)] = &[
@@ -287,6 +288,35 @@ fn yaml_of_any_size_and_depth_is_refused_in_time() {
     File::options().write(true).open(lab.user("large.yaml", "")).unwrap().set_len(200_000_000).unwrap();
     let ran = finish(lab.ollm_in_little_memory(&["hook", "run"]), shell_event("ls").as_bytes());
     assert!(ran.stderr.contains("large.yaml: it has 200000000 bytes"), "{}", ran.stderr);
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_read_is_read_whole_or_refused() {
+    let lab = Lab::with_hook("before_tool", "steady", "printf '{\"continue\": true}'");
+    let (file, stop) = (lab.home.join(".ollm/hooks/restless.json"), AtomicBool::new(false));
+    // One is much longer than the other, so that half of one would be seen.
+    let version = |name: &str, filling: usize| {
+        let (filling, action) = ("x".repeat(filling), json!({"type": "askAgent", "prompt": name}));
+        json!({"hooks": {"before_tool": [{"description": filling, "name": name, "action": action}]}}).to_string()
+    };
+    let versions = [version("short", 1), version("long", 300_000)];
+    let readings: Vec<Ran> = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for text in versions.iter().cycle().take_while(|_| !stop.load(Ordering::Relaxed)) {
+                std::fs::write(&file, text).unwrap();
+            }
+        });
+        let readings = (0..40).map(|_| lab.event(shell_event("ls"))).collect();
+        stop.store(true, Ordering::Relaxed);
+        readings
+    });
+    for ran in readings {
+        assert_eq!((ran.code, &ran.hook("steady")["status"]), (0, &json!("ok")), "{ran:?}");
+        let answer = ran.answer();
+        let mut names = answer["hooks"].as_array().unwrap().iter().map(|hook| &hook["name"]);
+        let whole = names.any(|name| name == "short" || name == "long");
+        assert!(whole || ran.stderr.contains("restless.json"), "neither read nor refused: {ran:?}");
+    }
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
-use crate::lab::{Lab, Ran, finish, lines, outcome, shell_event, start};
+use crate::lab::{Lab, Ran, finish, kept, lines, outcome, shell_event, start};
 
 /// Every spelling of every event, and its canonical name.
 const SPELLINGS: &[(&str, &str)] = &[
@@ -272,7 +272,7 @@ fn the_event_may_stand_on_the_command_line() {
     let lab = Lab::with_hook("before_tool", "echo", "cat > seen; printf '{\"continue\": true}'");
     let ran = lab.run(&["hook", "run", "PreToolUse", "--data", r#"{"tool_name": "shell"}"#]);
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
-    let seen: Value = serde_json::from_slice(&fs::read(lab.project.join("seen")).unwrap()).unwrap();
+    let seen = kept(&lab.project.join("seen"));
     assert_eq!(seen, json!({"event": "before_tool", "data": {"tool_name": "shell"}}));
 }
 
@@ -280,7 +280,7 @@ fn the_event_may_stand_on_the_command_line() {
 fn context_stands_for_data() {
     let lab = Lab::with_hook("before_tool", "echo", "cat > seen; printf '{\"continue\": true}'");
     lab.event(r#"{"event": "pre-tool-call", "context": {"tool_name": "shell"}}"#);
-    let seen: Value = serde_json::from_slice(&fs::read(lab.project.join("seen")).unwrap()).unwrap();
+    let seen = kept(&lab.project.join("seen"));
     assert_eq!(seen["data"], json!({"tool_name": "shell"}));
 }
 

@@ -78,6 +78,50 @@ fn what_makes_no_sense_is_not_declared() {
 }
 
 #[test]
+fn an_event_that_nobody_knows_is_the_same_mistake_everywhere() {
+    let lab = Lab::new();
+    lab.user("guard.sh", REFUSE);
+    lab.user_hook("before_tool", "hook", REFUSE, "");
+    for arguments in [
+        &["hook", "run", "befor_tool"][..],
+        &["hook", "plan", "befor_tool"],
+        &["hook", "test", "hook", "--event", "befor_tool"],
+        &["hook", "add", "befor_tool", "guard.sh"],
+        &["hook", "new", "mine", "--event", "befor_tool"],
+        &["trace", "list", "--event", "befor_tool"],
+    ] {
+        let ran = lab.run(arguments);
+        assert_eq!(ran.code, 3, "{arguments:?}: {ran:?}");
+        assert!(ran.stderr.starts_with("ollm: unknown event `befor_tool`; did you mean `before_tool`?"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_mistyped_event_is_sent_as_ones_own_and_said_to_look_like_another() {
+    let lab = Lab::new();
+    let hook = json!({"hooks": {"custom:befor_tool": [{"name": "own", "command": "sh", "args": ["guard.sh"]}]}});
+    lab.user("guard.sh", REFUSE);
+    lab.user("own.json", hook.to_string());
+    let ran = lab.run(&["emit", "befor_tool", "--json"]);
+    assert_eq!((ran.code, ran.hook_count()), (2, 1), "{ran:?}");
+    assert!(ran.stderr.contains("did you mean `before_tool`? (`custom:befor_tool` is always your own)"), "{ran:?}");
+    for unlike in ["custom:befor_tool", "deploy-to-staging", "before_tool"] {
+        assert_eq!(lab.run(&["emit", unlike, "--json"]).stderr, "", "{unlike}");
+    }
+}
+
+#[test]
+fn nothing_is_removed_where_nobody_can_be_asked() {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    let ran = lab.run(&["hook", "remove", "guard"]);
+    assert_eq!(ran.code, 64);
+    let told = "ollm: user:guard.json:before_tool:guard stays: there is no terminal to ask on, and without an answer nothing is \
+                removed\n  hint: `--yes` removes it without asking\n";
+    assert_eq!(ran.stderr, told);
+    assert!(lab.home.join(".ollm/hooks/guard.json").exists());
+}
+
+#[test]
 fn keys_are_set_and_taken_away_all_or_none() {
     let lab = Lab::new();
     lab.user("guard.sh", REFUSE);
@@ -155,6 +199,27 @@ fn a_name_that_is_taken_is_not_declared_again() {
     let ran = lab.run(&["hook", "add", "before_tool", "guard.sh"]);
     assert_eq!((ran.code, ran.stderr.contains("there is a hook `guard` already")), (64, true), "{ran:?}");
     assert_eq!(lab.run(&["hook", "add", "before_tool", "guard.sh", "--name", "other"]).code, 0);
+}
+
+#[test]
+fn a_condition_of_any_length_is_answered_or_refused_in_time() {
+    let long = format!("data.x == '{}'", "x".repeat(100 << 10));
+    let deep = format!("{}true{}", "(".repeat(50_000), ")".repeat(50_000));
+    let wide = vec!["data.tool_name == 'shell'"; 4_000].join(" || ");
+    for condition in [long, deep, wide] {
+        for (policy, code) in [("allow", 0), ("block", 2)] {
+            let lab = Lab::new();
+            let entry =
+                json!({"name": "hook", "command": "sh", "args": ["x.sh"], "if": condition, "onFailure": policy});
+            lab.user("x.sh", "touch ../ran");
+            lab.user("hook.json", json!({"hooks": {"before_tool": [entry]}}).to_string());
+            let ran = lab.event(crate::lab::shell_event("ls"));
+            assert_eq!(ran.code, code, "{policy}: {}", &ran.stdout[..ran.stdout.len().min(2000)]);
+            assert!(!lab.root.join("ran").exists() && ran.stdout.len() < 20_000 && ran.stderr.len() < 20_000);
+            let said = if code == 0 { ran.skip("hook")["reason"].clone() } else { ran.hook("hook")["status"].clone() };
+            assert!(said == "condition" || said == "failed", "{said}");
+        }
+    }
 }
 
 #[test]

@@ -154,12 +154,10 @@ proptest! {
     #[test]
     fn property_02_hooks_of_every_form_run_in_the_order_of_registration(
         hooks in prop::collection::vec((0..7_usize, any::<bool>()), 1..8),
-        enabled in prop::bool::weighted(0.9),
         trust in prop::bool::weighted(0.7),
     ) {
         let lab = Lab::new();
-        // The same files show property 39: whether they run at all is for the configuration to say.
-        lab.write("home/.ollm/config.yaml", format!("hooks:\n  enabled: {enabled}\n  trustWorkspace: {trust}\n"));
+        lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: {trust}\n"));
         let (mut user, mut project) = (Vec::new(), Vec::new());
         for (index, (form, own)) in hooks.iter().enumerate() {
             let name = format!("hook-{index}");
@@ -170,8 +168,36 @@ proptest! {
         }
         let answer = lab.run(&["hook", "run", "before_tool", "--data", "{}"]).answer();
         let trusted = if trust { project } else { Vec::new() };
-        let expected: Vec<String> = if enabled { user.into_iter().chain(trusted).collect() } else { Vec::new() };
+        let expected: Vec<String> = user.into_iter().chain(trusted).collect();
         prop_assert_eq!(prompts(&answer), expected);
         prop_assert_eq!(&answer["continue"], &json!(true));
+    }
+
+    #[test]
+    fn property_39_whether_hooks_of_any_form_run_is_for_the_configuration_to_say(
+        hooks in prop::collection::vec((0..7_usize, any::<bool>()), 1..8),
+        enabled in any::<bool>(),
+        place in 0..4_usize,
+    ) {
+        let mut lab = Lab::new();
+        let config = |enabled: bool| format!("hooks:\n  enabled: {enabled}\n  trustWorkspace: true\n");
+        lab.write("home/.ollm/config.yaml", config(!enabled));
+        let flag = format!("hooks.enabled={enabled}");
+        // What stands nearer counts: the file, a variable, an older variable, the command line.
+        let arguments: &[&str] = match place {
+            1 => { lab = lab.set("OLLM_HOOKS_ENABLED", &enabled.to_string()); &[] }
+            2 => { lab = lab.set("HOOKS_ENABLED", &enabled.to_string()); &[] }
+            3 => &["--set", &flag],
+            _ => { lab.write("home/.ollm/config.yaml", config(enabled)); &[] }
+        };
+        for (index, (form, own)) in hooks.iter().enumerate() {
+            let (extension, text) = asking(*form, &format!("hook-{index}"));
+            let file = format!("hook-{index}.{extension}");
+            if *own { lab.user(&file, text) } else { lab.workspace(&file, text) };
+        }
+        let answer = lab.run(&[arguments, &["hook", "run", "before_tool", "--data", "{}"]].concat()).answer();
+        prop_assert_eq!(prompts(&answer).len(), if enabled { hooks.len() } else { 0 });
+        let disabled = answer["skipped"].as_array().unwrap().iter().filter(|skip| skip["reason"] == "disabled").count();
+        prop_assert_eq!(disabled, if enabled { 0 } else { hooks.len() }, "none is left out without a word");
     }
 }

@@ -245,6 +245,8 @@ fn async_hooks_of_a_chat_run_beside_it() {
     let parent = fs::read_to_string(lab.root.join("parent")).unwrap();
     assert!(parent.contains(" chat "), "{parent}");
     assert!(lab.root.join("last").exists(), "the end of the session is an event like any other");
+    let late = lab.traces().into_iter().filter_map(|line| line["late"]["id"].as_str().map(str::to_owned));
+    assert_eq!(late.count(), 2, "each leaves what came of it");
 }
 
 #[test]

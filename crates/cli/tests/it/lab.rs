@@ -289,6 +289,14 @@ pub(crate) fn hook_file(event: &str, name: &str, more: &str) -> String {
     format!(r#"{{"hooks": {{"{event}": [{{"name": "{name}", "command": "sh", "args": ["{name}.sh"]{more}}}]}}}}"#)
 }
 
+/// An event as a hook got it that kept it in a file, without the time it came, which each event has.
+pub(crate) fn kept(path: &Path) -> Value {
+    let mut event: Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+    let time = event["data"].as_object_mut().and_then(|data| data.shift_remove("timestamp"));
+    assert!(time.is_some_and(|time| time.as_str().unwrap().ends_with('Z')), "{event}");
+    event
+}
+
 /// An event about a shell command.
 pub(crate) fn shell_event(command: &str) -> String {
     serde_json::json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": command}}})
@@ -296,7 +304,7 @@ pub(crate) fn shell_event(command: &str) -> String {
 }
 
 /// The search path of this machine, with the real Python in front of whatever may stand for it.
-fn search_path() -> &'static OsString {
+pub(crate) fn search_path() -> &'static OsString {
     static PATH: OnceLock<OsString> = OnceLock::new();
     PATH.get_or_init(|| {
         let own = std::env::var_os("PATH").unwrap();

@@ -17,6 +17,7 @@ mod config;
 mod contract;
 mod declaring;
 mod documents;
+mod examples;
 mod extension_laws;
 mod extensions;
 mod faults;

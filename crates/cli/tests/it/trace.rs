@@ -10,6 +10,7 @@ use serde_json::Value;
 use crate::lab::{Lab, Ran, shell_event};
 
 mod disk;
+mod late;
 mod log;
 mod many;
 mod secrets;
@@ -59,7 +60,7 @@ fn an_event_of_another_agent_leaves_a_record_and_nothing_on_its_streams() {
     let event = r#"{"hook_event_name": "PreToolUse", "tool_name": "shell", "session_id": "s9", "tool_input": {}}"#;
     let with = lab.event_from("agent", event);
     assert_eq!(lab.traces()[0]["session"], "s9");
-    let lab = lab.set("OLLM_TRACE", "off");
+    let lab = lab.set("OLLM_TRACE_ENABLED", "off");
     assert_eq!(with, lab.event_from("agent", event));
 }
 
@@ -74,16 +75,25 @@ fn folder_and_file_are_the_owners_alone() {
 #[test]
 fn no_record_is_left_where_traces_are_switched_off() {
     for off in ["off", "OFF", "0", "false", "no"] {
-        let lab = Lab::new().set("OLLM_TRACE", off);
+        let lab = Lab::new().set("OLLM_TRACE_ENABLED", off);
         let ran = lab.run(&["hook", "run", "session_start"]);
         assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
         assert!(!lab.home.join(".ollm/trace").exists(), "{off}");
         let last = lab.run(&["trace", "last"]);
         assert_eq!(
             (last.code, last.stderr.as_str()),
-            (1, "ollm: there is no trace: it is switched off by OLLM_TRACE or trace.enabled\n")
+            (1, "ollm: there is no trace: trace.enabled or OLLM_TRACE_ENABLED switches it off\n")
         );
     }
+}
+
+#[test]
+fn the_older_names_of_the_variables_still_count() {
+    let lab = Lab::new().set("OLLM_TRACE", "off").set("OLLM_LOG", "off");
+    lab.user("broken.json", "{");
+    assert!(!lab.run(&["hook", "run", "session_start"]).stderr.is_empty());
+    assert!(!lab.home.join(".ollm/trace").exists() && !lab.home.join(".ollm/log").exists());
+    assert_eq!(lab.run(&["config", "get", "trace.enabled"]).stdout, "false\n");
 }
 
 #[test]

@@ -119,7 +119,12 @@ fn another_interpreter_earlier_on_the_path_takes_the_approval_back() {
     std::os::unix::fs::symlink(python(), lab.root.join("bin/python3")).unwrap();
     let mut command = lab.ollm(&["hook", "run"]);
     command.env("PATH", format!("{}:/usr/bin:/bin", lab.root.join("bin").display()));
-    assert_eq!(judged(&lab, &finish(command, shell_event("ls").as_bytes())), "modified");
+    let ran = finish(command, shell_event("ls").as_bytes());
+    assert_eq!(judged(&lab, &ran), "modified");
+    let detail = ran.skip("guest")["detail"].as_str().unwrap().to_owned();
+    let other =
+        format!("changed since it was approved: {} would run it, no longer ", lab.root.join("bin/python3").display());
+    assert!(detail.starts_with(&other), "{detail}");
 }
 
 #[test]

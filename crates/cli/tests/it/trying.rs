@@ -113,6 +113,35 @@ fn a_hook_that_does_not_fit_the_event_says_why_it_did_not_run() {
 }
 
 #[test]
+fn the_sample_fits_the_matcher_and_the_file_patterns_of_the_hook() {
+    let kinds = [
+        ("fileEdited", "", "src/**/*.{ts,tsx}", "/file/path", "src/sample.ts"),
+        ("before_tool", r#", "matcher": "write_*""#, "docs/[a-c]?.md", "/args/path", "docs/aa.md"),
+        ("git_commit", "", "*.lock", "/files/0", "sample.lock"),
+        ("before_agent", "", "/build.rs", "/path", "build.rs"),
+        ("file_created", "", "!*.md", "/path", "src/main.rs"),
+    ];
+    for (event, matcher, pattern, pointer, path) in kinds {
+        let lab = Lab::new();
+        let more = format!(r#"{matcher}, "filePatterns": ["{pattern}"], "dialect": "ollm""#);
+        lab.user_hook(event, "picky", "printf '{\"continue\": true}'", &more);
+        let ran = lab.run(&["hook", "test", "picky", "--json"]);
+        assert_eq!((ran.code, &ran.answer()["verdict"]["status"]), (0, &json!("ok")), "{pattern}: {ran:?}");
+        let stdin: Value = serde_json::from_str(ran.answer()["stdin"].as_str().unwrap()).unwrap();
+        assert_eq!(stdin["data"].pointer(pointer), Some(&json!(path)), "{pattern}: {stdin:#}");
+        let own = lab.run(&[
+            "hook",
+            "test",
+            "picky",
+            "--json",
+            "--data",
+            r#"{"path": "no/such", "files": [], "args": {}, "file": {}}"#,
+        ]);
+        assert_eq!(own.code, 0, "what a person gives counts: {own:?}");
+    }
+}
+
+#[test]
 fn a_failed_hook_is_a_finding() {
     let lab = Lab::with_hook("before_tool", "broken", "echo no >&2; exit 3");
     let ran = lab.run(&["hook", "test", "broken"]);

@@ -13,7 +13,8 @@ use serde_json::{Map, Value, json};
 
 use crate::action::http::Post;
 use crate::action::{Errand, Said, Task};
-use crate::report::Status;
+use crate::report::{Process, Status};
+use crate::run::remains;
 
 /// A longer error is cut.
 const LONGEST_TEXT: usize = 10 << 10;
@@ -21,7 +22,7 @@ const LONGEST_TEXT: usize = 10 << 10;
 /// What came of a task that was handed over.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// The hook's id.
+    /// The hook's id, without secrets.
     pub hook: String,
     /// The dispatch it belongs to.
     pub trace_id: String,
@@ -33,10 +34,12 @@ pub struct Done {
     pub error: Option<String>,
     /// How long it took.
     pub duration: Duration,
+    /// What its process left behind, if it has started one.
+    pub process: Option<Process>,
 }
 
 /// Writes a task down for the process that runs it; why that cannot be done otherwise.
-pub(super) fn write(hook: &Hook, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
+pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
     let task = match task {
         Task::Job(job) => json!({"job": write_job(job)}),
         Task::Errand(Errand::Post(post)) => json!({"post": write_post(post)}),
@@ -48,7 +51,7 @@ pub(super) fn write(hook: &Hook, event: &Event, task: &Task, trace_id: &str) -> 
     let secret = hook.settings.iter().filter(|setting| setting.secret).map(|setting| &setting.name);
     let hides: Vec<&String> = hook.spec.pass_env.iter().chain(secret).collect();
     let payload = json!({
-        "hook": hook.id(),
+        "hook": id,
         "traceId": trace_id,
         "event": event.kind.name(),
         "dialect": hook.dialect.name(),
@@ -71,16 +74,16 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
     let hides: Vec<&str> = payload.get("hides")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let reads = payload.get("reads")?.as_bool()?;
     let started = Instant::now();
-    let (end, failure, secrets) = match (payload.get("task")?.get("job"), payload.get("task")?.get("post")) {
+    let (end, failure, secrets, process) = match (payload.get("task")?.get("job"), payload.get("task")?.get("post")) {
         (Some(job), _) => {
             let job = read_job(job)?;
             let secrets = secrets(&job.env, &hides);
-            let limits = job.limits.clone();
+            let (limits, bytes) = (job.limits.clone(), job.stdin.len());
             let outcome = children.run(job);
             let (end, broken) = end(&outcome.end, &limits);
             let output = Output { end, stdout: &outcome.stdout, stderr: &outcome.stderr };
             let failure = if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
-            (end, broken.or(failure), secrets)
+            (end, broken.or(failure), secrets, remains(&outcome, bytes))
         }
         (None, Some(post)) => {
             let post = read_post(post)?;
@@ -95,7 +98,7 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
                     failure
                 }
             };
-            (said.end(), failure, secrets)
+            (said.end(), failure, secrets, None)
         }
         (None, None) => return None,
     };
@@ -111,6 +114,7 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
         },
         error: failure.map(|text| cut(&redactor.redact_str(&text), LONGEST_TEXT).into_owned()),
         duration: started.elapsed(),
+        process,
     })
 }
 

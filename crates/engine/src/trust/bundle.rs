@@ -100,6 +100,7 @@ impl Trust {
             approved_by: environment.user(),
             term: Term::Always,
             copy: name_of(&bundle.copy),
+            program: None,
         };
         let each = hooks.iter().map(|(hook, proposal)| self.approval_of(hook, proposal, Term::Always, environment));
         ollm_store::approve_all(self.ledger.path(), std::iter::once(whole).chain(each).collect())

@@ -27,6 +27,8 @@ pub struct Identity {
     pub hash: Digest,
     /// The digest of everything that decides what happens.
     pub digest: Digest,
+    /// What runs it, by absolute path, if a program does: it is part of the digest.
+    pub program: Option<PathBuf>,
 }
 
 impl Identity {
@@ -41,6 +43,7 @@ impl Identity {
             approved_by: by,
             term,
             copy: None,
+            program: self.program.as_ref().map(|program| program.display().to_string()),
         }
     }
 }
@@ -151,15 +154,17 @@ pub(super) fn identify(
         hasher = hasher.digest("program content", &digest);
         content = Some(digest);
     }
+    let mut runs = Some(program.clone()).filter(|program| !program.as_os_str().is_empty());
     if let Some(name) = content.and_then(|content| known.env_word(&program, content)) {
         let interpreter = on_path(&name, environment)?;
         hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
+        runs = Some(interpreter);
     }
     for input in &hook.spec.inputs {
         hasher = hasher.digest("input", &piece(input)?);
     }
     let hash = script.unwrap_or_else(|| digest_bytes(definition.as_bytes()));
-    let identity = Identity { source: source(hook), hash, digest: hasher.finish() };
+    let identity = Identity { source: source(hook), hash, digest: hasher.finish(), program: runs };
     if let Some((root, _)) = &tree
         && let Some(piece) = pieces.iter().find(|piece| !piece.path.starts_with(root))
     {

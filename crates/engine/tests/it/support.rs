@@ -92,6 +92,7 @@ impl World {
                 approved_by: "user".to_owned(),
                 term: ollm_store::Term::Always,
                 copy: None,
+                program: identity.program.map(|program| program.display().to_string()),
                 digest: identity.digest,
             }
         };

@@ -1,6 +1,7 @@
 //! The record of a dispatch: whole, bounded, and without secrets, whatever the event and the hooks hold.
 
-use std::time::Duration;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, UNIX_EPOCH};
 
 use ollm_engine::{Outcome, trace};
 use ollm_protocol::{Event, EventKind, HookSpec, Source, Verdict};
@@ -8,7 +9,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 use testkit::hostile_text;
 
-use crate::support::{World, builtin, cases, event, prints, refuse, sh, within};
+use crate::support::{World, builtin, cases, event, eventually, prints, refuse, sh, within};
 
 const GO_ON: &str = r#"echo '{"continue":true}'"#;
 
@@ -109,6 +110,26 @@ fn d01_secrets_are_hidden_in_every_field() {
         assert!(!line.contains(leak), "{leak} in {line}");
     }
     serde_json::from_str::<Value>(&line).unwrap();
+}
+
+#[test]
+fn d01_secrets_are_hidden_in_what_comes_late() {
+    let mut world = World::with(&[("API_TOKEN", "hunter2-hunter2")]);
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let ears = Arc::clone(&heard);
+    world.engine.on_late(move |late| ears.lock().unwrap().push(trace::late(&late.done(), UNIX_EPOCH, "1.0.0")));
+    let fails = "echo hunter2-hunter2 >&2; exit 7";
+    world.add(HookSpec { detached: Some(true), ..sh("id-hunter2-hunter2", fails) });
+    let outcome = world.engine.dispatch(&event());
+    eventually("it is told", || !heard.lock().unwrap().is_empty());
+    let told = heard.lock().unwrap().pop().unwrap();
+    assert!(!told.contains("hunter2"), "{told}");
+    let record: Value = serde_json::from_str(&told).unwrap();
+    assert_eq!((&record["traceId"], &record["time"]), (&json!(outcome.trace_id), &json!("1970-01-01T00:00:00.000Z")));
+    let late = &record["late"];
+    assert_eq!((&late["status"], &late["exit"], &late["bytesErr"]), (&json!("failed"), &json!(7), &json!(16)));
+    let (of_event, _) = line(&world, &event());
+    assert!(of_event.contains(late["id"].as_str().unwrap()), "both have the same id: {of_event}");
 }
 
 #[test]

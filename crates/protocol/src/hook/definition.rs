@@ -13,7 +13,7 @@ impl Hook {
     /// Left out are `enabled` and `description`, the id and the position, and everything the configuration decides.
     pub fn definition(&self) -> Value {
         let spec = &self.spec;
-        json!({
+        let mut definition = json!({
             "name": spec.name,
             "version": spec.version,
             "events": self.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
@@ -44,7 +44,12 @@ impl Hook {
             "limits": limits(&spec.limits, self.dialect.defaults().timeout_unit),
             "source": spec.source.name(),
             "extension": spec.extension,
-        })
+        });
+        // Only where it is set: what was approved before there was such a key stays approved.
+        if let (true, Some(fields)) = (spec.persistent, definition.as_object_mut()) {
+            fields.insert("persistent".to_owned(), true.into());
+        }
+        definition
     }
 }
 

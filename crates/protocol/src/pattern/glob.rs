@@ -87,7 +87,28 @@ impl Glob {
     }
 }
 
+impl Glob {
+    /// A path of this shape, as short as can be.
+    pub(super) fn example(&self) -> String {
+        let shapes = self.segments.iter().filter_map(|segment| match segment {
+            Segment::Deep => None,
+            Segment::Shape(words) => Some(words.iter().map(Word::example).collect::<String>()),
+        });
+        shapes.collect::<Vec<_>>().join("/")
+    }
+}
+
 impl Word {
+    /// Characters that this stands for; a set that leaves none of the usual ones stands for nothing usual.
+    fn example(&self) -> String {
+        match self {
+            Self::Char(own) => own.to_string(),
+            Self::Star => "sample".to_owned(),
+            Self::Set { negated: false, ranges } => ranges.first().map(|(low, _)| *low).into_iter().collect(),
+            _ => ('a'..='z').chain('0'..='9').find(|c| self.fits(*c)).into_iter().collect(),
+        }
+    }
+
     fn fits(&self, c: char) -> bool {
         match self {
             Self::Char(own) => *own == c,

@@ -19,11 +19,13 @@ pub(super) struct Value<'a> {
 
 impl<'a> Value<'a> {
     pub(super) fn find(scope: &'a serde_json::Value, path: &'a str) -> Self {
-        let found = path.split('.').try_fold(scope, |value, segment| match value {
-            serde_json::Value::Object(fields) => fields.get(segment),
-            serde_json::Value::Array(items) => segment.parse::<usize>().ok().and_then(|index| items.get(index)),
+        // Tools call their file `path` or `file_path`; templates may use either.
+        let other = match path {
+            "tool_args.path" => Some("tool_args.file_path"),
+            "tool_args.file_path" => Some("tool_args.path"),
             _ => None,
-        });
+        };
+        let found = look_up(scope, path).or_else(|| look_up(scope, other?));
         Self { path, found }
     }
 
@@ -42,6 +44,14 @@ impl<'a> Value<'a> {
             }
         }
     }
+}
+
+fn look_up<'a>(scope: &'a serde_json::Value, path: &str) -> Option<&'a serde_json::Value> {
+    path.split('.').try_fold(scope, |value, segment| match value {
+        serde_json::Value::Object(fields) => fields.get(segment),
+        serde_json::Value::Array(items) => segment.parse::<usize>().ok().and_then(|index| items.get(index)),
+        _ => None,
+    })
 }
 
 pub(super) fn pieces(text: &str) -> Vec<Piece> {

@@ -12,6 +12,24 @@ fn patterns(texts: &[&str]) -> FilePatterns {
 }
 
 #[test]
+fn an_example_is_taken_in() {
+    for (texts, example) in [
+        (&["*.rs"][..], Some("sample.rs")),
+        (&["src/**/*.{ts,tsx}"], Some("src/sample.ts")),
+        (&["docs/[a-c]?.md"], Some("docs/aa.md")),
+        (&["[!a-z]x"], Some("0x")),
+        (&["docs/"], Some("docs/sample")),
+        (&["**"], Some("sample")),
+        (&["!*.md"], Some("sample")),
+        (&["*.md", "!sample.md"], None),
+        (&["*.md", "!sample.md", "a.md"], Some("a.md")),
+        (&[], None),
+    ] {
+        assert_eq!(patterns(texts).example().as_deref(), example, "{texts:?}");
+    }
+}
+
+#[test]
 fn each_form_matches_what_it_says() {
     for (pattern, matching, others) in [
         (

@@ -23,7 +23,7 @@ fn a_tool_event_has_its_short_names() {
         ],
     );
     let expected = json!({
-        "tool_name": "write_file", "tool_args": {"path": "a.rs", "file_path": "a.rs"}, "result": "ok", "error": "no",
+        "tool_name": "write_file", "tool_args": {"path": "a.rs"}, "result": "ok", "error": "no",
         "timestamp": "2024-01-01T12:00:00Z", "user_input": "please", "execution_time": 0.5, "session_id": "abc123",
         "session": {"id": "abc123"}, "event": "after_tool", "data": event.data,
     });

@@ -18,7 +18,18 @@ fn approval(source: &str) -> Approval {
         digest: digest_bytes(b"everything"),
         term: Term::Always,
         copy: None,
+        program: None,
     }
+}
+
+#[test]
+fn what_ran_it_is_kept_beside_the_rest() {
+    let home = tempdir().unwrap();
+    let path = home.path().join("approvals.json");
+    let wanted = Approval { program: Some("/usr/bin/python3".to_owned()), ..approval("a") };
+    approve(&path, wanted.clone()).unwrap();
+    approve(&path, approval("b")).unwrap();
+    assert_eq!(load(&path).list(), [&wanted, &approval("b")]);
 }
 
 fn load(path: &Path) -> Approvals {

@@ -1,16 +1,19 @@
 //! `ollm hook background`: runs one hook that nobody waits for. `ollm hook run` starts it for itself; it is no part of the
 //! command line that people see.
 
+use std::ffi::OsString;
 use std::io::Read;
 
 use ollm_process::Children;
 
 use crate::error::{Failure, Kind, OK};
+use crate::trace;
 
 /// A larger task is refused: the event in it is smaller.
 const LARGEST_TASK: u64 = 256 << 20;
 
-pub(crate) fn run() -> Result<u8, Failure> {
+/// `left_to` says where what came of it is written down, if anywhere.
+pub(crate) fn run(left_to: &[OsString]) -> Result<u8, Failure> {
     // What a task names was approved when `ollm hook run` wrote it down; from anybody else it could name anything.
     if !ollm_process::is_released(std::io::stdin()) {
         return Err(Failure::usage("`ollm hook background` is for ollm itself: nobody handed us a task"));
@@ -25,6 +28,9 @@ pub(crate) fn run() -> Result<u8, Failure> {
     children.hold_signals();
     let done = ollm_engine::run_handed_over(&task, &children);
     children.reap_strays();
+    if let (Ok(done), Some(trail)) = (&done, trace::told(left_to)) {
+        trace::leave_late(&trail, done);
+    }
     children.release_signals();
     done.map(|_| OK).map_err(|why| Failure::usage(format!("`ollm hook background` is for ollm itself: {why}")))
 }

@@ -103,8 +103,16 @@ pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Ou
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
         let question = format!("Remove {} from {}? [y/N] ", one_line(hook.id()), path.display());
-        if !arguments.yes && !ask(&question).is_some_and(|answer| answer.eq_ignore_ascii_case("y")) {
-            return Err(Failure::usage(format!("{} stays", hook.id())).hint("`--yes` removes it without asking"));
+        if !arguments.yes {
+            let why = match ask(&question) {
+                Some(answer) if answer.eq_ignore_ascii_case("y") => None,
+                Some(_) => Some("nothing was removed"),
+                None => Some("there is no terminal to ask on, and without an answer nothing is removed"),
+            };
+            if let Some(why) = why {
+                return Err(Failure::new(Kind::Usage, format!("{} stays: {why}", hook.id()))
+                    .hint("`--yes` removes it without asking"));
+            }
         }
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
         output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;

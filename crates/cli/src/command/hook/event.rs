@@ -32,7 +32,7 @@ impl From<Unread> for Failure {
     fn from(unread: Unread) -> Failure {
         let why = match unread {
             Unread::Usage(failure) => return failure,
-            Unread::UnknownEvent(unknown) => unknown.to_string(),
+            Unread::UnknownEvent(unknown) => return unknown.into(),
             Unread::Broken(why) => why,
         };
         Failure::new(Kind::Configuration, why).hint(

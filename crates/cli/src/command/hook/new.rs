@@ -26,7 +26,7 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     }
     let folder = folder(*project, world)?;
     let event = event.as_deref().unwrap_or_else(|| purpose.event());
-    let named = event_named(event).map_err(|unknown| Failure::new(Kind::Usage, unknown.to_string()))?;
+    let named = event_named(event)?;
     let mut entry = scaffold::entry(name, *purpose, *language, "");
     // Only events about tools have tools to choose among.
     let about_tools = named.kinds.iter().all(|kind| kind.subject_field() == Some("tool_name"));

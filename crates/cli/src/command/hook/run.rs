@@ -1,8 +1,10 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
 use std::ffi::OsString;
+use std::time::SystemTime;
 
 use ollm_catalog::Positions;
+use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
 use ollm_protocol::dialect::{self, OLLM};
 use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
@@ -107,7 +109,8 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     children.hold_signals();
-    let outcome = if explain { app.engine.dispatch_explained(event) } else { app.engine.dispatch(event) };
+    let timed = timed(event);
+    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.engine.dispatch(&timed) };
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
@@ -120,6 +123,13 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     // The guard of our children ends by itself when we do; taking everything down in order would only hold up the host.
     std::mem::forget(app);
     outcome
+}
+
+/// The same event with the time it came to us, where its host does not say when it happened.
+fn timed(event: &Event) -> Event {
+    let mut event = event.clone();
+    event.data.entry("timestamp").or_insert_with(|| iso(SystemTime::now()).into());
+    event
 }
 
 fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {

@@ -97,6 +97,7 @@ fn more(hook: &Hook, state: &State) -> Value {
         "onFailureFrom": hook.on_failure.basis.name(),
         "priority": spec.priority.name(),
         "parallel": spec.parallel,
+        "persistent": spec.persistent,
         "cwd": spec.cwd,
         "inputs": spec.inputs,
         "env": spec.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),

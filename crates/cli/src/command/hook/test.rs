@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ollm_catalog::Positions;
 use ollm_engine::bus::Filter;
 use ollm_engine::{Outcome, Status};
-use ollm_protocol::dialect::OLLM;
+use ollm_protocol::dialect::{OLLM, event_named};
 use ollm_protocol::matcher::Pattern;
 use ollm_protocol::{Event, EventKind, Hook, HookSpec, Matcher};
 use serde_json::{Value, json};
@@ -113,6 +113,7 @@ fn event(hook: &Hook, arguments: &TestArguments) -> Result<Event, Failure> {
 
 /// A sample of an event by its name; that of a custom event carries its own.
 fn named(name: &str) -> Result<Event, Failure> {
+    event_named(name)?;
     let request = OLLM.read_event(json!({"event": name, "data": {}}).to_string().as_bytes());
     let named = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?.event;
     let mut event = Event::sample(named.kind);
@@ -120,14 +121,35 @@ fn named(name: &str) -> Result<Event, Failure> {
     Ok(event)
 }
 
-/// A sample of the hook's first event, about something its matcher fits.
+/// A sample of the hook's first event, about something its matcher and its file patterns fit.
 fn sample(hook: &Hook) -> Event {
     let kind = hook.events.first().copied().unwrap_or(EventKind::Custom);
     let mut event = Event::sample(kind);
     if let (Some(field), Some(subject)) = (kind.subject_field(), fitting(&hook.matcher)) {
         event.data.insert(field.to_owned(), subject.into());
     }
+    if !event.paths().iter().any(|path| hook.patterns.matches(path))
+        && let Some(path) = hook.patterns.example()
+    {
+        put_file(&mut event, &path);
+    }
     event
+}
+
+/// Makes an event about this file, in the field where its kind has one.
+fn put_file(event: &mut Event, path: &str) {
+    if let Some(files) = event.data.get_mut("files") {
+        *files = json!([path]);
+    } else if event.data.contains_key("path") {
+        event.data.insert("path".to_owned(), path.into());
+        if let Some(file) = event.data.get_mut("file").and_then(Value::as_object_mut) {
+            file.insert("path".to_owned(), path.into());
+        }
+    } else if let Some(args) = event.data.get_mut("args").and_then(Value::as_object_mut) {
+        args.insert("path".to_owned(), path.into());
+    } else {
+        event.data.insert("path".to_owned(), path.into());
+    }
 }
 
 fn fitting(matcher: &Matcher) -> Option<String> {

@@ -102,6 +102,7 @@ fn approval(known: &Known, digest: Digest, world: &World) -> Approval {
         digest,
         term: Term::Always,
         copy: None,
+        program: None,
     }
 }
 

@@ -53,26 +53,45 @@ fn stage(ids: &Value) -> String {
 
 fn hook(hook: &Value) -> String {
     let field = |name: &str| shown(at(hook, name));
-    let end = match (at(hook, "exit"), at(hook, "signal")) {
-        (Value::Null, Value::Null) => String::new(),
-        (Value::Null, signal) => format!(", signal {}", shown(signal)),
-        (exit, _) => format!(", exit {}", shown(exit)),
-    };
     let leaky = if at(hook, "leaky") == true { ", leaky" } else { "" };
-    let (id, status, flow, start, took) =
-        (field("id"), field("status"), field("flow"), field("startMs"), field("durationMs"));
-    let mut text = format!("{id}  {status}{end}{leaky}, {flow}, from {start} ms for {took} ms");
-    if !at(hook, "bytesIn").is_null() {
-        let (given, out, err) = (field("bytesIn"), field("bytesOut"), field("bytesErr"));
-        let _ = write!(text, "; bytes: {given} in, {out} out, {err} err");
-    }
-    if let Some(error) = at(hook, "error").as_str() {
-        let _ = write!(text, "\n      error: {}", one_line(error));
+    let (id, status, end, flow) = (field("id"), field("status"), end(hook), field("flow"));
+    let (start, took) = (field("startMs"), field("durationMs"));
+    let mut text = format!("{id}  {status}{end}{leaky}, {flow}, from {start} ms for {took} ms{}", bytes(hook));
+    text.push_str(&error(hook));
+    if at(hook, "async") == true {
+        let _ = write!(text, "\n      async: {}", late(hook.get("late")));
     }
     for warning in at(hook, "warnings").as_array().into_iter().flatten() {
         let _ = write!(text, "\n      warning: {}", shown(warning));
     }
     text
+}
+
+/// What came of a hook that nobody waited for.
+fn late(late: Option<&Value>) -> String {
+    let Some(late) = late else { return "nobody waited for it, and it has left no record yet".to_owned() };
+    let (status, took) = (shown(at(late, "status")), shown(at(late, "durationMs")));
+    format!("{status}{}, for {took} ms{}{}", end(late), bytes(late), error(late))
+}
+
+fn end(hook: &Value) -> String {
+    match (at(hook, "exit"), at(hook, "signal")) {
+        (Value::Null, Value::Null) => String::new(),
+        (Value::Null, signal) => format!(", signal {}", shown(signal)),
+        (exit, _) => format!(", exit {}", shown(exit)),
+    }
+}
+
+fn bytes(hook: &Value) -> String {
+    let field = |name: &str| shown(at(hook, name));
+    match at(hook, "bytesIn") {
+        Value::Null => String::new(),
+        given => format!("; bytes: {} in, {} out, {} err", shown(given), field("bytesOut"), field("bytesErr")),
+    }
+}
+
+fn error(hook: &Value) -> String {
+    at(hook, "error").as_str().map(|error| format!("\n      error: {}", one_line(error))).unwrap_or_default()
 }
 
 fn skip(skip: &Value) -> String {

@@ -1,4 +1,6 @@
-//! The stored records, newest first.
+//! The stored records, newest first, each with what came of its async hooks later.
+
+use std::collections::{HashMap, VecDeque};
 
 use ollm_engine::trace::VERSION;
 use ollm_store::{FileError, Lines, Trail, escape_for_json};
@@ -7,10 +9,12 @@ use serde_json::Value;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
+/// An async hook may be done before its event has left its own record: so many lines further back it is looked for.
+const LOOK_BACK: usize = 64;
+
 /// One record.
 #[derive(Debug)]
 pub(super) struct Record {
-    line: String,
     pub(super) value: Value,
 }
 
@@ -19,15 +23,35 @@ impl Record {
         let line = String::from_utf8(line).map_err(|_| Damage::Broken)?;
         let value: Value = serde_json::from_str(&line).map_err(|_| Damage::Broken)?;
         match value.get("version").and_then(Value::as_u64) {
-            Some(VERSION) if value.get("traceId").is_some_and(Value::is_string) => Ok(Record { line, value }),
+            Some(VERSION) if value.get("traceId").is_some_and(Value::is_string) => Ok(Record { value }),
             Some(newer) if newer > VERSION => Err(Damage::Newer),
             _ => Err(Damage::Broken),
         }
     }
 
-    /// The record as it is stored, with nothing in it that hides.
+    /// The record as JSON, with nothing in it that hides.
     pub(super) fn json(&self) -> String {
-        escape_for_json(&self.line).into_owned()
+        escape_for_json(&self.value.to_string()).into_owned()
+    }
+
+    /// What came of an async hook, if this is that and no record of an event.
+    fn late(&self) -> Option<&Value> {
+        self.value.get("late").filter(|late| late.is_object())
+    }
+
+    /// Whether an async hook of it is not known to have ended.
+    fn waits(&self) -> bool {
+        self.list("hooks").iter().any(|hook| at(hook, "async") == true && hook.get("late").is_none())
+    }
+
+    /// Puts what came of an async hook beside what is known of it.
+    fn join(&mut self, mut late: Value) {
+        let id = late.as_object_mut().and_then(|late| late.shift_remove("id"));
+        let hooks = self.value.get_mut("hooks").and_then(Value::as_array_mut).into_iter().flatten();
+        let mut own = hooks.filter(|hook| at(hook, "async") == true && hook.get("id") == id.as_ref());
+        if let Some(hook) = own.next().and_then(Value::as_object_mut) {
+            hook.insert("late".to_owned(), late);
+        }
     }
 
     pub(super) fn id(&self) -> &str {
@@ -88,6 +112,10 @@ enum Damage {
 #[derive(Debug)]
 pub(super) struct Records {
     lines: Option<Lines>,
+    /// What came of async hooks, by the record it belongs to.
+    late: HashMap<String, Vec<Value>>,
+    /// Records that were read while looking further back.
+    ahead: VecDeque<Record>,
     broken: usize,
     newer: usize,
 }
@@ -95,7 +123,40 @@ pub(super) struct Records {
 impl Records {
     pub(super) fn open(trail: Option<Trail>) -> Result<Records, Failure> {
         let lines = trail.map(|trail| trail.lines()).transpose().map_err(|error| unreadable(&error))?;
-        Ok(Records { lines, broken: 0, newer: 0 })
+        Ok(Records { lines, late: HashMap::new(), ahead: VecDeque::new(), broken: 0, newer: 0 })
+    }
+
+    /// The next record of an event, as it is stored.
+    fn read(&mut self) -> Result<Option<Record>, Failure> {
+        loop {
+            let Some(line) = self.lines.as_mut().and_then(Iterator::next) else { return Ok(None) };
+            match Record::parse(line.map_err(|error| unreadable(&error))?) {
+                Ok(record) => match record.late() {
+                    Some(late) => self.late.entry(record.id().to_owned()).or_default().push(late.clone()),
+                    None => return Ok(Some(record)),
+                },
+                Err(Damage::Broken) => self.broken += 1,
+                Err(Damage::Newer) => self.newer += 1,
+            }
+        }
+    }
+
+    /// The record with what came of its async hooks, as far as that is known.
+    fn joined(&mut self, mut record: Record) -> Result<Record, Failure> {
+        self.settle(&mut record);
+        while record.waits() && self.ahead.len() < LOOK_BACK {
+            let further = self.read()?;
+            self.settle(&mut record);
+            let Some(further) = further else { break };
+            self.ahead.push_back(further);
+        }
+        Ok(record)
+    }
+
+    fn settle(&mut self, record: &mut Record) {
+        for late in self.late.remove(record.id()).unwrap_or_default() {
+            record.join(late);
+        }
     }
 
     /// Says how many lines were left out so far.
@@ -114,16 +175,14 @@ impl Iterator for Records {
     type Item = Result<Record, Failure>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        loop {
-            match self.lines.as_mut()?.next()? {
-                Err(error) => return Some(Err(unreadable(&error))),
-                Ok(line) => match Record::parse(line) {
-                    Ok(record) => return Some(Ok(record)),
-                    Err(Damage::Broken) => self.broken += 1,
-                    Err(Damage::Newer) => self.newer += 1,
-                },
-            }
-        }
+        let record = match self.ahead.pop_front() {
+            Some(record) => record,
+            None => match self.read() {
+                Ok(record) => record?,
+                Err(failure) => return Some(Err(failure)),
+            },
+        };
+        Some(self.joined(record))
     }
 }
 

@@ -49,7 +49,7 @@ fn there_is_no_log_while_there_is_nothing_to_say_or_it_is_switched_off() {
     let lab = Lab::with_hook("before_tool", "fine", GO_ON);
     lab.event(shell_event("ls"));
     assert!(!lab.home.join(".ollm/log").exists());
-    let lab = lab.set("OLLM_LOG", "off");
+    let lab = lab.set("OLLM_LOG_LEVEL", "off");
     lab.user("broken.json", "{");
     assert!(!lab.event(shell_event("ls")).stderr.is_empty());
     assert!(!lab.home.join(".ollm/log").exists());

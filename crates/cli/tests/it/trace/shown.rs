@@ -124,12 +124,11 @@ fn an_event_of_ones_own_is_found_by_its_name() {
 #[test]
 fn bad_filters_are_refused_with_the_way_out() {
     let lab = furnished();
-    for (arguments, hint) in [
-        (["--event", "befor_tool"], "did you mean `before_tool`?"),
-        (["--since", "yesterday"], "10m"),
-        (["--format", "xml"], "compact"),
-        (["-n", "many"], "many"),
-    ] {
+    let unknown = lab.run(&["trace", "list", "--event", "befor_tool"]);
+    assert!(unknown.code == 3 && unknown.stderr.contains("did you mean `before_tool`?"), "{unknown:?}");
+    for (arguments, hint) in
+        [(["--since", "yesterday"], "10m"), (["--format", "xml"], "compact"), (["-n", "many"], "many")]
+    {
         let ran = lab.run(&[&["trace", "list"], &arguments[..]].concat());
         assert!(ran.code == 64 && ran.stderr.contains(hint), "{arguments:?}: {ran:?}");
     }

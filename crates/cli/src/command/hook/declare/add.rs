@@ -26,7 +26,7 @@ pub(in crate::command::hook) fn run(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     refuse(world)?;
-    event_named(&arguments.event).map_err(|unknown| Failure::new(Kind::Usage, unknown.to_string()))?;
+    event_named(&arguments.event)?;
     let app = App::load(world, Positions::OnDemand)?;
     let folder = folder(arguments.project, world)?;
     let script = found(&arguments.path, &folder, world)?;
