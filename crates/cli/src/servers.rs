@@ -317,7 +317,8 @@ fn variables(world: &World, declared: &[(String, String)]) -> Vec<(String, Strin
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     let mut seen: Vec<(String, String)> = environment.common().into_iter().filter_map(readable).collect();
-    for (name, value) in declared {
+    // The sign of what an agent started cannot be taken off.
+    for (name, value) in declared.iter().filter(|(name, _)| name != "OLLM_AGENT") {
         seen.retain(|(seen, _)| seen != name);
         seen.push((name.clone(), value.clone()));
     }
