@@ -80,7 +80,7 @@ fn every_field_is_checked_in_depth() {
         (
             json!({"mcpServers": {"s": {"command": "x", "transport": "pigeon"}}}),
             "mcpServers.s.transport",
-            "stdio or sse",
+            "one of stdio, http, sse",
         ),
         (json!({"mcpServers": {"a/b": {"command": "x"}}}), "mcpServers.a/b", "cannot be the name of a server"),
         (json!({"settings": {}}), "settings", "must be a list"),
@@ -155,7 +155,7 @@ fn servers_are_read_from_the_folder_they_run_from_and_say_where_they_are_declare
         let servers = format!(r#"{{"s": {{"command": "node", "args": ["{script}"], "cwd": "lib"}}}}"#);
         format!("{{\"name\": \"x\", \"version\": \"1.0.0\", \"description\": \"d\",\n \"mcpServers\": {servers}}}")
     };
-    world.manifest("home", "x", &manifest("new.js"));
+    world.manifest("home", "x", manifest("new.js"));
     let (extensions, _) = world.extensions();
     let extension = extensions.get("x").unwrap();
     let copy = tempfile::tempdir().unwrap();
