@@ -50,6 +50,7 @@ pub(crate) struct Servers<'w> {
     directories: Vec<PathBuf>,
     /// The manifests that cannot be read.
     broken: Vec<PathBuf>,
+    approvals: Approvals,
 }
 
 /// One server that is declared.
@@ -96,7 +97,7 @@ impl<'w> Servers<'w> {
             .collect();
         let labels = Labels::new(all.iter().map(|known| known.spec.name.as_str()));
         let directories = config.extensions(&world.places).directories;
-        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems, directories, broken })
+        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems, directories, broken, approvals })
     }
 
     /// Tells the person what is wrong with the files.
@@ -117,10 +118,14 @@ impl<'w> Servers<'w> {
         self.general.iter().find(|problem| problem.severity <= Severity::Error).map(ToString::to_string)
     }
 
-    /// Whether a file is there that declares servers, and cannot be read as a whole.
-    fn cannot_read(&self, file: &Path) -> bool {
+    /// Whether servers that were declared in a file go on as they were, because it cannot be read now. Those of an
+    /// extension go on only while some state of it is approved.
+    fn stay(&self, file: &Path, extension: Option<&str>) -> bool {
         let wrong = |problem: &Problem| problem.severity <= Severity::Error && problem.file == file;
-        file.is_file() && (self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong))
+        let broken = self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong);
+        let root = file.parent().map(|root| root.display().to_string()).unwrap_or_default();
+        let approved = |name: &str| self.approvals.find(&root, &format!("extension:{name}")).is_some();
+        self.settings.enabled && file.is_file() && broken && extension.is_none_or(approved)
     }
 
     /// The server of a name.
@@ -318,7 +323,8 @@ fn variables(world: &World, declared: &[(String, String)]) -> Vec<(String, Strin
         Some((name.into_string().ok()?, value.into_string().ok()?))
     };
     let mut seen: Vec<(String, String)> = environment.common().into_iter().filter_map(readable).collect();
-    for (name, value) in declared {
+    // The sign of what an agent started cannot be taken off.
+    for (name, value) in declared.iter().filter(|(name, _)| name != "OLLM_AGENT") {
         seen.retain(|(seen, _)| seen != name);
         seen.push((name.clone(), value.clone()));
     }

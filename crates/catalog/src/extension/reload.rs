@@ -35,7 +35,7 @@ pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extens
         let old = previous.all.iter().find(|old| old.root == new.root);
         match old {
             None => changes.added.push(new.name.clone()),
-            Some(old) if is_broken_now(old, new) => {
+            Some(old) if is_broken_now(old, new) && !is_switched_off(old, surroundings) => {
                 let why = new.error().unwrap_or_default().to_owned();
                 *new = old.clone();
                 changes.kept.push((new.name.clone(), why));
@@ -52,6 +52,11 @@ pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extens
 /// Whether an extension was on and its manifest is now broken; a missing setting or dependency is a change, no failure.
 fn is_broken_now(old: &Extension, new: &Extension) -> bool {
     old.is_on() && matches!(new.state, State::Failed(_)) && new.fingerprint != old.fingerprint
+}
+
+/// Nobody has to mend an extension to be rid of it.
+fn is_switched_off(old: &Extension, surroundings: &Surroundings<'_>) -> bool {
+    surroundings.switches.get(&old.switch_name(), surroundings.now).is_some_and(|switch| !switch.on)
 }
 
 fn is_same(old: &Extension, new: &Extension) -> bool {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
-use ollm_catalog::{Extensions, Origin, Problem, Severity, State};
+use ollm_catalog::{Address, Extensions, Origin, Problem, Severity, State};
 use ollm_protocol::{Hook, Layer, Source};
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn every_field_is_checked_in_depth() {
         (
             json!({"mcpServers": {"s": {"command": "x", "transport": "pigeon"}}}),
             "mcpServers.s.transport",
-            "stdio or sse",
+            "one of stdio, http, sse",
         ),
         (json!({"mcpServers": {"a/b": {"command": "x"}}}), "mcpServers.a/b", "cannot be the name of a server"),
         (json!({"settings": {}}), "settings", "must be a list"),
@@ -146,6 +146,28 @@ fn everything_a_manifest_may_hold_is_taken() {
     assert_eq!(all.manifest.permissions.lines(), ["filesystem: .", "network: example.org", "env: A", "shell"]);
     assert_eq!(ids(&all.hooks), ["user:every:PreToolUse:a"]);
     assert_eq!(extensions.servers().count(), 1);
+}
+
+#[test]
+fn servers_are_read_from_the_folder_they_run_from_and_say_where_they_are_declared() {
+    let world = World::new();
+    let manifest = |script: &str| {
+        let servers = format!(r#"{{"s": {{"command": "node", "args": ["{script}"], "cwd": "lib"}}}}"#);
+        format!("{{\"name\": \"x\", \"version\": \"1.0.0\", \"description\": \"d\",\n \"mcpServers\": {servers}}}")
+    };
+    world.manifest("home", "x", manifest("new.js"));
+    let (extensions, _) = world.extensions();
+    let extension = extensions.get("x").unwrap();
+    let copy = tempfile::tempdir().unwrap();
+    fs::write(copy.path().join("manifest.json"), manifest("approved.js")).unwrap();
+    let (servers, problems) = extension.servers_in(copy.path());
+    assert_eq!(problems, []);
+    let Address::Command { args, cwd, .. } = &servers[0].address else { panic!("{servers:?}") };
+    assert_eq!(*args, [copy.path().join("approved.js").display().to_string()]);
+    assert_eq!(cwd.as_deref(), Some(copy.path().join("lib").as_path()));
+    let origin = &servers[0].origin;
+    assert_eq!((&origin.file, origin.line, origin.column), (&extension.file(), 2, 17));
+    assert_eq!((servers[0].source, servers[0].extension.as_deref()), (Source::Extension, Some("x")));
 }
 
 #[test]

@@ -50,6 +50,8 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
 
 fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
+    // What changes while the session begins counts as well.
+    let lookout = Lookout::new(&app.borrow(), world);
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
@@ -60,7 +62,7 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     let mut reader = Reader::new(world)?;
-    let mut chat = Chat { session, desk, cancel: cancel.clone(), id, lookout: Lookout::new(&app.borrow(), world) };
+    let mut chat = Chat { session, desk, cancel: cancel.clone(), id, lookout };
     while let Some(line) = reader.next(&cancel) {
         cancel.rearm();
         chat.catch_up();

@@ -36,7 +36,7 @@ pub(crate) struct Bundled {
 }
 
 /// Adds the servers of all extensions to those there are; the names that are taken are problems. Also tells which
-/// manifests cannot be read.
+/// manifests cannot be read, though nobody switched the extension off.
 pub(super) fn join(
     world: &World,
     config: &Config,
@@ -64,7 +64,8 @@ pub(super) fn join(
     if !bundles.is_empty() {
         trust.remember();
     }
-    (bundles, found.iter().filter(|one| one.is_broken()).map(Extension::file).collect())
+    let off = |one: &Extension| switches.get(&one.switch_name(), SystemTime::now()).is_some_and(|switch| !switch.on);
+    (bundles, found.iter().filter(|one| one.is_broken() && !off(one)).map(Extension::file).collect())
 }
 
 impl Bundled {

@@ -39,6 +39,8 @@ struct Member {
     log: PathBuf,
     /// Where it is declared.
     file: PathBuf,
+    /// The extension it came with.
+    extension: Option<String>,
 }
 
 /// What became of servers whose declarations were read anew.
@@ -72,16 +74,20 @@ impl Crew {
     /// undisturbed; what cannot be read any more stays as it was.
     pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&Known]) -> Turnover {
         let mut turnover = Turnover::default();
-        let wanted = |name: &str| chosen.iter().any(|known| known.spec.name == name);
-        for name in self.names().into_iter().filter(|name| !wanted(name)) {
-            if self.read(&name, |member| servers.cannot_read(&member.file)).unwrap_or_default() {
+        for name in self.names() {
+            let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
+            let stays = |member: &Member| servers.stay(&member.file, member.extension.as_deref());
+            let (same, stays) =
+                self.read(&name, |member| (now == Some(&member.file), stays(member))).unwrap_or_default();
+            // Nobody takes the name of one that merely cannot be read for a while.
+            if stays && !same {
                 turnover.kept.push(name);
-            } else {
+            } else if now.is_none() {
                 self.remove(&name);
                 turnover.removed.push(name);
             }
         }
-        for known in chosen {
+        for known in chosen.iter().filter(|known| !turnover.kept.contains(&known.spec.name)) {
             let name = &known.spec.name;
             let (declaration, mut missing) = known.declaration(servers);
             let before = self.fleet.server(name).ok();
@@ -182,6 +188,7 @@ impl Member {
             cached: known.cached.clone(),
             log: log_file(servers, name),
             file: known.spec.origin.file.clone(),
+            extension: known.spec.extension.clone(),
         }
     }
 

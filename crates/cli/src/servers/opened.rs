@@ -24,6 +24,8 @@ pub(super) struct Opened {
     pub(super) directories: Vec<PathBuf>,
     /// What is wrong with the configuration.
     wrong: Option<String>,
+    /// Servers whose declaration can no longer be read.
+    kept: Vec<String>,
 }
 
 impl Opened {
@@ -66,6 +68,7 @@ impl Opened {
         after.crew = Some(Arc::clone(crew));
         after.closed.retain(|name, _| !turnover.kept.contains(name));
         after.notes.extend(turnover.problems.iter().map(ToString::to_string));
+        after.kept.clone_from(&turnover.kept);
         let news = self.news(&after, &turnover);
         (after, [turnover.added, turnover.changed].concat(), news)
     }
@@ -92,7 +95,13 @@ impl Opened {
 
     /// What a person is told about a change.
     fn news(&self, after: &Opened, turnover: &Turnover) -> Vec<String> {
-        let lists = [(&turnover.added, "added"), (&turnover.changed, "changed"), (&turnover.removed, "ended")];
+        let kept = turnover.kept.iter().filter(|name| !self.kept.contains(name)).cloned().collect();
+        let lists = [
+            (&turnover.added, "added"),
+            (&turnover.changed, "changed"),
+            (&turnover.removed, "ended"),
+            (&kept, "that stay as they were"),
+        ];
         let told = lists.iter().filter(|(names, _)| !names.is_empty());
         let told = told.map(|(names, what)| format!("servers {what}: {}", names.join(", ")));
         let fresh = after.notes.iter().filter(|note| !self.notes.contains(note)).cloned();

@@ -112,7 +112,7 @@ fn what_runs_is_the_approved_copy_with_the_settings_in_its_environment() {
     let lab = Lab::new().set("ACCESS_CODE", "hush-hush-hush").set("PARENT", "from-outside");
     let folder = extension(&lab, "home", "tools", "srv", &json!({"settings": settings}));
     let mut manifest: Value = serde_json::from_slice(&fs::read(folder.join("manifest.json")).unwrap()).unwrap();
-    manifest["mcpServers"]["srv"]["env"] = json!({"A": "${EXTENSION_TOOLS_DEFAULT_REPO}", "B": "${PARENT}", "C": "${NOBODY}", "EXTENSION_TOOLS_ACCESS_CODE": "own"});
+    manifest["mcpServers"]["srv"]["env"] = json!({"A": "${EXTENSION_TOOLS_DEFAULT_REPO}", "B": "${PARENT}", "C": "${NOBODY}", "EXTENSION_TOOLS_ACCESS_CODE": "own", "OLLM_AGENT": ""});
     fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
     approve(&lab, "tools");
     for (name, value) in [
@@ -123,6 +123,7 @@ fn what_runs_is_the_approved_copy_with_the_settings_in_its_environment() {
         ("C", ""),
         ("PARENT", "(not set)"),
         ("EXTENSION_TOOLS_ACCESS_CODE", "own"),
+        ("OLLM_AGENT", "ollm"),
     ] {
         assert_eq!(variable(&lab, name), value, "{name}");
     }

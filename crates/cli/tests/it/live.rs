@@ -237,7 +237,7 @@ fn what_can_no_longer_be_read_stays_as_it_was() {
     lab.user("own.json", "{\"hooks\": ");
     chat.is_told("hooks stay as they were: ");
     lab.write("home/.ollm/settings/mcp.json", "{");
-    chat.is_told("none of its servers are loaded");
+    chat.is_told("servers that stay as they were: mine; ");
     fs::write(&manifest, "{\"name\": \"tools\", ").unwrap();
     chat.is_told("extension `tools` stays as it was: ");
     let said = chat.say("two");
@@ -255,6 +255,35 @@ fn what_can_no_longer_be_read_stays_as_it_was() {
     fs::write(&manifest, &good.1).unwrap();
     chat.say("four");
     assert_eq!((count("own"), count("its")), (4, 4));
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn what_cannot_be_read_can_still_be_switched_off_and_disapproved_and_loses_its_name_to_nobody() {
+    let lab = Lab::new();
+    let (one, two) =
+        (extension(&lab, "home", "one", "srv", &json!({})), extension(&lab, "home", "two", "two", &json!({})));
+    extension(&lab, "project", "third", "srv", &json!({}));
+    for name in ["one", "two", "third"] {
+        approve(&lab, name);
+    }
+    let mut chat = Chat::new(&lab, &[]);
+    assert_eq!((chat.server("srv").0.as_str(), chat.server("two").0.as_str()), ("ready", "ready"));
+    fs::write(one.join("manifest.json"), "{").unwrap();
+    fs::write(two.join("manifest.json"), "{").unwrap();
+    chat.is_told("extension `one` stays as it was: ");
+    assert_eq!((chat.server("srv").0.as_str(), chat.server("two").0.as_str()), ("ready", "ready"));
+    assert!(!chat.told().contains("servers"), "the third extension does not get the name");
+
+    assert_eq!(lab.run(&["ext", "disable", "one"]).code, 0);
+    chat.is_told("extension `one` is not loaded");
+    assert_eq!(chat.server("srv").0, "ready", "now it is the third one's");
+    let approvals = lab.home.join(".ollm/trusted-hooks.json");
+    let mut kept: Value = serde_json::from_slice(&fs::read(&approvals).unwrap()).unwrap();
+    kept["approvals"].as_array_mut().unwrap().retain(|approval| approval["id"] != "extension:two");
+    fs::write(&approvals, kept.to_string()).unwrap();
+    chat.is_told("servers ended: two");
     chat.end();
     lab.assert_nobody_is_left();
 }

@@ -110,6 +110,24 @@ fn first_time(id: &str, digest: Digest) -> Asked {
 }
 
 #[test]
+fn a_renewed_engine_has_other_hooks_and_rules_and_still_knows_what_was_approved_for_the_session() {
+    let mut desk = Desk::new(&[Choice::Session]);
+    let guest = desk.guest("guest");
+    assert!(desk.runs("A"));
+    let trust = Trust::new(desk.world.path("approvals.json"), SystemTime::now);
+    let mut fresh = Engine::new(trust, desk.world.engine.environment().clone());
+    fresh.registry.register(Hook::clone(&guest)).unwrap();
+    let mine = Hook::clone(&desk.world.hook(logs("mine")));
+    fresh.registry.register(mine).unwrap();
+    desk.world.engine.renew(fresh);
+    assert_eq!(ran(&desk.dispatch("A")), ["mine", "guest"], "nobody is asked again");
+    let mut off = Engine::new(Trust::new(desk.world.path("approvals.json"), SystemTime::now), Environment::default());
+    off.switched_off = Some("off".to_owned());
+    desk.world.engine.renew(off);
+    assert_eq!((ran(&desk.dispatch("A")), desk.world.engine.registry.count()), (Vec::<&str>::new(), 0));
+}
+
+#[test]
 fn a_person_is_asked_about_each_unapproved_hook_when_its_turn_has_come() {
     let mut desk = Desk::new(&[Choice::No, Choice::Once]);
     desk.world.add(logs("mine"));

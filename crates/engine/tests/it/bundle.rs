@@ -81,6 +81,34 @@ fn any_change_in_the_folder_makes_the_whole_extension_modified() {
     }
 }
 
+#[test]
+fn a_folder_that_is_held_is_taken_for_what_was_approved_until_it_is_released() {
+    let world = World::new();
+    let (root, spec) = extension(&world);
+    let hook = world.hook(spec);
+    let trust = &world.engine.trust;
+    trust.hold([("ext", root.as_path())]);
+    assert_eq!(why(&world, &hook), Some("untrusted"), "nobody approved it");
+    let bundle = trust.bundle("ext", &root).unwrap();
+    approve(&world, &bundle, &hook);
+    fs::write(root.join("data/word"), "two").unwrap();
+    assert_eq!(why(&world, &hook), Some("modified"));
+    trust.hold([("ext", root.as_path())]);
+    let trusted = world.engine.trusted(&hook).unwrap();
+    let report = world.engine.run_one(&trusted, &event()).unwrap();
+    assert_eq!(format!("{:?}", report.verdict.system_messages), r#"["one"]"#);
+    trust.hold([]);
+    assert_eq!(why(&world, &hook), Some("modified"));
+    trust.hold([("ext", root.as_path())]);
+    trust.revoke_bundle("ext", &root, std::slice::from_ref(&hook)).unwrap();
+    assert_eq!(why(&world, &hook), Some("untrusted"), "an approval that was withdrawn holds nothing");
+    trust.hold([]);
+    approve(&world, &trust.bundle("ext", &root).unwrap(), &hook);
+    trust.hold([("ext", root.as_path())]);
+    fs::write(root.join("run.sh"), "exit 1\n").unwrap();
+    assert_eq!(why(&world, &hook), Some("modified"), "the script of the hook itself is another one");
+}
+
 fn standing(world: &World, root: &Path) -> Standing {
     let digest = world.engine.trust.tree_digest(root).unwrap();
     world.engine.trust.bundle_standing("ext", root, &digest)
