@@ -170,3 +170,49 @@ fn missing_file(path: &str, environment: &Environment) -> Option<String> {
     (!file.exists())
         .then(|| format!("it requires {}, which does not exist; create it, or change `requires`", file.display()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::SystemTime;
+
+    use ollm_protocol::{ActionSpec, EventKind, HookSpec, RateLimit, Rules};
+
+    use super::*;
+
+    fn asks(id: &str, matcher: &str) -> HookSpec {
+        let action = ActionSpec::AskAgent { prompt: "hm".to_owned() };
+        HookSpec { matcher: Some(matcher.to_owned()), ..HookSpec::new(id, "before_tool", action) }
+    }
+
+    fn demanding(matcher: &str) -> HookSpec {
+        HookSpec {
+            condition: Some("cwd == '/'".to_owned()),
+            rate_limit: RateLimit { per_minute: Some(1), cooldown: None },
+            requires: Requires { commands: vec!["no-such-program".to_owned()], ..Requires::default() },
+            ..asks("demanding", matcher)
+        }
+    }
+
+    /// What is known for a shell call when there is a plain hook and a demanding one with this matcher.
+    fn gathered(matcher: &str) -> Facts {
+        let mut registry = Registry::new();
+        for spec in [asks("plain", "shell"), demanding(matcher)] {
+            registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
+        }
+        let environment = Environment { cwd: "/".into(), ..Environment::default() };
+        let rates = Rates::new(Path::new("/nonexistent/rates").to_owned(), SystemTime::now);
+        let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
+        let mut facts = Facts::default();
+        facts.gather(&registry, &event, &Sources { environment: &environment, rates: &rates }, |_| true);
+        facts
+    }
+
+    #[test]
+    fn nothing_is_looked_at_for_a_hook_that_does_not_fit() {
+        assert_eq!(gathered("read_file"), Facts::default());
+        let looked = gathered("shell");
+        assert_eq!(looked.surroundings.cwd, "/");
+        assert_eq!(looked.absent.len(), 1);
+    }
+}

@@ -35,6 +35,8 @@ struct Example {
     tells: Vec<&'static str>,
     /// Files that are left behind, and a text in each.
     leaves: Vec<(&'static str, &'static str)>,
+    /// Files that nobody may have made.
+    lacks: Vec<&'static str>,
 }
 
 impl Example {
@@ -49,6 +51,7 @@ impl Example {
             answers: Vec::new(),
             tells: Vec::new(),
             leaves: Vec::new(),
+            lacks: Vec::new(),
         }
     }
 
@@ -106,6 +109,11 @@ impl Example {
         self
     }
 
+    fn lacks(mut self, path: &'static str) -> Example {
+        self.lacks.push(path);
+        self
+    }
+
     fn lab(&self) -> Lab {
         let lab = Lab::new();
         let path = format!("{}:{}", lab.root.join("bin").display(), crate::lab::search_path().display());
@@ -144,6 +152,9 @@ impl Example {
             let holds = || fs::read_to_string(lab.root.join(path)).is_ok_and(|found| found.contains(text));
             // Nobody waits for some hooks.
             eventually(&format!("{path} holds {text}: {}", place()), holds);
+        }
+        for path in &self.lacks {
+            assert!(!lab.root.join(path).exists(), "{path} of {}", place());
         }
     }
 }

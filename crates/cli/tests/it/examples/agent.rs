@@ -15,12 +15,12 @@ const CONFIGURATION: &str = r#"{
   }
 }"#;
 
-fn event(name: &str, data: Value) -> Value {
+fn event(name: &str, data: &Value) -> Value {
     json!({"event": name, "data": data})
 }
 
 fn bash(command: &str) -> Value {
-    event("PreToolUse", json!({"tool_name": "bash_execute", "args": {"command": command}}))
+    event("PreToolUse", &json!({"tool_name": "bash_execute", "args": {"command": command}}))
 }
 
 fn settings(name: &str, matcher: &str, commands: &[&str]) -> String {
@@ -44,13 +44,13 @@ fn the_configuration() {
     };
     check(vec![
         configured("PreToolUse", bash("ls")).gives("/flow", "no_opinion"),
-        configured("PostToolUse", event("PostToolUse", json!({"tool_name": "read_file", "result": "x"})))
+        configured("PostToolUse", event("PostToolUse", &json!({"tool_name": "read_file", "result": "x"})))
             .leaves("notified", "<Tool completed: read_file>"),
         // Ruling 26: nobody waits at a notification.
-        configured("Notification", event("Notification", json!({"message": "hello", "event_type": "status"})))
+        configured("Notification", event("Notification", &json!({"message": "hello", "event_type": "status"})))
             .gives("/hooks/0/async", true)
             .leaves("logged", "<CLI-Agent: hello>"),
-        configured("Stop", event("Stop", json!({}))).leaves("home/.cli-agent-log", "Response complete"),
+        configured("Stop", event("Stop", &json!({}))).leaves("home/.cli-agent-log", "Response complete"),
     ]);
 }
 
@@ -62,12 +62,12 @@ fn the_template_variables() {
     });
     let after = "note {{tool_name}} {{tool_args}} {{tool_args.file_path}} {{result}} {{timestamp}} {{session_id}} {{user_input}}";
     check(vec![
-        Example::new("of a tool", event("PostToolUse", data))
+        Example::new("of a tool", event("PostToolUse", &data))
             .file(USER, settings("PostToolUse", "*", &[after]))
             .file("bin/note", recorder("noted"))
             // Ruling 13: a value is one argument and never shell text, quoted or not.
             .leaves("noted", "<write_file><{\"file_path\":\"a b\"}><a b><it's done><2026-01-02T03:04:05Z><s1><please>"),
-        Example::new("of a failure", event("PostToolUse", json!({"tool_name": "t", "error": "broken"})))
+        Example::new("of a failure", event("PostToolUse", &json!({"tool_name": "t", "error": "broken"})))
             .file(USER, settings("PostToolUse", "*", &["note '{{error}}'"]))
             .file("bin/note", recorder("noted"))
             .leaves("noted", "<broken>"),
@@ -108,7 +108,7 @@ fn the_exit_codes_and_the_answer() {
 #[test]
 fn the_usage_examples() {
     let written =
-        |tool: &str| event("PostToolUse", json!({"tool_name": tool, "args": {"file_path": "a b.py"}, "result": "ok"}));
+        |tool: &str| event("PostToolUse", &json!({"tool_name": tool, "args": {"file_path": "a b.py"}, "result": "ok"}));
     let workflow = settings(
         "PostToolUse",
         "write_file|replace_in_file",
@@ -141,13 +141,14 @@ fn the_usage_examples() {
         // In single quotes the shell runs no command, so the document's own `$(date)` stays as it is.
         Example::new("audit logging, before", bash("'; touch pwned; '"))
             .file(USER, audit.to_string())
-            .leaves("home/.cli-agent-audit.log", "[$(date)] BASH: '; touch pwned; '\n"),
-        Example::new("audit logging, after", event("PostToolUse", json!({"tool_name": "t", "result": "r"})))
+            .leaves("home/.cli-agent-audit.log", "[$(date)] BASH: '; touch pwned; '\n")
+            .lacks("project/pwned"),
+        Example::new("audit logging, after", event("PostToolUse", &json!({"tool_name": "t", "result": "r"})))
             .file(USER, audit.to_string())
             .leaves("home/.cli-agent-audit.log", "[$(date)] TOOL: t - r\n"),
-        notifying("notification at the end", event("Stop", json!({})))
+        notifying("notification at the end", event("Stop", &json!({})))
             .leaves("shown", "<-e><display notification \"CLI-Agent finished\" with title \"Task Complete\">"),
-        notifying("notification", event("Notification", json!({"message": "it's \"here\""})))
+        notifying("notification", event("Notification", &json!({"message": "it's \"here\""})))
             .leaves("sent", "<send><#ai-agents><it's \"here\">"),
     ]);
 }

@@ -162,12 +162,14 @@ fn the_hooks() {
         Example::new(
             "safe handling of a file's name",
             json!({"event": "on-file-change", "context": {
-                "file": "LAB/a file; touch LAB/pwned", "changes": {"type": "modified"}}}),
+                "file": "LAB/a file; touch pwned", "changes": {"type": "modified"}}}),
         )
         .hook("on-file-change", "home/.ollm/hooks/show.sh", include_str!("../hooks/show-file.sh"))
         .file("bin/jq", JQ)
-        .file("a file; touch pwned-not", "")
-        .gives("/hooks/0/status", "ok"),
+        .file("a file; touch pwned", "content")
+        .gives("/hooks/0/status", "ok")
+        .leaves("shown", "content")
+        .lacks("project/pwned"),
     ]);
 }
 

@@ -11,7 +11,7 @@ fn edited(path: &str) -> Value {
 }
 
 /// A file of a project that the user trusts. (Ruling 6: what the document calls user hooks are those of a project.)
-fn declared(name: &'static str, file: &'static str, content: Value, event: Value) -> Example {
+fn declared(name: &'static str, file: &'static str, content: &Value, event: Value) -> Example {
     Example::new(name, event).file("home/.ollm/config.yaml", TRUSTING).file(file, content.to_string())
 }
 
@@ -32,23 +32,23 @@ fn the_forms_of_a_file() {
         "action": {"type": "askAgent", "prompt": "Run linting on {{file.path}} using the shell tool"},
     });
     check(vec![
-        declared("legacy format", "project/.ollm/hooks/lint.json", legacy.clone(), edited("src/index.ts")).gives(
+        declared("legacy format", "project/.ollm/hooks/lint.json", &legacy, edited("src/index.ts")).gives(
             "/askAgent",
             json!([{"hook": "workspace:lint.json:fileEdited:Lint on Save", "prompt": "Run linting"}]),
         ),
         declared(
             "legacy format, as other editors name it",
             "project/.ollm/hooks/lint.kiro.hook",
-            legacy.clone(),
+            &legacy,
             edited("a.ts"),
         )
         .gives("/askAgent/0/prompt", "Run linting"),
-        declared("legacy format, another file", "project/.ollm/hooks/lint.json", legacy, edited("README.md"))
+        declared("legacy format, another file", "project/.ollm/hooks/lint.json", &legacy, edited("README.md"))
             .gives("/askAgent", json!([])),
-        declared("modern format", "project/.ollm/hooks/lint.json", modern, edited("src/index.ts"))
+        declared("modern format", "project/.ollm/hooks/lint.json", &modern, edited("src/index.ts"))
             .gives("/hooks/0/id", "lint-on-save")
             .gives("/askAgent/0/prompt", "Run linting on src/index.ts"),
-        declared("integration with tools", "project/.ollm/hooks/lint.json", tools, edited("a.ts"))
+        declared("integration with tools", "project/.ollm/hooks/lint.json", &tools, edited("a.ts"))
             .gives("/askAgent/0/prompt", "Run linting on a.ts using the shell tool"),
     ]);
 }
@@ -59,18 +59,18 @@ fn the_whitelist_of_commands() {
     let stop = || json!({"event": "agentStop", "data": {}});
     let npx = "#!/bin/sh\necho \"$@\" > LAB/npx\n";
     check(vec![
-        declared("an allowed command", "project/.ollm/hooks/run.json", fragment("npx eslint src/"), stop())
+        declared("an allowed command", "project/.ollm/hooks/run.json", &fragment("npx eslint src/"), stop())
             .file("bin/npx", npx)
             .gives("/hooks/0/status", "ok")
             .leaves("npx", "eslint src/"),
-        declared("a blocked command", "project/.ollm/hooks/run.json", fragment("rm -rf /"), stop())
+        declared("a blocked command", "project/.ollm/hooks/run.json", &fragment("rm -rf /"), stop())
             .gives("/hooks", json!([]))
             .tells("command `rm` is neither a path nor one of node, python"),
         // Only valid with promptSubmit and agentStop; the way out is named.
         declared(
             "runCommand at another event",
             "project/.ollm/hooks/run.json",
-            json!({"name": "hook", "when": {"type": "fileEdited"}, "then": {"type": "runCommand", "command": "npx x"}}),
+            &json!({"name": "hook", "when": {"type": "fileEdited"}, "then": {"type": "runCommand", "command": "npx x"}}),
             edited("a.ts"),
         )
         .gives("/hooks", json!([]))

@@ -44,8 +44,8 @@ fn what_came_of_an_async_hook_is_joined_to_the_record_of_its_event() {
     assert_eq!(shown(&lab, &trace, "waits")["async"], false);
     let last = lab.run(&["trace", "last", "--json"]).answer();
     assert_eq!((&last["traceId"], last["hooks"].as_array().unwrap().len()), (&json!(trace), 4));
-    let list = lab.run(&["trace", "list", "--json"]).answer();
-    assert_eq!(list.as_array().unwrap().len(), 1, "what came later is no event of its own: {list:#}");
+    let all = lab.run(&["trace", "list", "--json"]).answer();
+    assert_eq!(all.as_array().unwrap().len(), 1, "what came later is no event of its own: {all:#}");
     lab.assert_nobody_is_left();
 }
 
@@ -60,8 +60,8 @@ fn it_is_found_wherever_its_line_stands() {
         lab.traces().into_iter().partition(|line| line.get("late").is_none());
     let others = (0..5).map(|n| json!({"version": 1, "traceId": format!("other-{n}"), "event": "error"}));
     let order: Vec<Value> = result.into_iter().chain(others).chain(event).collect();
-    let text: String = order.iter().map(|line| format!("{line}\n")).collect();
-    fs::write(lab.trace_file(), text).unwrap();
+    let lines: Vec<String> = order.iter().map(Value::to_string).collect();
+    fs::write(lab.trace_file(), lines.join("\n") + "\n").unwrap();
     for arguments in [&["trace", "last", "--json"][..], &["trace", "show", &trace, "--json"]] {
         let record = lab.run(arguments).answer();
         let hook = record["hooks"].as_array().unwrap().iter().find(|hook| hook["name"] == "quick").unwrap().clone();
