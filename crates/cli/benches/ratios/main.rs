@@ -12,6 +12,7 @@
     reason = "a benchmark stops at the first surprise and prints its table"
 )]
 
+mod agent;
 mod hooks;
 mod lab;
 mod measure;
@@ -23,7 +24,7 @@ type Measure = fn(&Lab);
 
 /// What can be measured by name.
 const GROUPS: &[(&str, Measure)] =
-    &[("hooks", |lab| measure::table(lab.hooks())), ("planning", |_| planning::planning())];
+    &[("hooks", |lab| measure::table(lab.hooks())), ("planning", |_| planning::planning()), ("agent", agent::agent)];
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
