@@ -103,10 +103,10 @@ impl Display<'_, '_> {
 
 /// A result in one line: its first one, and how it ended if it says so.
 fn gist(result: &str) -> String {
-    let lines = result.lines().filter(|line| !line.trim().is_empty());
+    let mut lines = result.lines().filter(|line| !line.trim().is_empty());
     let is_note = |line: &str| line.starts_with('[') && line.ends_with(']');
     let first = lines.clone().find(|line| !is_note(line)).unwrap_or_default();
-    match lines.clone().last().filter(|last| is_note(last) && *last != "[standard error]") {
+    match lines.next_back().filter(|last| is_note(last) && *last != "[standard error]") {
         Some(end) if first.is_empty() => end.to_owned(),
         Some(end) => format!("{first} {end}"),
         None => first.to_owned(),

@@ -100,3 +100,57 @@ fn a_transcript_is_what_it_is_documented_to_be() {
     let written = std::fs::read_to_string(folder(&world).join("s1.jsonl")).unwrap();
     assert_eq!(written, GOLDEN);
 }
+
+/// What a session leaves in which hooks and the model do as they like.
+const LIVELY: &str = r#"{"version":1,"session":"s1","startTime":"t","cwd":"/w","model":"m"}
+{"message":{"role":"system","content":"be good"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"system","content":"mind the step"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"system","content":"it is Friday"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"user","content":"go\n\npiped in"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"assistant","content":"","tool_calls":[{"id":"1","name":"todo","arguments":{"items":["a"]}}]},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"tool","content":"something else","tool_call_id":"1","name":"todo"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"assistant","content":"done"},"at":"2026-01-16T10:05:30.000Z"}
+{"turn":"done","at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"user","content":"and then?"},"at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"assistant","content":"asked and answered"},"at":"2026-01-16T10:05:30.000Z"}
+{"turn":"done","at":"2026-01-16T10:05:30.000Z"}
+{"refused":{"event":"before_agent","tool":null,"hook":"gate","reason":"closed","flow":"block"},"at":"2026-01-16T10:05:30.000Z"}
+{"turn":"refused","at":"2026-01-16T10:05:30.000Z"}
+{"message":{"role":"user","content":"once more\n\npiped in"},"at":"2026-01-16T10:05:30.000Z"}
+{"error":{"operation":"model","code":"dropped","message":"the answer of replay:talk.jsonl broke off: the line broke; ask again"},"at":"2026-01-16T10:05:30.000Z"}
+{"turn":"failed","at":"2026-01-16T10:05:30.000Z"}
+{"end":"2026-01-16T10:05:30.000Z","at":"2026-01-16T10:05:30.000Z"}
+"#;
+
+#[test]
+fn a_lively_session_leaves_what_it_is_documented_to_leave() {
+    let answers = [
+        calls(&[("todo", json!({"items": ["a"]}))]),
+        text("done"),
+        text("asked and answered"),
+        json!({"error": "the line broke"}),
+    ];
+    let mut world = World::new(&answers).hooks(|event| match (event.kind, event.text("prompt")) {
+        (EventKind::BeforeAgent, Some("refused")) => Decision::block("gate", "closed"),
+        (EventKind::BeforeAgent, Some("go")) => Decision {
+            system_messages: vec!["mind the step".into()],
+            context: vec!["it is Friday".into()],
+            ..Decision::default()
+        },
+        (EventKind::AfterTool, _) => Decision {
+            result: Some(json!("something else")),
+            prompts: vec![crate::support::said("and then?")],
+            ..Decision::default()
+        },
+        _ => Decision::default(),
+    });
+    world.clock = || UNIX_EPOCH + Duration::from_secs(1_768_557_930);
+    save(&mut world);
+    let mut session = world.start();
+    for prompt in ["go", "refused", "once more"] {
+        session.say(prompt, Some("piped in"));
+    }
+    session.end();
+    let written = std::fs::read_to_string(folder(&world).join("s1.jsonl")).unwrap();
+    assert_eq!(written, LIVELY);
+}

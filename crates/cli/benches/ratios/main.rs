@@ -12,6 +12,7 @@
     reason = "a benchmark stops at the first surprise and prints its table"
 )]
 
+mod agent;
 mod features;
 mod hooks;
 mod lab;
@@ -27,6 +28,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("hooks", |lab| measure::table(lab.hooks())),
     ("planning", |_| planning::planning()),
     ("features", |lab| measure::table(lab.features())),
+    ("agent", agent::agent),
 ];
 
 fn main() {

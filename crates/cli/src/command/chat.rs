@@ -1,12 +1,9 @@
 //! `ollm chat`: a conversation on the terminal, line by line.
 
 use std::cell::RefCell;
-use std::path::PathBuf;
 
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_process::Children;
-use rustyline::error::ReadlineError;
-use rustyline::{Config, DefaultEditor};
 
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
@@ -18,10 +15,10 @@ use crate::lookout::Lookout;
 use crate::output::Output;
 use crate::world::World;
 
+mod reader;
 mod slash;
 
-/// The most lines that are remembered.
-const HISTORY: usize = 1000;
+use reader::Reader;
 
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
@@ -61,9 +58,9 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
-    let mut reader = Reader::new(world)?;
+    let reader = Reader::new(world, &cancel)?;
     let mut chat = Chat { session, desk, cancel: cancel.clone(), id, lookout };
-    while let Some(line) = reader.next(&cancel) {
+    while let Some(line) = reader.next() {
         cancel.rearm();
         chat.catch_up();
         let more = chat.take(line.trim())?;
@@ -72,8 +69,8 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
             break;
         }
     }
-    reader.save();
     chat.session.end();
+    reader.leave();
     Ok(OK)
 }
 
@@ -91,55 +88,5 @@ impl Chat<'_, '_> {
         if let Some(news) = self.lookout.begin(self.desk.app) {
             self.desk.output.borrow_mut().tell(&news);
         }
-    }
-}
-
-/// Reads what the person writes, with a history.
-struct Reader {
-    editor: DefaultEditor,
-    history: PathBuf,
-}
-
-impl Reader {
-    fn new(world: &World) -> Result<Reader, Failure> {
-        let unread =
-            |error: ReadlineError| Failure::new(Kind::Environment, format!("the terminal cannot be read: {error}"));
-        let config = Config::builder().max_history_size(HISTORY).map_err(unread)?.auto_add_history(true).build();
-        let mut editor = DefaultEditor::with_config(config).map_err(unread)?;
-        let history = world.places.home.join("state/chat-history");
-        // There may be none yet.
-        let _ = editor.load_history(&history);
-        Ok(Reader { editor, history })
-    }
-
-    /// The next input, which may have several lines; nothing at the end.
-    fn next(&mut self, cancel: &Cancel) -> Option<String> {
-        let mut input = String::new();
-        let mut interrupted = false;
-        loop {
-            if cancel.is_final() {
-                return None;
-            }
-            match self.editor.readline(if input.is_empty() { "> " } else { "… " }) {
-                Ok(line) => match line.strip_suffix('\\') {
-                    Some(part) => {
-                        input.push_str(part);
-                        input.push('\n');
-                    }
-                    None => return Some(input + &line),
-                },
-                // The first throws away what was written so far, the second leaves.
-                Err(ReadlineError::Interrupted) if !interrupted => {
-                    interrupted = true;
-                    input.clear();
-                }
-                Err(_) => return None,
-            }
-        }
-    }
-
-    fn save(&mut self) {
-        // A history that cannot be kept is no reason to complain at the very end.
-        let _ = self.editor.save_history(&self.history);
     }
 }

@@ -39,7 +39,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     // Without it, what double-forks away from a hook is merely not waited for.
     let _ = ollm_process::become_subreaper();
     stage::approve(&App::load(&world, Positions::OnDemand)?)?;
-    let app = host::load(&world, Visit::Task, &cancel)?;
+    let mut app = host::load(&world, Visit::Task, &cancel)?;
+    // The story has a hook that nobody approved, and nobody is to be asked about it.
+    app.engine.trust.approver = None;
     let host = Host::gather(&arguments(&root.path().join("talk.jsonl").display().to_string()), &app, &world, &cancel)?;
     let app = RefCell::new(app);
     let shown = show(host, &app, &world, &cancel, &Story::new(output, as_json));

@@ -155,7 +155,6 @@ cp -a \"$HOME.kept/.\" \"$HOME\"; rm -r \"$HOME.kept\"; mkdir -p \"$HOME/.ollm/s
 dd if=/dev/zero of=\"$HOME/filling\" 2>/dev/null || true";
 
 #[test]
-#[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
 fn on_a_full_disk_the_session_goes_on_and_says_what_is_missing() {
     let may = Command::new("unshare").args(["-m", "true"]).stderr(Stdio::null()).status();
     if !may.is_ok_and(|status| status.success()) {

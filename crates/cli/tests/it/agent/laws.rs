@@ -23,7 +23,7 @@ fn cases<S: Strategy>(strategy: &S) -> Vec<S::Value> {
 
 /// A chat in which these prompts are said.
 fn chat(lab: &Lab, prompts: impl Iterator<Item = String>) {
-    let input: String = prompts.map(|prompt| format!("{prompt}\n")).collect();
+    let input: String = prompts.flat_map(|prompt| [prompt, "\n".to_owned()]).collect();
     let ran = finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]), input.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
 }
@@ -34,7 +34,7 @@ const WITNESS: &str = "cat >> ../seen; echo >> ../seen; echo '{\"continue\": tru
 /// What witnesses wrote down.
 fn seen(lab: &Lab) -> Vec<Value> {
     let text = fs::read_to_string(lab.root.join("seen")).unwrap();
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    text.lines().filter(|line| !line.is_empty()).map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 #[test]

@@ -1,0 +1,196 @@
+//! The agent host: its own CPU per turn, memory over many turns, and how fast the first words of a model are seen.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Sender, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::lab::Lab;
+use crate::measure::median;
+
+const OLLM: &str = env!("CARGO_BIN_EXE_ollm");
+const ROUNDS: usize = 5;
+/// The most CPU of our own that a turn may cost.
+const CPU: Duration = Duration::from_millis(2);
+/// The most that memory may have grown after a thousand turns.
+const GROWTH: f64 = 1.25;
+const TALKS: usize = 40;
+
+/// The turns of a chat after which it is looked at.
+const LOOKS: [usize; 4] = [1, 100, 900, 1000];
+
+/// What a process has used up.
+#[derive(Clone, Copy)]
+struct Look {
+    cpu: Duration,
+    /// In KiB.
+    resident: u64,
+}
+
+pub(crate) fn agent(lab: &Lab) {
+    println!("{:<56} {:>10} {:>10}", "measure", "value", "target");
+    let chats: Vec<[Look; 4]> = (0..ROUNDS).map(|_| chat(lab)).collect();
+    cpu(&chats, (0, 1), "own CPU per turn, turns 2 to 100");
+    cpu(&chats, (2, 3), "own CPU per turn, turns 901 to 1,000");
+    memory(&chats);
+    first_words(lab);
+}
+
+/// CPU per turn between two looks, so that starting and ending do not count.
+fn cpu(chats: &[[Look; 4]], (from, to): (usize, usize), what: &str) {
+    let turns = u32::try_from(LOOKS[to] - LOOKS[from]).unwrap();
+    let mut costs: Vec<Duration> =
+        chats.iter().map(|looks| looks[to].cpu.saturating_sub(looks[from].cpu) / turns).collect();
+    let cost = median(&mut costs);
+    let mark = if cost <= CPU { " " } else { "!" };
+    println!("{what:<56} {:>7} µs {:>7} µs {mark}", cost.as_micros(), CPU.as_micros());
+}
+
+/// Resident memory after a thousand turns, against that after a hundred.
+fn memory(chats: &[[Look; 4]]) {
+    let mut ratios: Vec<(f64, u64)> =
+        chats.iter().map(|looks| (ratio(looks[3].resident, looks[1].resident), looks[3].resident)).collect();
+    ratios.sort_by(|one, other| one.0.total_cmp(&other.0));
+    let (ratio, size) = ratios[ratios.len() / 2];
+    let mark = if ratio <= GROWTH { " " } else { "!" };
+    println!("{:<56} {ratio:>10.2} {GROWTH:>10.2} {mark} ({size} KiB)", "memory after 1,000 turns / after 100");
+}
+
+#[expect(clippy::cast_precision_loss, reason = "sizes of processes")]
+fn ratio(one: u64, other: u64) -> f64 {
+    one as f64 / other as f64
+}
+
+/// A chat of a thousand turns with a written model, without hooks.
+fn chat(lab: &Lab) -> [Look; 4] {
+    let home = lab.root.join("agent-turns");
+    let _ = fs::remove_dir_all(&home);
+    fs::create_dir_all(&home).unwrap();
+    let turns = LOOKS[LOOKS.len() - 1];
+    let answer = |turn| format!("{{\"content\": \"answer {turn}, in a few more words than that\"}}\n");
+    fs::write(home.join("talk.jsonl"), (1..=turns).map(answer).collect::<String>()).unwrap();
+    let mut child = start(&home, &["chat", "--model", "replay:talk.jsonl"]);
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut looks = Vec::new();
+    for turn in 1..=turns {
+        writeln!(input, "question {turn}, and a little about it").unwrap();
+        let (mut line, expected) = (String::new(), format!("answer {turn},"));
+        while !line.starts_with(&expected) {
+            line.clear();
+            assert!(output.read_line(&mut line).unwrap() > 0, "the chat ended at turn {turn}");
+        }
+        if LOOKS.contains(&turn) {
+            looks.push(look(&child));
+        }
+    }
+    drop(input);
+    output.read_to_string(&mut String::new()).unwrap();
+    assert!(child.wait().unwrap().success());
+    looks.try_into().ok().unwrap()
+}
+
+/// What a process has used up so far: the time of its threads on a processor, and its resident memory.
+fn look(child: &Child) -> Look {
+    let folder = PathBuf::from(format!("/proc/{}", child.id()));
+    let threads = fs::read_dir(folder.join("task")).unwrap().flatten();
+    let time = |thread: fs::DirEntry| -> u64 {
+        let text = fs::read_to_string(thread.path().join("schedstat")).unwrap_or_default();
+        text.split(' ').next().and_then(|time| time.parse().ok()).unwrap_or(0)
+    };
+    let status = fs::read_to_string(folder.join("status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let resident = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    Look { cpu: Duration::from_nanos(threads.map(time).sum()), resident }
+}
+
+fn start(home: &Path, args: &[&str]) -> Child {
+    let mut command = Command::new(OLLM);
+    command.args(args).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    command.current_dir(home).env_clear().env("HOME", home).env("PATH", "/usr/bin:/bin").spawn().unwrap()
+}
+
+/// From the moment a server sends the first words until they are seen, by us and by a bare reader of the socket.
+fn first_words(lab: &Lab) {
+    let home = lab.root.join("agent-words");
+    fs::create_dir_all(&home).unwrap();
+    let (mut ours, mut bare) = (Vec::new(), Vec::new());
+    for _ in 0..TALKS {
+        bare.push(first(|url| read_bare(&url)));
+        ours.push(first(|url| read_by_run(&home, &url)));
+    }
+    let (ours, bare) = (median(&mut ours), median(&mut bare));
+    println!(
+        "{:<56} {:>7} µs {:>10}   (a bare reader of the socket: {} µs)",
+        "first words of the model, from server to screen",
+        ours.as_micros(),
+        "as it comes",
+        bare.as_micros()
+    );
+}
+
+/// How long the first words take from a server's write to a reader, which says when it has seen them.
+fn first(read: impl FnOnce(String) -> Instant) -> Duration {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let (sender, sent) = channel();
+    let server = thread::spawn(move || serve(&listener, &sender));
+    let seen = read(url);
+    let took = seen.saturating_duration_since(sent.recv().unwrap());
+    server.join().unwrap();
+    took
+}
+
+const HEAD: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+const WORDS: &str = "data: {\"choices\":[{\"delta\":{\"content\":\"Hello\"}}]}\n\n";
+const END: &str = "data: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\ndata: [DONE]\n\n";
+
+fn serve(listener: &TcpListener, sender: &Sender<Instant>) {
+    let (mut stream, _) = listener.accept().unwrap();
+    stream.set_nodelay(true).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let (mut line, mut length) = (String::new(), 0);
+    while reader.read_line(&mut line).unwrap() > 2 {
+        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+            length = value.trim().parse().unwrap();
+        }
+        line.clear();
+    }
+    reader.read_exact(&mut vec![0; length]).unwrap();
+    stream.write_all(HEAD.as_bytes()).unwrap();
+    // The reader has the head and waits.
+    thread::sleep(Duration::from_millis(20));
+    sender.send(Instant::now()).unwrap();
+    stream.write_all(WORDS.as_bytes()).unwrap();
+    thread::sleep(Duration::from_millis(20));
+    stream.write_all(END.as_bytes()).unwrap();
+}
+
+fn read_bare(url: &str) -> Instant {
+    let address = url.trim_start_matches("http://").trim_end_matches("/v1");
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(b"POST / HTTP/1.1\r\nContent-Length: 0\r\n\r\n").unwrap();
+    let (mut seen, mut buffer) = (Vec::new(), [0; 4096]);
+    while !seen.windows(5).any(|window| window == b"Hello") {
+        let count = stream.read(&mut buffer).unwrap();
+        seen.extend_from_slice(&buffer[..count]);
+    }
+    let now = Instant::now();
+    stream.read_to_end(&mut Vec::new()).unwrap();
+    now
+}
+
+fn read_by_run(home: &Path, url: &str) -> Instant {
+    let mut child = start(home, &["run", "go", "--model", &format!("openai:m@{url}")]);
+    drop(child.stdin.take());
+    let mut output = child.stdout.take().unwrap();
+    output.read_exact(&mut [0; 5]).unwrap();
+    let now = Instant::now();
+    output.read_to_end(&mut Vec::new()).unwrap();
+    assert!(child.wait().unwrap().success());
+    now
+}
