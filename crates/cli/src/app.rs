@@ -30,6 +30,8 @@ pub(crate) struct App {
     pub(crate) undeclared: Vec<Undeclared>,
     /// The extensions, also those that are off or cannot be loaded.
     pub(crate) extensions: Extensions,
+    /// Whether the places of things were asked for.
+    positions: Positions,
     /// The folders in which extensions are looked for.
     pub(crate) directories: Vec<PathBuf>,
     /// Who says that no extension is loaded.
@@ -131,6 +133,7 @@ impl App {
             trace,
             undeclared,
             extensions,
+            positions,
             directories,
             extensions_off,
             config,
@@ -206,11 +209,31 @@ pub(crate) fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
+    let (extensions, more) = surrounded(world, config, switches, positions, problems, ollm_catalog::extensions);
+    problems.extend(more);
+    extensions
+}
+
+/// The extensions as they are now that something was switched or set; what was read before is not read again.
+pub(crate) fn extensions_again(app: &App, world: &World) -> Extensions {
+    let (switches, _) = Switches::load(&world.switches());
+    let again = |now: &Surroundings<'_>| ollm_catalog::reload_extensions(&app.extensions, now).0;
+    surrounded(world, &app.config, &switches, app.positions, &mut Vec::new(), again)
+}
+
+fn surrounded<T>(
+    world: &World,
+    config: &Config,
+    switches: &Switches,
+    positions: Positions,
+    problems: &mut Vec<Problem>,
+    read: impl FnOnce(&Surroundings<'_>) -> T,
+) -> T {
     let file = world.places.secrets();
     let (secrets, trouble) = Secrets::load(&file, world.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
     problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
-    let surroundings = Surroundings {
+    read(&Surroundings {
         places: &world.places,
         config,
         env: &|name: &str| world.variable(name),
@@ -218,10 +241,7 @@ pub(crate) fn extensions(
         secrets: &secrets,
         now: SystemTime::now(),
         positions,
-    };
-    let (extensions, more) = ollm_catalog::extensions(&surroundings);
-    problems.extend(more);
-    extensions
+    })
 }
 
 /// A hook as a person switched it, if that still holds.

@@ -12,6 +12,7 @@
     reason = "a benchmark stops at the first surprise and prints its table"
 )]
 
+mod extensions;
 mod hooks;
 mod lab;
 mod measure;
@@ -22,8 +23,11 @@ use lab::Lab;
 type Measure = fn(&Lab);
 
 /// What can be measured by name.
-const GROUPS: &[(&str, Measure)] =
-    &[("hooks", |lab| measure::table(lab.hooks())), ("planning", |_| planning::planning())];
+const GROUPS: &[(&str, Measure)] = &[
+    ("hooks", |lab| measure::table(lab.hooks())),
+    ("planning", |_| planning::planning()),
+    ("extensions", extensions::measure),
+];
 
 fn main() {
     let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();

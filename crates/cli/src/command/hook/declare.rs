@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName, RemoveArguments};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::open;
-use crate::output::{Output, ask, one_line};
+use crate::output::{Output, confirm, one_line};
 use crate::problem;
 use crate::world::World;
 
@@ -103,8 +103,8 @@ pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Ou
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
         let question = format!("Remove {} from {}? [y/N] ", one_line(hook.id()), path.display());
-        if !arguments.yes && !ask(&question).is_some_and(|answer| answer.eq_ignore_ascii_case("y")) {
-            return Err(Failure::usage(format!("{} stays", hook.id())).hint("`--yes` removes it without asking"));
+        if !arguments.yes {
+            confirm(&question, hook.id())?;
         }
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
         output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
