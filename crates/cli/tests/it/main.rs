@@ -23,6 +23,8 @@ mod groups;
 mod hosts;
 mod invariants;
 mod joined;
+mod keyring;
+mod killed;
 mod lab;
 mod mcp;
 mod real_servers;
