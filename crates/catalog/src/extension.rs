@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use std::time::SystemTime;
 
 use ollm_protocol::{Held, Hook, Layer, Source, Variable, shell_word};
-use ollm_store::{Digest, Secrets, Switches};
+use ollm_store::{Digest, Secrets, StatKey, Switches};
 use serde_json::{Map, Value};
 
 use crate::config::{Config, Origin, Setting, find_key};
@@ -90,6 +90,9 @@ pub struct Extension {
     pub digest: Option<Digest>,
     /// By which a changed manifest is noticed; none where it cannot be read.
     fingerprint: Option<u64>,
+    /// What the file system says of the manifest, if it had been left alone for a while when it was read: while that is
+    /// so, it need not be read again.
+    quiet: Option<StatKey>,
     /// What became of the manifest alone, for those who read it again.
     verdict: State,
     /// The problems of the manifest.

@@ -33,6 +33,8 @@ pub(crate) struct App {
     pub(crate) undeclared: Vec<Undeclared>,
     /// The extensions, also those that are off or cannot be loaded.
     pub(crate) extensions: Extensions,
+    /// Whether the places of things were asked for.
+    positions: Positions,
     /// The folders in which extensions are looked for.
     pub(crate) directories: Vec<PathBuf>,
     /// Who says that no extension is loaded.
@@ -146,6 +148,7 @@ impl App {
             trace,
             undeclared,
             extensions,
+            positions,
             directories,
             extensions_off,
             config,
@@ -245,6 +248,12 @@ pub(crate) fn extensions(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     extensions_since(None, world, config, switches, positions, problems).0
+}
+
+/// The extensions as they are now that something was switched or set; what was read before is not read again.
+pub(crate) fn extensions_again(app: &App, world: &World) -> Extensions {
+    let (switches, _) = Switches::load(&world.switches());
+    extensions_since(Some(&app.extensions), world, &app.config, &switches, app.positions, &mut Vec::new()).0
 }
 
 /// Like [`extensions`], with what became different since they were read before.

@@ -165,6 +165,16 @@ fn is_answered() -> bool {
     }
 }
 
+/// Goes on with the removal of something only if a person says yes; `--yes` says it beforehand.
+pub(crate) fn confirm(question: &str, what: &str) -> Result<(), Failure> {
+    match ask(question) {
+        Some(answer) if answer.eq_ignore_ascii_case("y") => Ok(()),
+        Some(_) => Err(Failure::new(Kind::Usage, format!("{what} stays, because you did not say yes"))),
+        None => Err(Failure::new(Kind::Usage, format!("{what} stays: there is no terminal to ask on"))
+            .hint("`--yes` removes it without asking")),
+    }
+}
+
 /// Asks for something that nobody else should see on the screen.
 pub(crate) fn ask_secret(question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};

@@ -2,10 +2,12 @@
 //!
 //! Strategies make the values every crate talks about: [`event`], [`verdict`], [`json_value`], and the bytes real hooks
 //! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start; [`mcp_server`] is an MCP
-//! server that misbehaves on demand, [`ModelServer`] a model behind real HTTP.
+//! server that misbehaves on demand, [`ModelServer`] a model behind real HTTP, [`KeyringSession`] a keyring on a bus of its
+//! own.
 
 mod answer;
 mod event;
+mod keyring;
 mod mcp;
 mod model_server;
 mod script;
@@ -14,6 +16,7 @@ mod verdict;
 
 pub use answer::{answer_object, hook_answer_bytes};
 pub use event::{complete_event, event, event_of, kind};
+pub use keyring::KeyringSession;
 pub use mcp::{RemoteServer, mcp_server};
 pub use model_server::{Asked, ModelReply, ModelReplyEnd, ModelServer, answer_events};
 pub use script::Scripts;

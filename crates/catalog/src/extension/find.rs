@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use ollm_protocol::{Layer, Rules};
 
@@ -58,7 +59,7 @@ pub(super) fn all(
     let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
     let known = previous.iter().filter(|_| previous.terms.as_ref() == Some(&terms));
     let known = known.map(|extension| (extension.root.as_path(), extension)).collect();
-    let all = Shelf { terms: &terms, known }.read_all(&candidates);
+    let all = Shelf { terms: &terms, known, now: surroundings.now }.read_all(&candidates);
     (all, Some(terms))
 }
 
@@ -67,6 +68,7 @@ struct Shelf<'a> {
     terms: &'a Terms,
     /// Those that were understood under the same terms.
     known: HashMap<&'a Path, &'a Extension>,
+    now: SystemTime,
 }
 
 impl Shelf<'_> {
@@ -94,7 +96,7 @@ impl Shelf<'_> {
             Layer::Workspace => &self.terms.workspace,
         };
         let known = self.known.get(candidate.root.as_path()).copied().filter(|known| known.layer == candidate.layer);
-        read(candidate, rules, self.terms.positions, known)
+        read(candidate, rules, self.terms.positions, known, self.now)
     }
 }
 

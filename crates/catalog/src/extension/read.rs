@@ -2,9 +2,10 @@
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
+use std::time::{Duration, SystemTime};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
-use ollm_store::digest_bytes;
+use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
 use super::find::{Candidate, MANIFEST};
@@ -23,7 +24,7 @@ pub(super) const LARGEST_FILE: u64 = 1 << 20;
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
-    let extension = read(&candidate, rules, Positions::Always, None).unwrap_or_else(|| {
+    let extension = read(&candidate, rules, Positions::Always, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
         let help = Some("`ollm ext new NAME` writes an extension to begin with".to_owned());
         failed(&candidate, Problem { help, ..whole_file(Severity::Error, root, message) })
@@ -32,13 +33,14 @@ pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     (extension, problems)
 }
 
-/// Reads the extension in one folder; nothing where there is no manifest. One that is known is taken as it was if its
-/// manifest still has the same content.
+/// Reads the extension in one folder; nothing where there is no manifest. One that is known is taken as it was if nobody
+/// touched its manifest, or if that still has the same content.
 pub(super) fn read(
     candidate: &Candidate,
     rules: &Rules,
     positions: Positions,
     known: Option<&Extension>,
+    now: SystemTime,
 ) -> Option<Extension> {
     let path = candidate.root.join(MANIFEST);
     if let Some(why) = &candidate.trouble {
@@ -47,13 +49,19 @@ pub(super) fn read(
     if let Err(why) = stays_inside(&candidate.root, &path) {
         return Some(failed(candidate, whole_file(Severity::Error, &path, why)));
     }
+    let as_it_was = |known: &Extension| Extension { state: known.verdict.clone(), values: Vec::new(), ..known.clone() };
+    // Before it is read: what changes while we read is noticed the next time.
+    let quiet = quiet(&path, now);
+    if let Some(known) = known.filter(|known| quiet.is_some() && known.quiet == quiet) {
+        return Some(as_it_was(known));
+    }
     let bytes = match file::bytes(&path, LARGEST_FILE) {
         Ok(bytes) => bytes?,
         Err(problem) => return Some(failed(candidate, *problem)),
     };
     let fingerprint = Some(fingerprint(&bytes));
     if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
-        return Some(Extension { state: known.verdict.clone(), values: Vec::new(), ..known.clone() });
+        return Some(Extension { quiet, ..as_it_was(known) });
     }
     // What is shown before an approval must be what is approved.
     let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
@@ -62,7 +70,16 @@ pub(super) fn read(
         Err(problem) => return Some(failed(candidate, *problem)),
     };
     let extension = understand(candidate, &document, &node, rules, positions);
-    Some(Extension { digest, fingerprint, ..extension })
+    Some(Extension { digest, fingerprint, quiet, ..extension })
+}
+
+/// What the file system says of a file that has been left alone for a while; a change right after another one may leave no
+/// trace there.
+fn quiet(path: &Path, now: SystemTime) -> Option<StatKey> {
+    const WHILE: Duration = Duration::from_secs(2);
+    let key = StatKey::of(&path.metadata().ok()?);
+    let now = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.checked_sub(WHILE)?;
+    (u128::try_from(key.ctime_ns).ok()? < now.as_nanos()).then_some(key)
 }
 
 /// Tells one content from another, not from one made to look the same.
@@ -118,6 +135,7 @@ fn understand(
         state,
         digest: None,
         fingerprint: None,
+        quiet: None,
         problems,
     }
 }
@@ -179,6 +197,7 @@ fn failed(candidate: &Candidate, problem: Problem) -> Extension {
         state,
         digest: None,
         fingerprint: None,
+        quiet: None,
         problems: vec![problem],
     }
 }

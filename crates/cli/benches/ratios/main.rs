@@ -13,6 +13,7 @@
 )]
 
 mod agent;
+mod extensions;
 mod features;
 mod hooks;
 mod lab;
@@ -29,6 +30,7 @@ const GROUPS: &[(&str, Measure)] = &[
     ("planning", |_| planning::planning()),
     ("features", |lab| measure::table(lab.features())),
     ("agent", agent::agent),
+    ("extensions", extensions::measure),
 ];
 
 fn main() {

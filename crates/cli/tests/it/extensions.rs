@@ -223,7 +223,7 @@ fn e8_a_secret_reaches_the_hook_and_nothing_else() {
     }
 }
 
-fn files(folder: &Path) -> Vec<std::path::PathBuf> {
+pub(super) fn files(folder: &Path) -> Vec<std::path::PathBuf> {
     let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }
@@ -240,7 +240,9 @@ fn e10_uninstall_takes_the_folder_and_what_we_know_of_it_and_nothing_else() {
     for name in ["../stays", "..", "/", "nobody"] {
         assert_eq!(lab.run(&["ext", "uninstall", name, "--yes"]).code, 64, "{name}");
     }
-    assert_eq!(lab.run(&["ext", "uninstall", "gone"]).code, 64, "nobody said yes");
+    let asked = lab.run(&["ext", "uninstall", "gone"]);
+    assert!(asked.code == 64 && asked.stderr.contains("gone stays: there is no terminal to ask on"), "{asked:?}");
+    assert!(asked.stderr.contains("--yes"), "{asked:?}");
     ok(&lab.run(&["ext", "uninstall", "gone", "--yes"]));
     assert!(!lab.home.join(".ollm/extensions/gone").exists());
     assert!(lab.home.join(".ollm/extensions/stays/manifest.json").exists());
@@ -441,7 +443,98 @@ fn skills_are_listed_shown_and_filled_in() {
 }
 
 #[test]
-fn e9_every_new_extension_is_valid_and_its_cases_pass() {
+fn e9_a_folder_put_in_place_is_all_it_takes_and_half_of_one_runs_nothing() {
+    let lab = Lab::new();
+    extension(&lab, "elsewhere", "whole", "printf '{\"systemMessage\": \"here\"}'\n", &json!({}));
+    let from = lab.root.join("elsewhere/.ollm/extensions/whole");
+    let to = lab.home.join(".ollm/extensions/whole");
+    fs::create_dir_all(to.join("hooks")).unwrap();
+    // Nothing but a folder yet: it is no extension, and nobody stumbles over it.
+    assert_eq!(entries(&lab), Vec::<Value>::new());
+    // The manifest, and not yet what it names.
+    fs::copy(from.join("manifest.json"), to.join("manifest.json")).unwrap();
+    let half = lab.event(shell_event("ls"));
+    assert_eq!((half.code, half.hook_count(), half.skip("whole")["reason"].as_str()), (0, 0, Some("missing")));
+    fs::copy(from.join("hooks/run.sh"), to.join("hooks/run.sh")).unwrap();
+    approve(&lab, "whole");
+    assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "here");
+}
+
+#[test]
+fn e14_a_value_with_placeholders_in_it_is_not_filled_in_again() {
+    let lab = Lab::new();
+    let skills = json!({"skills": [{"name": "s", "description": "d", "prompt": "{{a}} {{b}} {{a}}"}]});
+    extension(&lab, "home", "x", QUIET, &skills);
+    let ran = lab.run(&["skill", "run", "s", "--set", "a={{b}} {{a}}", "--set", "b={{a}}"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "{{b}} {{a}} {{a}} {{b}} {{a}}\n"));
+}
+
+#[test]
+fn e6_e7_what_an_extension_declares_is_held_to_the_permissions_it_names() {
+    let lab = Lab::new();
+    let hook = |url: &str| json!({"name": "tell", "action": {"type": "http", "url": url}});
+    let asks =
+        |url: &str, permissions: Value| json!({"hooks": {"session_end": [hook(url)]}, "permissions": permissions});
+    extension(&lab, "home", "fits", QUIET, &asks("https://a.example.com/", json!({"network": ["*.example.com"]})));
+    extension(&lab, "home", "lies", QUIET, &asks("https://evilexample.com/", json!({"network": ["*.example.com"]})));
+    let strays = json!({"before_tool": [{"name": "x", "command": "sh", "args": ["hooks/run.sh"], "cwd": "/srv/other", "passEnv": ["TOKEN"]}]});
+    extension(&lab, "home", "strays", QUIET, &json!({"hooks": strays, "permissions": {"filesystem": ["/srv/data"]}}));
+    extension(
+        &lab,
+        "home",
+        "stays",
+        QUIET,
+        &json!({"hooks": strays, "permissions": {"filesystem": ["/srv"], "env": ["TOKEN"]}}),
+    );
+    assert_eq!(entry(&lab, "fits")["error"], Value::Null);
+    assert_eq!(entry(&lab, "stays")["error"], Value::Null);
+    let lies = entry(&lab, "lies")["error"].as_str().unwrap().to_owned();
+    assert!(lies.contains("hook `tell` reaches evilexample.com, which `permissions.network` does not name"), "{lies}");
+    let validated = lab.run(&["ext", "validate", "strays"]);
+    for part in ["runs in /srv/other", "is handed TOKEN", "permissions.filesystem", "manifest.json:1:"] {
+        assert!(validated.code == 1 && validated.stderr.contains(part), "{part}: {validated:?}");
+    }
+}
+
+#[test]
+fn enabling_one_extension_opens_the_manifests_of_the_others_once() {
+    let lab = Lab::new();
+    for name in ["a", "b", "c"] {
+        extension(&lab, "home", name, QUIET, &json!({}));
+    }
+    // What was just written may change again without a trace; this was written long ago.
+    crate::lab::eventually("the manifests are old enough", || {
+        let old = |name: &str| {
+            let manifest = lab.home.join(format!(".ollm/extensions/{name}/manifest.json"));
+            fs::metadata(manifest).unwrap().modified().unwrap().elapsed().is_ok_and(|age| age.as_secs() >= 3)
+        };
+        ["a", "b", "c"].into_iter().all(old)
+    });
+    let watch = Opened::of(&lab.home.join(".ollm/extensions/b/manifest.json"));
+    ok(&lab.run(&["ext", "enable", "a"]));
+    assert_eq!(watch.count(), 1);
+}
+
+/// How often a file is opened.
+struct Opened(std::os::fd::OwnedFd);
+
+impl Opened {
+    fn of(path: &Path) -> Opened {
+        use rustix::fs::inotify;
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN).unwrap();
+        Opened(watch)
+    }
+
+    fn count(&self) -> usize {
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut reader = rustix::fs::inotify::Reader::new(&self.0, &mut buffer);
+        std::iter::from_fn(|| reader.next().ok().map(drop)).count()
+    }
+}
+
+#[test]
+fn every_new_extension_is_valid_and_its_cases_pass() {
     let lab = Lab::new();
     for language in ["sh", "python", "node"] {
         for purpose in ["validation", "logging", "context"] {
@@ -454,11 +547,33 @@ fn e9_every_new_extension_is_valid_and_its_cases_pass() {
             assert!(ran.code == 0 && !ran.answer().as_array().unwrap().is_empty(), "{name}: {ran:?}");
         }
     }
-    ok(&lab.run(&["ext", "new", "compiled", "--in", "rust"]));
-    let ran = lab.run(&["ext", "validate", "compiled"]);
-    assert!(ran.code == 0 && ran.stderr.contains("bin/compiled"), "{ran:?}");
-    assert_eq!(lab.run(&["ext", "new", "compiled"]).code, 64, "it is there already");
+    assert_eq!(lab.run(&["ext", "new", "context-sh"]).code, 64, "it is there already");
     assert_eq!(lab.run(&["ext", "new", "../x"]).code, 64);
+}
+
+#[test]
+fn a_new_extension_in_rust_is_built_by_the_command_it_names_and_its_cases_pass() {
+    let lab = Lab::new();
+    for purpose in ["validation", "logging", "context"] {
+        let made = lab.run(&["ext", "new", purpose, "--in", "rust", "--for", purpose]);
+        ok(&made);
+        let unbuilt = lab.run(&["ext", "validate", purpose]);
+        assert!(unbuilt.code == 0 && unbuilt.stderr.contains("is not built yet"), "{unbuilt:?}");
+        assert!(!unbuilt.stderr.contains("nothing is wrong"), "{unbuilt:?}");
+        let told = made.stderr.split("try it: ").nth(1).unwrap();
+        let build = told.split(" && ").next().unwrap().trim();
+        assert!(unbuilt.stderr.contains(build), "{unbuilt:?}");
+        // The packages that cargo has at hand will do: no network.
+        let mut cargo = std::process::Command::new("sh");
+        cargo.args(["-c", build]).env("CARGO_NET_OFFLINE", "true").env_remove("CARGO_TARGET_DIR");
+        let done = cargo.current_dir(&lab.project).output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        let valid = lab.run(&["ext", "validate", purpose]);
+        assert!(valid.code == 0 && valid.stderr.contains("nothing is wrong"), "{valid:?}");
+        approve(&lab, purpose);
+        let ran = lab.run(&["ext", "test", purpose, "--json"]);
+        assert!(ran.code == 0 && !ran.answer().as_array().unwrap().is_empty(), "{ran:?}");
+    }
 }
 
 #[test]

@@ -26,6 +26,8 @@ mod groups;
 mod hosts;
 mod invariants;
 mod joined;
+mod keyring;
+mod killed;
 mod lab;
 mod live;
 mod mcp;

@@ -14,7 +14,7 @@ use crate::scaffold::{self, NewFile};
 use crate::world::World;
 
 /// Where the scripts are, below the extension's folder.
-const HOOKS: &str = "hooks";
+pub(super) const HOOKS: &str = "hooks";
 
 pub(super) fn run(arguments: &NewExtension, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let NewExtension { name, language, .. } = arguments;

@@ -8,7 +8,7 @@ use ollm_store::{Switch, set_switches};
 use super::trust::{ask_person, bundle, by_digest, is_approved, record};
 use super::{named, unknown};
 use crate::agent::refuse_agents;
-use crate::app::App;
+use crate::app::{App, extensions_again};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, is_terminal, one_line};
 use crate::world::World;
@@ -33,7 +33,7 @@ pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Re
         if waits && !is_terminal() {
             output.tell(&format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(&bundle)));
         }
-        tell_what_is_missing(name, world, output)?;
+        tell_what_is_missing(name, &app, world, output);
     }
     Ok(OK)
 }
@@ -67,10 +67,9 @@ fn set(extension: &Extension, on: bool, world: &World) -> Result<(), Failure> {
 }
 
 /// What still keeps an extension from being on.
-fn tell_what_is_missing(name: &str, world: &World, output: &mut Output) -> Result<(), Failure> {
-    let app = App::load(world, Positions::OnDemand)?;
-    if let Some(State::Failed(why)) = app.extensions.get(name).map(|extension| &extension.state) {
+fn tell_what_is_missing(name: &str, app: &App, world: &World, output: &mut Output) {
+    let extensions = extensions_again(app, world);
+    if let Some(State::Failed(why)) = extensions.get(name).map(|extension| &extension.state) {
         output.tell(&format!("extension `{name}` is not loaded: {why}"));
     }
-    Ok(())
 }

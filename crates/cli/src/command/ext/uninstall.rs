@@ -11,7 +11,7 @@ use super::{named, revoke};
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::error::{Failure, Kind};
-use crate::output::{Output, ask, one_line};
+use crate::output::{Output, confirm, one_line};
 use crate::secrets;
 use crate::world::World;
 
@@ -21,8 +21,8 @@ pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> 
     let extension = named(name, &app)?;
     let folder = removable(extension, &app)?;
     let question = format!("Remove {} with everything in it? [y/N] ", folder.display());
-    if !yes && !ask(&question).is_some_and(|answer| answer.eq_ignore_ascii_case("y")) {
-        return Err(Failure::usage(format!("{name} stays")).hint("`--yes` removes it without asking"));
+    if !yes {
+        confirm(&question, name)?;
     }
     // What could run goes first: killed in between, nothing is left that is approved and half there.
     revoke(extension, &app)?;

@@ -3,15 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::{Extension, Positions, Problem, Severity, validate_extension};
-use ollm_protocol::Action;
+use ollm_protocol::{Action, Hook, shell_word};
 use ollm_store::{TreeLimits, digest_tree};
 
+use super::new::HOOKS;
 use crate::app::App;
 use crate::cases;
 use crate::command::config::problem_entry;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
+use crate::scaffold::Language;
 use crate::world::World;
 
 pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -29,8 +31,12 @@ pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Outpu
     for problem in &problems {
         output.explain(&problem::render(problem));
     }
-    if !wrong {
-        output.tell(&format!("nothing is wrong with `{}` {}", extension.name, extension.manifest.version));
+    let named = format!("`{}` {}", extension.name, extension.manifest.version);
+    match problems.len() {
+        _ if wrong => {}
+        0 => output.tell(&format!("nothing is wrong with {named}")),
+        1 => output.tell(&format!("{named} is valid; see the warning above")),
+        count => output.tell(&format!("{named} is valid; see the {count} warnings above")),
     }
     Ok(code)
 }
@@ -56,13 +62,22 @@ fn files(extension: &Extension) -> Vec<Problem> {
         // A program may have to be built first; a script is there or is not.
         let built = matches!(&hook.action, Action::Command { program, .. } if Path::new(program) == script);
         let severity = if built { Severity::Warning } else { Severity::Error };
-        let message = format!("hook `{}` names {}, which does not exist", hook.spec.name, script.display());
+        let (does, help) = if built { ("is not built yet", build(extension, hook)) } else { ("does not exist", None) };
+        let message = format!("hook `{}` names {}, which {does}", hook.spec.name, script.display());
         let place = Problem::of_file(severity, &origin.file, message);
-        Some(Problem { line: origin.line, column: origin.column, ..place })
+        Some(Problem { line: origin.line, column: origin.column, help, ..place })
     });
     let tree = digest_tree(&extension.root, TreeLimits::default()).err();
     let tree = tree.map(|error| Problem::of_file(Severity::Error, &extension.root, error.to_string()));
     missing.chain(tree).collect()
+}
+
+/// How the program of a hook is built, where its source came along.
+fn build(extension: &Extension, hook: &Hook) -> Option<String> {
+    let name = hook.script()?.file_name()?.to_str()?;
+    let folder = shell_word(&extension.root.display().to_string()).into_owned();
+    let command = extension.root.join(HOOKS).join(name).join("Cargo.toml").exists().then_some(Language::Rust)?;
+    Some(format!("build it: {}", command.install(&folder, name)?))
 }
 
 fn broken_cases(extension: &Extension) -> Vec<Problem> {

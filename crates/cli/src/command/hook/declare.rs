@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName, RemoveArguments};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::open;
-use crate::output::{Output, ask, one_line};
+use crate::output::{Output, confirm, one_line};
 use crate::problem;
 use crate::world::World;
 
@@ -104,15 +104,7 @@ pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Ou
         let path = &hook.spec.origin.file;
         let question = format!("Remove {} from {}? [y/N] ", one_line(hook.id()), path.display());
         if !arguments.yes {
-            let why = match ask(&question) {
-                Some(answer) if answer.eq_ignore_ascii_case("y") => None,
-                Some(_) => Some("nothing was removed"),
-                None => Some("there is no terminal to ask on, and without an answer nothing is removed"),
-            };
-            if let Some(why) = why {
-                return Err(Failure::new(Kind::Usage, format!("{} stays: {why}", hook.id()))
-                    .hint("`--yes` removes it without asking"));
-            }
+            confirm(&question, hook.id())?;
         }
         edit::change(&hook, &app.rules, &[Change::Remove]).map_err(|error| unchanged(path, &error))?;
         output.line(&one_line(&format!("{} is gone from {}", hook.id(), path.display())))?;
