@@ -14,6 +14,7 @@
 
 mod hooks;
 mod lab;
+mod mcp;
 mod measure;
 mod planning;
 
@@ -23,10 +24,14 @@ type Measure = fn(&Lab);
 
 /// What can be measured by name.
 const GROUPS: &[(&str, Measure)] =
-    &[("hooks", |lab| measure::table(lab.hooks())), ("planning", |_| planning::planning())];
+    &[("hooks", |lab| measure::table(lab.hooks())), ("planning", |_| planning::planning()), ("mcp", mcp::mcp)];
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((mcp::CLIENT, words)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return mcp::client(words);
+    }
+    let asked: Vec<String> = words.into_iter().filter(|word| !word.starts_with("--")).collect();
     let lab = Lab::new();
     for (name, measure) in GROUPS {
         if asked.is_empty() || asked.iter().any(|asked| asked == name) {
