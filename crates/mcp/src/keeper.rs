@@ -5,7 +5,7 @@
 //! are started by the thread and nobody else, for they die with the thread that started them.
 
 use std::io;
-use std::pin::{Pin, pin};
+use std::pin::Pin;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread, ThreadId};
@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use ollm_process::{Children, Job, PipeShield, Resident, SpawnError};
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::sync::{Notify, oneshot, watch};
-use tokio::task::yield_now;
+use tokio::task::{JoinError, JoinHandle as Task, yield_now};
 
 /// How long nobody must have waited before the thread comes back. Until then nothing happens by itself.
 const LULL: Duration = Duration::from_millis(2);
@@ -139,20 +139,21 @@ impl Post {
         Handle::try_current().is_ok_and(|current| current.id() == self.handle.id())
     }
 
-    /// Waits for something that happens on the runtime, for a while if there is a limit.
-    pub(crate) fn wait<F: Future>(&self, future: F, limit: Option<Duration>) -> Option<F::Output> {
+    /// Waits for a task of the runtime, for a while if there is a limit.
+    pub(crate) fn wait<T>(&self, task: &mut Task<T>, limit: Option<Duration>) -> Option<Result<T, JoinError>> {
         let end = limit.and_then(|limit| Instant::now().checked_add(limit));
-        let mut future = pin!(future);
         // Who is on another runtime can drive none.
-        if Handle::try_current().is_err()
+        if !task.is_finished()
+            && Handle::try_current().is_err()
             && let Some(guest) = Guest::enter(self)
         {
-            let outcome = guest.drive(future.as_mut(), end);
-            if !matches!(outcome, Outcome::Closed) {
-                return outcome.answer();
+            match guest.drive(task, end) {
+                Outcome::Answer(answer) => return Some(answer),
+                Outcome::Late => return None,
+                Outcome::Closed => {}
             }
         }
-        park(future, end)
+        park(task, end)
     }
 
     /// Starts a program on the thread.
@@ -236,15 +237,6 @@ enum Outcome<T> {
     Closed,
 }
 
-impl<T> Outcome<T> {
-    fn answer(self) -> Option<T> {
-        match self {
-            Outcome::Answer(answer) => Some(answer),
-            Outcome::Late | Outcome::Closed => None,
-        }
-    }
-}
-
 impl<'a> Guest<'a> {
     fn enter(post: &'a Post) -> Option<Self> {
         let mut state = post.lock();
@@ -259,7 +251,7 @@ impl<'a> Guest<'a> {
         Some(Self { post, runtime: Some(runtime) })
     }
 
-    fn drive<F: Future>(&self, future: Pin<&mut F>, end: Option<Instant>) -> Outcome<F::Output> {
+    fn drive<T>(&self, task: &mut Task<T>, end: Option<Instant>) -> Outcome<Result<T, JoinError>> {
         let Some(runtime) = &self.runtime else { return Outcome::Closed };
         let _shield = PipeShield::raise();
         let mut closed = self.post.closed.subscribe();
@@ -272,7 +264,7 @@ impl<'a> Guest<'a> {
             };
             tokio::select! {
                 biased;
-                answer = future => Outcome::Answer(answer),
+                answer = task => Outcome::Answer(answer),
                 _ = closed.wait_for(|closed| *closed) => Outcome::Closed,
                 () = late => Outcome::Late,
             }
@@ -294,7 +286,7 @@ impl Drop for Guest<'_> {
 }
 
 /// Waits for what others bring about.
-fn park<F: Future>(mut future: Pin<&mut F>, end: Option<Instant>) -> Option<F::Output> {
+fn park<T>(task: &mut Task<T>, end: Option<Instant>) -> Option<Result<T, JoinError>> {
     struct Unpark(Thread);
 
     impl Wake for Unpark {
@@ -305,7 +297,7 @@ fn park<F: Future>(mut future: Pin<&mut F>, end: Option<Instant>) -> Option<F::O
 
     let waker = Waker::from(Arc::new(Unpark(thread::current())));
     loop {
-        if let Poll::Ready(answer) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+        if let Poll::Ready(answer) = Pin::new(&mut *task).poll(&mut Context::from_waker(&waker)) {
             return Some(answer);
         }
         match end.map(|end| end.checked_duration_since(Instant::now())) {

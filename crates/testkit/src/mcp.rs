@@ -21,8 +21,11 @@ pub fn mcp_server() -> &'static Path {
 fn build() -> Result<PathBuf, String> {
     let manifest = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    // A benchmark is not to measure a server that was not made for speed.
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
     let output = Command::new(cargo)
         .args(["build", "--quiet", "--offline", "--locked", "--message-format=json", "--bin", "mcp-server"])
+        .args(["--profile", profile])
         .arg("--manifest-path")
         .arg(manifest)
         .output()

@@ -17,6 +17,7 @@ mod extensions;
 mod features;
 mod hooks;
 mod lab;
+mod mcp;
 mod measure;
 mod planning;
 
@@ -31,10 +32,15 @@ const GROUPS: &[(&str, Measure)] = &[
     ("features", |lab| measure::table(lab.features())),
     ("agent", agent::agent),
     ("extensions", extensions::measure),
+    ("mcp", mcp::mcp),
 ];
 
 fn main() {
-    let asked: Vec<String> = std::env::args().skip(1).filter(|argument| !argument.starts_with("--")).collect();
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    if let Some((mcp::CLIENT, words)) = words.split_first().map(|(first, rest)| (first.as_str(), rest)) {
+        return mcp::client(words);
+    }
+    let asked: Vec<String> = words.into_iter().filter(|word| !word.starts_with("--")).collect();
     let lab = Lab::new();
     for (name, measure) in GROUPS {
         if asked.is_empty() || asked.iter().any(|asked| asked == name) {
