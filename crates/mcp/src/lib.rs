@@ -64,6 +64,7 @@
 
 #![forbid(unsafe_code)]
 
+mod auth;
 mod backoff;
 mod cache;
 mod clock;
@@ -95,6 +96,7 @@ mod tool;
 mod web;
 mod wire;
 
+pub use auth::{Grant, Login, LoginError, Tokens, Wanted, granted, log_out};
 pub use cache::{Cache, Entry};
 pub use declaration::{Declaration, Endpoint, Filter};
 pub use desk::{OnProgress, Progress};
@@ -103,6 +105,7 @@ pub use fleet::{Fleet, Pending};
 pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
+pub use place::{WebAddress, web_address};
 pub use port::{Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
