@@ -143,6 +143,46 @@ pub(crate) fn ask(question: &str) -> Option<String> {
     Some(answer.trim().to_owned())
 }
 
+/// Shows something to the person at the terminal, from any thread: a part of a question, not a message of its own.
+pub(crate) fn say(text: &str) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// Asks like [`ask`], until nobody wants the answer any more: then, and at the end of the input, there is none.
+pub(crate) fn ask_unless(question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    const GLANCE: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
+    if !is_terminal() {
+        return None;
+    }
+    say(question);
+    let stdin = io::stdin();
+    // A line is there as a whole or not at all, so that reading it does not block.
+    while poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&GLANCE)).unwrap_or(0) == 0 {
+        if over() {
+            say("\n");
+            return None;
+        }
+    }
+    let mut answer = String::new();
+    let read = if over() { 0 } else { stdin.read_line(&mut answer).ok()? };
+    if read == 0 {
+        say("\n");
+        return None;
+    }
+    Some(answer.trim().to_owned())
+}
+
+/// A line that was typed already; nobody waits for one.
+pub(crate) fn typed() -> Option<String> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let there = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).ok()? > 0;
+    let mut line = String::new();
+    let read = if there { stdin.read_line(&mut line).ok()? } else { 0 };
+    (read > 0).then(|| line.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
 /// Asks for something that nobody else should see on the screen.
 pub(crate) fn ask_secret(question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};

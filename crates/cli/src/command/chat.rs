@@ -10,6 +10,7 @@ use rustyline::{Config, DefaultEditor};
 
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
+use crate::control::Control;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::host::{self, Desk, Host, Visit};
@@ -55,6 +56,7 @@ fn talk(host: Host, app: &App, world: &World, output: &mut Output) -> Result<u8,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
+    let _control = Control::open(app.toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
     let mut reader = Reader::new(world)?;
     let mut chat = Chat { session, desk, cancel: cancel.clone(), id };
     while let Some(line) = reader.next(&cancel) {

@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::SystemTime;
 
 use ollm_catalog::Problem;
 use ollm_mcp::{
-    Cache, CallError, Context, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Settings, Taken, Trouble,
-    Watch, read_error, read_result,
+    Authorize, Cache, CallError, Context, Declaration, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress,
+    Root, Settings, Taken, Tokens, Trouble, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
 use ollm_store::{Digest, write_atomic};
 use serde_json::Value;
 
-use super::{Known, Servers, cache, filter, now};
+use super::{Known, Servers, cache, filter, now, proxy, tokens};
 use crate::error::{Failure, Kind};
 
 /// More of a log is not kept.
@@ -44,17 +45,23 @@ impl Crew {
     pub(crate) fn gather(
         servers: &Servers<'_>,
         chosen: &[&Known],
-        watch: Arc<dyn Watch>,
+        ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), Failure> {
         let _ = ollm_process::become_subreaper();
-        let ports = Ports { watch: Some(watch), ..Ports::default() };
+        let mut problems = Vec::new();
+        let declared: Vec<(&Known, Declaration)> = chosen
+            .iter()
+            .map(|known| {
+                let (declaration, mut missing) = known.declaration(servers);
+                problems.append(&mut missing);
+                (*known, declaration)
+            })
+            .collect();
+        let ports = Ports { authorize: authorize(servers, &declared), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
         let mut members = BTreeMap::new();
-        let mut problems = Vec::new();
-        for known in chosen {
-            let (declaration, mut missing) = known.declaration(servers);
-            problems.append(&mut missing);
+        for (known, declaration) in declared {
             let cached = known.cached.as_ref();
             let tools = cached.map(|entry| entry.tools.clone());
             fleet.add(declaration, Memory { revision: cached.and_then(|entry| entry.revision.clone()), tools });
@@ -155,15 +162,26 @@ pub(crate) fn told(step: &Progress) -> String {
 
 fn settings(servers: &Servers<'_>) -> Settings {
     let world = servers.world;
-    let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     Settings {
         enabled: servers.settings.enabled,
         name: "ollm".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
-        proxy: proxies.iter().find_map(|name| world.variable(name)),
+        proxy: proxy(world),
         ..Settings::default()
     }
+}
+
+/// Who knows what was granted by logging in, also while we run; nobody where no server is elsewhere.
+fn authorize(servers: &Servers<'_>, declared: &[(&Known, Declaration)]) -> Option<Arc<dyn Authorize>> {
+    let file = tokens(servers.world);
+    let address = |declaration: &Declaration| match &declaration.endpoint {
+        Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } => Some((declaration.name.clone(), url.clone())),
+        Endpoint::Stdio { .. } => None,
+    };
+    let remote: Vec<_> = declared.iter().filter_map(|(_, declaration)| address(declaration)).collect();
+    (!remote.is_empty())
+        .then(|| Arc::new(Tokens::new(&file, proxy(servers.world), SystemTime::now, remote)) as Arc<dyn Authorize>)
 }
 
 fn roots(folder: &std::path::Path) -> Vec<Root> {

@@ -8,13 +8,14 @@ use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
 use ollm_engine::{ToolCall, ToolCaller};
-use ollm_mcp::{Call, Notice, Progress, Spill, State, Watch, bound_result};
+use ollm_mcp::{Call, Notice, Ports, Progress, Spill, State, Status, Watch, bound_result};
 use ollm_protocol::{Content, Tool, ToolResult};
 
 use super::crew::Crew;
 use super::{Servers, taken, told};
 use crate::error::Kind;
 use crate::output::Output;
+use crate::questions::Questions;
 use crate::world::World;
 
 /// How often we look for news while we wait.
@@ -34,6 +35,8 @@ pub(crate) struct Toolbox {
     offered: Mutex<(u64, Arc<Vec<Offered>>)>,
     /// Servers whose start is waited for before the model is asked.
     awaited: Mutex<BTreeSet<String>>,
+    /// Who answers the questions of servers, if anybody does.
+    questions: OnceLock<Arc<Questions>>,
 }
 
 /// What there is once somebody asked.
@@ -75,7 +78,18 @@ impl Toolbox {
             changes: Arc::new(Changes(AtomicU64::new(1))),
             offered: Mutex::default(),
             awaited: Mutex::default(),
+            questions: OnceLock::new(),
         }
+    }
+
+    /// Has questions of servers answered from now on: before the first of them is started.
+    pub(crate) fn answer_with(&self, questions: Arc<Questions>) {
+        let _ = self.questions.set(questions);
+    }
+
+    /// Who answers the questions of servers, if anybody does.
+    pub(crate) fn questions(&self) -> Option<&Arc<Questions>> {
+        self.questions.get()
     }
 
     /// Starts, without waiting for that, the servers whose tools are not known; says whether there are any servers.
@@ -134,6 +148,17 @@ impl Toolbox {
         live.chain(closed).collect()
     }
 
+    /// How the servers are that may be started.
+    pub(crate) fn statuses(&self) -> Vec<Status> {
+        self.crew().map(|crew| crew.fleet().statuses()).unwrap_or_default()
+    }
+
+    /// What a server said since the session began.
+    pub(crate) fn log(&self, name: &str) -> Vec<String> {
+        let server = self.crew().and_then(|crew| crew.fleet().server(name).ok());
+        server.map(|server| server.log(0).0).unwrap_or_default()
+    }
+
     /// What the names of a server's tools begin with.
     pub(crate) fn prefix(&self, name: &str) -> Result<String, String> {
         let crew = self.member(name)?;
@@ -160,7 +185,10 @@ impl Toolbox {
     }
 
     fn open(&self) -> &Opened {
-        self.opened.get_or_init(|| Opened::of(&self.world, Arc::clone(&self.changes)))
+        self.opened.get_or_init(|| {
+            let ports = self.questions.get().map(Questions::ports).unwrap_or_default();
+            Opened::of(&self.world, Ports { watch: Some(Arc::clone(&self.changes) as Arc<dyn Watch>), ..ports })
+        })
     }
 
     fn crew(&self) -> Option<&Crew> {
@@ -202,7 +230,7 @@ impl Toolbox {
 }
 
 impl Opened {
-    fn of(world: &World, changes: Arc<Changes>) -> Opened {
+    fn of(world: &World, ports: Ports) -> Opened {
         let mut opened = Opened::default();
         let servers = match Servers::load(world) {
             Ok(servers) => servers,
@@ -225,7 +253,7 @@ impl Opened {
             opened.closed.insert(known.spec.name.clone(), why);
         }
         if !able.is_empty() {
-            match Crew::gather(&servers, &able, changes) {
+            match Crew::gather(&servers, &able, ports) {
                 Ok((crew, problems)) => {
                     opened.notes.extend(problems.iter().map(ToString::to_string));
                     opened.crew = Some(crew);
@@ -255,12 +283,17 @@ impl ToolSource for Toolbox {
             timeout: None,
             progress: Some(Arc::new(move |step: Progress| drop(sender.send(step)))),
         };
+        let questions = self.questions.get();
+        let _floor = questions.map(|questions| questions.open());
         let pending = match crew.fleet().call(&offered.server, call) {
             Ok(pending) => pending,
             Err(error) => return ToolResult::error(error.to_string()),
         };
         let answer = loop {
             let answer = pending.wait_for(GLANCE);
+            if let Some(questions) = questions {
+                questions.attend(&|| order.cancel.is_set());
+            }
             for step in steps.try_iter() {
                 (order.progress)(&told(&step));
             }
