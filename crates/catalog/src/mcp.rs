@@ -57,6 +57,8 @@ pub struct ServerSpec {
     pub allow: Option<Vec<String>>,
     /// These tools are not offered.
     pub deny: Vec<String>,
+    /// How to log in, where that needs more than the server says.
+    pub oauth: Option<Oauth>,
     /// Whose it is.
     pub source: Source,
     /// The extension it is part of.
@@ -110,6 +112,17 @@ impl Address {
             Address::Url { transport: Transport::Sse, .. } => "sse",
         }
     }
+}
+
+/// How to log in to a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Oauth {
+    /// The name by which the issuer knows us already.
+    pub client_id: Option<String>,
+    /// What to ask for.
+    pub scopes: Vec<String>,
+    /// The port the browser comes back to.
+    pub port: Option<u16>,
 }
 
 /// Names and values, of which the values may be secret and are never shown.

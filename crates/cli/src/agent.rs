@@ -34,9 +34,21 @@ pub(crate) fn refuse_agents(world: &World, what: &str) -> Result<(), Failure> {
     })
 }
 
+/// Whether an agent started another process; one that cannot be looked at might have been.
+pub(crate) fn agent_above(process: u32) -> Option<String> {
+    let processes = Path::new("/proc");
+    match parent(&processes.join(process.to_string())) {
+        Some(parent) => climb(processes, parent),
+        None => Some(format!("process {process} is gone")),
+    }
+}
+
 /// An ancestor of ours that runs hooks, servers or an agent, as far as the system lets us look.
 fn ancestor(processes: &Path) -> Option<String> {
-    let mut process = parent(&processes.join("self"))?;
+    climb(processes, parent(&processes.join("self"))?)
+}
+
+fn climb(processes: &Path, mut process: u32) -> Option<String> {
     for _ in 0..MOST_ANCESTORS {
         let folder = processes.join(process.to_string());
         let line = std::fs::read(folder.join("cmdline")).ok()?;

@@ -21,6 +21,7 @@ use crate::arguments::agent::AgentArguments;
 use crate::error::{Failure, Kind};
 use crate::model::{self, Wish};
 use crate::output::Output;
+use crate::questions::{Questions, Sampler};
 use crate::servers::DECLARED;
 use crate::trace;
 use crate::world::World;
@@ -102,6 +103,11 @@ impl Host {
         let mut model = model::open(arguments.model.as_deref(), &wish, world)?;
         if let Some(file) = &arguments.record {
             model = model::record(model, &world.cwd.join(file))?;
+        }
+        if let Some(toolbox) = &app.toolbox
+            && let Some(questions) = Questions::new(world, Sampler::new(&app.config, arguments.model.as_deref()))
+        {
+            toolbox.answer_with(questions);
         }
         let past = past.unwrap_or_else(|| begun(app, world, model.name()));
         let settings = settings(arguments, &wish, world, &past.id)?;

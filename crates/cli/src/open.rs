@@ -48,3 +48,23 @@ pub(crate) fn editor(editor: &str, path: Option<&OsStr>, file: &Path, line: usiz
     }
     command.arg(file).status().is_ok_and(|status| status.success())
 }
+
+/// Opens a web address in the person's browser, without waiting for it; false where there is none.
+///
+/// The address is one argument of one program, and holds nothing but what an address may hold: no shell reads it, and
+/// what hands it on to a browser finds nothing to read either.
+pub(crate) fn browser(url: &str, path: Option<&OsStr>) -> bool {
+    const OPENERS: [&str; 3] = ["xdg-open", "open", "wslview"];
+    let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!&+,;=%".contains(&byte);
+    if !(url.starts_with("https://") || url.starts_with("http://")) || !url.bytes().all(allowed) {
+        return false;
+    }
+    let found = OPENERS.iter().find_map(|name| find_program(name, path.unwrap_or_default()));
+    let Some(program) = found else { return false };
+    let mut command = Command::new(program);
+    command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let Ok(mut child) = command.spawn() else { return false };
+    // Nobody waits for a browser, but somebody has to bury what started it.
+    std::thread::spawn(move || child.wait());
+    true
+}

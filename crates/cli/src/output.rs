@@ -134,23 +134,28 @@ pub(crate) fn is_terminal() -> bool {
 
 /// Asks a question on the terminal; without one there is nobody to ask.
 pub(crate) fn ask(question: &str) -> Option<String> {
-    ask_unless(question, &|| false)
+    is_terminal().then(|| ask_unless(question, &|| false).unwrap_or_default())
 }
 
-/// Like [`ask`], and an answer that nobody waits for any more is the empty one.
-pub(crate) fn ask_unless(question: &str, given_up: &dyn Fn() -> bool) -> Option<String> {
+/// Asks like [`ask`], until nobody wants the answer any more: then, and at the end of the input, there is none.
+pub(crate) fn ask_unless(question: &str, over: &dyn Fn() -> bool) -> Option<String> {
     if !is_terminal() {
         return None;
     }
-    let _ = write!(io::stderr(), "{question}");
+    say(question);
     while !is_answered() {
-        if given_up() {
-            let _ = writeln!(io::stderr());
-            return Some(String::new());
+        if over() {
+            say("\n");
+            return None;
         }
     }
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer).ok()?;
+    // A line is there as a whole or not at all, so that reading it does not block.
+    let read = if over() { 0 } else { io::stdin().read_line(&mut answer).ok()? };
+    if read == 0 {
+        say("\n");
+        return None;
+    }
     Some(answer.trim().to_owned())
 }
 
@@ -173,6 +178,21 @@ pub(crate) fn confirm(question: &str, what: &str) -> Result<(), Failure> {
         None => Err(Failure::new(Kind::Usage, format!("{what} stays: there is no terminal to ask on"))
             .hint("`--yes` removes it without asking")),
     }
+}
+
+/// Shows something to the person at the terminal, from any thread: a part of a question, not a message of its own.
+pub(crate) fn say(text: &str) {
+    let _ = write!(io::stderr(), "{text}");
+}
+
+/// A line that was typed already; nobody waits for one.
+pub(crate) fn typed() -> Option<String> {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let stdin = io::stdin();
+    let there = poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).ok()? > 0;
+    let mut line = String::new();
+    let read = if there { stdin.read_line(&mut line).ok()? } else { 0 };
+    (read > 0).then(|| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
 /// Asks for something that nobody else should see on the screen.

@@ -17,7 +17,7 @@ use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
 use ollm_store::{Approvals, Digest, Standing};
 
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::world::World;
 
@@ -128,6 +128,16 @@ impl<'w> Servers<'w> {
         self.settings.enabled && file.is_file() && broken && extension.is_none_or(approved)
     }
 
+    /// The exit code of a look at all servers: files that cannot be understood are no success.
+    pub(crate) fn code(&self) -> u8 {
+        if self.unloaded().is_some() { Kind::Configuration as u8 } else { OK }
+    }
+
+    /// A declaration, or a whole file of them, that is not loaded.
+    fn unloaded(&self) -> Option<&Problem> {
+        self.problems.iter().find(|problem| problem.severity == Severity::Error)
+    }
+
     /// The server of a name.
     pub(crate) fn find(&self, name: &str) -> Result<&Known, Failure> {
         self.all.iter().find(|known| known.spec.name == name).ok_or_else(|| self.unknown(name))
@@ -169,7 +179,9 @@ impl<'w> Servers<'w> {
     }
 
     fn unknown(&self, name: &str) -> Failure {
-        let failure = Failure::new(Kind::Usage, format!("there is no server `{name}`"));
+        let kind = if self.unloaded().is_some() { Kind::Configuration } else { Kind::Usage };
+        let failure = Failure::new(kind, format!("there is no server `{name}`"));
+        let failure = self.unloaded().into_iter().fold(failure, |failure, problem| failure.hint(problem.to_string()));
         let names = self.all.iter().map(|known| known.spec.name.as_str());
         let nearest = names.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
         match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
@@ -262,6 +274,17 @@ pub(crate) fn id(spec: &ServerSpec) -> String {
 /// What servers said last.
 pub(crate) fn cache(world: &World) -> Cache {
     Cache::new(world.state().join("mcp-tools.json"))
+}
+
+/// What was granted by logging in.
+pub(crate) fn tokens(world: &World) -> PathBuf {
+    world.state().join("mcp-tokens.json")
+}
+
+/// The way to servers that are not on this machine.
+pub(crate) fn proxy(world: &World) -> Option<String> {
+    let names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
+    names.iter().find_map(|name| world.variable(name)).filter(|proxy| !proxy.is_empty())
 }
 
 /// The time, in seconds since 1970.

@@ -66,6 +66,7 @@
 
 #![forbid(unsafe_code)]
 
+mod auth;
 mod backoff;
 mod cache;
 mod clock;
@@ -97,6 +98,7 @@ mod tool;
 mod web;
 mod wire;
 
+pub use auth::{Grant, Login, LoginError, Tokens, Wanted, granted, log_out};
 pub use cache::{Cache, Entry};
 pub use declaration::{Declaration, Endpoint, Filter};
 pub use desk::{OnProgress, Progress};
@@ -106,6 +108,7 @@ pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
 pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
+pub use place::{WebAddress, web_address};
 pub use port::{Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,

@@ -80,6 +80,35 @@ fn bare(url: &str) -> String {
     format!("{}{}", url.origin().ascii_serialization(), url.path())
 }
 
+/// An address that a browser may be sent to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WebAddress {
+    /// The whole address, with everything escaped that more than a browser could read something into.
+    pub url: String,
+    /// Whose it is; names in other scripts are spelt as the network spells them.
+    pub host: String,
+}
+
+/// Reads an address that somebody else wrote: a web page, without a name and password in front, and not too long.
+///
+/// ```
+/// let address = ollm_mcp::web_address("https://example.org/a b?x=$(id)").unwrap();
+/// assert_eq!(address.url, "https://example.org/a%20b?x=%24%28id%29");
+/// assert_eq!(ollm_mcp::web_address("https://example.org@evil.example/"), None);
+/// assert_eq!(ollm_mcp::web_address("file:///etc/passwd"), None);
+/// ```
+pub fn web_address(text: &str) -> Option<WebAddress> {
+    const LONGEST: usize = 8 << 10;
+    let url = Url::parse(text).ok().filter(|_| text.len() <= LONGEST)?;
+    let host = url.host_str()?.to_owned();
+    if !matches!(url.scheme(), "http" | "https") || !url.username().is_empty() || url.password().is_some() {
+        return None;
+    }
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~:/?#[]@!&+,;=%".contains(&byte);
+    let escaped = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    Some(WebAddress { url: url.as_str().bytes().map(escaped).collect(), host })
+}
+
 #[cfg(test)]
 mod tests {
     use ollm_process::Limits;

@@ -106,6 +106,11 @@ impl<T> Reply<T> {
         (Self(sender), receiver)
     }
 
+    /// Whether somebody still waits.
+    pub fn is_awaited(&self) -> bool {
+        !self.0.is_closed()
+    }
+
     /// Answers. It does not matter if nobody waits any more.
     pub fn send(self, answer: T) {
         let _ = self.0.send(answer);

@@ -237,11 +237,11 @@ impl Server {
         let state = self.shared.now().state;
         match &state {
             State::Failed(why) if !is_remote(&self.shared.declaration.endpoint) => {
-                return Err(self.error(Trouble::Unavailable(self.with_way_out(why, "restart"))));
+                return Err(self.error(Trouble::Unavailable(self.with_way_out(why))));
             }
             State::NeedsAuth(why) => return Err(self.error(Trouble::Unavailable(why.clone()))),
             State::Stopped => {
-                return Err(self.error(Trouble::Unavailable(self.with_way_out("it was stopped", "start"))));
+                return Err(self.error(Trouble::Unavailable(self.with_way_out("it was stopped"))));
             }
             _ => {}
         }
@@ -307,8 +307,8 @@ impl Server {
         now.state.problem().map(str::to_owned)
     }
 
-    fn with_way_out(&self, why: &str, command: &str) -> String {
-        format!("{why}; `ollm mcp {command} {}` starts it", ollm_protocol::shell_word(self.name()))
+    fn with_way_out(&self, why: &str) -> String {
+        format!("{why}; `ollm mcp restart {}` starts it", ollm_protocol::shell_word(self.name()))
     }
 
     fn error(&self, kind: Trouble) -> CallError {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, NoProxy, Proxy, RequestBuilder, Response, StatusCode, Url};
+use reqwest::{Client, ClientBuilder, NoProxy, Proxy, RequestBuilder, Response, StatusCode, Url};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
@@ -68,18 +68,18 @@ struct Elsewhere(String);
 
 /// A client that follows nobody to another origin.
 pub(crate) fn client(agent: &str, proxy: Option<&str>) -> Result<Client, WebError> {
-    let mut builder = Client::builder()
-        .tls_backend_preconfigured(tls()?)
-        .redirect(Policy::custom(follow))
-        .connect_timeout(CONNECT)
-        .pool_idle_timeout(KEPT)
-        .user_agent(agent)
-        .no_proxy();
+    Ok(builder(agent, proxy)?.redirect(Policy::custom(follow)).pool_idle_timeout(KEPT).build()?)
+}
+
+/// What all clients have in common.
+pub(crate) fn builder(agent: &str, proxy: Option<&str>) -> Result<ClientBuilder, WebError> {
+    let mut builder =
+        Client::builder().tls_backend_preconfigured(tls()?).connect_timeout(CONNECT).user_agent(agent).no_proxy();
     if let Some(proxy) = proxy {
         let here = NoProxy::from_string("localhost,127.0.0.0/8,::1");
         builder = builder.proxy(Proxy::all(proxy)?.no_proxy(here));
     }
-    Ok(builder.build()?)
+    Ok(builder)
 }
 
 fn tls() -> Result<ClientConfig, WebError> {

@@ -150,6 +150,14 @@ where
     Ok(())
 }
 
+/// Opens a file of its owner alone that is there to be locked and for nothing else; it is made if need be, and stays.
+///
+/// For what takes longer than an [`update`], and for those who wait in a way of their own.
+pub fn lock_file(path: &Path) -> Result<File, FileError> {
+    make_parent(path)?;
+    open_lock(path)
+}
+
 /// The right to replace one file, held until dropped.
 pub(crate) struct Lock<'a> {
     path: &'a Path,

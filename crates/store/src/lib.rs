@@ -34,7 +34,7 @@ mod visible;
 
 pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all};
 pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree};
-pub use file::{FileError, read_bounded, rewrite, update, write_atomic};
+pub use file::{FileError, lock_file, read_bounded, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Redactor, Stream, looks_secret};

@@ -127,6 +127,10 @@ pub const KEYS: &[Key] = &[
     key("mcp.toolTimeout", MS, "60000", "How long a call of a tool may take.").variable("OLLM_MCP_TOOL_TIMEOUT"),
     key("mcp.autoRestart", Kind::Flag, "false", "Whether a server that crashed is started again.")
         .variable("OLLM_MCP_AUTO_RESTART"),
+    key("mcp.sampling", Kind::Choice(&["ask", "allow", "deny"]), "\"ask\"", "Whether a server may ask the model: after the person was asked, always, or never.")
+        .variable("OLLM_MCP_SAMPLING")
+        .project(Project::Only("\"deny\"", "a project cannot lend the user's model to servers"))
+        .guarded(),
     key("mcp.servers.*", Kind::Server, "null", "An MCP server, by its name. One that a project declares needs approval.")
         .project(Project::New("a project cannot replace a server of the user"))
         .guarded(),

@@ -70,6 +70,8 @@ pub struct McpSettings {
     pub tool_timeout: Duration,
     /// Whether one that crashed is started again.
     pub auto_restart: bool,
+    /// Whether one may ask the model: `ask`, `allow` or `deny`.
+    pub sampling: String,
     /// Those that are declared, the user's first.
     pub servers: Vec<McpServer>,
 }
@@ -168,6 +170,7 @@ impl Config {
             connection_timeout: duration(&self.value("mcp.connectionTimeout")).unwrap_or_default(),
             tool_timeout: duration(&self.value("mcp.toolTimeout")).unwrap_or_default(),
             auto_restart: self.flag("mcp.autoRestart"),
+            sampling: self.text("mcp.sampling"),
             servers: self.below("mcp.servers.*").filter_map(server).collect(),
         }
     }

@@ -36,6 +36,9 @@ pub fn server_digest(
     hasher = shown(hasher, "switches", &(server.enabled, server.lazy, server.auto_restart));
     hasher = shown(hasher, "tools", &(&server.allow, &server.deny));
     hasher = shown(hasher, "extension", &server.extension);
+    if let Some(oauth) = &server.oauth {
+        hasher = shown(hasher, "oauth", oauth);
+    }
     match &server.address {
         Address::Url { url, headers, transport } => {
             hasher = shown(hasher.field("url", url.as_bytes()), "transport", transport);

@@ -7,7 +7,7 @@ use ollm_protocol::hook::holds_shell_characters;
 use ollm_protocol::{LimitsSpec, Origin, Source};
 use ollm_store::escape_for_people;
 
-use super::{Address, Pairs, ServerSpec, Transport, resolve};
+use super::{Address, Oauth, Pairs, ServerSpec, Transport, resolve};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
@@ -34,8 +34,10 @@ const KEYS: &[&str] = &[
     "allowTools",
     "denyTools",
     "limits",
+    "oauth",
     "description",
 ];
+const OAUTH: &[&str] = &["clientId", "scopes", "callbackPort"];
 const LIMITS: &[&str] = &["cpu", "memory", "processes", "files", "fileSize"];
 /// Keys with which other programs let servers do things unasked.
 const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
@@ -112,6 +114,7 @@ struct Draft {
     auto_restart: Option<bool>,
     allow: Option<Vec<String>>,
     deny: Vec<String>,
+    oauth: Option<Oauth>,
 }
 
 struct Reader<'a> {
@@ -165,6 +168,7 @@ impl Reader<'_> {
             auto_restart: draft.auto_restart,
             allow: draft.allow,
             deny: draft.deny,
+            oauth: draft.oauth,
             source: self.context.source,
             extension: self.context.extension.map(str::to_owned),
             origin: Origin { file: self.context.file.to_owned(), ..Origin::default() },
@@ -190,10 +194,39 @@ impl Reader<'_> {
             "autoRestart" => draft.auto_restart = self.need(at, value::flag(at.node), FLAG),
             "allowTools" => draft.allow = self.need(at, value::texts(at.node), listed),
             "denyTools" => draft.deny = self.need(at, value::texts(at.node), listed).unwrap_or_default(),
+            "oauth" => draft.oauth = self.oauth(at),
             "description" => {}
             key if VOUCHING.contains(&key) => self.vouching(at, key),
             key => self.unknown(at, key, KEYS),
         }
+    }
+
+    fn oauth(&mut self, at: &Cursor<'_>) -> Option<Oauth> {
+        if !matches!(at.node, Node::Map(_)) {
+            self.refuse(at, Part::Value, &format!("`oauth` must be a map with {}", OAUTH.join(", ")), None);
+            return None;
+        }
+        let mut oauth = Oauth::default();
+        for (key, value) in at.entries().filter(|(_, value)| !matches!(value.node, Node::Null)) {
+            match key {
+                "clientId" => oauth.client_id = self.need(&value, value::word(value.node), "text"),
+                "scopes" => {
+                    oauth.scopes = self.need(&value, value::texts(value.node), "a list of names").unwrap_or_default();
+                }
+                "callbackPort" => {
+                    let port = match value.node.shown().parse() {
+                        Ok(port @ 1..) => Some(port),
+                        _ => None,
+                    };
+                    if port.is_none() {
+                        self.refuse(&value, Part::Value, "`callbackPort` must be a number from 1 to 65535", None);
+                    }
+                    oauth.port = port;
+                }
+                key => self.unknown(&value, key, OAUTH),
+            }
+        }
+        Some(oauth)
     }
 
     /// What a declaration may not say about itself.

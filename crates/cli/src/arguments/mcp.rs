@@ -23,7 +23,7 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         project: bool,
     },
-    /// Show how servers are
+    /// Show how servers are, also in the chats and runs of this project
     Status {
         /// The servers' names; all without one
         names: Vec<String>,
@@ -39,12 +39,15 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Stop servers of a running chat
+    /// Stop servers of the chats and runs of this project
     Stop {
         /// The servers' names; all without one
         names: Vec<String>,
+        /// Print a JSON array
+        #[arg(long)]
+        json: bool,
     },
-    /// Forget what is known of servers, and try them anew
+    /// Restart servers of the chats and runs of this project; without any, forget what is known of them and try them anew
     Restart {
         /// The servers' names; all without one
         names: Vec<String>,
@@ -102,7 +105,17 @@ pub(crate) enum McpCommand {
         #[arg(required = true)]
         names: Vec<String>,
     },
-    /// Show what a server said on its standard error when it last ran
+    /// Log in to a server on the web, in a browser
+    Login(LoginArguments),
+    /// Forget what was granted by a login, and give it back
+    Logout {
+        /// The server's name
+        name: String,
+        /// Print a JSON object
+        #[arg(long)]
+        json: bool,
+    },
+    /// Show what a server said on its standard error: in the chats and runs of this project, or when it last ran
     Logs {
         /// The server's name
         server: String,
@@ -136,11 +149,29 @@ pub(crate) struct AddArguments {
 }
 
 #[derive(Debug, Args)]
-pub(crate) struct CallArguments {
+pub(crate) struct LoginArguments {
     /// The server's name
+    pub(crate) name: String,
+    /// Open no browser: only show the page to open
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    /// What to ask for, if not what the server says; may be repeated
+    #[arg(long, value_name = "SCOPE")]
+    pub(crate) scope: Vec<String>,
+    /// How long to wait for the person, such as 90s; 5 minutes without it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CallArguments {
+    /// The server's name; or the tool as mcp__server__tool, which names the server as well
     pub(crate) server: String,
     /// The tool, by the server's own name for it, or as mcp__server__tool
-    pub(crate) tool: String,
+    pub(crate) tool: Option<String>,
     /// The arguments as a JSON object; - reads them from standard input
     #[arg(long, value_name = "JSON")]
     pub(crate) args: Option<String>,

@@ -7,6 +7,7 @@ use ollm_process::Children;
 
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
+use crate::control::Control;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::host::{self, Desk, Host, Visit};
@@ -58,6 +59,8 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
+    let _control =
+        Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
     let reader = Reader::new(world, &cancel)?;
     let mut chat = Chat { session, desk, cancel: cancel.clone(), id, lookout };
     while let Some(line) = reader.next() {

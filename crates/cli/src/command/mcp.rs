@@ -11,14 +11,17 @@ use crate::output::Output;
 use crate::servers::{Known, Live, Servers};
 use crate::world::World;
 
+use offered::Sort;
+
 mod add;
 mod call;
 mod list;
+mod login;
 mod logs;
-mod prompts;
-mod resources;
+mod offered;
 mod snippet;
 mod start;
+mod status;
 mod stop;
 mod tools;
 mod trust;
@@ -33,18 +36,22 @@ pub(super) fn run_command(command: McpCommand, world: &World, output: &mut Outpu
         McpCommand::List { json } => list::run(world, json, output),
         McpCommand::Add(arguments) => add::add(&arguments, world, output),
         McpCommand::Remove { name, project } => add::remove(&name, project, world, output),
-        McpCommand::Status { names, json } => stop::status(&names, world, json, output),
+        McpCommand::Status { names, json } => status::run(&names, world, json, output),
         McpCommand::Start { names, json } => start::run(&names, world, json, output),
-        McpCommand::Stop { names } => stop::run(&names, world, output),
+        McpCommand::Stop { names, json } => stop::run(&names, world, json, output),
         McpCommand::Restart { names, json } => start::again(&names, world, json, output),
         McpCommand::Tools { names, refresh, json } => tools::run(&names, refresh, world, json, output),
         McpCommand::Call(arguments) => call::run(&arguments, world, output),
-        McpCommand::Resources { server, uri, json } => resources::run(&server, uri, world, json, output),
+        McpCommand::Resources { server, uri, json } => {
+            offered::run(Sort::Resources, &server, (uri, Map::new()), world, json, output)
+        }
         McpCommand::Prompts { server, prompt, args, json } => {
-            prompts::run(&server, prompt, args.as_deref(), world, json, output)
+            offered::run(Sort::Prompts, &server, (prompt, object(args.as_deref())?), world, json, output)
         }
         McpCommand::Trust { name, digest } => trust::approve(&name, digest.as_deref(), world, output),
         McpCommand::Untrust { names } => trust::withdraw(&names, world, output),
+        McpCommand::Login(arguments) => login::run(&arguments, world, output),
+        McpCommand::Logout { name, json } => login::out(&name, json, world, output),
         McpCommand::Logs { server, json } => logs::run(&server, world, json, output),
     }
 }

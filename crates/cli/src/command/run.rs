@@ -11,6 +11,7 @@ use serde_json::{Map, Value, json};
 
 use crate::app::App;
 use crate::arguments::agent::TaskArguments;
+use crate::control::Control;
 use crate::display::{Display, Style, response, turn_json};
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::host::{self, Desk, Host, Visit};
@@ -72,8 +73,11 @@ fn work(
         }
     };
     let (desk, cancel) = (Desk { app, world, output: &shared }, host.cancel.clone());
+    let id = host.id().to_owned();
     let (more, code) = match host.start(desk, display, hear) {
         Ok(session) => {
+            let _control =
+                Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
             if let Some(toolbox) = &app.borrow().toolbox {
                 toolbox.settle(&cancel, &mut |text| shared.borrow_mut().tell(text));
             }

@@ -7,7 +7,7 @@ use ollm_engine::{Approver, Choice, Question};
 use ollm_store::{cut, escape_for_people, read_bounded};
 
 use crate::command::hook::asked;
-use crate::output::{ask_unless, one_line};
+use crate::output::{ask_unless, is_terminal, one_line};
 
 /// The most of a script that is shown with a question.
 const LONGEST_SCRIPT: u64 = 16 << 10;
@@ -20,8 +20,7 @@ pub(super) struct Terminal(pub(super) Cancel);
 
 impl Terminal {
     fn answer(&self, question: &str) -> Option<String> {
-        let answer = ask_unless(question, &|| self.0.is_set())?;
-        Some(answer.to_lowercase())
+        is_terminal().then(|| ask_unless(question, &|| self.0.is_set()).unwrap_or_default().to_lowercase())
     }
 }
 

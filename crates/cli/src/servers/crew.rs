@@ -3,18 +3,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
+use std::time::SystemTime;
 
 use ollm_catalog::Problem;
 use ollm_mcp::{
-    Cache, CallError, Context, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings, Taken,
-    Trouble, Watch, read_error, read_result,
+    Cache, CallError, Context, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings,
+    Taken, Tokens, Trouble, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
 use ollm_store::{Digest, write_atomic};
 use serde_json::Value;
 
-use super::{Known, Servers, cache, filter, now};
+use super::{Known, Servers, cache, filter, now, proxy, tokens};
 use crate::error::{Failure, Kind};
 
 /// More of a log is not kept.
@@ -24,6 +25,8 @@ const LARGEST_LOG: usize = 256 << 10;
 #[derive(Debug)]
 pub(crate) struct Crew {
     fleet: Fleet,
+    /// What was granted by logging in, also while we run.
+    tokens: Arc<Tokens>,
     members: RwLock<BTreeMap<String, Member>>,
     cache: Cache,
 }
@@ -59,13 +62,14 @@ impl Crew {
     pub(crate) fn gather(
         servers: &Servers<'_>,
         chosen: &[&Known],
-        watch: Arc<dyn Watch>,
+        ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), Failure> {
         let _ = ollm_process::become_subreaper();
-        let ports = Ports { watch: Some(watch), ..Ports::default() };
+        let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxy(servers.world), SystemTime::now));
+        let ports = Ports { authorize: Some(tokens.clone()), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
-        let crew = Crew { fleet, members: RwLock::default(), cache: cache(servers.world) };
+        let crew = Crew { fleet, tokens, members: RwLock::default(), cache: cache(servers.world) };
         let Turnover { problems, .. } = crew.renew(servers, chosen);
         Ok((crew, problems))
     }
@@ -97,6 +101,9 @@ impl Crew {
                 }
                 let cached = known.cached.as_ref();
                 let (revision, tools) = cached.map(|entry| (entry.revision.clone(), entry.tools.clone())).unzip();
+                if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
+                    self.tokens.serve(name, url);
+                }
                 self.fleet.add(declaration, Memory { revision: revision.flatten(), tools });
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
                 list.push(name.clone());
@@ -224,13 +231,12 @@ pub(crate) fn told(step: &Progress) -> String {
 
 fn settings(servers: &Servers<'_>) -> Settings {
     let world = servers.world;
-    let proxies = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
     Settings {
         enabled: servers.settings.enabled,
         name: "ollm".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
-        proxy: proxies.iter().find_map(|name| world.variable(name)),
+        proxy: proxy(world),
         ..Settings::default()
     }
 }

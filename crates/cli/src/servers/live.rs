@@ -4,13 +4,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{CallError, Fleet, Notice, Pending, State, Status, Watch};
+use ollm_mcp::{CallError, Fleet, Notice, Pending, Ports, State, Status, Watch};
 use serde_json::Value;
 
 use super::crew::Crew;
 use super::{Known, Servers};
 use crate::error::Failure;
 use crate::output::Output;
+use crate::questions::Questions;
 
 /// Whoever waits longer is told for what.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -21,6 +22,8 @@ const GLANCE: Duration = Duration::from_millis(20);
 pub(crate) struct Live {
     crew: Crew,
     news: Receiver<(String, State)>,
+    /// Who answers the questions of servers, if anybody does.
+    questions: Option<Arc<Questions>>,
 }
 
 /// Passes news on to whoever may print.
@@ -39,11 +42,14 @@ impl Live {
     /// Makes these servers ready to be started; all of them may be.
     pub(crate) fn new(servers: &Servers<'_>, chosen: &[&Known], output: &mut Output) -> Result<Live, Failure> {
         let (sender, news) = channel();
-        let (crew, problems) = Crew::gather(servers, chosen, Arc::new(Messenger(Mutex::new(sender))))?;
+        let questions = Questions::new(servers.world, None);
+        let ports = questions.as_ref().map(Questions::ports).unwrap_or_default();
+        let watch: Arc<dyn Watch> = Arc::new(Messenger(Mutex::new(sender)));
+        let (crew, problems) = Crew::gather(servers, chosen, Ports { watch: Some(watch), ..ports })?;
         for problem in problems {
             output.tell(&problem.to_string());
         }
-        Ok(Live { crew, news })
+        Ok(Live { crew, news, questions })
     }
 
     /// Starts all of them at once, and tells the person what takes long.
@@ -77,11 +83,15 @@ impl Live {
         output: &mut Output,
     ) -> Result<T, CallError> {
         let pending = pending?;
+        let _floor = self.questions.as_ref().map(|questions| questions.open());
         let mut quiet = Instant::now();
         loop {
             let answer = pending.wait_for(GLANCE);
             self.tell_news(output);
             meanwhile(output);
+            if let Some(questions) = &self.questions {
+                questions.attend(&|| false);
+            }
             if let Some(answer) = answer {
                 return answer;
             }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ollm_mcp::Watch;
+use ollm_mcp::Ports;
 
 use super::crew::{Crew, Turnover};
 use super::{Known, Servers};
@@ -29,14 +29,14 @@ pub(super) struct Opened {
 }
 
 impl Opened {
-    pub(super) fn of(world: &World, watch: Arc<dyn Watch>) -> Opened {
+    pub(super) fn of(world: &World, ports: Ports) -> Opened {
         let servers = match Servers::load(world) {
             Ok(servers) => servers,
             Err(failure) => return Opened { notes: vec![failure.message], ..Opened::default() },
         };
         let (mut opened, able) = Opened::sorted(&servers);
         if !able.is_empty() {
-            match Crew::gather(&servers, &able, watch) {
+            match Crew::gather(&servers, &able, ports) {
                 Ok((crew, problems)) => {
                     opened.notes.extend(problems.iter().map(ToString::to_string));
                     opened.crew = Some(Arc::new(crew));
@@ -48,7 +48,7 @@ impl Opened {
     }
 
     /// The same after everything was read anew, the servers that are to be started, and what became different.
-    pub(super) fn renewed(&self, world: &World, watch: Arc<dyn Watch>) -> (Opened, Vec<String>, Vec<String>) {
+    pub(super) fn renewed(&self, world: &World, ports: Ports) -> (Opened, Vec<String>, Vec<String>) {
         let unchanged = || (self.clone(), Vec::new(), Vec::new());
         // Whoever reads the configuration tells what is wrong with it.
         let Ok(servers) = Servers::load(world) else { return unchanged() };
@@ -57,7 +57,7 @@ impl Opened {
             return unchanged();
         }
         let Some(crew) = &self.crew else {
-            let after = Opened::of(world, watch);
+            let after = Opened::of(world, ports);
             let begun: Vec<String> = after.crew.iter().flat_map(|crew| crew.names()).collect();
             let turnover = Turnover { added: begun.clone(), ..Turnover::default() };
             let news = self.news(&after, &turnover);

@@ -4,18 +4,19 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
 use ollm_engine::{ToolCall, ToolCaller};
-use ollm_mcp::{Call, Notice, Progress, Spill, State, Watch, bound_result};
+use ollm_mcp::{Call, Notice, Ports, Progress, Spill, State, Status, Watch, bound_result};
 use ollm_protocol::{Content, Tool, ToolResult};
 
 use super::crew::Crew;
 use super::opened::Opened;
 use super::{taken, told};
 use crate::output::Output;
+use crate::questions::Questions;
 use crate::world::World;
 
 /// How often we look for news while we wait.
@@ -35,6 +36,8 @@ pub(crate) struct Toolbox {
     offered: Mutex<(u64, Arc<Vec<Offered>>)>,
     /// Servers whose start is waited for before the model is asked.
     awaited: Mutex<BTreeSet<String>>,
+    /// Who answers the questions of servers, if anybody does.
+    questions: OnceLock<Arc<Questions>>,
 }
 
 /// A tool, and whose it is.
@@ -65,7 +68,18 @@ impl Toolbox {
             changes: Arc::new(Changes(AtomicU64::new(1))),
             offered: Mutex::default(),
             awaited: Mutex::default(),
+            questions: OnceLock::new(),
         }
+    }
+
+    /// Has questions of servers answered from now on: before the first of them is started.
+    pub(crate) fn answer_with(&self, questions: Arc<Questions>) {
+        let _ = self.questions.set(questions);
+    }
+
+    /// Who answers the questions of servers, if anybody does.
+    pub(crate) fn questions(&self) -> Option<&Arc<Questions>> {
+        self.questions.get()
     }
 
     /// Starts, without waiting for that, the servers whose tools are not known.
@@ -84,7 +98,7 @@ impl Toolbox {
     /// What became different, in a few words each. Nothing happens before somebody asked for servers at all.
     pub(crate) fn reload(&self) -> Vec<String> {
         let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
-        let (after, begun, news) = before.renewed(&self.world, self.watch());
+        let (after, begun, news) = before.renewed(&self.world, self.ports());
         if let Some(crew) = &after.crew {
             begun.iter().filter_map(|name| crew.fleet().server(name).ok()).for_each(|server| server.begin());
         }
@@ -142,6 +156,17 @@ impl Toolbox {
         live.chain(closed).collect()
     }
 
+    /// How the servers are that may be started.
+    pub(crate) fn statuses(&self) -> Vec<Status> {
+        self.crew().map(|crew| crew.fleet().statuses()).unwrap_or_default()
+    }
+
+    /// What a server said since the session began.
+    pub(crate) fn log(&self, name: &str) -> Vec<String> {
+        let server = self.crew().and_then(|crew| crew.fleet().server(name).ok());
+        server.map(|server| server.log(0).0).unwrap_or_default()
+    }
+
     /// What the names of a server's tools begin with.
     pub(crate) fn prefix(&self, name: &str) -> Result<String, String> {
         let crew = self.member(name)?;
@@ -170,11 +195,13 @@ impl Toolbox {
 
     fn open(&self) -> Arc<Opened> {
         let mut opened = guard(&self.opened);
-        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world, self.watch()))))
+        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world, self.ports()))))
     }
 
-    fn watch(&self) -> Arc<dyn Watch> {
-        self.changes.clone()
+    /// Who hears of servers and answers their questions.
+    fn ports(&self) -> Ports {
+        let ports = self.questions.get().map(Questions::ports).unwrap_or_default();
+        Ports { watch: Some(self.changes.clone()), ..ports }
     }
 
     fn crew(&self) -> Option<Arc<Crew>> {
@@ -233,12 +260,17 @@ impl ToolSource for Toolbox {
             timeout: None,
             progress: Some(Arc::new(move |step: Progress| drop(sender.send(step)))),
         };
+        let questions = self.questions.get();
+        let _floor = questions.map(|questions| questions.open());
         let pending = match crew.fleet().call(&offered.server, call) {
             Ok(pending) => pending,
             Err(error) => return ToolResult::error(error.to_string()),
         };
         let answer = loop {
             let answer = pending.wait_for(GLANCE);
+            if let Some(questions) = questions {
+                questions.attend(&|| order.cancel.is_set());
+            }
             for step in steps.try_iter() {
                 (order.progress)(&told(&step));
             }

@@ -6,7 +6,10 @@ use testkit::{RemoteServer, mcp_server};
 use crate::lab::{Lab, Ran};
 
 mod adding;
+mod asking;
+mod control;
 mod faults;
+mod login;
 mod trust;
 
 const USER: &str = "home/.ollm/settings/mcp.json";
@@ -217,6 +220,44 @@ fn wrong_usage_is_told_before_anything_starts() {
 }
 
 #[test]
+fn a_tool_is_called_by_its_full_name_alone_and_a_slip_is_named() {
+    let lab = Lab::new();
+    declare(&lab, USER, &json!({"b.c": server(&[])}));
+    let ran = lab.run(&["mcp", "call", "mcp__b_c__echo", "--args", r#"{"text": "hi"}"#, "--json"]);
+    assert_eq!(text_of(&ran), "hi");
+    for (arguments, texts) in [
+        (&["mcp__b_c__ecco"][..], ["server `b.c` has no tool `mcp__b_c__ecco`", "did you mean `mcp__b_c__echo`?"]),
+        (&["b.c", "ecco"], ["server `b.c` has no tool `ecco`", "did you mean `echo`?"]),
+        (&["b.c", "zzzzzzzz"], ["server `b.c` has no tool `zzzzzzzz`", "`ollm mcp tools b.c` shows those it has"]),
+        (&["mcp__x__echo"], ["no server has a tool `mcp__x__echo`", "ollm mcp tools"]),
+        (&["b.c"], ["a tool is missing", "mcp__SERVER__TOOL"]),
+        (
+            &["b.c", "echo"],
+            ["--args do not fit tool `echo` of `b.c`: `text` is missing", "it wants {\"type\":\"object\""],
+        ),
+        (&["b.c", "echo", "--args", r#"{"text": 7}"#], ["at /text: it must be string, not a number", "it wants"]),
+    ] {
+        let ran = lab.run(&[&["mcp", "call"], arguments].concat());
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(texts.iter().all(|text| ran.stderr.contains(text)), "{texts:?} {ran:?}");
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_no_success() {
+    let lab = Lab::new();
+    declare(&lab, PROJECT, &json!({}));
+    lab.write(USER, "{\"mcpServers\": {\"s\": ");
+    for arguments in
+        [&["list"][..], &["list", "--json"], &["tools"], &["start"], &["status", "--json"], &["call", "s", "x"]]
+    {
+        let ran = lab.run(&[&["mcp"], arguments].concat());
+        assert_eq!(ran.code, 3, "{arguments:?} {ran:?}");
+        assert!(ran.stderr.contains("mcp.json:1:"), "{arguments:?} {ran:?}");
+    }
+}
+
+#[test]
 fn every_transport_lists_and_calls() {
     for (flags, transport) in
         [(&["--http"][..], "http"), (&["--sse"], "sse"), (&["--sse"], "http"), (&["--http", "--modern"], "http")]
@@ -317,7 +358,7 @@ fn start_tries_servers_and_stop_and_status_tell_the_truth() {
     let status = lab.run(&["mcp", "status", "good", "--json"]).answer();
     assert_eq!((&status[0]["status"], &status[0]["running"]), (&json!("disconnected"), &json!(false)));
     let stop = lab.run(&["mcp", "stop"]);
-    assert!(stop.code == 0 && stop.stderr.contains("nothing to stop"), "{stop:?}");
+    assert!(stop.code == 1 && stop.stderr.contains("nothing to stop"), "{stop:?}");
     lab.assert_nobody_is_left();
 }
 

@@ -244,7 +244,7 @@ fn an_untrusted_hook_is_asked_about_when_it_is_about_to_run() {
 pub(crate) const TYPIST: &str = r#"
 import os, pty, signal, sys
 signal.alarm(120)
-steps, program = sys.argv[1].split("|"), sys.argv[2:]
+steps, program = [step for step in sys.argv[1].split("|") if step], sys.argv[2:]
 steps = [tuple(part.encode().decode("unicode_escape").encode() for part in step.split("=>")) for step in steps]
 pid, terminal = pty.fork()
 if pid == 0:
@@ -274,16 +274,20 @@ sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
+/// Runs a command on a terminal of its own and types; each step is what to wait for, `=>`, and what to type then.
+pub(crate) fn typed(lab: &Lab, steps: &[&str], arguments: &[&str]) -> Ran {
+    let mut command: Command = lab.program(python().to_str().unwrap());
+    command.args(["-c", TYPIST, &steps.join("|"), OLLM]).args(arguments).env("TERM", "xterm-256color");
+    finish(command, b"")
+}
+
 #[test]
 fn control_c_interrupts_the_turn_and_not_the_chat() {
     let lab = Lab::new();
     let sleep = r#"{"tool_calls": [{"name": "shell", "arguments": {"command": "echo up > started; sleep 1000"}}]}"#;
     lab.write("talk.jsonl", format!("{sleep}\n{{\"content\": \"still here\"}}\n"));
-    let mut command: Command = lab.program(python().to_str().unwrap());
-    let steps = r"> =>go\r|shell {=>\x03|> =>again\r|still here=>|> =>/quit\r";
-    command.args(["-c", TYPIST, steps, OLLM, "chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
-    command.env("TERM", "xterm-256color");
-    let ran = finish(command, b"");
+    let steps = [r"> =>go\r", r"shell {=>\x03", r"> =>again\r", "still here=>", r"> =>/quit\r"];
+    let ran = typed(&lab, &steps, &["chat", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("still here"), "{}", ran.stdout);
     lab.assert_nobody_is_left();

@@ -93,6 +93,7 @@ fn declaration(name: &str, transport: &str, target: &str) -> Declaration {
         connect_timeout: Duration::from_secs(10),
         tool_timeout: Duration::from_mins(1),
         enabled: true,
+        hidden: Vec::new(),
         lazy: false,
         auto_restart: false,
         tools: Filter::default(),

@@ -155,7 +155,14 @@ impl Chat<'_, '_> {
     fn model(&mut self, name: &str) -> Result<(), Failure> {
         if !name.is_empty() {
             match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.world) {
-                Ok(model) => self.session.set_model(model),
+                Ok(model) => {
+                    if let Some(questions) =
+                        self.desk.app.borrow().toolbox.as_ref().and_then(|toolbox| toolbox.questions())
+                    {
+                        questions.set_model(name);
+                    }
+                    self.session.set_model(model);
+                }
                 Err(failure) => return self.tell(&failure.message),
             }
         }

@@ -5,16 +5,22 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use ollm_mcp::{
-    Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, bound_result, show_result, split, write_result,
+    Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
+    write_result,
 };
-use ollm_protocol::units;
+use ollm_protocol::{shell_word, units};
+use ollm_store::cut;
+use serde_json::{Map, Value};
 
 use super::{object, read_input, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
-use crate::error::{FINDING, Failure, OK};
+use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::servers::{Known, Live, Servers, taken, told};
 use crate::world::World;
+
+/// More of a schema is not shown.
+const LONGEST_SCHEMA: usize = 1 << 10;
 
 pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let args = match arguments.args.as_deref() {
@@ -24,13 +30,30 @@ pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output)
     let timeout = arguments.timeout.as_deref().map(time).transpose()?;
     let servers = Servers::load(world)?;
     servers.tell_problems(output);
-    let taken = with_server(&servers, &arguments.server, output, |live, known, output| {
-        let tool = raw_name(&arguments.tool, known, &servers, live, output);
+    let (server, tool) = named(arguments, &servers)?;
+    let taken = with_server(&servers, server, output, |live, known, output| {
+        let tool = fitting(tool, &args, known, &servers, live, output)?;
         let call = Call { tool: tool.clone(), args, timeout, progress: None };
-        let answer = ask(live, &arguments.server, call, output);
-        take(answer, &tool, &servers.offers(known, &live.listed(&arguments.server)))
+        let answer = ask(live, server, call, output);
+        take(answer, &tool, &servers.offers(known, &live.listed(server)))
     })?;
-    show(taken, arguments, world, output)
+    show(taken, (arguments, tool), world, output)
+}
+
+/// The server and the tool that are meant.
+fn named<'a>(arguments: &'a CallArguments, servers: &'a Servers<'_>) -> Result<(&'a str, &'a str), Failure> {
+    if let Some(tool) = &arguments.tool {
+        return Ok((&arguments.server, tool));
+    }
+    let name = &arguments.server;
+    match servers.labels.resolve(name) {
+        Some((server, _)) => Ok((server, name)),
+        None if split(name).is_some() => Err(Failure::new(Kind::Usage, format!("no server has a tool `{name}`"))
+            .hint("`ollm mcp tools` shows the tools there are")),
+        None => {
+            Err(Failure::usage("a tool is missing: `ollm mcp call SERVER TOOL`, or `ollm mcp call mcp__SERVER__TOOL`"))
+        }
+    }
 }
 
 /// Calls, and streams what the server says about its progress.
@@ -48,9 +71,14 @@ fn take(answer: Result<serde_json::Value, CallError>, tool: &str, offers: &Offer
     taken(answer, promised).map_err(unanswered)
 }
 
-fn show(taken: Taken, arguments: &CallArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn show(
+    taken: Taken,
+    (arguments, tool): (&CallArguments, &str),
+    world: &World,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     for note in &taken.notes {
-        output.tell(&format!("tool `{}`: {note}", arguments.tool));
+        output.tell(&format!("tool `{tool}`: {note}"));
     }
     let most = if arguments.full { usize::MAX } else { LARGEST_RESULT };
     let bounded = bound_result(taken.result, most, &Spill::new(world.state().join("mcp-results")));
@@ -64,19 +92,53 @@ fn show(taken: Taken, arguments: &CallArguments, world: &World, output: &mut Out
     Ok(code)
 }
 
-/// The server's own name for a tool: as given, or found by the name models use.
-fn raw_name(tool: &str, known: &Known, servers: &Servers<'_>, live: &Live, output: &mut Output) -> String {
-    if split(tool).is_none() {
-        return tool.to_owned();
+/// The server's own name for a tool that takes these arguments. What is remembered of a server may be out of date: only
+/// what it says now is a reason to refuse.
+fn fitting(
+    tool: &str,
+    args: &Map<String, Value>,
+    known: &Known,
+    servers: &Servers<'_>,
+    live: &Live,
+    output: &mut Output,
+) -> Result<String, Failure> {
+    let name = &known.spec.name;
+    if let Some(entry) = &known.cached
+        && let Ok(raw) = fit(tool, args, name, &servers.offers(known, &entry.tools))
+    {
+        return Ok(raw);
     }
-    let offers = if let Some(entry) = &known.cached {
-        servers.offers(known, &entry.tools)
-    } else {
-        // Only the server knows; if it does not start, the call will say why.
-        live.start(output);
-        servers.offers(known, &live.listed(&known.spec.name))
+    live.start(output);
+    let listed = live.listed(name);
+    // One that does not start, or whose declaration keeps the tool back, says so when it is called.
+    let withheld = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
+    let offers = servers.offers(known, &listed);
+    if listed.is_empty() || offers.tools.iter().all(|offer| offer.raw != tool) && listed.iter().any(withheld) {
+        return Ok(tool.to_owned());
+    }
+    fit(tool, args, name, &offers)
+}
+
+fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> Result<String, Failure> {
+    let found = offers.tools.iter().find(|offer| offer.raw == tool || offer.tool.name == tool);
+    let Some(offer) = found else {
+        let failure = Failure::new(Kind::Usage, format!("server `{server}` has no tool `{tool}`"));
+        let names = offers.tools.iter().flat_map(|offer| [offer.raw.as_str(), offer.tool.name.as_str()]);
+        let nearest = names.map(|known| (strsim::damerau_levenshtein(tool, known), known)).min();
+        return Err(match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
+            Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+            None => failure.hint(format!("`ollm mcp tools {}` shows those it has", shell_word(server))),
+        });
     };
-    offers.raw(tool).unwrap_or(tool).to_owned()
+    match check(&Value::Object(args.clone()), &offer.tool.input.0) {
+        Ok(()) | Err(Unfit::Endless) => Ok(offer.raw.clone()),
+        Err(Unfit::Broken { at, why }) => {
+            let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
+            Err(Failure::new(Kind::Usage, format!("--args do not fit tool `{tool}` of `{server}`{place}: {why}")).hint(
+                format!("it wants {}", cut(&Value::Object(offer.tool.input.0.clone()).to_string(), LONGEST_SCHEMA)),
+            ))
+        }
+    }
 }
 
 fn time(text: &str) -> Result<Duration, Failure> {

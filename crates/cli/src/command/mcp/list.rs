@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
-use crate::error::{Failure, Kind, OK};
+use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::problem;
 use crate::servers::{Known, Servers};
@@ -14,14 +14,15 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let rows: Vec<Row<'_>> = servers.all.iter().map(|known| Row::resting(known, &servers)).collect();
     if as_json {
         servers.tell_problems(output);
-        return output.pretty_json(&rows.iter().map(Row::entry).collect());
+        output.pretty_json(&rows.iter().map(Row::entry).collect())?;
+        return Ok(servers.code());
     }
     world.tell_notices(output);
     output.text(&table(&rows))?;
     for problem in servers.problems() {
         output.explain(&problem::render(problem));
     }
-    Ok(OK)
+    Ok(servers.code())
 }
 
 /// How a server is, for a list.

@@ -1,8 +1,9 @@
-//! `ollm mcp logs`: what a server said on its standard error when it last ran.
+//! `ollm mcp logs`: what a server said on its standard error, in the conversations that run or when it last ran.
 
 use ollm_store::{escape_for_people, read_bounded};
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::control::{Chat, Deed, Found, ask};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::servers::{Servers, log_file};
@@ -13,16 +14,38 @@ const LARGEST_LOG: u64 = 1 << 20;
 pub(super) fn run(server: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
     let known = servers.find(server)?;
+    let Found { chats, troubles } = ask(world, Deed::Logs, std::slice::from_ref(&known.spec.name));
+    for trouble in &troubles {
+        output.tell(trouble);
+    }
     let path = log_file(&servers, &known.spec.name);
     let bytes = read_bounded(&path, LARGEST_LOG).map_err(|error| Failure::new(Kind::Environment, error.to_string()))?;
     let text = bytes.as_deref().map(String::from_utf8_lossy).unwrap_or_default();
     if as_json {
-        let lines: Vec<&str> = text.lines().collect();
-        return output.pretty_json(&json!({"server": known.spec.name, "file": path, "lines": lines}));
+        let last: Vec<&str> = text.lines().collect();
+        let live: Vec<Value> = chats.iter().map(|chat| entry(chat, server)).collect();
+        let answer = json!({"server": known.spec.name, "file": path, "lines": last, "chats": live});
+        return output.pretty_json(&answer);
     }
-    if bytes.is_none() {
-        output.tell(&format!("server `{server}` has said nothing yet"));
-        return Ok(OK);
+    for chat in &chats {
+        output.tell(&format!("conversation {} (process {}):", chat.session, chat.process));
+        output.text(&format!("{}\n", escape_for_people(&lines(chat, server).join("\n"))))?;
     }
-    output.text(&escape_for_people(&text))
+    match (chats.is_empty(), bytes.is_some()) {
+        (true, true) => output.text(&escape_for_people(&text)),
+        (true, false) => {
+            output.tell(&format!("server `{server}` has said nothing yet"));
+            Ok(OK)
+        }
+        (false, _) => Ok(OK),
+    }
+}
+
+fn lines<'a>(chat: &'a Chat, server: &str) -> Vec<&'a str> {
+    let lines = chat.server(server).and_then(|server| server.get("lines")).and_then(Value::as_array);
+    lines.map(|lines| lines.iter().filter_map(Value::as_str).collect()).unwrap_or_default()
+}
+
+fn entry(chat: &Chat, server: &str) -> Value {
+    json!({"pid": chat.process, "session": chat.session, "lines": lines(chat, server)})
 }

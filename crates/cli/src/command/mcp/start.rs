@@ -1,8 +1,11 @@
-//! `ollm mcp start` and `restart`: servers are tried, their tools remembered, and then they are ended.
+//! `ollm mcp start` and `restart`: servers are tried, their tools remembered, and then they are ended; `restart` first
+//! looks for conversations whose servers are meant.
 
 use ollm_mcp::{CallError, State, Status};
 
 use super::list::{Row, table};
+use super::stop::order;
+use crate::control::Deed;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::servers::{Known, Live, Servers, cache};
@@ -13,9 +16,14 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
     try_all(&servers, names, as_json, output)
 }
 
-/// Forgets what was known first.
+/// Restarts the servers of the conversations that run; where none does, forgets what was known and tries anew.
 pub(super) fn again(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
+    servers.chosen(names)?;
+    if let Some(code) = order(Deed::Restart, names, world, as_json, output)? {
+        return Ok(code);
+    }
+    output.tell("no conversation with servers runs in this project; the servers are tried anew instead");
     for digest in servers.chosen(names)?.iter().filter_map(|known| known.key.as_ref()) {
         let forgotten = cache(world).forget(digest);
         forgotten.map_err(|error| Failure::new(Kind::Environment, format!("nothing was forgotten: {error}")))?;
@@ -33,7 +41,7 @@ fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut 
     } else {
         output.text(&table(&rows))?;
     }
-    Ok(code)
+    Ok(if names.is_empty() { code.max(servers.code()) } else { code })
 }
 
 /// Starts those that may be, and says how each is; the code is that of the worst, where servers were named.

@@ -1,43 +1,68 @@
-//! `ollm mcp stop` and `status`: servers run inside a chat, or for the time of one command; between commands none runs.
+//! `ollm mcp stop`, and `restart` where a conversation runs: orders to the conversations of this project.
 
 use serde_json::{Value, json};
 
-use super::list::{Row, table};
-use crate::error::{Failure, OK};
+use crate::agent::refuse_agents;
+use crate::control::{Chat, Deed, Found, ask};
+use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::servers::Servers;
 use crate::world::World;
 
-const NOTHING_RUNS: &str = "no server runs: this program starts servers for one command and ends them with it";
-
-pub(super) fn run(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
     servers.chosen(names)?;
-    output.tell(&format!("there is nothing to stop; {NOTHING_RUNS}"));
-    Ok(OK)
-}
-
-pub(super) fn status(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let servers = Servers::load(world)?;
-    servers.tell_problems(output);
-    let rows: Vec<Row<'_>> = servers.chosen(names)?.iter().map(|known| Row::resting(known, &servers)).collect();
+    if let Some(code) = order(Deed::Stop, names, world, as_json, output)? {
+        return Ok(code);
+    }
+    output.tell("there is nothing to stop: no `ollm chat` or `ollm run` with servers runs in this project");
     if as_json {
-        return output.pretty_json(&rows.iter().map(entry).collect());
+        output.pretty_json(&json!([]))?;
     }
-    output.text(&table(&rows))?;
-    output.tell(&format!("{NOTHING_RUNS}; `ollm mcp start` tries them"));
-    Ok(OK)
+    Ok(FINDING)
 }
 
-/// The entry of the list, with the coarser word beside the state.
-fn entry(row: &Row<'_>) -> Value {
-    let mut entry = row.entry();
-    if let Some(object) = entry.as_object_mut() {
-        let word = if row.error.is_some() { "error" } else { "disconnected" };
-        object.insert("status".to_owned(), word.into());
-        object
-            .insert("revision".to_owned(), json!(row.known.cached.as_ref().and_then(|entry| entry.revision.as_ref())));
-        object.insert("running".to_owned(), false.into());
+/// Has all conversations of this project do something, and says what came of it; nothing where there are none.
+pub(super) fn order(
+    deed: Deed,
+    names: &[String],
+    world: &World,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<Option<u8>, Failure> {
+    refuse_agents(world, "stop servers of a conversation")?;
+    let Found { chats, troubles } = ask(world, deed, names);
+    for trouble in &troubles {
+        output.tell(trouble);
     }
-    entry
+    if chats.is_empty() {
+        // A conversation that did not obey is no reason to say that there is none.
+        return Ok((!troubles.is_empty()).then_some(Kind::Environment as u8));
+    }
+    let mut failed = !troubles.is_empty();
+    let mut rows = Vec::new();
+    for (chat, server) in chats.iter().flat_map(|chat| chat.servers.iter().map(move |server| (chat, server))) {
+        failed |= server.get("failed").and_then(Value::as_bool).unwrap_or(true);
+        output.tell(&told(chat, server));
+        rows.push(row(chat, server));
+    }
+    if as_json {
+        output.pretty_json(&rows.into())?;
+    }
+    Ok(Some(if failed { Kind::Environment as u8 } else { OK }))
+}
+
+fn told(chat: &Chat, server: &Value) -> String {
+    let text = |key: &str| server.get(key).and_then(Value::as_str).unwrap_or_default();
+    let problem = server.get("error").and_then(Value::as_str).map(|why| format!(": {why}")).unwrap_or_default();
+    let (name, state) = (text("name"), text("state"));
+    format!("conversation {} (process {}): server `{name}` is {state}{problem}", chat.session, chat.process)
+}
+
+fn row(chat: &Chat, server: &Value) -> Value {
+    let mut row = json!({"pid": chat.process, "session": chat.session});
+    if let (Some(row), Some(server)) = (row.as_object_mut(), server.as_object()) {
+        row.extend(server.iter().map(|(key, value)| (key.clone(), value.clone())));
+    }
+    row
 }

@@ -34,7 +34,7 @@ pub(super) fn run(
         output.text(&table(&lists))?;
     }
     // Whoever asks for all servers gets what there is.
-    Ok(if names.is_empty() { OK } else { code })
+    Ok(if names.is_empty() { servers.code() } else { code })
 }
 
 type Listed<'a> = (&'a Known, Offers, &'static str);

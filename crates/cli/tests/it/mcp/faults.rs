@@ -69,7 +69,7 @@ fn a_server_that_ignores_everything_is_ended_all_the_same() {
 #[test]
 fn a_call_that_does_not_end_well_is_told() {
     for (flags, tool, args, text) in [
-        (&["--die-in-call", "--stderr", "my end"][..], "echo", json!({}), "my end"),
+        (&["--die-in-call", "--stderr", "my end"][..], "echo", json!({"text": "hi"}), "my end"),
         (&[], "crash", json!({}), "may have had an effect"),
         (&[], "slow", json!({"ms": 60000}), "no answer to `slow` within 700 ms"),
     ] {
@@ -80,7 +80,7 @@ fn a_call_that_does_not_end_well_is_told() {
         lab.assert_nobody_is_left();
     }
     let lab = lab_with(&server(&["--refuse"]));
-    assert_eq!(call(&lab, "echo", &json!({})).code, 1);
+    assert_eq!(call(&lab, "echo", &json!({"text": "hi"})).code, 1);
 }
 
 #[test]

@@ -1,8 +1,10 @@
 //! Whether a value fits a schema: the keywords that servers use for results, in bounded time.
 //!
-//! A full validator is four megabytes of program and runs as long as a hostile schema wants. This one knows the
-//! vocabulary of the newest draft except `format`, `unevaluated…`, `pattern` and what leads out of the schema: these
-//! demand nothing here. It stops after a fixed number of steps, and then says so instead of guessing.
+//! A full validator is four megabytes of program and runs as long as a hostile schema wants. Of the newest draft's
+//! vocabulary this one ignores `format`, `pattern`, `patternProperties` (whatever it could cover fits), `propertyNames`,
+//! `contains` and its bounds, `multipleOf`, `dependentSchemas`, `unevaluated…`, `$dynamicRef`, and references that lead
+//! out of the schema: these demand nothing here. So a value that fits may still break a rule, and one that does not fit
+//! does break one. It stops after a fixed number of steps, and then says so instead of guessing.
 
 use serde_json::{Map, Number, Value};
 

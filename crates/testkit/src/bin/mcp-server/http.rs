@@ -10,6 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::events::Events;
+use crate::oauth::{Issuer, challenge_header};
 use crate::server::{Out, Server, lock};
 
 /// How often a silent stream shows that it is alive.
@@ -17,16 +18,17 @@ const BREATH: Duration = Duration::from_millis(500);
 
 struct Door {
     server: Arc<Server>,
+    issuer: Issuer,
     streams: Mutex<HashMap<String, Arc<Events>>>,
     next: AtomicUsize,
     posts: AtomicUsize,
 }
 
-struct Request {
-    method: String,
-    path: String,
-    headers: HashMap<String, String>,
-    body: Vec<u8>,
+pub(crate) struct Request {
+    pub(crate) method: String,
+    pub(crate) path: String,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: Vec<u8>,
 }
 
 pub(crate) fn serve(server: &Arc<Server>) -> Result<u8, String> {
@@ -38,6 +40,7 @@ pub(crate) fn serve(server: &Arc<Server>) -> Result<u8, String> {
     writeln!(io::stdout(), "{line}").map_err(text)?;
     let door = Arc::new(Door {
         server: Arc::clone(server),
+        issuer: Issuer::default(),
         streams: Mutex::default(),
         next: AtomicUsize::new(1),
         posts: AtomicUsize::new(0),
@@ -65,6 +68,12 @@ impl Door {
         let plan = &self.server.plan;
         if let Some(target) = &plan.redirect {
             return plain(&mut stream, "307 Temporary Redirect", &format!("Location: {target}\r\n"), "");
+        }
+        if plan.oauth && self.issuer.answer(request, plan, &mut stream)? {
+            return Ok(());
+        }
+        if plan.oauth && !self.issuer.admits(request, plan) {
+            return plain(&mut stream, "401 Unauthorized", &challenge_header(request), "");
         }
         if plan.unauthorized && !request.headers.contains_key("authorization") {
             let challenge = "WWW-Authenticate: Bearer resource_metadata=\"http://127.0.0.1:1/\"\r\n";
@@ -184,7 +193,7 @@ impl Out for Nobody {
     fn send(&self, _: &Value) {}
 }
 
-fn plain(stream: &mut TcpStream, status: &str, headers: &str, body: &str) -> io::Result<()> {
+pub(crate) fn plain(stream: &mut TcpStream, status: &str, headers: &str, body: &str) -> io::Result<()> {
     let head = format!("HTTP/1.1 {status}\r\n{headers}Content-Length: {}\r\n\r\n", body.len());
     stream.write_all([head.as_bytes(), body.as_bytes()].concat().as_slice())
 }

@@ -4,6 +4,7 @@
 
 mod events;
 mod http;
+mod oauth;
 mod plan;
 mod server;
 mod stdio;

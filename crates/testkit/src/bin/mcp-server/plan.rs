@@ -1,5 +1,7 @@
 //! How to behave, as the command line says.
 
+use std::fs::OpenOptions;
+use std::io::Write;
 use std::path::PathBuf;
 
 /// What to do, and what to do wrong.
@@ -70,6 +72,14 @@ pub(crate) struct Plan {
     pub(crate) redirect: Option<String>,
     /// Demand to know who asks.
     pub(crate) unauthorized: bool,
+    /// Demand a token, and hand tokens out to whoever asks in the right way.
+    pub(crate) oauth: bool,
+    /// What the issuer of tokens does wrong.
+    pub(crate) oauth_fault: Option<String>,
+    /// So many seconds a token is said to be good for.
+    pub(crate) token_life: Option<u64>,
+    /// So many requests a token is good for.
+    pub(crate) token_uses: Option<usize>,
     /// Forget every session after so many requests.
     pub(crate) forget: Option<usize>,
     /// Name this address for messages, in the older transport.
@@ -77,6 +87,19 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
+    /// Whether the issuer of tokens is to do this wrong.
+    pub(crate) fn fault(&self, name: &str) -> bool {
+        self.oauth_fault.as_deref() == Some(name)
+    }
+
+    /// Writes down what was asked.
+    pub(crate) fn note(&self, what: &str) {
+        let Some(path) = &self.log else { return };
+        if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
+            let _ = writeln!(file, "{what}");
+        }
+    }
+
     pub(crate) fn read(words: &[String]) -> Result<Plan, String> {
         let mut plan = Plan::default();
         let mut words = words.iter();
@@ -111,6 +134,7 @@ impl Plan {
             "--hidden" => &mut self.hidden,
             "--bad-tools" => &mut self.bad_tools,
             "--unauthorized" => &mut self.unauthorized,
+            "--oauth" => &mut self.oauth,
             _ => return false,
         };
         *flag = true;
@@ -133,6 +157,9 @@ impl Plan {
             "--long-line" => self.long_line = number(word, value)?,
             "--redirect" => self.redirect = Some(value.to_owned()),
             "--forget" => self.forget = Some(number(word, value)?),
+            "--oauth-fault" => self.oauth_fault = Some(value.to_owned()),
+            "--token-life" => self.token_life = Some(number(word, value)?),
+            "--token-uses" => self.token_uses = Some(number(word, value)?),
             "--endpoint" => self.endpoint = Some(value.to_owned()),
             _ => return Err(format!("{word} is not known")),
         }

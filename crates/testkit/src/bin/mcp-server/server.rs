@@ -1,8 +1,6 @@
 //! The protocol, whichever way messages come and go.
 
 use std::collections::HashMap;
-use std::fs::OpenOptions;
-use std::io::Write;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Sender};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -82,7 +80,7 @@ impl Server {
     }
 
     fn request(self: &Arc<Server>, method: &str, id: &Value, message: &Value, out: &Arc<dyn Out>) {
-        self.note(method);
+        self.plan.note(method);
         let count = self.requests.fetch_add(1, Ordering::Relaxed) + 1;
         if self.plan.die_after.is_some_and(|most| count > most) {
             std::process::exit(3);
@@ -159,7 +157,7 @@ impl Server {
     }
 
     fn notification(&self, method: &str, message: &Value) {
-        self.note(method);
+        self.plan.note(method);
         if method == "notifications/cancelled"
             && let Some(id) = message.pointer("/params/requestId")
         {
@@ -172,13 +170,6 @@ impl Server {
         if let Some(sender) = waiting {
             let result = message.get("result").or_else(|| message.get("error")).cloned().unwrap_or_default();
             let _ = sender.send(result);
-        }
-    }
-
-    fn note(&self, method: &str) {
-        let Some(path) = &self.plan.log else { return };
-        if let Ok(mut file) = OpenOptions::new().create(true).append(true).open(path) {
-            let _ = writeln!(file, "{method}");
         }
     }
 }

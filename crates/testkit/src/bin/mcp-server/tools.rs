@@ -164,7 +164,8 @@ fn long(server: &Server, name: &str, id: &Value, params: &Value, out: &Arc<dyn O
         }
         "ask" => {
             let schema = json!({"type": "object", "properties": {"name": {"type": "string"}}});
-            let question = json!({"message": "What is your name?", "requestedSchema": schema});
+            let usual = json!({"message": "What is your name?", "requestedSchema": schema});
+            let question = params.pointer("/arguments/question").cloned().unwrap_or(usual);
             text(&server.ask("elicitation/create", &question, out).to_string())
         }
         "sample" => {

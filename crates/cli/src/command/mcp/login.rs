@@ -1,0 +1,132 @@
+//! `ollm mcp login` and `logout`: who we are, for servers on the web that want to know.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use ollm_catalog::Address;
+use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
+use ollm_protocol::units;
+use serde_json::{Value, json};
+
+use crate::agent::refuse_agents;
+use crate::arguments::mcp::LoginArguments;
+use crate::error::{Failure, Kind, OK};
+use crate::open;
+use crate::output::{Output, is_terminal, typed};
+use crate::servers::{Known, Servers, proxy, tokens};
+use crate::world::World;
+
+/// How long a person may take in the browser.
+const PATIENCE: Duration = Duration::from_mins(5);
+
+pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "log in to servers")?;
+    let patience = match arguments.timeout.as_deref() {
+        None => PATIENCE,
+        Some(text) => units::duration(text)
+            .filter(|time| !time.is_zero())
+            .ok_or_else(|| Failure::usage(format!("--timeout must be a time such as 90s, not {text}")))?,
+    };
+    let servers = Servers::load(world)?;
+    servers.tell_problems(output);
+    let known = servers.find(&arguments.name)?;
+    // Where it says one logs in decides where the person is led: that is trusted like a start.
+    if let Some(failure) = servers.refusal(known) {
+        return Err(failure);
+    }
+    let wanted = wanted(known, arguments, world)?;
+    let login = Login::begin(&wanted, &file(world)).map_err(|error| failed(known, &error))?;
+    show(&login, arguments, world, output);
+    let pasted = || if is_terminal() { typed() } else { None };
+    let grant = login.finish(patience, pasted, |text| output.tell(text)).map_err(|error| failed(known, &error))?;
+    told(known, &grant, arguments.json, output)
+}
+
+pub(super) fn out(name: &str, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "log out of servers")?;
+    let servers = Servers::load(world)?;
+    let known = servers.find(name)?;
+    let url = address(known, world)?;
+    let forgotten = log_out(&file(world), &url, proxy(world).as_deref());
+    let said = match &forgotten {
+        Ok(Some(grant)) => format!("server `{name}`: logged out at {}", grant.issuer),
+        Ok(None) => format!("server `{name}`: nobody was logged in"),
+        Err(LoginError::File(why)) => return Err(Failure::new(Kind::Environment, format!("server `{name}`: {why}"))),
+        Err(why) => {
+            format!("server `{name}`: what was granted is forgotten here, but the issuer could not be told: {why}")
+        }
+    };
+    output.tell(&said);
+    if as_json {
+        output.pretty_json(&json!({"server": name, "loggedOut": !matches!(forgotten, Ok(None))}))?;
+    }
+    Ok(if forgotten.is_err() { Kind::Environment as u8 } else { OK })
+}
+
+fn file(world: &World) -> PathBuf {
+    tokens(world)
+}
+
+fn wanted(known: &Known, arguments: &LoginArguments, world: &World) -> Result<Wanted, Failure> {
+    let declared = known.spec.oauth.clone().unwrap_or_default();
+    let scopes = if arguments.scope.is_empty() { declared.scopes } else { arguments.scope.clone() };
+    Ok(Wanted {
+        url: address(known, world)?,
+        client_id: declared.client_id,
+        scopes,
+        port: declared.port,
+        proxy: proxy(world),
+    })
+}
+
+/// Where the server is; one that we start knows us already.
+fn address(known: &Known, world: &World) -> Result<String, Failure> {
+    let (spec, _) = ollm_catalog::expand(&known.spec, &|name| world.variable(name));
+    match spec.address {
+        Address::Url { url, headers, .. } => {
+            if headers.0.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
+                let text = format!("server `{}` has an `Authorization` header in its declaration", spec.name);
+                return Err(Failure::new(Kind::Configuration, text).hint("remove the header to log in instead"));
+            }
+            Ok(url)
+        }
+        Address::Command { .. } => {
+            let text =
+                format!("server `{}` is a program that is started here; there is nothing to log in to", spec.name);
+            Err(Failure::new(Kind::Usage, text).hint("what it needs to know goes into its `env`"))
+        }
+    }
+}
+
+fn show(login: &Login, arguments: &LoginArguments, world: &World, output: &mut Output) {
+    let page = login.page();
+    output.tell(&format!("server `{}` lets {} say who you are", arguments.name, login.issuer()));
+    let opened = !arguments.no_browser && is_terminal() && open::browser(&page.url, world.search_path());
+    output.tell(&if opened {
+        format!("a browser opens this page of {}; if none does, open it yourself:", page.host)
+    } else {
+        format!("open this page of {}:", page.host)
+    });
+    output.explain(&format!("{}\n", page.url));
+    if is_terminal() {
+        output.tell("if the browser cannot come back here, paste the address it was sent to; Ctrl-C gives up");
+    }
+}
+
+fn told(known: &Known, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let name = &known.spec.name;
+    let scopes = if grant.scopes.is_empty() { String::new() } else { format!(" for {}", grant.scopes.join(", ")) };
+    output.tell(&format!("server `{name}`: logged in at {}{scopes}", grant.issuer));
+    if as_json {
+        return output.pretty_json(&entry(name, grant));
+    }
+    Ok(OK)
+}
+
+fn entry(name: &str, grant: &Grant) -> Value {
+    json!({"server": name, "issuer": grant.issuer, "scopes": grant.scopes, "renewable": grant.renewable})
+}
+
+fn failed(known: &Known, error: &LoginError) -> Failure {
+    Failure::new(Kind::Environment, format!("nobody is logged in to server `{}`: {error}", known.spec.name))
+}

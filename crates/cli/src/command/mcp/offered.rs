@@ -1,0 +1,105 @@
+//! `ollm mcp resources` and `prompts`: what a server has to read, and what it suggests to ask.
+
+use ollm_store::escape_for_people;
+use serde_json::{Map, Value};
+
+use super::super::hook::columns;
+use super::{unanswered, with_server};
+use crate::error::Failure;
+use crate::output::Output;
+use crate::servers::{Live, Servers};
+use crate::world::World;
+
+/// What is looked at.
+#[derive(Clone, Copy)]
+pub(super) enum Sort {
+    Resources,
+    Prompts,
+}
+
+/// Lists all of a sort, or shows the one that is named, which a prompt is filled in for.
+pub(super) fn run(
+    sort: Sort,
+    server: &str,
+    (named, args): (Option<String>, Map<String, Value>),
+    world: &World,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let servers = Servers::load(world)?;
+    servers.tell_problems(output);
+    with_server(&servers, server, output, |live, _, output| {
+        let Some(name) = named else { return list(sort, live, server, as_json, output) };
+        let asked = match sort {
+            Sort::Resources => live.fleet().read(server, name),
+            Sort::Prompts => live.fleet().prompt(server, name, args),
+        };
+        let answer = live.wait(asked, |_| (), output).map_err(unanswered)?;
+        if as_json { output.pretty_json(&answer) } else { output.text(&escape_for_people(&sort.text(&answer))) }
+    })
+}
+
+fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let listing = match sort {
+        Sort::Resources => live.fleet().resources(server),
+        Sort::Prompts => live.fleet().prompts(server),
+    };
+    let listing = listing.map_err(unanswered)?;
+    listing.warnings.iter().for_each(|warning| output.tell(&format!("server `{server}`: {warning}")));
+    if as_json {
+        return output.pretty_json(&Value::Array(listing.items));
+    }
+    output.text(&sort.table(&listing.items))
+}
+
+impl Sort {
+    fn table(self, items: &[Value]) -> String {
+        if items.is_empty() {
+            let name = if matches!(self, Sort::Resources) { "resources" } else { "prompts" };
+            return format!("There are no {name}.\n");
+        }
+        let head = match self {
+            Sort::Resources => ["URI", "NAME", "TYPE", "DESCRIPTION"],
+            Sort::Prompts => ["NAME", "ARGUMENTS", "TITLE", "DESCRIPTION"],
+        };
+        let rows = items.iter().map(|item| self.row(item));
+        columns(&std::iter::once(head.map(str::to_owned)).chain(rows).collect::<Vec<_>>())
+    }
+
+    fn row(self, item: &Value) -> [String; 4] {
+        match self {
+            Sort::Resources => ["uri", "name", "mimeType", "description"].map(|key| word(item, key)),
+            Sort::Prompts => {
+                let names: Vec<String> =
+                    parts(item, "arguments").iter().map(|argument| word(argument, "name")).collect();
+                [word(item, "name"), names.join(", "), word(item, "title"), word(item, "description")]
+            }
+        }
+    }
+
+    /// What a person reads of an answer; bytes are only counted.
+    fn text(self, answer: &Value) -> String {
+        let part = |content: &Value| match (content.get("text").and_then(Value::as_str), content.get("blob")) {
+            (Some(text), _) => format!("{text}\n"),
+            (None, Some(blob)) => format!("[{} bytes in base64]\n", blob.as_str().map_or(0, str::len)),
+            (None, None) => String::new(),
+        };
+        let line = |message: &Value| {
+            let content = message.get("content").unwrap_or(&Value::Null);
+            let text = content.get("text").and_then(Value::as_str).map_or_else(|| content.to_string(), str::to_owned);
+            format!("{}: {text}\n", word(message, "role"))
+        };
+        match self {
+            Sort::Resources => parts(answer, "contents").iter().map(part).collect(),
+            Sort::Prompts => parts(answer, "messages").iter().map(line).collect(),
+        }
+    }
+}
+
+fn word(item: &Value, key: &str) -> String {
+    item.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn parts<'a>(item: &'a Value, key: &str) -> &'a [Value] {
+    item.get(key).and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}

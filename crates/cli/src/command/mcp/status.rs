@@ -1,0 +1,78 @@
+//! `ollm mcp status`: how servers are declared, and how they are in the conversations that run.
+
+use serde_json::{Value, json};
+
+use super::super::hook::columns;
+use super::list::{Row, table};
+use crate::control::{Chat, Deed, Found, ask};
+use crate::error::{Failure, OK};
+use crate::output::Output;
+use crate::servers::Servers;
+use crate::world::World;
+
+pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let servers = Servers::load(world)?;
+    servers.tell_problems(output);
+    let rows: Vec<Row<'_>> = servers.chosen(names)?.iter().map(|known| Row::resting(known, &servers)).collect();
+    let Found { chats, troubles } = ask(world, Deed::Status, names);
+    for trouble in &troubles {
+        output.tell(trouble);
+    }
+    if as_json {
+        output.pretty_json(&rows.iter().map(|row| entry(row, &chats)).collect())?;
+    } else {
+        output.text(&table(&rows))?;
+        if chats.is_empty() {
+            output.tell("no server runs: no conversation does in this project; `ollm mcp start` tries servers");
+        } else {
+            output.text(&format!("\n{}", running(&chats)))?;
+        }
+    }
+    Ok(if names.is_empty() { servers.code() } else { OK })
+}
+
+/// The entry of the list with the coarser word beside the state: as declared, and as it is in each conversation. The
+/// newest conversation speaks for the server itself.
+fn entry(row: &Row<'_>, chats: &[Chat]) -> Value {
+    let name = &row.known.spec.name;
+    let live: Vec<(&Chat, &Value)> = chats.iter().filter_map(|chat| Some((chat, chat.server(name)?))).collect();
+    let mut entry = row.entry();
+    let Some(object) = entry.as_object_mut() else { return entry };
+    let word = if row.error.is_some() { "error" } else { "disconnected" };
+    object.insert("status".to_owned(), word.into());
+    object.insert("revision".to_owned(), json!(row.known.cached.as_ref().and_then(|entry| entry.revision.as_ref())));
+    if let Some((_, server)) = live.last() {
+        for key in ["state", "status", "tools", "error", "revision"] {
+            object.insert(key.to_owned(), server.get(key).cloned().unwrap_or_default());
+        }
+    }
+    let running = live.iter().any(|(_, server)| server.get("status").and_then(Value::as_str) == Some("connected"));
+    object.insert("running".to_owned(), running.into());
+    object.insert("chats".to_owned(), live.iter().map(|(chat, server)| told(chat, server)).collect());
+    entry
+}
+
+fn told(chat: &Chat, server: &Value) -> Value {
+    let mut told = json!({"pid": chat.process, "session": chat.session});
+    if let Some(object) = told.as_object_mut() {
+        for key in ["state", "status", "tools", "revision", "process", "error"] {
+            object.insert(key.to_owned(), server.get(key).cloned().unwrap_or_default());
+        }
+    }
+    told
+}
+
+fn running(chats: &[Chat]) -> String {
+    let head = ["CONVERSATION", "PROCESS", "SERVER", "STATE", "STATUS", "TOOLS", "PROBLEM"].map(str::to_owned);
+    let servers = chats.iter().flat_map(|chat| chat.servers.iter().map(move |server| (chat, server)));
+    let body = servers.map(|(chat, server)| {
+        let word = |key: &str| match server.get(key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Null) | None => String::new(),
+            Some(other) => other.to_string(),
+        };
+        let [name, state, status, tools, error] = ["name", "state", "status", "tools", "error"].map(word);
+        [chat.session.clone(), chat.process.to_string(), name, state, status, tools, error]
+    });
+    columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
+}

@@ -1,0 +1,230 @@
+//! Logging in: a person says yes in a browser, which then comes back to a port of ours.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ollm_store::{FileError, SecretError, cut, escape_for_people};
+use reqwest::Url;
+use rmcp::transport::auth::{AuthError, AuthorizationManager};
+use tokio::runtime::{Builder, Runtime};
+
+use super::callback::{Callback, Heard};
+use super::net::Net;
+use super::record::{Frame, Grant, Record, Slot};
+use crate::place::{WebAddress, web_address};
+
+/// More of what others say is not shown.
+const SHOWN: usize = 300;
+
+/// Who wants to log in where.
+#[derive(Clone, Debug, Default)]
+pub struct Wanted {
+    /// The server's address.
+    pub url: String,
+    /// The name by which the issuer knows us already, if it does.
+    pub client_id: Option<String>,
+    /// What to ask for, if not what the server says.
+    pub scopes: Vec<String>,
+    /// The port for the way back, if the issuer knows us with one.
+    pub port: Option<u16>,
+    /// The proxy for servers that are not on this machine.
+    pub proxy: Option<String>,
+}
+
+/// Why nobody is logged in.
+#[derive(Debug, thiserror::Error)]
+pub enum LoginError {
+    /// We are not led where it wants to lead us.
+    #[error("{0}")]
+    Address(String),
+    /// It does not say how.
+    #[error("it does not say how to log in: {0}")]
+    Unsupported(String),
+    /// The issuer does not know us.
+    #[error("the issuer does not take us as a client: {0}")]
+    Unregistered(String),
+    /// Another issuer than the one that was asked.
+    #[error("another issuer answered than the one that was asked: {0}; nothing was sent to it")]
+    Issuer(String),
+    /// The person, or the issuer, said no.
+    #[error("the issuer says no: {0}")]
+    Denied(String),
+    /// Nobody came back.
+    #[error("nobody came back within {} seconds{note}", patience.as_secs())]
+    Late {
+        /// How long there was.
+        patience: Duration,
+        /// Who came instead.
+        note: String,
+    },
+    /// The network fails.
+    #[error("{0}")]
+    Net(String),
+    /// What was granted cannot be kept.
+    #[error("what was granted cannot be kept: {0}")]
+    File(String),
+}
+
+/// A login that waits for the person. It blocks, and has a runtime of its own.
+pub struct Login {
+    runtime: Runtime,
+    manager: AuthorizationManager,
+    callback: Callback,
+    address: WebAddress,
+    state: String,
+    file: PathBuf,
+    url: Url,
+    issuer: String,
+}
+
+impl std::fmt::Debug for Login {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Login").field("url", &self.url.as_str()).field("issuer", &self.issuer).finish_non_exhaustive()
+    }
+}
+
+impl Login {
+    /// Finds out where to log in, and gets ready to be come back to. What is granted will be kept in the file.
+    pub fn begin(wanted: &Wanted, file: &Path) -> Result<Login, LoginError> {
+        let runtime = Builder::new_current_thread().enable_all().build()?;
+        let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
+        let callback = runtime.block_on(Callback::listen(wanted.port))?;
+        let begun = runtime.block_on(begin(wanted, &url, file, &callback.redirect()))?;
+        let address =
+            web_address(&begun.page).ok_or_else(|| LoginError::Address("the page to log in at is none".to_owned()))?;
+        let page = Url::parse(&begun.page).map_err(|error| LoginError::Address(error.to_string()))?;
+        let state = page.query_pairs().find(|(name, _)| name == "state").map(|(_, state)| state.into_owned());
+        let (manager, issuer) = (begun.manager, begun.issuer);
+        let (state, file) = (state.unwrap_or_default(), file.to_owned());
+        Ok(Login { runtime, manager, callback, address, state, file, url, issuer })
+    }
+
+    /// The page that the person opens.
+    pub fn page(&self) -> &WebAddress {
+        &self.address
+    }
+
+    /// Who is asked, as they call themselves.
+    pub fn issuer(&self) -> &str {
+        &self.issuer
+    }
+
+    /// Waits for the person to come back. Meanwhile asks for an address that was pasted instead, and tells of visitors that
+    /// were turned away.
+    pub fn finish(
+        self,
+        patience: Duration,
+        mut pasted: impl FnMut() -> Option<String>,
+        mut tell: impl FnMut(&str),
+    ) -> Result<Grant, LoginError> {
+        let began = Instant::now();
+        let mut strangers = 0;
+        loop {
+            if began.elapsed() > patience {
+                let note =
+                    if strangers > 0 { format!("; {strangers} visitors had a wrong state") } else { String::new() };
+                return Err(LoginError::Late { patience, note });
+            }
+            let heard = match pasted() {
+                Some(text) => Heard::of(&text),
+                None => self.runtime.block_on(self.callback.next(&self.state)),
+            };
+            match heard {
+                Some(Heard { state, .. }) if state != self.state || state.is_empty() => {
+                    strangers += 1;
+                    tell("somebody came back with a wrong state, which is not the one we sent; they were turned away");
+                }
+                Some(heard) => return self.granted(heard),
+                None => {}
+            }
+        }
+    }
+
+    fn granted(self, heard: Heard) -> Result<Grant, LoginError> {
+        if let Some(error) = heard.error {
+            return Err(LoginError::Denied(shown(&error)));
+        }
+        let code = heard.code.ok_or_else(|| LoginError::Denied("it sent no code".to_owned()))?;
+        let exchange = self.manager.exchange_code_for_token_with_issuer(&code, &heard.state, heard.issuer.as_deref());
+        self.runtime.block_on(exchange)?;
+        let record = Record::load(&self.file, &self.url);
+        record
+            .map(|record| record.grant())
+            .ok_or_else(|| LoginError::File(format!("{} holds it not", self.file.display())))
+    }
+}
+
+struct Begun {
+    manager: AuthorizationManager,
+    page: String,
+    issuer: String,
+}
+
+async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Result<Begun, LoginError> {
+    let net = Arc::new(Net::new(url, wanted.proxy.as_deref())?);
+    let mut manager =
+        AuthorizationManager::new_with_oauth_http_client(url.as_str(), Arc::clone(&net) as Arc<_>).await?;
+    let found = manager.resolve_metadata().await?;
+    let metadata = found.metadata;
+    for endpoint in [&metadata.authorization_endpoint, &metadata.token_endpoint] {
+        let place =
+            Url::parse(endpoint).map_err(|_| LoginError::Unsupported("an endpoint is no address".to_owned()))?;
+        net.check(&place).map_err(LoginError::Address)?;
+    }
+    let issuer = metadata.issuer.clone().unwrap_or_else(|| url.origin().ascii_serialization());
+    manager.set_metadata(metadata.clone());
+    let scopes =
+        if wanted.scopes.is_empty() { manager.select_initial_scopes(&[]).await } else { wanted.scopes.clone() };
+    let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
+    let mut frame = Frame { metadata, redirect: redirect.to_owned(), secret: None };
+    match &wanted.client_id {
+        Some(id) => manager.configure_client(frame.client(id).with_scopes(scopes.clone()))?,
+        None => frame.secret = manager.register_client("ollm", redirect, &names).await?.client_secret,
+    }
+    manager.set_credential_store(Slot::new(file, url, frame));
+    let page = manager.get_authorization_url(&names).await?;
+    Ok(Begun { manager, page, issuer })
+}
+
+impl From<AuthError> for LoginError {
+    fn from(error: AuthError) -> Self {
+        match error {
+            AuthError::AuthorizationServerMismatch { .. } | AuthError::AuthorizationServerMissingIssuer { .. } => {
+                LoginError::Issuer(shown(&error.to_string()))
+            }
+            AuthError::RegistrationFailed(why) => LoginError::Unregistered(shown(&format!(
+                "{why}; if you registered yourself there, write the id down as `oauth.clientId` of the server"
+            ))),
+            AuthError::NoAuthorizationSupport | AuthError::MetadataError(_) | AuthError::PkceUnsupported => {
+                LoginError::Unsupported(shown(&error.to_string()))
+            }
+            AuthError::CredentialStoreError(why) => LoginError::File(shown(&why)),
+            AuthError::TokenExchangeFailed(why) => LoginError::Denied(shown(&why)),
+            error => LoginError::Net(shown(&error.to_string())),
+        }
+    }
+}
+
+impl From<std::io::Error> for LoginError {
+    fn from(error: std::io::Error) -> Self {
+        LoginError::Net(error.to_string())
+    }
+}
+
+impl From<SecretError> for LoginError {
+    fn from(error: SecretError) -> Self {
+        LoginError::File(error.to_string())
+    }
+}
+
+impl From<FileError> for LoginError {
+    fn from(error: FileError) -> Self {
+        LoginError::File(error.to_string())
+    }
+}
+
+/// What others say, for people.
+fn shown(text: &str) -> String {
+    cut(&escape_for_people(text), SHOWN).into_owned()
+}

@@ -1,0 +1,233 @@
+//! The network as logging in uses it. What a server says about where to log in may lead anywhere, so: only encrypted, or
+//! within this machine if the server is here as well; never to an address that only this network knows, unless the server
+//! is there itself; and no redirect to another origin.
+
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::LOCATION;
+use reqwest::{Client, Method, Request, Url};
+use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest};
+
+use super::login::LoginError;
+use crate::web::{self, WebError, body, same_origin};
+
+/// How long a request may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// Bytes of an answer.
+const LARGEST: usize = 1 << 20;
+/// How often we are sent on within one origin.
+const HOPS: usize = 5;
+
+/// The network on behalf of one server.
+pub(super) struct Net {
+    client: Client,
+    bounds: Bounds,
+}
+
+/// Where requests may go.
+#[derive(Clone, Debug)]
+struct Bounds {
+    host: String,
+    /// The kind of place the server itself is at, if its address says so.
+    class: Class,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Class {
+    Public,
+    /// Known in this network only.
+    Private,
+    /// This machine.
+    Here,
+    /// Nobody's to log in at.
+    Never,
+}
+
+impl Net {
+    pub(super) fn new(server: &Url, proxy: Option<&str>) -> Result<Net, WebError> {
+        let bounds = Bounds::of(server);
+        let agent = concat!("ollm/", env!("CARGO_PKG_VERSION"));
+        let client = web::builder(agent, proxy)?
+            .redirect(reqwest::redirect::Policy::none())
+            .timeout(PATIENCE)
+            .dns_resolver(Arc::new(Lookup(bounds.clone())))
+            .build()?;
+        Ok(Net { client, bounds })
+    }
+
+    /// Why an address must not be asked, nor a browser be sent there.
+    pub(super) fn check(&self, url: &Url) -> Result<(), String> {
+        self.bounds.check(url)
+    }
+
+    /// Sends a form, and wants it taken.
+    pub(super) async fn form(&self, url: &str, fields: &[(&str, &str)]) -> Result<(), LoginError> {
+        let mut url =
+            Url::parse(url).map_err(|_| LoginError::Address("the address to log out at is none".to_owned()))?;
+        let text = url.query_pairs_mut().clear().extend_pairs(fields).finish().query().unwrap_or_default().to_owned();
+        url.set_query(None);
+        self.bounds.check(&url).map_err(LoginError::Address)?;
+        let request = self.client.post(url).header("content-type", "application/x-www-form-urlencoded").body(text);
+        let status = request.send().await.map_err(WebError::from)?.status();
+        if status.is_success() { Ok(()) } else { Err(LoginError::Net(format!("it answered HTTP {}", status.as_u16()))) }
+    }
+
+    async fn run(&self, mut request: Request, follow: bool) -> Result<http::Response<Vec<u8>>, WebError> {
+        for _ in 0..HOPS {
+            self.bounds.check(request.url()).map_err(WebError::Refused)?;
+            let again = request.try_clone();
+            let response = self.client.execute(request).await?;
+            let target = response.headers().get(LOCATION).and_then(|place| place.to_str().ok());
+            let target = target.filter(|_| follow && response.status().is_redirection());
+            let (Some(target), Some(mut next)) = (target, again) else { return whole(response).await };
+            let target =
+                response.url().join(target).map_err(|_| WebError::Refused("it redirects to nowhere".to_owned()))?;
+            if !same_origin(&target, response.url()) || next.method() != Method::GET {
+                return Err(WebError::Redirect(target.origin().ascii_serialization()));
+            }
+            *next.url_mut() = target;
+            request = next;
+        }
+        Err(WebError::Refused("it redirects too often".to_owned()))
+    }
+}
+
+async fn whole(response: reqwest::Response) -> Result<http::Response<Vec<u8>>, WebError> {
+    let (status, headers) = (response.status(), response.headers().clone());
+    let mut whole = http::Response::new(body(response, LARGEST).await?);
+    (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
+    Ok(whole)
+}
+
+impl OAuthHttpClient for Net {
+    fn execute(&self, request: OAuthHttpRequest) -> OAuthHttpClientFuture<'_> {
+        Box::pin(async move {
+            let follow = request.redirect_policy == OAuthHttpRedirectPolicy::Follow;
+            Ok(self.run(request.request.try_into()?, follow).await?)
+        })
+    }
+}
+
+impl Bounds {
+    fn of(server: &Url) -> Bounds {
+        Bounds { host: host(server), class: literal(server).unwrap_or(Class::Public) }
+    }
+
+    /// Why an address must not be asked.
+    fn check(&self, url: &Url) -> Result<(), String> {
+        let place = url.origin().ascii_serialization();
+        let class = literal(url);
+        match url.scheme() {
+            "https" => {}
+            "http" if class == Some(Class::Here) && self.class == Class::Here => {}
+            _ => return Err(format!("{place} is not encrypted, so that nothing is sent there")),
+        }
+        match class {
+            Some(class) if !self.admits(class) && host(url) != self.host => Err(refused(&place)),
+            _ => Ok(()),
+        }
+    }
+
+    fn admits(&self, class: Class) -> bool {
+        class == Class::Public || class == self.class && class != Class::Never
+    }
+}
+
+fn refused(place: &str) -> String {
+    format!("{place} is an address of this machine or network, where the server itself is not; nothing is sent there")
+}
+
+/// Addresses of names, without those that nobody outside should lead us to.
+struct Lookup(Bounds);
+
+impl Resolve for Lookup {
+    fn resolve(&self, name: Name) -> Resolving {
+        let (bounds, name) = (self.0.clone(), name.as_str().to_owned());
+        Box::pin(async move {
+            let all: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
+            // Where the server itself is was the user's decision.
+            let open = name.eq_ignore_ascii_case(&bounds.host);
+            let kept: Vec<_> = all.into_iter().filter(|at| open || bounds.admits(class(at.ip()))).collect();
+            if kept.is_empty() {
+                return Err(Box::new(WebError::Refused(refused(&name))) as Box<dyn std::error::Error + Send + Sync>);
+            }
+            Ok(Box::new(kept.into_iter()) as Addrs)
+        })
+    }
+}
+
+fn host(url: &Url) -> String {
+    url.host_str().unwrap_or_default().trim_matches(['[', ']']).to_ascii_lowercase()
+}
+
+/// The kind of place an address names, if it names one without a look-up.
+fn literal(url: &Url) -> Option<Class> {
+    let host = host(url);
+    if host == "localhost" || host.ends_with(".localhost") {
+        return Some(Class::Here);
+    }
+    host.parse().ok().map(class)
+}
+
+fn class(at: IpAddr) -> Class {
+    let at = match at {
+        IpAddr::V6(six) => six.to_ipv4_mapped().map_or(IpAddr::V6(six), IpAddr::V4),
+        four @ IpAddr::V4(_) => four,
+    };
+    if at.is_loopback() {
+        return Class::Here;
+    }
+    match at {
+        IpAddr::V4(four) => match four.octets() {
+            [100, 64..=127, ..] => Class::Private,
+            [0 | 224..=255, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => Class::Never,
+            _ if four.is_private() => Class::Private,
+            _ if four.is_link_local() || four.is_documentation() => Class::Never,
+            _ => Class::Public,
+        },
+        IpAddr::V6(six) => match six.segments() {
+            [first, ..] if first & 0xfe00 == 0xfc00 => Class::Private,
+            // Addresses of the older kind in other clothes are not worth telling apart.
+            [0 | 0x64 | 0x2002 | 0xfe80..=0xfebf | 0xff00..=0xffff, ..] | [0x2001, 0 | 0xdb8, ..] => Class::Never,
+            _ => Class::Public,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn goes(server: &str, target: &str) -> bool {
+        Bounds::of(&Url::parse(server).unwrap()).check(&Url::parse(target).unwrap()).is_ok()
+    }
+
+    #[test]
+    fn nobody_leads_us_to_where_only_this_machine_or_network_is() {
+        for (server, target, allowed) in [
+            ("https://mcp.example/x", "https://login.example/", true),
+            ("https://mcp.example/x", "http://login.example/", false),
+            ("https://mcp.example/x", "https://127.0.0.1/", false),
+            ("https://mcp.example/x", "https://localhost:8080/", false),
+            ("https://mcp.example/x", "https://10.0.0.1/", false),
+            ("https://mcp.example/x", "https://169.254.169.254/latest", false),
+            ("https://mcp.example/x", "https://[::1]/", false),
+            ("https://mcp.example/x", "https://[::ffff:10.0.0.1]/", false),
+            ("https://mcp.example/x", "https://[fd00::1]/", false),
+            ("https://mcp.example/x", "https://0.0.0.0/", false),
+            ("https://mcp.example/x", "ftp://login.example/", false),
+            ("http://127.0.0.1:1/x", "http://127.0.0.1:2/", true),
+            ("http://127.0.0.1:1/x", "http://localhost:2/", true),
+            ("http://127.0.0.1:1/x", "http://login.example/", false),
+            ("http://127.0.0.1:1/x", "https://10.0.0.1/", false),
+            ("https://10.0.0.1/x", "https://10.0.0.2/", true),
+            ("https://10.0.0.1/x", "https://127.0.0.1/", false),
+            ("https://10.0.0.1/x", "http://10.0.0.2/", false),
+        ] {
+            assert_eq!(goes(server, target), allowed, "{server} {target}");
+        }
+    }
+}

@@ -1,0 +1,133 @@
+//! What was granted, as it is kept: under the address of its server, beside what is needed to renew it.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use async_trait::async_trait;
+use ollm_store::{SecretError, Secrets, drop_secrets, keep_secret};
+use reqwest::Url;
+use rmcp::transport::auth::{AuthError, AuthorizationMetadata, CredentialStore, StoredCredentials};
+use serde_json::{Value, json};
+
+/// What was granted for one address.
+#[derive(Clone)]
+pub(super) struct Record {
+    pub(super) credentials: StoredCredentials,
+    pub(super) frame: Frame,
+}
+
+/// What is needed to renew it.
+#[derive(Clone, Debug)]
+pub(super) struct Frame {
+    /// What the issuer says of itself.
+    pub(super) metadata: AuthorizationMetadata,
+    /// Where the browser was sent back to.
+    pub(super) redirect: String,
+    /// The word by which the issuer knows us, if it gave us one.
+    pub(super) secret: Option<String>,
+}
+
+/// What a person should know about a grant: nothing of it is secret.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// Who granted it.
+    pub issuer: String,
+    /// What was granted.
+    pub scopes: Vec<String>,
+    /// Whether it can be renewed without asking.
+    pub renewable: bool,
+}
+
+impl Record {
+    /// What was granted for an address; nothing where the file cannot be relied on.
+    pub(super) fn load(file: &Path, url: &Url) -> Option<Record> {
+        let (secrets, _) = Secrets::load(file, None);
+        let value: Value = serde_json::from_str(&secrets.get(&key(url)).ok()??).ok()?;
+        let credentials: StoredCredentials = serde_json::from_value(value.get("credentials")?.clone()).ok()?;
+        let metadata: AuthorizationMetadata = serde_json::from_value(value.get("metadata")?.clone()).ok()?;
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        // Tokens of one issuer are never shown to another.
+        if text("url").as_deref() != Some(url.as_str()) || credentials.issuer != metadata.issuer {
+            return None;
+        }
+        let frame = Frame { metadata, redirect: text("redirect")?, secret: text("clientSecret") };
+        Some(Record { credentials, frame })
+    }
+
+    pub(super) fn remove(file: &Path, url: &Url) -> Result<bool, SecretError> {
+        drop_secrets(file, None, &[key(url)])
+    }
+
+    pub(super) fn token(&self) -> Option<String> {
+        self.response("access_token")?.as_str().map(str::to_owned)
+    }
+
+    /// When the token ends, if it does.
+    pub(super) fn until(&self) -> Option<SystemTime> {
+        let seconds = self.response("expires_in")?.as_u64()?;
+        let since = self.credentials.token_received_at?;
+        SystemTime::UNIX_EPOCH.checked_add(Duration::from_secs(since.saturating_add(seconds)))
+    }
+
+    /// The token to give back: with the one that renews, the other one ends as well.
+    pub(super) fn revocable(&self) -> Option<(&'static str, String)> {
+        let text = |kind: &'static str| Some((kind, self.response(kind)?.as_str()?.to_owned()));
+        text("refresh_token").or_else(|| text("access_token"))
+    }
+
+    pub(super) fn grant(&self) -> Grant {
+        Grant {
+            issuer: self.frame.metadata.issuer.clone().unwrap_or_default(),
+            scopes: self.credentials.granted_scopes.clone(),
+            renewable: self.response("refresh_token").is_some_and(|token| token.is_string()),
+        }
+    }
+
+    /// A part of what the issuer answered.
+    fn response(&self, name: &str) -> Option<Value> {
+        let response = serde_json::to_value(self.credentials.token_response.as_ref()?).ok()?;
+        response.get(name).cloned()
+    }
+}
+
+/// The place of one grant in the file, as the SDK sees it.
+pub(super) struct Slot {
+    file: PathBuf,
+    url: Url,
+    frame: Frame,
+}
+
+impl Slot {
+    pub(super) fn new(file: &Path, url: &Url, frame: Frame) -> Slot {
+        Slot { file: file.to_owned(), url: url.clone(), frame }
+    }
+}
+
+#[async_trait]
+impl CredentialStore for Slot {
+    async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
+        Ok(Record::load(&self.file, &self.url).map(|record| record.credentials))
+    }
+
+    async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let value = json!({
+            "url": self.url.as_str(),
+            "credentials": credentials,
+            "metadata": self.frame.metadata,
+            "redirect": self.frame.redirect,
+            "clientSecret": self.frame.secret,
+        });
+        // A token lives for minutes and is renewed by whoever runs: a keyring that asks people is no place for it.
+        let saved = keep_secret(&self.file, None, &key(&self.url), &value.to_string());
+        saved.map(drop).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+    }
+
+    async fn clear(&self) -> Result<(), AuthError> {
+        let removed = Record::remove(&self.file, &self.url);
+        removed.map(drop).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+    }
+}
+
+fn key(url: &Url) -> String {
+    format!("mcp {url}")
+}
