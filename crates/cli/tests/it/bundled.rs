@@ -289,3 +289,14 @@ fn a_sensitive_setting_is_not_written_into_a_transcript() {
     let written: String = sessions.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
     assert!(written.contains("mcp__srv__env") && !written.contains("74185296300"), "{written}");
 }
+
+#[test]
+fn a_file_that_a_server_names_and_that_is_missing_is_found_before_anybody_installs_it() {
+    let lab = Lab::new();
+    let folder = extension(&lab, "home", "tools", "srv", &json!({}));
+    assert_eq!(lab.run(&["ext", "validate", "tools"]).code, 0);
+    fs::remove_file(folder.join("servers/run.sh")).unwrap();
+    let ran = lab.run(&["ext", "validate", "tools", "--json"]);
+    let message = ran.answer()[0]["message"].as_str().unwrap().to_owned();
+    assert!(ran.code == 1 && message.contains("server `srv` names ") && message.contains("does not exist"), "{ran:?}");
+}

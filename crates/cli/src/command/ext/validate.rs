@@ -21,6 +21,7 @@ pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Outpu
     let root = root(target, world, &app)?;
     let (extension, mut problems) = validate_extension(&root, &app.rules);
     problems.extend(files(&extension));
+    problems.extend(missing_of_servers(&extension));
     problems.extend(broken_cases(&extension));
     let wrong = problems.iter().any(|problem| problem.severity <= Severity::Error);
     let code = if wrong { FINDING } else { OK };
@@ -84,4 +85,22 @@ fn broken_cases(extension: &Extension) -> Vec<Problem> {
     let found = extension.hooks.iter().flat_map(cases::of_hook);
     let broken = found.filter_map(Result::err);
     broken.map(|(_, why)| Problem::of_file(Severity::Error, &extension.root.join("cases"), why)).collect()
+}
+
+/// Files of the extension that its servers name and that are not there.
+fn missing_of_servers(extension: &Extension) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for server in extension.servers_in(&extension.root).0 {
+        let ollm_catalog::Address::Command { command, args, .. } = &server.address else { continue };
+        let words = std::iter::once((command, Severity::Warning)).chain(args.iter().map(|arg| (arg, Severity::Error)));
+        for (word, severity) in words {
+            let path = Path::new(word);
+            if path.starts_with(&extension.root) && !path.exists() {
+                let message = format!("server `{}` names {word}, which does not exist", server.name);
+                let place = Problem::of_file(severity, &server.origin.file, message);
+                problems.push(Problem { line: server.origin.line, column: server.origin.column, ..place });
+            }
+        }
+    }
+    problems
 }
