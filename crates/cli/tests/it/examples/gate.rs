@@ -167,7 +167,8 @@ fn the_hooks() {
         .hook("on-file-change", "home/.ollm/hooks/show.sh", include_str!("../hooks/show-file.sh"))
         .file("bin/jq", JQ)
         .file("a file; touch pwned", "content")
-        .gives("/hooks/0/status", "ok")
+        .from("gate")
+        .gives("/allow", true)
         .leaves("shown", "content")
         .lacks("project/pwned"),
     ]);
