@@ -167,8 +167,7 @@ fn the_hooks() {
         .hook("on-file-change", "home/.ollm/hooks/show.sh", include_str!("../hooks/show-file.sh"))
         .file("bin/jq", JQ)
         .file("a file; touch pwned", "content")
-        .from("gate")
-        .gives("/allow", true)
+        .gives("/hooks/0/status", "ok")
         .leaves("shown", "content")
         .lacks("project/pwned"),
     ]);
