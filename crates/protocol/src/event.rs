@@ -303,6 +303,11 @@ impl Event {
                 data.insert((*canonical).to_owned(), value);
             }
         }
+        // Where others say only the path of a file, it is the file.
+        if kind.is_file() && !data.contains_key("path") && data.get("file").is_some_and(Value::is_string) {
+            let path = data.shift_remove("file").unwrap_or_default();
+            data.insert("path".to_owned(), path);
+        }
         Event { kind, data }
     }
 
