@@ -184,6 +184,21 @@ fn demo() {
 }
 
 #[test]
+fn the_demo_leaves_nothing_behind() {
+    let lab = Lab::new();
+    let temporary = lab.root.join("tmp");
+    std::fs::create_dir(&temporary).unwrap();
+    let lab = lab.set("TMPDIR", temporary.to_str().unwrap());
+    assert_eq!(lab.run(&["demo"]).code, 0);
+    let names = |folder: &std::path::Path| -> Vec<String> {
+        let entries = std::fs::read_dir(folder).unwrap().flatten();
+        entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
+    };
+    let left = [names(&temporary), names(&lab.home), names(&lab.home.join(".ollm")), names(&lab.project)];
+    assert_eq!(left, [&[][..], &[".ollm"], &["hooks"], &[".git"]].map(|names| names.to_vec()));
+}
+
+#[test]
 fn demo_as_json() {
     seen!(Lab::new(), "demo", "--json");
 }
