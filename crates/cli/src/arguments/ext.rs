@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use super::agent::AgentArguments;
 use crate::scaffold::{Language, Purpose};
 
 #[derive(Debug, Subcommand)]
@@ -59,7 +60,7 @@ pub(crate) enum ExtCommand {
         #[arg(long, short)]
         yes: bool,
     },
-    /// Give settings of an extension a value; sensitive ones go into a file that only you can read
+    /// Give settings of an extension a value; sensitive ones go into the system keyring, or a file that only you can read
     Set(SetArguments),
     /// Write an extension that works, with golden cases, to begin from
     New(NewExtension),
@@ -133,16 +134,24 @@ pub(crate) enum SkillCommand {
         #[arg(long)]
         json: bool,
     },
-    /// Print a skill's prompt with everything filled in
+    /// Print a skill's prompt with everything filled in, or hand it to the agent
     #[command(after_help = "What has no value is asked for on a terminal; without one it is an error that names it.")]
-    Run {
-        /// EXTENSION.SKILL, or the skill's name if no other extension has one of that name
-        name: String,
-        /// The value of a placeholder; may be repeated
-        #[arg(long, value_name = "NAME=VALUE")]
-        set: Vec<String>,
-        /// Print a JSON object
-        #[arg(long)]
-        json: bool,
-    },
+    Run(SkillRun),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SkillRun {
+    /// EXTENSION.SKILL, or the skill's name if no other extension has one of that name
+    pub(crate) name: String,
+    /// The value of a placeholder; may be repeated
+    #[arg(long, value_name = "NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+    /// Print a JSON object
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Do what it says, as `ollm run` would with this prompt
+    #[arg(long)]
+    pub(crate) agent: bool,
+    #[command(flatten)]
+    pub(crate) task: AgentArguments,
 }

@@ -7,7 +7,8 @@ use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
 use crate::app::App;
-use crate::arguments::ext::SkillCommand;
+use crate::arguments::agent::TaskArguments;
+use crate::arguments::ext::{SkillCommand, SkillRun};
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask, one_line};
@@ -23,7 +24,7 @@ pub(super) fn run_command(command: SkillCommand, world: &World, output: &mut Out
     match command {
         SkillCommand::List { json } => list(&app, json, output),
         SkillCommand::Show { name, json } => show(&name, &app, json, output),
-        SkillCommand::Run { name, set, json } => run(&name, &set, &app, json, output),
+        SkillCommand::Run(arguments) => run(arguments, &app, world, output),
     }
 }
 
@@ -68,9 +69,10 @@ fn show(name: &str, app: &App, as_json: bool, output: &mut Output) -> Result<u8,
     output.text(&escape_for_people(&text))
 }
 
-fn run(name: &str, set: &[String], app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (extension, skill) = find(name, skills(app, output))?;
-    let mut values = given(set, &skill)?;
+fn run(arguments: SkillRun, app: &App, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let SkillRun { name, set, json, agent, task } = arguments;
+    let (extension, skill) = find(&name, skills(app, output))?;
+    let mut values = given(&set, &skill)?;
     for name in skill.placeholders() {
         if !values.contains_key(name)
             && let Some(answer) = ask(&format!("{}: ", one_line(name)))
@@ -83,7 +85,11 @@ fn run(name: &str, set: &[String], app: &App, as_json: bool, output: &mut Output
         Failure::new(Kind::Usage, format!("skill `{}` misses {}", skill.name, missing.join(", ")))
             .hint(format!("give a value with {}", options.join(" ")))
     })?;
-    if as_json {
+    if agent {
+        let task = TaskArguments { prompt: Some(prompt), agent: task, json, stream_json: false };
+        return super::run::run(&task, world, output);
+    }
+    if json {
         return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
     }
     output.bytes(format!("{prompt}\n").as_bytes(), &[], OK)

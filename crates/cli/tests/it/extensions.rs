@@ -440,6 +440,10 @@ fn skills_are_listed_shown_and_filled_in() {
     assert!(missing.code == 64 && missing.stderr.contains("misses body"), "{missing:?}");
     assert_eq!(lab.run(&["skill", "run", "pr", "--set", "other=x"]).code, 64);
     assert!(lab.run(&["skill", "show", "explain"]).stdout.contains("to fill in: file"));
+    let replay = r#"{"content": "It is a file.", "expect": {"role": "user", "last": "Explain a.rs."}}"#;
+    let replay = format!("replay:{}", lab.write("explain.jsonl", replay).display());
+    let done = lab.run(&["skill", "run", "explain", "--set", "file=a.rs", "--agent", "--model", &replay]);
+    assert_eq!((done.stdout.as_str(), done.code), ("It is a file.\n", 0), "{done:?}");
 }
 
 #[test]
