@@ -167,6 +167,15 @@ pub fn revoke(path: &Path, source: &str, id: &str) -> Result<bool, UpdateError> 
     remove(path, |entry| key_of(entry) == (Some(source), Some(id))).map(|removed| removed > 0)
 }
 
+/// Withdraws approvals, each named by its source and id, in one step, and returns how many there were.
+pub fn revoke_many(path: &Path, keys: &[(String, String)]) -> Result<usize, UpdateError> {
+    let goes = |entry: &Value| {
+        let (source, id) = key_of(entry);
+        keys.iter().any(|key| (Some(key.0.as_str()), Some(key.1.as_str())) == (source, id))
+    };
+    remove(path, goes)
+}
+
 /// Withdraws every approval, also those of other programs, and returns how many there were.
 pub fn revoke_all(path: &Path) -> Result<usize, UpdateError> {
     remove(path, |_| true)

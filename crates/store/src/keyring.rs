@@ -26,11 +26,8 @@ const WAIT: Duration = Duration::from_secs(2);
 /// How the system's keyring is reached.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Keyring {
-    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "there is one keychain, without an address"))]
     address: String,
-    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "the keychain has its own patience"))]
     wait: Duration,
-    #[cfg_attr(target_os = "macos", expect(dead_code, reason = "the keychain asks by itself"))]
     person: Option<Duration>,
 }
 

@@ -32,7 +32,9 @@ mod vault;
 pub mod versioned;
 mod visible;
 
-pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all};
+pub use approvals::{
+    Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all, revoke_many,
+};
 pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree};
 pub use file::{FileError, lock_file, read_bounded, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};

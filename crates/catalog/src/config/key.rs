@@ -116,7 +116,7 @@ pub const KEYS: &[Key] = &[
     key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
         .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
         .guarded(),
-    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Secrets are better kept in the variable the extension names.")
+    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart: `ollm ext set`.")
         .guarded(),
     key("mcp.enabled", Kind::Flag, "true", "Whether MCP servers are started at all.")
         .variable("OLLM_MCP_ENABLED")

@@ -1,6 +1,7 @@
 //! Where extensions are: the folders of the configured directories that have a manifest.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::io;
 use std::num::NonZero;
@@ -58,7 +59,7 @@ pub(super) fn all(
     let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
     let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
     let known = previous.iter().filter(|_| previous.terms.as_ref() == Some(&terms));
-    let known = known.map(|extension| (extension.root.as_path(), extension)).collect();
+    let known = known.map(|extension| (extension.root.as_os_str(), extension)).collect();
     let all = Shelf { terms: &terms, known, now: surroundings.now }.read_all(&candidates);
     (all, Some(terms))
 }
@@ -67,7 +68,7 @@ pub(super) fn all(
 struct Shelf<'a> {
     terms: &'a Terms,
     /// Those that were understood under the same terms.
-    known: HashMap<&'a Path, &'a Extension>,
+    known: HashMap<&'a OsStr, &'a Extension>,
     now: SystemTime,
 }
 
@@ -95,7 +96,7 @@ impl Shelf<'_> {
             Layer::User => &self.terms.user,
             Layer::Workspace => &self.terms.workspace,
         };
-        let known = self.known.get(candidate.root.as_path()).copied().filter(|known| known.layer == candidate.layer);
+        let known = self.known.get(candidate.root.as_os_str()).copied().filter(|known| known.layer == candidate.layer);
         read(candidate, rules, self.terms.positions, known, self.now)
     }
 }

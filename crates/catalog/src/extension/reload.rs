@@ -1,5 +1,8 @@
 //! Reading everything anew, for processes that live on.
 
+use std::collections::{HashMap, HashSet};
+use std::ffi::OsStr;
+
 use super::{Extension, Extensions, State, Surroundings, load};
 use crate::problem::Problem;
 
@@ -25,14 +28,16 @@ impl Changes {
 
 /// The extensions there are now, and what became different since `previous`.
 ///
-/// Manifests that are still what they were are not understood anew. The previous ones are not touched: who uses them goes on until the new ones are there as a whole. An extension that
-/// was on and whose folder can no longer be understood stays what it was. Whether its hooks still run is up to their
-/// approval, which covers the folder as it is.
+/// Manifests that nobody touched are not read again, and those that are still what they were are not understood anew. The
+/// previous ones are not touched: who uses them goes on until the new ones are there as a whole. An extension that was on
+/// and whose folder can no longer be understood stays what it was. Whether its hooks still run is up to their approval,
+/// which covers the folder as it is.
 pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extensions, Changes, Vec<Problem>) {
     let (mut fresh, problems) = load(surroundings, previous);
     let mut changes = Changes::default();
+    let known: HashMap<&OsStr, &Extension> = previous.iter().map(|old| (old.root.as_os_str(), old)).collect();
     for new in &mut fresh.all {
-        let old = previous.all.iter().find(|old| old.root == new.root);
+        let old = known.get(new.root.as_os_str()).copied();
         match old {
             None => changes.added.push(new.name.clone()),
             Some(old) if is_broken_now(old, new) && !is_switched_off(old, surroundings) => {
@@ -44,7 +49,8 @@ pub fn reload(previous: &Extensions, surroundings: &Surroundings<'_>) -> (Extens
             Some(_) => {}
         }
     }
-    let is_gone = |old: &&Extension| !fresh.all.iter().any(|new| new.root == old.root);
+    let there: HashSet<&OsStr> = fresh.iter().map(|new| new.root.as_os_str()).collect();
+    let is_gone = |old: &&Extension| !there.contains(old.root.as_os_str());
     changes.removed = previous.all.iter().filter(is_gone).map(|old| old.name.clone()).collect();
     (fresh, changes, problems)
 }

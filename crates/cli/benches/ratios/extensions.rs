@@ -116,7 +116,7 @@ fn home(root: &Path, name: &str, count: usize) -> PathBuf {
                 "name": name,
                 "description": "Looks at what is about to happen and says what it thinks of it",
                 "command": "sh",
-                "args": ["hooks/check.sh", name],
+                "args": ["hooks/check.sh"],
                 "timeout": 5000,
             }])
         };

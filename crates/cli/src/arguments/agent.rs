@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 
 pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else `model` of the configuration, else the first model of a local
 Ollama. Tools of MCP servers are offered beside the built-in ones.
-Keys come from the environment: OPENAI_API_KEY, or OLLM_MODEL_KEY for any server.
+Keys come from the environment (OPENAI_API_KEY, or OLLM_MODEL_KEY for any server), or from `ollm config set model.apiKey`.
 Exit codes: 0 done, 1 ended by a bound or an expectation of a replay, 2 refused by a hook, 5 no answer, 64 usage, 130 interrupted.";
 
 pub(super) const CHAT_HELP: &str = "A backslash at the end of a line goes on with the next one. Ctrl-C interrupts the model, Ctrl-D leaves; /help lists

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
-use super::agent::AgentArguments;
 use clap::{Args, Subcommand};
 
+use super::agent::AgentArguments;
 use crate::scaffold::{Language, Purpose};
 
 #[derive(Debug, Subcommand)]
@@ -60,7 +60,7 @@ pub(crate) enum ExtCommand {
         #[arg(long, short)]
         yes: bool,
     },
-    /// Give settings of an extension a value; sensitive ones go into a file that only you can read
+    /// Give settings of an extension a value; sensitive ones go into the system keyring, or a file that only you can read
     Set(SetArguments),
     /// Write an extension that works, with golden cases, to begin from
     New(NewExtension),

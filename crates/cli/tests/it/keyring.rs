@@ -71,7 +71,7 @@ fn e8_a_secret_in_the_keyring_reaches_the_hook_and_no_file_of_ours() {
 #[test]
 fn a_locked_keyring_fails_the_hook_that_needs_it_and_no_other() {
     let Some((session, lab)) = logged_in() else { return };
-    lab.user_hook("before_tool", "other", "printf '{}'\n", "");
+    lab.user_hook("before_tool", "other", "printf '{\"continue\": true}'\n", "");
     if !session.lock() {
         return;
     }
@@ -121,13 +121,13 @@ fn a_key_for_a_model_is_kept_for_its_server_alone() {
     assert!(set.code == 0 && !set.stderr.contains("k3y"), "{set:?}");
     assert!(!fs::read_to_string(lab.home.join(".ollm/config.yaml")).unwrap().contains("k3y"));
     let shown = lab.run(&["config", "show"]).stdout;
-    assert!(shown.contains("model.apiKey") && !shown.contains("k3y"), "{shown}");
+    assert!(shown.contains("model.apiKey ") && !shown.contains("k3y"), "{shown}");
     let ran = lab.run(&["run", "hello"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(server.asked()[0].authorization, Some("Bearer k3y-of-the-house".to_owned()));
     // Another name for the same place is another server.
     let other = url.replace("127.0.0.1", "localhost");
     assert_eq!(lab.run(&["config", "set", "model.baseUrl", &other]).code, 0);
-    assert!(!lab.run(&["config", "show"]).stdout.contains("model.apiKey"));
+    assert!(!lab.run(&["config", "show"]).stdout.contains("model.apiKey "));
     assert_eq!(lab.run(&["config", "unset", "model.apiKey"]).code, 0);
 }

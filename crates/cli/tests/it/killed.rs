@@ -24,7 +24,7 @@ fn extension(lab: &Lab, name: &str) {
         ],
     });
     lab.write(&format!("home/.ollm/extensions/{name}/manifest.json"), manifest.to_string());
-    lab.write(&format!("home/.ollm/extensions/{name}/run.sh"), "printf '{}'\n");
+    lab.write(&format!("home/.ollm/extensions/{name}/run.sh"), "printf '{\"continue\": true}'\n");
 }
 
 /// Runs a command, and kills it after a while.
@@ -62,7 +62,7 @@ fn whatever_is_killed_leaves_a_valid_state_that_is_told() {
         vec!["ext", "enable", "a"],
         vec!["ext", "disable", "a"],
         vec!["ext", "set", "a", "pin=1234", "level=high"],
-        vec!["ext", "set", "a", "--unset", "pin", "level"],
+        vec!["ext", "set", "a", "--unset", "pin", "--unset", "level"],
         vec!["ext", "trust", "a", "--digest", &digest],
         vec!["ext", "reload", "a"],
     ];

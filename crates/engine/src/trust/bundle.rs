@@ -106,14 +106,14 @@ impl Trust {
         ollm_store::approve_all(self.ledger.path(), std::iter::once(whole).chain(each).collect())
     }
 
-    /// Withdraws the approval of an extension and of its hooks; false when there was none.
+    /// Withdraws the approval of an extension and of its hooks, in one step: killed in between, either all of it is
+    /// approved or nothing. False when there was none.
     pub fn revoke_bundle(&self, name: &str, root: &Path, hooks: &[Arc<Hook>]) -> Result<bool, UpdateError> {
-        let mut removed = ollm_store::revoke(self.ledger.path(), &root.display().to_string(), &id(name))?;
-        for hook in hooks {
-            self.grants().retain(|grant| grant.id != hook.id());
-            removed |= ollm_store::revoke(self.ledger.path(), &source(hook), hook.id())?;
-        }
-        Ok(removed)
+        self.grants().retain(|grant| !hooks.iter().any(|hook| grant.id == hook.id()));
+        let whole = (root.display().to_string(), id(name));
+        let each = hooks.iter().map(|hook| (source(hook), hook.id().to_owned()));
+        let keys: Vec<(String, String)> = std::iter::once(whole).chain(each).collect();
+        ollm_store::revoke_many(self.ledger.path(), &keys).map(|removed| removed > 0)
     }
 }
 

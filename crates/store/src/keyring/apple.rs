@@ -1,4 +1,8 @@
-//! The keychain of macOS.
+//! The keychain of macOS. It may ask the person by itself, and take as long as they do: it is asked on a thread that is left
+//! behind when our patience ends.
+
+use std::sync::mpsc;
+use std::thread;
 
 use security_framework::base::Error;
 use security_framework::passwords;
@@ -8,32 +12,48 @@ use super::{Entry, Keyring, KeyringError};
 /// What the keychain says when there is no such item.
 const NOT_FOUND: i32 = -25300;
 
-pub(super) fn get(_: &Keyring, entry: &Entry<'_>) -> Result<Option<String>, KeyringError> {
-    match passwords::get_generic_password(&service(entry), entry.name) {
+pub(super) fn get(keyring: &Keyring, entry: &Entry<'_>) -> Result<Option<String>, KeyringError> {
+    let (service, name) = filed(entry);
+    patiently(keyring, move || match passwords::get_generic_password(&service, &name) {
         Ok(value) => String::from_utf8(value)
             .map(Some)
             .map_err(|_| KeyringError::Unreachable("what it holds is no text".to_owned())),
         Err(error) if error.code() == NOT_FOUND => Ok(None),
-        Err(error) => Err(said(&error)),
-    }
+        Err(error) => Err(said(error)),
+    })
 }
 
-pub(super) fn set(_: &Keyring, entry: &Entry<'_>, value: &str) -> Result<(), KeyringError> {
-    passwords::set_generic_password(&service(entry), entry.name, value.as_bytes()).map_err(|error| said(&error))
+pub(super) fn set(keyring: &Keyring, entry: &Entry<'_>, value: &str) -> Result<(), KeyringError> {
+    let ((service, name), value) = (filed(entry), value.to_owned());
+    patiently(keyring, move || {
+        passwords::set_generic_password(&service, &name, value.as_bytes()).map_err(said)
+    })
 }
 
-pub(super) fn remove(_: &Keyring, entry: &Entry<'_>) -> Result<(), KeyringError> {
-    match passwords::delete_generic_password(&service(entry), entry.name) {
-        Err(error) if error.code() != NOT_FOUND => Err(said(&error)),
+pub(super) fn remove(keyring: &Keyring, entry: &Entry<'_>) -> Result<(), KeyringError> {
+    let (service, name) = filed(entry);
+    patiently(keyring, move || match passwords::delete_generic_password(&service, &name) {
+        Err(error) if error.code() != NOT_FOUND => Err(said(error)),
         _ => Ok(()),
-    }
+    })
 }
 
 /// Items of another home are others.
-fn service(entry: &Entry<'_>) -> String {
-    format!("ollm {}", entry.owner)
+fn filed(entry: &Entry<'_>) -> (String, String) {
+    (format!("ollm {}", entry.owner), entry.name.to_owned())
 }
 
-fn said(error: &Error) -> KeyringError {
+fn patiently<T: Send + 'static>(
+    keyring: &Keyring,
+    ask: impl FnOnce() -> Result<T, KeyringError> + Send + 'static,
+) -> Result<T, KeyringError> {
+    let (tell, told) = mpsc::channel();
+    // Whoever asked may have lost patience.
+    let asking = thread::Builder::new().name("ollm-keychain".to_owned()).spawn(move || drop(tell.send(ask())));
+    asking.map_err(|error| KeyringError::Unreachable(error.to_string()))?;
+    told.recv_timeout(keyring.person.unwrap_or(keyring.wait)).unwrap_or(Err(KeyringError::Late))
+}
+
+fn said(error: Error) -> KeyringError {
     KeyringError::Unreachable(error.to_string())
 }
