@@ -3,9 +3,8 @@
 //! A question is taken up by whoever waits for the call, and by nobody else: one that comes at any other time is declined,
 //! because the terminal then belongs to the conversation. The server's words are shown escaped and cut, and under its name.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ollm_mcp::{Answer, Elicit, Ports, Reply, Sample};
 use ollm_store::cut;
@@ -33,8 +32,8 @@ pub(crate) struct Questions {
     sampler: Option<Sampler>,
     sender: Mutex<Sender<Asked>>,
     waiting: Mutex<Receiver<Asked>>,
-    /// Calls during which questions may come.
-    calls: AtomicUsize,
+    /// The servers of the calls that are waited for: only they may ask.
+    called: Mutex<Vec<String>>,
 }
 
 /// A question and the way back.
@@ -45,7 +44,10 @@ enum Asked {
 
 /// The time of a call; questions that are left at its end are declined.
 #[derive(Debug)]
-pub(crate) struct Floor<'a>(&'a Questions);
+pub(crate) struct Floor<'a> {
+    questions: &'a Questions,
+    servers: Vec<String>,
+}
 
 impl Questions {
     /// Somebody who can answer: the person at the terminal, if there is one, and the model, if one is lent.
@@ -58,7 +60,7 @@ impl Questions {
                 sampler,
                 sender: Mutex::new(sender),
                 waiting: Mutex::new(waiting),
-                calls: AtomicUsize::new(0),
+                called: Mutex::default(),
             })
         })
     }
@@ -72,10 +74,10 @@ impl Questions {
         }
     }
 
-    /// Takes questions until the answer is dropped.
-    pub(crate) fn open(&self) -> Floor<'_> {
-        self.calls.fetch_add(1, Ordering::AcqRel);
-        Floor(self)
+    /// Takes questions of these servers until the answer is dropped.
+    pub(crate) fn open(&self, servers: Vec<String>) -> Floor<'_> {
+        self.called().extend(servers.iter().cloned());
+        Floor { questions: self, servers }
     }
 
     /// Another model answers from now on.
@@ -112,9 +114,13 @@ impl Questions {
         }
     }
 
-    fn ask(&self, asked: Asked) {
+    fn called(&self) -> MutexGuard<'_, Vec<String>> {
+        self.called.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, server: &str, asked: Asked) {
         // Dropped, a reply declines.
-        if self.calls.load(Ordering::Acquire) > 0 {
+        if self.called().iter().any(|called| called == server) {
             let _ = self.sender.lock().unwrap_or_else(PoisonError::into_inner).send(asked);
         }
     }
@@ -122,8 +128,14 @@ impl Questions {
 
 impl Drop for Floor<'_> {
     fn drop(&mut self) {
-        if self.0.calls.fetch_sub(1, Ordering::AcqRel) == 1
-            && let Ok(waiting) = self.0.waiting.try_lock()
+        let mut called = self.questions.called();
+        for server in &self.servers {
+            if let Some(at) = called.iter().position(|one| one == server) {
+                called.swap_remove(at);
+            }
+        }
+        if called.is_empty()
+            && let Ok(waiting) = self.questions.waiting.try_lock()
         {
             waiting.try_iter().for_each(drop);
         }
@@ -132,13 +144,13 @@ impl Drop for Floor<'_> {
 
 impl Elicit for Questions {
     fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>) {
-        self.ask(Asked::Person(server.to_owned(), question, reply));
+        self.ask(server, Asked::Person(server.to_owned(), question, reply));
     }
 }
 
 impl Sample for Questions {
     fn sample(&self, server: &str, request: Value, reply: Reply<Result<Value, String>>) {
-        self.ask(Asked::Model(server.to_owned(), request, reply));
+        self.ask(server, Asked::Model(server.to_owned(), request, reply));
     }
 }
 

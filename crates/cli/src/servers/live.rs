@@ -83,7 +83,8 @@ impl Live {
         output: &mut Output,
     ) -> Result<T, CallError> {
         let pending = pending?;
-        let _floor = self.questions.as_ref().map(|questions| questions.open());
+        let all = self.fleet().servers().iter().map(|server| server.name().to_owned()).collect();
+        let _floor = self.questions.as_ref().map(|questions| questions.open(all));
         let mut quiet = Instant::now();
         loop {
             let answer = pending.wait_for(GLANCE);

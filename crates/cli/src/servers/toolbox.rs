@@ -261,7 +261,7 @@ impl ToolSource for Toolbox {
             progress: Some(Arc::new(move |step: Progress| drop(sender.send(step)))),
         };
         let questions = self.questions.get();
-        let _floor = questions.map(|questions| questions.open());
+        let _floor = questions.map(|questions| questions.open(vec![offered.server.clone()]));
         let pending = match crew.fleet().call(&offered.server, call) {
             Ok(pending) => pending,
             Err(error) => return ToolResult::error(error.to_string()),

@@ -18,7 +18,7 @@ fn lab() -> Lab {
 }
 
 /// A conversation that goes on until its input is closed.
-fn chat(lab: &Lab) -> Child {
+pub(super) fn chat(lab: &Lab) -> Child {
     start(lab.ollm(&["chat", "--model", "replay:../talk.jsonl"]))
 }
 
@@ -31,11 +31,11 @@ fn states(lab: &Lab) -> Vec<String> {
     status["chats"].as_array().unwrap().iter().map(|chat| chat["state"].as_str().unwrap().to_owned()).collect()
 }
 
-fn await_states(lab: &Lab, wanted: &[&str]) {
+pub(super) fn await_states(lab: &Lab, wanted: &[&str]) {
     eventually(&format!("the servers are {wanted:?}"), || states(lab) == wanted);
 }
 
-fn end(mut chat: Child) {
+pub(super) fn end(mut chat: Child) {
     drop(chat.stdin.take());
     let ran = outcome(chat);
     assert_eq!(ran.code, 0, "{ran:?}");

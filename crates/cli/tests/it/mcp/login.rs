@@ -9,6 +9,7 @@ use std::process::Child;
 use serde_json::json;
 use testkit::RemoteServer;
 
+use super::control::{await_states, chat, end};
 use super::{asked, call, lab_with, server, text_of};
 use crate::lab::{Lab, Ran, outcome, start};
 
@@ -127,6 +128,19 @@ fn a_person_logs_in_the_tools_work_and_logging_out_gives_everything_back() {
     let again = lab.run(&["mcp", "logout", "s"]);
     assert!(again.code == 0, "{again:?}");
     assert!(lab.run(&["mcp", "logout", "s"]).stderr.contains("nobody was logged in"));
+}
+
+#[test]
+fn a_chat_that_runs_is_connected_after_a_login() {
+    let (_remote, lab) = pair(&[]);
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let chat = chat(&lab);
+    await_states(&lab, &["needs-auth"]);
+    assert_eq!(login(&lab).code, 0);
+    let ran = lab.run(&["mcp", "restart", "s", "--json"]);
+    assert_eq!((ran.code, &ran.answer()[0]["state"]), (0, &json!("ready")), "{ran:?}");
+    end(chat);
+    lab.assert_nobody_is_left();
 }
 
 #[test]
