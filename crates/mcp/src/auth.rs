@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use reqwest::Url;
@@ -41,8 +41,7 @@ pub struct Tokens {
     file: PathBuf,
     proxy: Option<String>,
     clock: fn() -> SystemTime,
-    /// What is known of each address that was asked about.
-    targets: Mutex<BTreeMap<String, Arc<Target>>>,
+    servers: BTreeMap<String, Target>,
 }
 
 #[derive(Debug)]
@@ -71,19 +70,19 @@ impl Known {
 }
 
 impl Tokens {
-    /// The tokens in a file. Nothing is read before a server is asked for something.
-    pub fn new(file: &Path, proxy: Option<String>, clock: fn() -> SystemTime) -> Tokens {
-        Tokens { file: file.to_owned(), proxy, clock, targets: Mutex::default() }
-    }
-
-    fn target(&self, url: &str) -> Option<Arc<Target>> {
-        let mut targets = self.targets.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(target) = targets.get(url) {
-            return Some(Arc::clone(target));
-        }
-        let target = Arc::new(Target { url: Url::parse(url).ok()?, known: Turn::default() });
-        targets.insert(url.to_owned(), Arc::clone(&target));
-        Some(target)
+    /// The tokens in a file, for servers by name and address.
+    pub fn new(
+        file: &Path,
+        proxy: Option<String>,
+        clock: fn() -> SystemTime,
+        servers: impl IntoIterator<Item = (String, String)>,
+    ) -> Tokens {
+        let target = |(name, url): (String, String)| {
+            let url = Url::parse(&url).ok()?;
+            Some((name, Target { url, known: Turn::default() }))
+        };
+        let servers = servers.into_iter().filter_map(target).collect();
+        Tokens { file: file.to_owned(), proxy, clock, servers }
     }
 
     /// The token for the next request, from memory as long as it is good.
@@ -129,22 +128,22 @@ impl Tokens {
 }
 
 impl Authorize for Tokens {
-    fn authorization<'a>(&'a self, _: &'a str, url: &'a str) -> Answering<'a, Option<String>> {
+    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>> {
         Box::pin(async move {
-            let token = self.token(&*self.target(url)?).await?;
+            let token = self.token(self.servers.get(server)?).await?;
             Some(format!("Bearer {token}"))
         })
     }
 
-    fn refused<'a>(&'a self, _: &'a str, url: &'a str, _: &'a str) -> Answering<'a, bool> {
+    fn refused<'a>(&'a self, server: &'a str, _: &'a str) -> Answering<'a, bool> {
         Box::pin(async move {
-            let Some(target) = self.target(url) else { return false };
+            let Some(target) = self.servers.get(server) else { return false };
             let mut known = target.known.lock().await;
             let sent = known.take().and_then(|known| known.token);
             let read = Known::of(Record::load(&self.file, &target.url).as_ref());
             // Somebody may have logged in, or renewed it, since.
             let now =
-                if read.token == sent && sent.is_some() { self.renewed(&target, sent.as_deref()).await } else { read };
+                if read.token == sent && sent.is_some() { self.renewed(target, sent.as_deref()).await } else { read };
             let better = now.token.is_some();
             *known = Some(now);
             better

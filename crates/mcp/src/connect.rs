@@ -175,7 +175,7 @@ fn site(shared: &Shared, url: &str, headers: &[(String, String)]) -> Result<Site
     }
     let client = shared.context.web().map_err(|error| Fault::Web(WebError::Net(error)))?;
     let authorize = shared.context.ports.authorize.clone();
-    Ok(Site::new(client, (&shared.declaration.name, url), headers, authorize)?)
+    Ok(Site::new(client, &shared.declaration.name, headers, authorize)?)
 }
 
 impl Connection {

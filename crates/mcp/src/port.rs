@@ -64,12 +64,12 @@ pub trait Sample: Send + Sync {
 
 /// Knows the value of the `Authorization` header.
 pub trait Authorize: Send + Sync {
-    /// The value for the next request to a server at this address, if there is one.
-    fn authorization<'a>(&'a self, server: &'a str, url: &'a str) -> Answering<'a, Option<String>>;
+    /// The value for the next request to a server, if there is one.
+    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>>;
 
     /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Says
     /// whether there is a better one now, so that one more try is worth it.
-    fn refused<'a>(&'a self, server: &'a str, url: &'a str, challenge: &'a str) -> Answering<'a, bool>;
+    fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> Answering<'a, bool>;
 }
 
 /// An answer that may take a while.

@@ -114,7 +114,6 @@ pub(crate) fn same_origin(one: &Url, other: &Url) -> bool {
 pub(crate) struct Site {
     client: Client,
     server: Arc<str>,
-    url: Arc<str>,
     headers: HeaderMap,
     authorize: Option<Arc<dyn Authorize>>,
 }
@@ -122,12 +121,12 @@ pub(crate) struct Site {
 impl Site {
     pub(crate) fn new(
         client: Client,
-        (server, url): (&str, &str),
+        server: &str,
         headers: &[(String, String)],
         authorize: Option<Arc<dyn Authorize>>,
     ) -> Result<Self, WebError> {
         let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;
-        Ok(Self { client, server: server.into(), url: url.into(), headers, authorize })
+        Ok(Self { client, server: server.into(), headers, authorize })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -143,7 +142,7 @@ impl Site {
         }
         let challenge = challenge(&response).unwrap_or_default();
         if let (Some(again), Some(authorize)) = (again, &self.authorize)
-            && authorize.refused(&self.server, &self.url, &challenge).await
+            && authorize.refused(&self.server, &challenge).await
         {
             let response = self.attempt(again).await?;
             if response.status() != StatusCode::UNAUTHORIZED {
@@ -156,9 +155,7 @@ impl Site {
     async fn attempt(&self, request: RequestBuilder) -> Result<Response, WebError> {
         let request = request.headers(self.headers.clone());
         let known = match &self.authorize {
-            Some(authorize) if !self.headers.contains_key(AUTHORIZATION) => {
-                authorize.authorization(&self.server, &self.url).await
-            }
+            Some(authorize) if !self.headers.contains_key(AUTHORIZATION) => authorize.authorization(&self.server).await,
             _ => None,
         };
         let request = match known {

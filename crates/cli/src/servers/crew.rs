@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use ollm_catalog::Problem;
 use ollm_mcp::{
-    Cache, CallError, Context, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Settings, Taken, Tokens,
-    Trouble, read_error, read_result,
+    Authorize, Cache, CallError, Context, Declaration, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress,
+    Root, Settings, Taken, Tokens, Trouble, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
@@ -48,15 +48,20 @@ impl Crew {
         ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), Failure> {
         let _ = ollm_process::become_subreaper();
-        let tokens = Tokens::new(&tokens(servers.world), proxy(servers.world), SystemTime::now);
-        let ports = Ports { authorize: Some(Arc::new(tokens)), ..ports };
+        let mut problems = Vec::new();
+        let declared: Vec<(&Known, Declaration)> = chosen
+            .iter()
+            .map(|known| {
+                let (declaration, mut missing) = known.declaration(servers);
+                problems.append(&mut missing);
+                (*known, declaration)
+            })
+            .collect();
+        let ports = Ports { authorize: authorize(servers, &declared), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
         let mut members = BTreeMap::new();
-        let mut problems = Vec::new();
-        for known in chosen {
-            let (declaration, mut missing) = known.declaration(servers);
-            problems.append(&mut missing);
+        for (known, declaration) in declared {
             let cached = known.cached.as_ref();
             let tools = cached.map(|entry| entry.tools.clone());
             fleet.add(declaration, Memory { revision: cached.and_then(|entry| entry.revision.clone()), tools });
@@ -165,6 +170,18 @@ fn settings(servers: &Servers<'_>) -> Settings {
         proxy: proxy(world),
         ..Settings::default()
     }
+}
+
+/// Who knows what was granted by logging in, also while we run; nobody where no server is elsewhere.
+fn authorize(servers: &Servers<'_>, declared: &[(&Known, Declaration)]) -> Option<Arc<dyn Authorize>> {
+    let file = tokens(servers.world);
+    let address = |declaration: &Declaration| match &declaration.endpoint {
+        Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } => Some((declaration.name.clone(), url.clone())),
+        Endpoint::Stdio { .. } => None,
+    };
+    let remote: Vec<_> = declared.iter().filter_map(|(_, declaration)| address(declaration)).collect();
+    (!remote.is_empty())
+        .then(|| Arc::new(Tokens::new(&file, proxy(servers.world), SystemTime::now, remote)) as Arc<dyn Authorize>)
 }
 
 fn roots(folder: &std::path::Path) -> Vec<Root> {

@@ -181,12 +181,12 @@ fn a_session_that_the_server_has_forgotten_is_made_anew() {
 struct Wallet(AtomicBool);
 
 impl Authorize for Wallet {
-    fn authorization<'a>(&'a self, _: &'a str, _: &'a str) -> Answering<'a, Option<String>> {
+    fn authorization<'a>(&'a self, _: &'a str) -> Answering<'a, Option<String>> {
         let fresh = self.0.load(Ordering::Relaxed);
         Box::pin(async move { Some(format!("Bearer {}", if fresh { "fresh" } else { "stale" })) })
     }
 
-    fn refused<'a>(&'a self, _: &'a str, _: &'a str, challenge: &'a str) -> Answering<'a, bool> {
+    fn refused<'a>(&'a self, _: &'a str, challenge: &'a str) -> Answering<'a, bool> {
         assert_eq!(challenge, "Bearer");
         Box::pin(async { !self.0.swap(true, Ordering::Relaxed) })
     }
