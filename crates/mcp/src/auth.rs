@@ -155,11 +155,6 @@ impl Authorize for Tokens {
     }
 }
 
-/// Whether anybody logged in to this address, and where.
-pub fn granted(file: &Path, url: &str) -> Option<Grant> {
-    Record::load(file, &Url::parse(url).ok()?).map(|record| record.grant())
-}
-
 /// Forgets what was granted for this address, and tells the issuer so where it wants to know. Nothing is remembered even
 /// if the issuer cannot be told, which is the error then.
 pub fn log_out(file: &Path, url: &str, proxy: Option<&str>) -> Result<Option<Grant>, LoginError> {

@@ -98,7 +98,7 @@ mod tool;
 mod web;
 mod wire;
 
-pub use auth::{Grant, Login, LoginError, Tokens, Wanted, granted, log_out};
+pub use auth::{Grant, Login, LoginError, Tokens, Wanted, log_out};
 pub use cache::{Cache, Entry};
 pub use declaration::{Declaration, Endpoint, Filter};
 pub use desk::{OnProgress, Progress};
