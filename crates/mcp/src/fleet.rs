@@ -175,7 +175,7 @@ impl Fleet {
             let text = "it cannot be waited for by those who do the waiting".to_owned();
             return Err(CallError { server: name.to_owned(), kind: Trouble::Unavailable(text) });
         }
-        let task = RefCell::new(Some(post.handle().spawn(question(server))));
+        let task = RefCell::new(Some(post.spawn(question(server))));
         Ok(Pending { server: name.to_owned(), task, post: Arc::clone(post) })
     }
 }

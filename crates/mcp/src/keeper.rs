@@ -17,7 +17,7 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle as Task, yield_now};
 
 /// How long nobody must have waited before the thread comes back. Until then nothing happens by itself.
-const LULL: Duration = Duration::from_millis(2);
+const LULL: Duration = Duration::from_millis(5);
 /// How long work that cannot be interrupted, such as looking up a name, is waited for at the end.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
@@ -39,6 +39,8 @@ pub(crate) struct Post {
     /// Calls the thread away from the runtime.
     relief: Notify,
     closed: watch::Sender<bool>,
+    /// Whether a server that is gone could end us by a signal.
+    shielded: bool,
 }
 
 #[derive(Default)]
@@ -87,6 +89,7 @@ impl Keeper {
             changed: Condvar::new(),
             relief: Notify::new(),
             closed: watch::channel(false).0,
+            shielded: PipeShield::is_needed(),
         });
         let kept = Arc::clone(&post);
         let thread = thread::Builder::new().name("mcp".to_owned()).spawn(move || keep(&kept, runtime))?;
@@ -137,6 +140,19 @@ impl Post {
     /// Whether the runtime runs us, so that waiting for it would be waiting for ourselves.
     pub(crate) fn is_here(&self) -> bool {
         Handle::try_current().is_ok_and(|current| current.id() == self.handle.id())
+    }
+
+    /// Has the runtime work on something.
+    pub(crate) fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Task<T> {
+        // While nobody drives there is nobody to wake, which is not for free.
+        let idle = self.lock().place == Place::Dozing && Handle::try_current().is_err();
+        match self.runtime.upgrade().filter(|_| idle) {
+            Some(runtime) => {
+                let work = Box::pin(work);
+                runtime.block_on(async { tokio::spawn(work) })
+            }
+            None => self.handle.spawn(work),
+        }
     }
 
     /// Waits for a task of the runtime, for a while if there is a limit.
@@ -253,7 +269,7 @@ impl<'a> Guest<'a> {
 
     fn drive<T>(&self, task: &mut Task<T>, end: Option<Instant>) -> Outcome<Result<T, JoinError>> {
         let Some(runtime) = &self.runtime else { return Outcome::Closed };
-        let _shield = PipeShield::raise();
+        let _shield = self.post.shielded.then(PipeShield::raise);
         let mut closed = self.post.closed.subscribe();
         runtime.block_on(async {
             let late = async {

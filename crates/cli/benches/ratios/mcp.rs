@@ -64,7 +64,9 @@ impl Best {
 impl Contestant {
     fn start(name: &'static str, program: &Path, words: &[&str]) -> Contestant {
         let mut command = Command::new(program);
-        let mut child = command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        // One of the others warns of itself with every call.
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
         let (input, output) = (child.stdin.take().unwrap(), BufReader::new(child.stdout.take().unwrap()));
         let mut contestant = Contestant { name, child, input, output, one: Best::NONE, many: Best::NONE };
         contestant.answer();

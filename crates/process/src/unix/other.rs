@@ -56,6 +56,11 @@ impl PipeShield {
     pub fn raise() -> Self {
         Self
     }
+
+    /// There is nothing to raise.
+    pub fn is_needed() -> bool {
+        false
+    }
 }
 
 /// No signal is held back.

@@ -46,6 +46,11 @@ impl PipeShield {
     pub fn raise() -> Self {
         Self { before: mask(SIG_BLOCK, &only(SIGPIPE)), _here: PhantomData }
     }
+
+    /// Whether a broken pipe would do anything without it: most programs ignore the signal.
+    pub fn is_needed() -> bool {
+        action(SIGPIPE).is_none_or(|action| action.sa_sigaction != libc::SIG_IGN)
+    }
 }
 
 impl Drop for PipeShield {
