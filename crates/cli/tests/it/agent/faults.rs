@@ -105,7 +105,7 @@ fn ten_megabytes_of_answer_are_cut_at_one() {
 fn a_tool_of_a_server_that_hangs_is_given_up_in_its_time() {
     let told = expecting(text("done"), json!({"role": "tool", "last": "error: "}));
     let lab = lab(&[call("mcp__s__slow", json!({"ms": 600_000})), told]);
-    let server = json!({"command": mcp_server(), "args": [], "timeout": 300});
+    let server = json!({"command": mcp_server(), "args": [], "toolTimeout": 300});
     lab.write("home/.ollm/settings/mcp.json", json!({"mcpServers": {"s": server}}).to_string());
     let ran = run(&lab, &["--approval", "yolo"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("done\n", 0), "{ran:?}");
@@ -201,7 +201,7 @@ fn proxy(target: String) -> (String, std::sync::mpsc::Receiver<String>) {
 #[test]
 fn a_model_elsewhere_is_asked_through_the_proxy_and_one_here_is_not() {
     let reply = || ModelReply::stream(&answer_events("hello", &[], 5), 99);
-    let server = ModelServer::start(vec![reply(), reply(), reply()]).unwrap();
+    let server = ModelServer::start(vec![reply(), reply()]).unwrap();
     let here = server.url().trim_start_matches("http://").trim_end_matches("/v1").to_owned();
     let (address, asked) = proxy(here);
     let lab = Lab::new().set("http_proxy", &format!("http://{address}"));
@@ -211,10 +211,6 @@ fn a_model_elsewhere_is_asked_through_the_proxy_and_one_here_is_not() {
     let ran = lab.run(&["run", "go", "--model", &format!("openai:m@{}", server.url())]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("hello\n", 0), "{ran:?}");
     assert!(asked.try_recv().is_err(), "this machine is reached without it");
-    let lab = lab.set("NO_PROXY", "model.example");
-    let ran = lab.run(&["run", "go", "--model", "openai:m@http://model.example:8000/v1"]);
-    assert_eq!(ran.code, 5, "nobody is there: {ran:?}");
-    assert!(asked.try_recv().is_err());
     let lab = Lab::new().set("HTTPS_PROXY", "http://me:hush-hush@x y");
     let ran = lab.run(&["run", "go", "--model", "openai:m@https://model.example/v1"]);
     assert_eq!(ran.code, 5, "{ran:?}");

@@ -173,9 +173,8 @@ esac
 /// Two servers of the user, each of which writes down what it is asked; calls of the second have little time.
 fn with_servers(lab: &Lab) {
     let log = |name: &str| lab.root.join(format!("asked-{name}"));
-    let server =
-        |name: &str, timeout: u64| json!({"command": mcp_server(), "args": ["--log", log(name)], "timeout": timeout});
-    let servers = json!({"mcpServers": {"s": server("s", 60_000), "t": server("t", 400)}});
+    let server = |name: &str, timeout: u64| json!({"command": mcp_server(), "args": ["--log", log(name)], "toolTimeout": timeout});
+    let servers = json!({"mcpServers": {"s": server("s", 60_000), "t": server("t", 2500)}});
     lab.write("home/.ollm/settings/mcp.json", servers.to_string());
 }
 
