@@ -25,9 +25,7 @@ pub(super) fn get(keyring: &Keyring, entry: &Entry<'_>) -> Result<Option<String>
 
 pub(super) fn set(keyring: &Keyring, entry: &Entry<'_>, value: &str) -> Result<(), KeyringError> {
     let ((service, name), value) = (filed(entry), value.to_owned());
-    patiently(keyring, move || {
-        passwords::set_generic_password(&service, &name, value.as_bytes()).map_err(said)
-    })
+    patiently(keyring, move || passwords::set_generic_password(&service, &name, value.as_bytes()).map_err(said))
 }
 
 pub(super) fn remove(keyring: &Keyring, entry: &Entry<'_>) -> Result<(), KeyringError> {
