@@ -8,6 +8,7 @@ use ollm_protocol::{ActionSpec, EventKind, Hook, HookError, Layer, Matcher, Rule
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
+use crate::path::Walked;
 use crate::problem::Severity;
 
 pub(crate) mod agent;
@@ -47,6 +48,8 @@ pub(crate) struct Context<'a> {
     /// The only event hooks are wanted for.
     pub(crate) moment: Option<&'a Moment>,
     pub(crate) rules: &'a Rules,
+    /// What was found out about the files in the folder.
+    pub(crate) walked: Walked,
 }
 
 /// One event as matchers see it.

@@ -10,6 +10,7 @@ use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, Ids, Intake, Moment, agent};
 use crate::node::Cursor;
+use crate::path::Walked;
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 
@@ -243,6 +244,7 @@ impl Loading<'_> {
             extension: None,
             moment: self.reading.moment,
             rules,
+            walked: Walked::default(),
         };
         let spots = (self.reading.positions == Positions::Always).then(Vec::new);
         let mut intake =

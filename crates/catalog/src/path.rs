@@ -1,5 +1,8 @@
 //! The files a hook names: made absolute from the folder of its hook file, and never outside of it.
 
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::ffi::OsString;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -15,6 +18,10 @@ pub(crate) struct Outside {
     pub(crate) path: PathBuf,
     pub(crate) folder: PathBuf,
 }
+
+/// What was found to be no link while the files of one folder were looked at; nothing is asked for twice.
+#[derive(Debug, Default)]
+pub(crate) struct Walked(RefCell<HashSet<OsString>>);
 
 /// Why a command line cannot be taken as it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,8 +41,9 @@ pub(crate) fn command(
     command: &str,
     args: Vec<String>,
     whitelist: &[String],
+    walked: &Walked,
 ) -> Result<(ActionSpec, Vec<PathBuf>), Refused> {
-    let (program, mut script) = program(folder, command, whitelist)?;
+    let (program, mut script) = program(folder, command, whitelist, walked)?;
     let mut others = Vec::new();
     let mut args = args;
     let own = if is_runner(command) { Own::None } else { own_argument(command, &args) };
@@ -48,7 +56,7 @@ pub(crate) fn command(
             // An absolute path says itself where it leads.
             let path = match Path::new(arg.as_str()) {
                 path if path.is_absolute() => path.to_owned(),
-                _ => inside(folder, arg).map_err(|outside| Refused::Argument(index, outside))?,
+                _ => inside(folder, arg, walked).map_err(|outside| Refused::Argument(index, outside))?,
             };
             *arg = path.to_string_lossy().into_owned();
             if is_script {
@@ -63,14 +71,14 @@ pub(crate) fn command(
 }
 
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.
-pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
+pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<PathBuf, Outside> {
     let joined = folder.join(written);
     let outside = |path: PathBuf| Outside { path, folder: folder.to_owned() };
     let plain = cleaned(&joined);
     if !plain.starts_with(cleaned(folder)) {
         return Err(outside(plain));
     }
-    if is_without_links(folder, written) {
+    if is_without_links(folder, written, walked) {
         return Ok(plain);
     }
     let real = resolved(&joined).map_err(|_| outside(plain.clone()))?;
@@ -89,22 +97,34 @@ pub(crate) fn inside(folder: &Path, written: &str) -> Result<PathBuf, Outside> {
 /// Whether a path goes down from a folder and meets no link on its way; what is not there cannot be a link.
 ///
 /// Nearly all files of hooks are like that, and resolving links costs a call for each folder above them.
-fn is_without_links(folder: &Path, written: &str) -> bool {
+fn is_without_links(folder: &Path, written: &str, walked: &Walked) -> bool {
     let mut path = folder.to_owned();
     Path::new(written).components().all(|component| match component {
         Component::CurDir => true,
         Component::Normal(name) => {
             path.push(name);
-            match path.symlink_metadata() {
+            if walked.0.borrow().contains(path.as_os_str()) {
+                return true;
+            }
+            let plain = match path.symlink_metadata() {
                 Ok(meta) => !meta.is_symlink(),
                 Err(error) => error.kind() == io::ErrorKind::NotFound,
+            };
+            if plain {
+                walked.0.borrow_mut().insert(path.clone().into_os_string());
             }
+            plain
         }
         _ => false,
     })
 }
 
-fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String, Option<PathBuf>), Refused> {
+fn program(
+    folder: &Path,
+    command: &str,
+    whitelist: &[String],
+    walked: &Walked,
+) -> Result<(String, Option<PathBuf>), Refused> {
     let written = Path::new(command);
     if written.is_absolute() {
         return Ok((command.to_owned(), written.starts_with(folder).then(|| written.to_owned())));
@@ -122,7 +142,7 @@ fn program(folder: &Path, command: &str, whitelist: &[String]) -> Result<(String
     if !command.contains('/') && (listed || !names_file(folder, command)) {
         return Ok((command.to_owned(), None));
     }
-    let path = inside(folder, command).map_err(Refused::Command)?;
+    let path = inside(folder, command, walked).map_err(Refused::Command)?;
     Ok((path.to_string_lossy().into_owned(), Some(path)))
 }
 

@@ -11,6 +11,7 @@ use super::{EditError, add, remove, set, unset};
 use crate::file::{Document, Syntax};
 use crate::format::{Context, Form, Ids, Intake, agent, take};
 use crate::node::{Cursor, Spot};
+use crate::path::Walked;
 use crate::problem::{Problem, Severity};
 
 /// Larger files are not edited.
@@ -158,6 +159,7 @@ impl<'a> Declared<'a> {
             extension: None,
             moment: None,
             rules: self.owner.rules,
+            walked: Walked::default(),
         };
         let mut ids = Ids::default();
         let mut intake = Intake {

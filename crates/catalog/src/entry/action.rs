@@ -91,7 +91,7 @@ impl Draft {
             Deed::Plain(action) => return Some(action),
             Deed::Program { command, args } => (command, args),
         };
-        match path::command(context.folder, &command, args.clone(), &context.rules.whitelist) {
+        match path::command(context.folder, &command, args.clone(), &context.rules.whitelist, &context.walked) {
             Ok((action, files)) => {
                 self.inputs.extend(files);
                 self.inputs.dedup();

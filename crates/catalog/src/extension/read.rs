@@ -1,5 +1,6 @@
 //! One extension's folder: its manifest, and the hooks in it.
 
+use std::fs::Metadata;
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -15,7 +16,7 @@ use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::format::{Context, Ids, Intake, events};
 use crate::load::Positions;
 use crate::node::{Cursor, Node};
-use crate::path;
+use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
 
 /// Larger manifests are not read.
@@ -46,12 +47,15 @@ pub(super) fn read(
     if let Some(why) = &candidate.trouble {
         return Some(failed(candidate, whole_file(Severity::Error, &candidate.root, why.clone())));
     }
-    if let Err(why) = stays_inside(&candidate.root, &path) {
+    let meta = path.symlink_metadata().ok();
+    if meta.as_ref().is_some_and(Metadata::is_symlink)
+        && let Err(why) = leads_inside(&candidate.root)
+    {
         return Some(failed(candidate, whole_file(Severity::Error, &path, why)));
     }
     let as_it_was = |known: &Extension| Extension { state: known.verdict.clone(), values: Vec::new(), ..known.clone() };
     // Before it is read: what changes while we read is noticed the next time.
-    let quiet = quiet(&path, now);
+    let quiet = meta.filter(|meta| !meta.is_symlink()).and_then(|meta| quiet(&meta, now));
     if let Some(known) = known.filter(|known| quiet.is_some() && known.quiet == quiet) {
         return Some(as_it_was(known));
     }
@@ -75,9 +79,9 @@ pub(super) fn read(
 
 /// What the file system says of a file that has been left alone for a while; a change right after another one may leave no
 /// trace there.
-fn quiet(path: &Path, now: SystemTime) -> Option<StatKey> {
+fn quiet(meta: &Metadata, now: SystemTime) -> Option<StatKey> {
     const WHILE: Duration = Duration::from_secs(2);
-    let key = StatKey::of(&path.metadata().ok()?);
+    let key = StatKey::of(meta);
     let now = now.duration_since(SystemTime::UNIX_EPOCH).ok()?.checked_sub(WHILE)?;
     (u128::try_from(key.ctime_ns).ok()? < now.as_nanos()).then_some(key)
 }
@@ -90,12 +94,8 @@ fn fingerprint(bytes: &[u8]) -> u64 {
 }
 
 /// A manifest that is a link must lead to a file of the extension.
-fn stays_inside(root: &Path, manifest: &Path) -> Result<(), String> {
-    let is_link = manifest.symlink_metadata().is_ok_and(|meta| meta.is_symlink());
-    if !is_link {
-        return Ok(());
-    }
-    match path::inside(root, MANIFEST) {
+fn leads_inside(root: &Path) -> Result<(), String> {
+    match path::inside(root, MANIFEST, &Walked::default()) {
         Ok(_) => Ok(()),
         Err(outside) => Err(format!("it is a link that leads out of the extension, to {}", outside.path.display())),
     }
@@ -159,6 +159,7 @@ fn take_hooks(
         extension: Some(name),
         moment: None,
         rules,
+        walked: Walked::default(),
     };
     let spots = (positions == Positions::Always).then(Vec::new);
     let mut intake =

@@ -8,7 +8,7 @@ use super::check::Check;
 use super::name::{PLAIN, is_plain};
 use crate::file::{self, parse_yaml, whole_file};
 use crate::node::{Cursor, Node};
-use crate::path;
+use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
 use crate::value::{self, Reading};
 
@@ -152,7 +152,7 @@ pub(super) fn in_folder(root: &Path) -> (Vec<Skill>, Vec<Problem>) {
 
 fn read_file(root: &Path, name: &Path) -> Result<Skill, Box<Problem>> {
     let written = Path::new("skills").join(name);
-    let path = path::inside(root, &written.to_string_lossy()).map_err(|outside| {
+    let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
         let message = format!("it leads out of the extension, to {}; the skill is not loaded", outside.path.display());
         Box::new(whole_file(Severity::Error, &root.join(&written), message))
     })?;
