@@ -143,6 +143,7 @@ impl Post {
     }
 
     /// Has the runtime work on something.
+    #[expect(clippy::async_yields_async, reason = "the task is begun there and waited for elsewhere")]
     pub(crate) fn spawn<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Task<T> {
         // While nobody drives there is nobody to wake, which is not for free.
         let idle = self.lock().place == Place::Dozing && Handle::try_current().is_err();

@@ -146,7 +146,8 @@ impl Bare {
         let (service, server) = runtime.block_on(async {
             if transport == "http" {
                 let config = StreamableHttpClientTransportConfig::with_uri(target).max_concurrent_requests(AT_ONCE);
-                let transport = StreamableHttpClientTransport::from_config(config);
+                // By itself the SDK makes a connection for every call, which would be too easy to beat.
+                let transport = StreamableHttpClientTransport::with_client(reqwest::Client::new(), config);
                 return (us.serve(transport).await.unwrap(), None);
             }
             let mut server = Command::new(target).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
