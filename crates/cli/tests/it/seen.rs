@@ -195,7 +195,7 @@ fn the_demo_leaves_nothing_behind() {
         entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
     };
     let left = [names(&temporary), names(&lab.home), names(&lab.home.join(".ollm")), names(&lab.project)];
-    assert_eq!(left, [&[][..], &[".ollm"], &["hooks"], &[".git"]].map(|names| names.to_vec()));
+    assert_eq!(left, [&[][..], &[".ollm"], &["hooks"], &[".git"]].map(<[&str]>::to_vec));
 }
 
 #[test]
