@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::{ActionSpec, Rules};
 
-use crate::path::{self, Outside, Refused};
+use crate::path::{self, Outside, Refused, Walked};
 
 /// A program, its arguments, and where it runs.
 pub(super) type Line = (String, Vec<String>, Option<PathBuf>);
@@ -14,12 +14,13 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
     // What a variable helps to name is known only when the server starts.
     let filled_in = |text: &str| text.contains("${");
     let plain = args.iter().map(|arg| if filled_in(arg) { "-".to_owned() } else { arg.clone() }).collect();
-    let (action, _) =
-        path::command(folder, &command, plain, &Rules::default().whitelist).map_err(|refused| match refused {
-            Refused::Command(outside) => ("command", leads_out(&outside)),
-            Refused::Argument(_, outside) => ("args", leads_out(&outside)),
-            Refused::Arguments => ("command", "`command` holds arguments; put them into `args`".to_owned()),
-        })?;
+    let (walked, whitelist) = (Walked::default(), Rules::default().whitelist);
+    let refused = |refused| match refused {
+        Refused::Command(outside) => ("command", leads_out(&outside)),
+        Refused::Argument(_, outside) => ("args", leads_out(&outside)),
+        Refused::Arguments => ("command", "`command` holds arguments; put them into `args`".to_owned()),
+    };
+    let (action, _) = path::command(folder, &command, plain, &whitelist, &walked).map_err(refused)?;
     let (command, args) = match action {
         ActionSpec::Command { command, args: resolved, .. } => {
             let kept = args.into_iter().zip(resolved);
@@ -29,7 +30,7 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
     };
     let cwd = match cwd {
         Some(cwd) if cwd.is_relative() && !cwd.to_str().is_some_and(filled_in) => {
-            let inside = path::inside(folder, &cwd.to_string_lossy());
+            let inside = path::inside(folder, &cwd.to_string_lossy(), &walked);
             Some(inside.map_err(|outside| ("cwd", leads_out(&outside)))?)
         }
         other => other,
