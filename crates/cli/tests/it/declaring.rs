@@ -115,8 +115,8 @@ fn nothing_is_removed_where_nobody_can_be_asked() {
     let lab = Lab::with_hook("before_tool", "guard", REFUSE);
     let ran = lab.run(&["hook", "remove", "guard"]);
     assert_eq!(ran.code, 64);
-    let told = "ollm: user:guard.json:before_tool:guard stays: there is no terminal to ask on, and without an answer nothing is \
-                removed\n  hint: `--yes` removes it without asking\n";
+    let told = "ollm: user:guard.json:before_tool:guard stays: there is no terminal to ask on\n  \
+                hint: `--yes` removes it without asking\n";
     assert_eq!(ran.stderr, told);
     assert!(lab.home.join(".ollm/hooks/guard.json").exists());
 }
