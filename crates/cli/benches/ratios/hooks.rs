@@ -14,7 +14,7 @@ use crate::measure::Case;
 
 impl Lab {
     pub(crate) fn hooks(&self) -> Vec<Case> {
-        let ollm = PathBuf::from(env!("CARGO_BIN_EXE_ollm"));
+        let ollm = self.ollm.clone();
         let (one, eight, at_once) = (self.engine(1, false), self.engine(8, false), self.engine(8, true));
         let (checked, traced, recorded) = (self.engine(1, false), self.engine(1, false), self.engine(1, false));
         // The copies that the engines have just made are quiet from now on.

@@ -165,7 +165,7 @@ fn memory(lab: &Lab) {
 fn program(lab: &Lab) -> f64 {
     let home = home(lab, "calling", 1);
     let words = ["mcp", "call", "server-0", "slow", "--args", r#"{"ms": 2000}"#];
-    let mut child = start(Path::new(env!("CARGO_BIN_EXE_ollm")), &words, Some(&home));
+    let mut child = start(&lab.ollm, &words, Some(&home));
     let mut most = 0.0_f64;
     while child.try_wait().unwrap().is_none() {
         most = most.max(resident(child.id()));
@@ -177,7 +177,7 @@ fn program(lab: &Lab) -> f64 {
 
 /// Commands that need no server, with and without servers that are declared.
 fn unneeded(lab: &Lab) -> Vec<Case> {
-    let ollm = PathBuf::from(env!("CARGO_BIN_EXE_ollm"));
+    let ollm = lab.ollm.clone();
     let (none, twenty, configured) = (home(lab, "none", 0), home(lab, "twenty", 20), configured(lab, 20));
     let event = json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}}}).to_string();
     let case = |name, words: &[&'static str], home: &Path, input: &str| Case {
