@@ -1,8 +1,6 @@
 //! Links the unwinder into the program, where there is a static one, instead of loading it at every start: finding,
 //! mapping and initialising `libgcc_s.so` takes a twentieth of an event.
 
-#![expect(clippy::print_stdout, reason = "Cargo is told on standard output")]
-
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
