@@ -246,6 +246,9 @@ impl Known {
         let (spec, mut problems) = ollm_catalog::expand(&self.spec, &value);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let program = self.program.as_ref().ok().cloned().flatten();
+        let hidden = bundle.map(Bundled::hidden).unwrap_or_default();
+        // What it says may reach the trace and the log, where nobody knows whose words they are.
+        world.hidden.add(hidden.iter().cloned());
         let declaration = Declaration {
             endpoint: endpoint(&spec, program, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
@@ -254,7 +257,7 @@ impl Known {
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
             tools: filter(&spec),
-            hidden: bundle.map(Bundled::hidden).unwrap_or_default(),
+            hidden,
             name: spec.name,
         };
         (declaration, problems)
