@@ -204,6 +204,14 @@ impl App {
         }
     }
 
+    /// What is wrong with the folders extensions are looked for in, and with what is remembered of extensions.
+    pub(crate) fn problems_around_extensions(&self, world: &World) -> impl Iterator<Item = &Problem> {
+        let (switches, secrets) = (world.switches(), world.places.secrets());
+        self.problems.iter().filter(move |Problem { file, .. }| {
+            *file == switches || *file == secrets || self.directories.contains(file)
+        })
+    }
+
     /// Every hook, each once, in the order of the event table and of registration.
     pub(crate) fn hooks(&self) -> Vec<Arc<Hook>> {
         let mut hooks: Vec<Arc<Hook>> = Vec::new();
@@ -350,7 +358,7 @@ pub(crate) fn approximately(time: Duration) -> String {
     }
 }
 
-fn unreliable(world: &World, trouble: &Trouble) -> Problem {
+pub(crate) fn unreliable(world: &World, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
     Problem::of_file(Severity::Error, &world.switches(), message)
 }
