@@ -234,6 +234,12 @@ impl Extensions {
         on.map(|extension| (extension, &extension.manifest.servers)).filter(|(_, servers)| !servers.is_empty())
     }
 
+    /// What the configuration says about settings of extensions and what cannot be; nothing where none is loaded.
+    pub fn misset(&self, config: &Config, places: &Places) -> Vec<Problem> {
+        let settings = config.extensions(places);
+        if settings.enabled { resolve::misset(self, &settings) } else { Vec::new() }
+    }
+
     /// What applies for the settings of all extensions, as a part of the configuration; secrets are not in it.
     pub fn settings(&self) -> Vec<Setting> {
         let Ok(key) = find_key("extensions.settings.NAME.KEY") else { return Vec::new() };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings,
+    Catalog, Changes, Config, Extension, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings,
     Undeclared, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
@@ -107,6 +107,7 @@ impl App {
         let before = stay.previous.map(|previous| &previous.extensions);
         let (extensions, changes) =
             extensions_since(before, world, &catalog.config, &switches, positions, &mut problems);
+        world.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&world.places).directories;
         let extensions_off = extensions_off(&catalog.config, world);
         let settings = catalog.settings;
@@ -122,6 +123,7 @@ impl App {
             certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
             background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
+            hidden: world.hidden.clone(),
         };
         let mut engine = Engine::new(trust, environment);
         engine.rates.global = settings.rate_limit;
@@ -200,6 +202,14 @@ impl App {
         for problem in &self.problems {
             output.tell(&problem.to_string());
         }
+    }
+
+    /// What is wrong with the folders extensions are looked for in, and with what is remembered of extensions.
+    pub(crate) fn problems_around_extensions(&self, world: &World) -> impl Iterator<Item = &Problem> {
+        let (switches, secrets) = (world.switches(), world.places.secrets());
+        self.problems.iter().filter(move |Problem { file, .. }| {
+            *file == switches || *file == secrets || self.directories.contains(file)
+        })
     }
 
     /// Every hook, each once, in the order of the event table and of registration.
@@ -288,6 +298,12 @@ fn extensions_since(
     (extensions, Changes::default())
 }
 
+/// The sensitive settings of an extension that are known without asking anybody.
+fn known_secrets(extension: &Extension) -> Vec<(String, String)> {
+    let secret = extension.variables().into_iter().filter(|variable| variable.secret);
+    secret.filter_map(|variable| Some((variable.name, variable.value.known()?.to_owned()))).collect()
+}
+
 /// The hooks that were read, but of files that can no longer be read those from before; and why that is so.
 fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec<Hook>, BTreeMap<PathBuf, String>) {
     let mut kept = BTreeMap::new();
@@ -342,7 +358,7 @@ pub(crate) fn approximately(time: Duration) -> String {
     }
 }
 
-fn unreliable(world: &World, trouble: &Trouble) -> Problem {
+pub(crate) fn unreliable(world: &World, trouble: &Trouble) -> Problem {
     let message = format!("nothing is switched on or off: {trouble}");
     Problem::of_file(Severity::Error, &world.switches(), message)
 }

@@ -252,11 +252,9 @@ fn limits(wish: &Wish) -> Limits {
 
 /// The values of variables that look like secrets, and the sensitive settings of extensions.
 fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
-    let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-    let texts = texts.filter(|(name, _)| looks_secret(name)).map(|(name, value)| (name.to_owned(), value.to_owned()));
     let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
-    let settings = settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned())));
-    texts.chain(settings).collect()
+    world.hidden.add(settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned()))));
+    world.secrets()
 }
 
 /// The same hook, which also answers when one of our tools is called by the name it is known by elsewhere.

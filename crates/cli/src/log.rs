@@ -6,7 +6,7 @@ use std::process;
 use std::time::SystemTime;
 
 use ollm_engine::trace::iso;
-use ollm_store::{Bounds, Redactor, Trail, cut, looks_secret};
+use ollm_store::{Bounds, Redactor, Trail, cut};
 
 use crate::output::one_line;
 use crate::world::World;
@@ -42,8 +42,7 @@ impl Log {
         let Some(home) = world.own_home().filter(|_| !lines.is_empty() && level != "off") else { return };
         let file = settings.map_or(LARGEST_FILE, |settings| settings.max_size);
         let trail = Trail::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
-        let texts = world.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-        let redactor = Redactor::new(texts.filter(|(name, _)| looks_secret(name)));
+        let redactor = Redactor::new(world.secrets());
         for (_, line) in lines.iter().filter(|(kind, _)| level != "error" || *kind == "error") {
             if trail.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {
                 return;

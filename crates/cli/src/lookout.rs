@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ollm_catalog::{Footprint, Severity};
+use ollm_catalog::{Footprint, Severity, find_project};
 
 use crate::app::App;
 use crate::host;
@@ -20,12 +20,18 @@ use crate::world::World;
 
 mod news;
 
+use news::Lapsed;
+
 /// How often the files are looked at while nobody says anything.
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// Notices changes for one conversation.
 pub(crate) struct Lookout {
     seen: Footprint,
+    /// What the person knows of approved extensions that are no longer what was approved.
+    lapsed: Lapsed,
+    /// Whether the person knows that there is a project now.
+    moved: bool,
     shared: Arc<Shared>,
     /// Dropped to end the thread.
     end: Option<Sender<()>>,
@@ -56,7 +62,8 @@ impl Lookout {
         let idle = Arc::clone(&shared);
         // Without the thread, servers are ended with the next line only.
         let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
-        Lookout { seen: shared.look(&app.directories), shared, end: Some(end), thread }
+        let (seen, lapsed) = (shared.look(&app.directories), news::lapsed(app));
+        Lookout { seen, lapsed, moved: false, shared, end: Some(end), thread }
     }
 
     /// Takes in what has changed, and holds it still until [`Lookout::rest`]; what became different, in one line.
@@ -69,6 +76,8 @@ impl Lookout {
     /// Reads everything anew, whether or not a change was noticed.
     pub(crate) fn reload(&mut self, app: &RefCell<App>) -> Option<String> {
         self.seen = self.shared.look(&app.borrow().directories);
+        // Whoever asks is told everything.
+        self.lapsed.clear();
         self.take_in(app, true)
     }
 
@@ -77,12 +86,26 @@ impl Lookout {
         self.shared.state().busy = false;
     }
 
-    fn take_in(&self, app: &RefCell<App>, changed: bool) -> Option<String> {
+    fn take_in(&mut self, app: &RefCell<App>, changed: bool) -> Option<String> {
+        let mut news: Vec<String> = self.project().into_iter().collect();
         let mut state = self.shared.state();
         state.busy = true;
-        let mut news = if changed { self.shared.reload(app) } else { Vec::new() };
+        if changed {
+            news.append(&mut self.shared.reload(app));
+            let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.borrow()));
+            news.extend(news::lapses(&known, &self.lapsed));
+        }
         news.append(&mut state.untold);
         (!news.is_empty()).then(|| news.join("; "))
+    }
+
+    /// What belongs to a project is found when we start; that there is another one by now is told once.
+    fn project(&mut self) -> Option<String> {
+        let World { cwd, places, .. } = &self.shared.world;
+        let found = find_project(cwd, &places.home).filter(|found| places.project.as_ref() != Some(found));
+        let found = found.filter(|_| !self.moved)?;
+        self.moved = true;
+        Some(format!("{} is a project now, which counts when the chat is started anew", found.display()))
     }
 }
 

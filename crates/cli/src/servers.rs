@@ -28,6 +28,7 @@ mod opened;
 mod toolbox;
 
 pub(crate) use bundled::Bundled;
+use bundled::Joined;
 pub(crate) use crew::{log_file, taken, told};
 pub(crate) use live::Live;
 pub(crate) use toolbox::Toolbox;
@@ -44,6 +45,8 @@ pub(crate) struct Servers<'w> {
     pub(crate) labels: Labels,
     /// What is wrong with the configuration.
     general: Vec<Problem>,
+    /// What is wrong with the folders of extensions, their switches and their secrets.
+    around: Vec<Problem>,
     /// What is wrong with the declarations.
     problems: Vec<Problem>,
     /// Where extensions are looked for.
@@ -81,7 +84,7 @@ impl<'w> Servers<'w> {
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let (mut specs, mut problems) = load_servers(&world.places);
-        let (bundles, broken) = bundled::join(world, &config, &mut specs, &mut problems);
+        let Joined { bundles, broken, around } = bundled::join(world, &config, &mut specs, &mut problems);
         let (approvals, trouble) = Approvals::load(&world.approvals());
         if let Some(trouble) = trouble {
             let message = format!("no server is approved: {trouble}");
@@ -97,7 +100,8 @@ impl<'w> Servers<'w> {
             .collect();
         let labels = Labels::new(all.iter().map(|known| known.spec.name.as_str()));
         let directories = config.extensions(&world.places).directories;
-        Ok(Servers { world, all, settings: config.mcp(), labels, general, problems, directories, broken, approvals })
+        let settings = config.mcp();
+        Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, approvals })
     }
 
     /// Tells the person what is wrong with the files.
@@ -110,7 +114,7 @@ impl<'w> Servers<'w> {
 
     /// What is wrong with the files.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
-        self.general.iter().chain(&self.problems)
+        self.general.iter().chain(&self.around).chain(&self.problems)
     }
 
     /// What is wrong with the configuration, so that some of it does not apply.
@@ -246,6 +250,9 @@ impl Known {
         let (spec, mut problems) = ollm_catalog::expand(&self.spec, &value);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let program = self.program.as_ref().ok().cloned().flatten();
+        let hidden = bundle.map(Bundled::hidden).unwrap_or_default();
+        // What it says may reach the trace and the log, where nobody knows whose words they are.
+        world.hidden.add(hidden.iter().cloned());
         let declaration = Declaration {
             endpoint: endpoint(&spec, program, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
@@ -254,7 +261,7 @@ impl Known {
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
             tools: filter(&spec),
-            hidden: bundle.map(Bundled::hidden).unwrap_or_default(),
+            hidden,
             name: spec.name,
         };
         (declaration, problems)

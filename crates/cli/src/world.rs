@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
-use ollm_store::Keyring;
+use ollm_store::{Hidden, Keyring, looks_secret};
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -23,6 +23,8 @@ pub(crate) struct World {
     pub(crate) program: Option<PathBuf>,
     /// What the command line says about settings.
     pub(crate) overrides: Overrides,
+    /// The secrets that were fetched so far.
+    pub(crate) hidden: Hidden,
     /// What the configuration says about the log file, once it was read.
     log: OnceLock<LogSettings>,
     /// What was odd about the surroundings.
@@ -56,7 +58,16 @@ impl World {
         }
         let project = find_project(&cwd, &home);
         let places = Places { home, user_home, project };
-        World { variables, cwd, places, program: None, overrides: Overrides::default(), log: OnceLock::new(), notices }
+        World {
+            variables,
+            cwd,
+            places,
+            program: None,
+            overrides: Overrides::default(),
+            hidden: Hidden::default(),
+            log: OnceLock::new(),
+            notices,
+        }
     }
 
     /// The same, where the command line says something about settings.
@@ -68,6 +79,13 @@ impl World {
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(variable, _)| variable == name);
         found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    }
+
+    /// The values that must not be written down: of variables that look like secrets, and those that were fetched.
+    pub(crate) fn secrets(&self) -> Vec<(String, String)> {
+        let texts = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let secret = texts.filter(|(name, _)| looks_secret(name));
+        secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
     }
 
     /// Where programs are looked for.

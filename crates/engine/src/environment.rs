@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use ollm_protocol::{Event, Hook};
-use ollm_store::looks_secret;
+use ollm_store::{Hidden, looks_secret};
 
 use crate::background::Launcher;
 use crate::facts::Surroundings;
@@ -42,6 +42,8 @@ pub struct Environment {
     pub certificates: Option<PathBuf>,
     /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
     pub background: Option<Launcher>,
+    /// Further values that must never be shown, among them what the servers of others were given.
+    pub hidden: Hidden,
 }
 
 impl Environment {
@@ -61,10 +63,11 @@ impl Environment {
         self.get("PATH").unwrap_or_else(|| OsStr::new("/usr/local/bin:/usr/bin:/bin"))
     }
 
-    /// The values that must never be shown: those of variables whose name says so.
+    /// The values that must never be shown: those of variables whose name says so, and those we were told of.
     pub(crate) fn secrets(&self) -> impl Iterator<Item = (String, String)> {
         let secret = self.variables.iter().filter(|(name, _)| name.to_str().is_some_and(looks_secret));
-        secret.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())))
+        let secret = secret.filter_map(|(name, value)| Some((name.to_str()?.to_owned(), value.to_str()?.to_owned())));
+        secret.chain(self.hidden.list())
     }
 
     /// The variables that programs of others may see: an allow-list, and the sign that an agent started them.

@@ -11,7 +11,7 @@
 //! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
 //! - [`Approvals`]: which exact content a person has approved.
 //! - [`usage`]: how often things happened lately, counted exactly across processes.
-//! - [`Redactor`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
+//! - [`Redactor`], [`Hidden`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`Secrets`], [`Keyring`]: what a person entrusted to us, in the system's keyring or a file of its owner alone.
 //! - [`Trail`]: bounded, owner-only files of lines that many processes append to at once.
 //! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
@@ -39,7 +39,7 @@ pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, 
 pub use file::{FileError, lock_file, read_bounded, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
-pub use redact::{Redactor, Stream, looks_secret};
+pub use redact::{Hidden, Redactor, Stream, looks_secret};
 pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
 pub use trail::{Bounds, Lines, Trail};

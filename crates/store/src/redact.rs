@@ -10,9 +10,11 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 mod forms;
+mod hidden;
 mod names;
 mod shapes;
 
+pub use hidden::Hidden;
 pub use names::looks_secret;
 use shapes::{LOOK_BEHIND, Shape, Tail};
 

@@ -4,8 +4,8 @@ use ollm_protocol::{Held, Layer, Variable};
 use ollm_store::{Place, Secrets, Switch};
 
 use super::setting::{SettingSpec, text_of};
-use super::{Extension, SettingValue, State, Surroundings};
-use crate::config::{ExtensionSettings, Origin};
+use super::{Extension, Extensions, SettingValue, State, Surroundings};
+use crate::config::{ExtensionSettings, Origin, Setting};
 use crate::problem::{Problem, Severity};
 
 /// Switches and settings, each extension by itself.
@@ -105,17 +105,51 @@ fn undeclared(extension: &Extension, settings: &ExtensionSettings, problems: &mu
     let prefix = format!("extensions.settings.{}.", extension.name);
     for said in &settings.settings {
         let Some(name) = said.path.strip_prefix(&prefix) else { continue };
-        if extension.setting(name).is_some() {
-            continue;
-        }
-        if let Origin::File { file, line, column, .. } = &said.origin {
-            let message = format!("extension `{}` has no setting `{name}`; it is ignored", extension.name);
-            let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
-            let help = crate::value::nearest(name, &known).map(|near| format!("did you mean `{near}`?"));
-            let place = Problem::of_file(Severity::Warning, file, message);
-            problems.push(Problem { line: *line, column: *column, field: said.path.clone(), help, ..place });
-        }
+        problems.extend(unknown(extension, name, said));
     }
+}
+
+fn unknown(extension: &Extension, name: &str, said: &Setting) -> Option<Problem> {
+    if extension.setting(name).is_some() {
+        return None;
+    }
+    let message = format!("extension `{}` has no setting `{name}`; it is ignored", extension.name);
+    let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
+    let help = crate::value::nearest(name, &known).map(|near| format!("did you mean `{near}`?"));
+    Some(Problem { help, ..written(said, Severity::Warning, message)? })
+}
+
+/// What the configuration says about settings of extensions and what cannot be: values they do not accept, settings they do
+/// not have, extensions that are not there.
+pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> Vec<Problem> {
+    let wrong = |said: &Setting| {
+        let (extension, name) = said.path.strip_prefix("extensions.settings.")?.split_once('.')?;
+        let Some(found) = extensions.get(extension) else {
+            let message =
+                format!("there is no extension `{extension}`; what is set for it counts once it is installed");
+            let known: Vec<&str> = extensions.iter().map(|one| one.name.as_str()).collect();
+            let help = crate::value::nearest(extension, &known).map(|near| format!("did you mean `{near}`?"));
+            return Some(Problem { help, ..written(said, Severity::Warning, message)? });
+        };
+        // What a broken manifest declares is not known.
+        if found.is_broken() {
+            return None;
+        }
+        let Some(spec) = found.setting(name) else { return unknown(found, name, said) };
+        let why = spec.check(said.value.clone()).err()?;
+        let value = Some(said.value.to_string()).filter(|_| !spec.sensitive);
+        let message = format!("extension `{extension}`: {why}");
+        let help = Some(format!("`{}` sets it", spec.command(extension)));
+        Some(Problem { value, help, ..written(said, Severity::Error, message)? })
+    };
+    settings.settings.iter().filter_map(wrong).collect()
+}
+
+/// A problem with what a file says about a setting.
+fn written(said: &Setting, severity: Severity, message: String) -> Option<Problem> {
+    let Origin::File { file, line, column, .. } = &said.origin else { return None };
+    let place = Problem::of_file(severity, file, message);
+    Some(Problem { line: *line, column: *column, field: said.path.clone(), ..place })
 }
 
 /// The variables in which an extension's hooks get its settings: the declared one and ours.

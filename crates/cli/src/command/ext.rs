@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_catalog::{Extension, State};
 use ollm_engine::Standing;
-use ollm_protocol::{Hook, Layer};
+use ollm_protocol::{Hook, Layer, shell_word};
 use ollm_store::Approval;
 
 use crate::app::App;
@@ -58,10 +58,26 @@ fn approved(extension: &Extension, app: &App) -> Approved {
     match app.engine.trust.tree_digest(&extension.root) {
         Ok(digest) => {
             let standing = app.engine.trust.bundle_standing(&extension.name, &extension.root, &digest);
-            Approved { trust: word(standing), digest: Some(digest.to_string()), problem: None }
+            let whole = matches!(standing, Standing::Approved | Standing::Limited);
+            let problem = Some(extension).filter(|_| whole).and_then(|extension| changed_hook(extension, app));
+            let standing = if problem.is_some() { Standing::Modified } else { standing };
+            Approved { trust: word(standing), digest: Some(digest.to_string()), problem }
         }
         Err(why) => Approved { trust: word(Standing::Unknown), digest: None, problem: Some(why.to_string()) },
     }
+}
+
+/// Why an approved extension is not approved as it is: a hook depends on the program that runs it as well.
+fn changed_hook(extension: &Extension, app: &App) -> Option<String> {
+    let trust = &app.engine.trust;
+    let is_changed = |hook: &&Arc<Hook>| {
+        let identity = trust.identity(hook, app.engine.environment()).ok();
+        identity.is_some_and(|identity| trust.standing(hook, Some(&identity)) == Standing::Modified)
+    };
+    let hooks = hooks(extension, app);
+    let hook = hooks.iter().find(is_changed)?;
+    let way_out = format!("`ollm ext trust {}` approves it", shell_word(&extension.name));
+    Some(format!("what runs its hook `{}` is not what was approved; {way_out}", hook.spec.name))
 }
 
 fn word(standing: Standing) -> &'static str {

@@ -21,6 +21,10 @@ type Shelved<'a> = (&'a Extension, Skill);
 pub(super) fn run_command(command: SkillCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     world.tell_notices(output);
     let app = App::load(world, Positions::OnDemand)?;
+    // Whoever runs one is told by the agent, which reads everything again.
+    if !matches!(&command, SkillCommand::Run(arguments) if arguments.hand_over) {
+        app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
+    }
     match command {
         SkillCommand::List { json } => list(&app, json, output),
         SkillCommand::Show { name, json } => show(&name, &app, json, output),

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ollm_catalog::{Config, Extension, State};
 use ollm_engine::Standing;
 use ollm_protocol::{Hook, Source, shell_word};
+use ollm_store::Digest;
 
 use crate::app::App;
 
@@ -53,6 +54,31 @@ fn standing(extension: &Extension, before: &App, after: &App) -> String {
         Some(Standing::Approved | Standing::Limited) => said.to_owned(),
         _ => format!("{said}, and waits for `ollm ext trust {}`", shell_word(&extension.name)),
     }
+}
+
+/// The approved extensions that are no longer what was approved, with what they are now.
+pub(super) type Lapsed = BTreeMap<String, Digest>;
+
+/// The approved extensions whose folder has changed. What changed in a manifest is told as a change of the extension.
+pub(super) fn lapsed(app: &App) -> Lapsed {
+    let trust = &app.engine.trust;
+    let told = |name: &String| app.changes.updated.contains(name) || app.changes.added.contains(name);
+    let kept = |name: &String| app.changes.kept.iter().any(|(kept, _)| kept == name);
+    let on = app.extensions.iter().filter(|one| one.is_on() && !told(&one.name) && !kept(&one.name));
+    let lapsed = |one: &Extension| {
+        trust.approved_bundle(&one.name, &one.root)?;
+        let digest = trust.tree_digest(&one.root).ok()?;
+        let is_lapsed = trust.bundle_standing(&one.name, &one.root, &digest) == Standing::Modified;
+        is_lapsed.then(|| (one.name.clone(), digest))
+    };
+    on.filter_map(lapsed).collect()
+}
+
+/// What a person is told of those they do not know of.
+pub(super) fn lapses(known: &Lapsed, now: &Lapsed) -> Vec<String> {
+    let fresh = now.iter().filter(|(name, digest)| known.get(*name) != Some(*digest));
+    let waits = |name: &String| format!("waits for `ollm ext trust {}`", shell_word(name));
+    fresh.map(|(name, _)| format!("files of the extension `{name}` changed, and it {}", waits(name))).collect()
 }
 
 /// The hooks of hook files: those of extensions come and go with them.

@@ -9,7 +9,7 @@ use ollm_engine::Trust;
 use ollm_protocol::{Variable, shell_word};
 use ollm_store::{Digest, Standing, Switches};
 
-use crate::app::extensions;
+use crate::app::{extensions, unreliable};
 use crate::error::Kind;
 use crate::world::World;
 
@@ -35,17 +35,27 @@ pub(crate) struct Bundled {
     pub(super) variables: Vec<Variable>,
 }
 
-/// Adds the servers of all extensions to those there are; the names that are taken are problems. Also tells which
-/// manifests cannot be read, though nobody switched the extension off.
+/// What extensions bring.
+pub(super) struct Joined {
+    pub(super) bundles: Vec<Arc<Bundled>>,
+    /// The manifests that cannot be read, though nobody switched the extension off.
+    pub(super) broken: Vec<PathBuf>,
+    /// What is wrong with the folders of extensions, their switches and their secrets.
+    pub(super) around: Vec<Problem>,
+}
+
+/// Adds the servers of all extensions to those there are; the names that are taken are problems.
 pub(super) fn join(
     world: &World,
     config: &Config,
     servers: &mut Vec<ServerSpec>,
     problems: &mut Vec<Problem>,
-) -> (Vec<Arc<Bundled>>, Vec<PathBuf>) {
-    let (switches, _) = Switches::load(&world.switches());
+) -> Joined {
+    let (switches, trouble) = Switches::load(&world.switches());
+    let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(world, &trouble)).into_iter().collect();
+    let found = extensions(world, config, &switches, Positions::OnDemand, &mut around);
     // What is wrong with an extension is the reason why its servers are not started.
-    let found = extensions(world, config, &switches, Positions::OnDemand, &mut Vec::new());
+    around.retain(|problem| !found.iter().any(|one| problem.file.starts_with(&one.root)));
     let mut bringing: Vec<&Extension> = found.iter().filter(|one| !one.manifest.servers.is_empty()).collect();
     // One that is off takes no name away.
     bringing.sort_by_key(|extension| !extension.is_on());
@@ -65,7 +75,8 @@ pub(super) fn join(
         trust.remember();
     }
     let off = |one: &Extension| switches.get(&one.switch_name(), SystemTime::now()).is_some_and(|switch| !switch.on);
-    (bundles, found.iter().filter(|one| one.is_broken() && !off(one)).map(Extension::file).collect())
+    let broken = found.iter().filter(|one| one.is_broken() && !off(one)).map(Extension::file).collect();
+    Joined { bundles, broken, around }
 }
 
 impl Bundled {

@@ -276,18 +276,30 @@ fn a_person_sees_what_a_server_runs_before_the_extension_is_approved() {
 }
 
 #[test]
-fn a_sensitive_setting_is_not_written_into_a_transcript() {
-    let settings = json!([{"name": "pin", "description": "d", "envVar": "MY_PIN", "sensitive": true}]);
-    let lab = Lab::new().set("MY_PIN", "74185296300");
+fn a_sensitive_setting_is_written_into_no_transcript_trace_or_log() {
+    let settings = json!([
+        {"name": "pin", "description": "d", "envVar": "MY_PIN", "sensitive": true},
+        {"name": "code", "description": "d", "sensitive": true},
+    ]);
+    let lab = Lab::new().set("MY_PIN", "74185296300").set("OLLM_KEYRING", "off");
     extension(&lab, "home", "tools", "srv", &json!({"settings": settings}));
     approve(&lab, "tools");
-    let first = json!({"tool_calls": [{"id": "1", "name": "mcp__srv__env", "arguments": {"name": "MY_PIN"}}]});
-    lab.write("talk.jsonl", format!("{first}\n{}\n", json!({"content": "done"})));
+    let set = lab.run(&["ext", "set", "tools", "code=96385274100"]);
+    assert_eq!(set.code, 0, "{set:?}");
+    let call = |id: &str, name: &str| json!({"id": id, "name": "mcp__srv__env", "arguments": {"name": name}});
+    let first = json!({"tool_calls": [call("1", "MY_PIN"), call("2", "EXTENSION_TOOLS_CODE")]});
+    // The answer makes it into the log.
+    let last = json!({"content": "done", "expect": {"role": "tool", "last": ["96385274100 is not all"]}});
+    lab.write("talk.jsonl", format!("{first}\n{last}\n"));
     let ran = lab.run(&["run", "do it", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
-    assert_eq!((ran.stdout.as_str(), ran.code), ("done\n", 0), "{ran:?}");
-    let sessions = fs::read_dir(lab.home.join(".ollm/sessions")).unwrap().flatten();
-    let written: String = sessions.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
-    assert!(written.contains("mcp__srv__env") && !written.contains("74185296300"), "{written}");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for folder in ["sessions", "trace", "log"] {
+        let files = fs::read_dir(lab.home.join(".ollm").join(folder)).unwrap().flatten();
+        let written: String = files.filter_map(|file| fs::read_to_string(file.path()).ok()).collect();
+        assert!(written.contains("[redacted:"), "{folder}: {written}");
+        assert!(!written.contains("74185296300") && !written.contains("96385274100"), "{folder}: {written}");
+    }
+    assert!(!lab.run(&["trace", "last"]).stdout.contains("96385274100"));
 }
 
 #[test]

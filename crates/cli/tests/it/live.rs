@@ -217,6 +217,41 @@ fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
 }
 
 #[test]
+fn an_approval_that_is_lost_in_a_chat_is_told_with_the_way_to_get_it_back() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/extensions/mine/hooks/run.sh", "cat > /dev/null");
+    let hooks = json!({"before_agent": [{"name": "run", "command": "sh", "args": ["hooks/run.sh"]}]});
+    let manifest = json!({"name": "mine", "version": "1.0.0", "description": "One", "hooks": hooks});
+    lab.write("home/.ollm/extensions/mine/manifest.json", manifest.to_string());
+    approve(&lab, "mine");
+    let mut chat = Chat::new(&lab, &[]);
+    let told = "files of the extension `mine` changed, and it waits for `ollm ext trust mine`";
+    assert_eq!(chat.say("/ext reload"), "nothing changed\n");
+    lab.write("home/.ollm/extensions/mine/hooks/run.sh", "exit 2");
+    chat.is_told(told);
+    chat.say("");
+    assert_eq!(chat.told(), "", "once is enough");
+    assert!(chat.say("/ext reload").contains(told));
+    lab.write("home/.ollm/extensions/mine/more.txt", "more");
+    chat.is_told(told);
+    approve(&lab, "mine");
+    assert_eq!(chat.say("/ext reload"), "nothing changed\n");
+    chat.end();
+}
+
+#[test]
+fn a_project_that_appears_in_a_chat_is_told_once() {
+    let lab = Lab::new();
+    fs::remove_dir(lab.project.join(".git")).unwrap();
+    let mut chat = Chat::new(&lab, &[]);
+    lab.workspace_hook("before_agent", "late", "exit 2", "");
+    chat.is_told("is a project now, which counts when the chat is started anew");
+    chat.say("");
+    assert_eq!(chat.told(), "");
+    chat.end();
+}
+
+#[test]
 fn what_can_no_longer_be_read_stays_as_it_was() {
     let lab = Lab::new();
     let answers: Vec<Value> = (0..4).map(|_| json!({"content": "said"})).collect();

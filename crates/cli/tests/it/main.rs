@@ -19,6 +19,7 @@ mod declaring;
 mod documents;
 mod examples;
 mod extension_laws;
+mod extension_trouble;
 mod extensions;
 mod faults;
 mod forms;

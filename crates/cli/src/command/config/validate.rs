@@ -2,16 +2,21 @@
 
 use std::path::Path;
 
-use ollm_catalog::{Problem, Severity};
+use ollm_catalog::{Positions, Problem, Severity};
+use ollm_store::Switches;
 
 use super::{is_fatal, load, problem_entry, short};
+use crate::app::extensions;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (_, mut problems) = load(world);
+    let (config, mut problems) = load(world);
+    let (switches, _) = Switches::load(&world.switches());
+    let extensions = extensions(world, &config, &switches, Positions::OnDemand, &mut Vec::new());
+    problems.extend(extensions.misset(&config, &world.places));
     let files = [Some(world.places.config()), world.places.project_config()];
     problems.extend(files.iter().flatten().filter_map(|file| misnamed(file)));
     let code = match () {

@@ -17,6 +17,7 @@ use crate::world::World;
 
 pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;
+    app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
     let extension = named(name, &app)?;
     let state = approved(extension, &app);
     if as_json {

@@ -1,6 +1,6 @@
 //! `ollm ext list`: every extension there is, also those that cannot be loaded.
 
-use ollm_catalog::{Extension, Positions, State};
+use ollm_catalog::{Extension, Positions, Problem, State};
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
@@ -19,18 +19,15 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         output.tell(&off);
     }
     if as_json {
+        app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
     }
     output.text(&table(&rows))?;
-    for problem in app.problems.iter().filter(|problem| of_extension(&problem.file, &rows)) {
+    let of_one = |problem: &&Problem| rows.iter().any(|(extension, _)| problem.file.starts_with(&extension.root));
+    for problem in app.problems_around_extensions(world).chain(app.problems.iter().filter(of_one)) {
         output.explain(&problem::render(problem));
     }
     Ok(OK)
-}
-
-/// Whether a file belongs to one of the extensions.
-fn of_extension(file: &std::path::Path, rows: &[(&Extension, Approved)]) -> bool {
-    rows.iter().any(|(extension, _)| file.starts_with(&extension.root))
 }
 
 /// One extension as a program reads it.

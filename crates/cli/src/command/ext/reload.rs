@@ -13,6 +13,7 @@ use crate::world::World;
 
 pub(super) fn run(name: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;
+    app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
     let chosen: Vec<&Extension> = match name {
         Some(name) => vec![named(name, &app)?],
         None => app.extensions.iter().collect(),

@@ -1,0 +1,96 @@
+//! What is wrong around extensions is told by every command that shows them, and never passed over in silence.
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, Ran, finish};
+
+const QUIET: &str = "cat > /dev/null";
+
+/// Writes an extension of the user with one hook of its name that runs a script.
+fn extension(lab: &Lab, name: &str, more: &Value) {
+    let hooks = json!({"before_tool": [{"name": name, "command": "sh", "args": ["hooks/run.sh"]}]});
+    let mut manifest = json!({"name": name, "version": "1.0.0", "description": "One", "hooks": hooks});
+    manifest.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    lab.write(&format!("home/.ollm/extensions/{name}/manifest.json"), manifest.to_string());
+    lab.write(&format!("home/.ollm/extensions/{name}/hooks/run.sh"), QUIET);
+}
+
+fn assert_told(lab: &Lab, commands: &[&[&str]], words: &str) {
+    for command in commands {
+        let ran: Ran = lab.run(command);
+        assert!(ran.stderr.contains(words), "{command:?}: {ran:?}");
+        let ran: Ran = lab.run(&[*command, &["--json"]].concat());
+        assert!(command.contains(&"reload") || ran.stderr.contains(words), "{command:?} --json: {ran:?}");
+    }
+}
+
+const LISTS: &[&[&str]] = &[&["ext", "list"], &["ext", "reload"], &["skill", "list"], &["mcp", "list"]];
+
+#[test]
+fn a_directory_that_cannot_be_read_is_told_by_every_list() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/extensions", "a file");
+    assert_told(&lab, LISTS, "its extensions are not loaded");
+}
+
+#[test]
+fn switches_and_secrets_that_cannot_be_read_are_told_by_every_list() {
+    let lab = Lab::new().set("OLLM_KEYRING", "off");
+    extension(&lab, "one", &json!({}));
+    lab.write("home/.ollm/state/switches.json", "{");
+    let lists = [LISTS, &[&["ext", "info", "one"]]].concat();
+    assert_told(&lab, &lists, "nothing is switched on or off");
+    lab.write("home/.ollm/state/secrets.json", "{");
+    assert_told(&lab, &lists, "no secret of an extension is known");
+}
+
+#[test]
+fn an_extension_whose_hook_runs_by_another_program_is_not_called_trusted() {
+    let lab = Lab::new();
+    lab.write_executable("first/node", "#!/bin/sh\nexit 0\n");
+    let path = |folder: &str| format!("{}:/usr/bin:/bin", lab.root.join(folder).display());
+    let hooks = json!({"hooks": {"before_tool": [{"name": "one", "command": "node", "args": ["hooks/run.sh"]}]}});
+    extension(&lab, "one", &hooks);
+    let listed = |folder: &str| {
+        let mut command = lab.ollm(&["ext", "list", "--json"]);
+        command.env("PATH", path(folder));
+        finish(command, b"").answer()[0].clone()
+    };
+    let digest = listed("first")["digest"].as_str().unwrap().to_owned();
+    let mut approve = lab.ollm(&["ext", "trust", "one", "--digest", &digest]);
+    approve.env("PATH", path("first"));
+    assert_eq!(finish(approve, b"").code, 0);
+    assert_eq!((&listed("first")["trust"], &listed("first")["error"]), (&json!("trusted"), &Value::Null));
+    lab.write_executable("second/node", "#!/bin/sh\nexit 2\n");
+    let changed = listed("second");
+    assert_eq!(changed["trust"], "modified");
+    assert!(changed["error"].as_str().unwrap().contains("`ollm ext trust one` approves it"), "{changed}");
+}
+
+#[test]
+fn what_the_configuration_sets_for_an_extension_is_validated_against_its_manifest() {
+    let lab = Lab::new();
+    let settings = json!([
+        {"name": "mode", "description": "d", "enum": ["warn", "block"], "default": "warn"},
+        {"name": "limit", "description": "d", "type": "integer"},
+        {"name": "pin", "description": "d", "sensitive": true, "pattern": "^[0-9]+$"},
+    ]);
+    extension(&lab, "one", &json!({"settings": settings}));
+    lab.write("home/.ollm/config.yaml", "extensions:\n  settings:\n    one:\n      mode: warn\n      limit: 3\n");
+    assert_eq!(lab.run(&["config", "validate"]).code, 0);
+    let wrong = "extensions:\n  settings:\n    one:\n      mode: loud\n      limit: many\n      pin: hush-hush\n      \
+        modes: warn\n    ones:\n      mode: warn\n";
+    lab.write("home/.ollm/config.yaml", wrong);
+    let ran = lab.run(&["config", "validate", "--json"]);
+    let problems = ran.answer();
+    let seen: Vec<_> = problems.as_array().unwrap().iter().map(|one| (&one["severity"], &one["line"])).collect();
+    let (error, warning) = (json!("error"), json!("warning"));
+    let lines: Vec<Value> = [4, 5, 6, 7, 9].map(Value::from).to_vec();
+    let levels = [&error, &error, &error, &warning, &warning];
+    assert_eq!(seen, levels.into_iter().zip(&lines).collect::<Vec<_>>(), "{ran:?}");
+    assert_eq!(ran.code, 1);
+    assert!(problems[0]["column"] == 13 && problems[0]["file"].as_str().unwrap().ends_with("config.yaml"), "{ran:?}");
+    assert!(!ran.stdout.contains("hush-hush"), "{ran:?}");
+    assert_eq!(problems[3]["help"], "did you mean `mode`?");
+    assert_eq!(problems[4]["help"], "did you mean `one`?");
+}
