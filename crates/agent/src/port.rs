@@ -77,7 +77,12 @@ pub trait ToolSource: Send + Sync {
     /// The tools there are now.
     fn tools(&self) -> Vec<Tool>;
 
-    /// Calls one of them. A failure is a result; the call should end soon after its token is set.
+    /// Whether a tool is missing among them only because whoever does its work ended unasked: a call brings it back.
+    fn recalls(&self, _name: &str) -> bool {
+        false
+    }
+
+    /// Calls one of them, or one that is recalled. A failure is a result; the call should end soon after its token is set.
     fn call(&self, order: &Order) -> ToolResult;
 }
 

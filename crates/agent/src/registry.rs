@@ -55,6 +55,11 @@ impl Registry {
         let offers = |source: &&Arc<dyn ToolSource>| source.tools().iter().any(|tool| tool.name == name);
         self.sources.iter().find(offers).map(|source| Worker::Source(Arc::clone(source)))
     }
+
+    /// Who does the work of a tool that is not offered any more, if a call can bring it back.
+    pub(crate) fn recalled(&self, name: &str) -> Option<Worker> {
+        self.sources.iter().find(|source| source.recalls(name)).map(|source| Worker::Source(Arc::clone(source)))
+    }
 }
 
 /// A result as the model reads it.

@@ -219,6 +219,7 @@ impl Life {
         self.shared.change(|now| {
             now.state = state;
             now.tools = listing.items.into();
+            now.lapsed = Arc::new([]);
             now.warnings = listing.warnings;
             now.info = Some(Arc::clone(&connection.link.info));
             now.process = connection.program.as_ref().map(crate::program::Program::id);

@@ -80,6 +80,7 @@ impl Server {
             state: State::Configured,
             link: None,
             tools: memory.tools.unwrap_or_default().into(),
+            lapsed: Arc::new([]),
             info: None,
             process: None,
             warnings: Vec::new(),
@@ -106,7 +107,7 @@ impl Server {
         let now = self.shared.now();
         Status {
             name: self.name().to_owned(),
-            tools: self.offered(&now).count(),
+            tools: self.admitted(&now.tools).count(),
             revision: now.info.as_ref().map(|info| info.protocol_version.as_str().to_owned()),
             server: now.info.as_ref().and_then(|info| serde_json::to_value(info.server_info.as_ref()?).ok()),
             instructions: now.info.as_ref().and_then(|info| info.instructions.clone()),
@@ -118,7 +119,12 @@ impl Server {
 
     /// The tools that it offers and that were not filtered out, as it wrote them.
     pub fn tools(&self) -> Vec<Value> {
-        self.offered(&self.shared.now()).cloned().collect()
+        self.admitted(&self.shared.now().tools).cloned().collect()
+    }
+
+    /// The tools that it offered until it ended unasked: a call of one of them starts it again.
+    pub fn lapsed(&self) -> Vec<Value> {
+        self.admitted(&self.shared.now().lapsed).cloned().collect()
     }
 
     /// What is worth remembering; nothing before it was connected.
@@ -315,12 +321,12 @@ impl Server {
         CallError { server: self.name().to_owned(), kind }
     }
 
-    fn offered<'a>(&'a self, now: &'a Now) -> impl Iterator<Item = &'a Value> {
+    fn admitted<'a>(&'a self, tools: &'a [Value]) -> impl Iterator<Item = &'a Value> {
         let admits = |tool: &&Value| {
             let name = tool.get("name").and_then(Value::as_str);
             name.is_some_and(|name| self.shared.declaration.tools.admits(name))
         };
-        now.tools.iter().filter(admits)
+        tools.iter().filter(admits)
     }
 }
 

@@ -68,6 +68,8 @@ pub(crate) struct Now {
     pub(crate) state: State,
     pub(crate) link: Option<Arc<Link>>,
     pub(crate) tools: Arc<[Value]>,
+    /// The tools it offered until it ended unasked, which a call brings back.
+    pub(crate) lapsed: Arc<[Value]>,
     pub(crate) info: Option<Arc<ServerPeerInfo>>,
     pub(crate) process: Option<u32>,
     pub(crate) warnings: Vec<String>,
@@ -106,13 +108,20 @@ impl Shared {
         self.change(|now| now.state = state);
     }
 
-    /// Withdraws connection and tools.
+    /// Withdraws connection and tools. What was stopped by somebody is not brought back by a call, so its tools are not
+    /// remembered either.
     pub(crate) fn withdraw(&self, state: State) {
         self.change(|now| {
+            let lapsed = match (&state, now.tools.is_empty()) {
+                (State::Stopped, _) => Arc::new([]) as Arc<[Value]>,
+                (_, true) => Arc::clone(&now.lapsed),
+                (_, false) => Arc::clone(&now.tools),
+            };
             *now = Now {
                 state,
                 link: None,
                 tools: Arc::new([]),
+                lapsed,
                 process: None,
                 warnings: Vec::new(),
                 info: now.info.take(),

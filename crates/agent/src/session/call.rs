@@ -79,14 +79,21 @@ impl Session<'_> {
                 return self.impossible(call, &format!("the arguments are no JSON object: {shown}"));
             }
         };
-        let offer = offered.iter().any(|tool| tool.name == name);
-        let Some(worker) = self.registry.worker(name).filter(|_| offer) else {
+        let Some(worker) = self.worker(name, offered, tally) else {
             return self.impossible(call, &unknown(name, offered));
         };
         match self.cleared(call, &worker, args) {
             Err(why) => why,
             Ok(args) => self.perform(call, &worker, &args, tally),
         }
+    }
+
+    /// Who does the work of a tool that is on offer, or was until it lapsed, as far as hooks leave it there.
+    fn worker(&self, name: &str, offered: &[Tool], tally: &Tally) -> Option<Worker> {
+        let offer = offered.iter().any(|tool| tool.name == name);
+        let kept = tally.kept.as_ref().is_none_or(|kept| kept.iter().any(|kept| kept == name));
+        let worker = self.registry.worker(name).filter(|_| offer);
+        worker.or_else(|| self.registry.recalled(name).filter(|_| kept))
     }
 
     /// A call that cannot even be tried; there is nothing hooks could decide about it.
@@ -259,13 +266,19 @@ impl Session<'_> {
 }
 
 fn unknown(name: &str, offered: &[Tool]) -> String {
-    let nearest = offered.iter().map(|tool| (strsim::damerau_levenshtein(name, &tool.name), tool.name.as_str())).min();
+    let akin = offered.iter().map(|tool| tool.name.as_str()).filter(|known| owner(known) == owner(name));
+    let nearest = akin.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
     let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
     let list = if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) };
     match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
         Some((_, known)) => format!("there is no tool `{name}`; did you mean `{known}`?"),
         None => format!("there is no tool `{name}`; {list}"),
     }
+}
+
+/// Whose tool a name speaks of: one server's tool is no stand-in for another's.
+fn owner(name: &str) -> Option<&str> {
+    name.strip_prefix("mcp__")?.split("__").next()
 }
 
 /// The arguments as hooks see them: our tools' files are called `path` and `file_path`.

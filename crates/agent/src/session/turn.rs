@@ -24,6 +24,8 @@ pub(super) struct Tally {
     /// The last call, and how often it followed itself.
     pub(super) last: Option<(String, String)>,
     pub(super) repeats: usize,
+    /// The only tools that hooks leave on offer, where they say so.
+    pub(super) kept: Option<Vec<String>>,
     /// A hook does not want the conversation shortened now.
     pub(super) keep_all: bool,
 }
@@ -151,7 +153,7 @@ impl Session<'_> {
     /// One call of the model, and the calls it wants; says whether there were any.
     fn step(&mut self, tally: &mut Tally) -> Result<bool, TurnEnd> {
         self.make_room(tally);
-        let tools = self.select()?;
+        let tools = self.select(tally)?;
         let answer = self.ask_model(&tools, tally)?;
         if answer.calls.is_empty() {
             return Ok(false);
@@ -161,7 +163,7 @@ impl Session<'_> {
     }
 
     /// The tools that hooks leave on offer.
-    fn select(&mut self) -> Result<Vec<Tool>, TurnEnd> {
+    fn select(&mut self, tally: &mut Tally) -> Result<Vec<Tool>, TurnEnd> {
         let mut tools = self.registry.tools();
         let names: Value = tools.iter().map(|tool| Value::from(tool.name.as_str())).collect();
         let decision = self.emit(EventKind::BeforeToolSelection, [("available_tools", names)]);
@@ -170,6 +172,7 @@ impl Session<'_> {
         if let Some(kept) = &decision.tools {
             tools.retain(|tool| kept.contains(&tool.name));
         }
+        tally.kept = decision.tools;
         Ok(tools)
     }
 
@@ -197,6 +200,7 @@ impl Tally {
             refusals: Vec::new(),
             last: None,
             repeats: 0,
+            kept: None,
             keep_all: false,
         }
     }

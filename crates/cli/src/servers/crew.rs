@@ -146,6 +146,12 @@ impl Crew {
         self.read(name, |member| Offers::read(&member.label, &server.tools(), &member.filter)).unwrap_or_default()
     }
 
+    /// The tools a server offered until it ended unasked.
+    pub(super) fn lapsed(&self, name: &str) -> Offers {
+        let Ok(server) = self.fleet.server(name) else { return Offers::default() };
+        self.read(name, |member| Offers::read(&member.label, &server.lapsed(), &member.filter)).unwrap_or_default()
+    }
+
     /// What the names of a server's tools begin with.
     pub(crate) fn prefix(&self, name: &str) -> String {
         let label = self.read(name, |member| member.label.clone()).unwrap_or_else(|| name.to_owned());

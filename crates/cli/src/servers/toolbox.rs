@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
 use ollm_engine::{ToolCall, ToolCaller};
-use ollm_mcp::{Call, Notice, Ports, Progress, Spill, State, Status, Watch, bound_result};
+use ollm_mcp::{Call, Notice, Offer, Ports, Progress, Spill, State, Status, Watch, bound_result};
 use ollm_protocol::{Content, Tool, ToolResult};
 
 use super::crew::Crew;
@@ -46,6 +46,8 @@ struct Offered {
     server: String,
     raw: String,
     tool: Tool,
+    /// Whether its server ended unasked, so that nobody is offered it until a call brings the server back.
+    lapsed: bool,
 }
 
 /// How often anything about the servers changed.
@@ -244,7 +246,11 @@ impl Toolbox {
 
 impl ToolSource for Toolbox {
     fn tools(&self) -> Vec<Tool> {
-        self.offered().iter().map(|offered| offered.tool.clone()).collect()
+        self.offered().iter().filter(|offered| !offered.lapsed).map(|offered| offered.tool.clone()).collect()
+    }
+
+    fn recalls(&self, name: &str) -> bool {
+        self.offered().iter().any(|offered| offered.lapsed && offered.tool.name == name)
     }
 
     fn call(&self, order: &Order) -> ToolResult {
@@ -308,8 +314,10 @@ impl ToolCaller for Toolbox {
 fn listed(crew: &Crew) -> Vec<Offered> {
     let mut all = Vec::new();
     for server in crew.fleet().servers() {
-        for offer in crew.offers(server.name()).tools {
-            all.push(Offered { server: server.name().to_owned(), raw: offer.raw, tool: offer.tool });
+        let name = server.name();
+        for (offers, lapsed) in [(crew.offers(name), false), (crew.lapsed(name), true)] {
+            let offered = |offer: Offer| Offered { server: name.to_owned(), raw: offer.raw, tool: offer.tool, lapsed };
+            all.extend(offers.tools.into_iter().map(offered));
         }
     }
     all

@@ -324,6 +324,37 @@ fn what_cannot_be_read_can_still_be_switched_off_and_disapproved_and_loses_its_n
 }
 
 #[test]
+fn a_call_of_a_server_that_crashed_starts_it_again_until_it_crashes_all_the_time() {
+    let lab = Lab::new();
+    let echo = |id: &str| json!({"tool_calls": [{"id": id, "name": "mcp__srv__echo", "arguments": {"text": "back"}}]});
+    let expecting = |text: &str, then: &str| json!({"expect": {"role": "tool", "last": [text]}, "content": then});
+    let server = json!({"command": mcp_server()});
+    lab.write("home/.ollm/settings/mcp.json", json!({"mcpServers": {"srv": server, "sry": server}}).to_string());
+    let mut chat = Chat::new(
+        &lab,
+        &[
+            call("mcp__srv__crash"),
+            echo("2"),
+            expecting("back", "it is back"),
+            call("mcp__srv__crash"),
+            call("mcp__srv__crash"),
+            echo("5"),
+            expecting("it crashed 3 times", "it is gone"),
+        ],
+    );
+    assert_eq!((chat.server("srv").0.as_str(), chat.server("sry").0.as_str()), ("ready", "ready"));
+    let answer = chat.say("crash it");
+    assert!(answer.contains("it is back"), "{answer} {}", chat.told());
+    assert!(has_tool(&mut chat, "mcp__srv__echo"));
+    let answer = chat.say("crash it again, and again");
+    let told = chat.told();
+    assert!(answer.contains("it is gone") && !told.contains("did you mean"), "{answer} {told}");
+    assert!(!has_tool(&mut chat, "mcp__srv__echo"));
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn error_scenario_3_a_server_that_crashes_takes_its_tools_along_and_nothing_else() {
     let lab = Lab::new();
     extension(&lab, "home", "tools", "srv", &json!({}));
