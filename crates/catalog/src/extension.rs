@@ -7,7 +7,7 @@
 //! Not its duty: whether anything of it may run. That is decided by approval, at run time, over the whole folder.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use ollm_protocol::{Held, Hook, Layer, Source, Variable, shell_word};
@@ -61,6 +61,9 @@ pub struct Surroundings<'a> {
     pub now: SystemTime,
     /// Whether the positions of hooks are wanted.
     pub positions: Positions,
+    /// Where the copy of a folder is as it was when it was last approved. An extension whose manifest can no longer be
+    /// understood then goes on as that; without, it is not loaded.
+    pub approved: Option<&'a dyn Fn(&Path) -> Option<PathBuf>>,
 }
 
 impl fmt::Debug for Surroundings<'_> {
@@ -95,6 +98,8 @@ pub struct Extension {
     quiet: Option<StatKey>,
     /// What became of the manifest alone, for those who read it again.
     verdict: State,
+    /// Why it is what was approved and not what is in its folder.
+    held: Option<String>,
     /// The problems of the manifest.
     problems: Vec<Problem>,
 }
@@ -175,6 +180,7 @@ pub struct Extensions {
 ///     secrets: &secrets,
 ///     now: SystemTime::UNIX_EPOCH,
 ///     positions: Positions::OnDemand,
+///     approved: None,
 /// };
 /// let (found, problems) = extensions(&surroundings);
 /// assert!(problems.is_empty());
@@ -270,6 +276,11 @@ impl Extension {
     /// Whether its manifest cannot be understood; one that only lacks something can.
     pub fn is_broken(&self) -> bool {
         matches!(self.verdict, State::Failed(_))
+    }
+
+    /// Why it goes on as it was when it was approved, if it does: its manifest can no longer be understood.
+    pub fn held(&self) -> Option<&str> {
+        self.held.as_deref()
     }
 
     /// Where it comes from, which decides how it is approved.

@@ -1,7 +1,7 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -104,15 +104,22 @@ impl App {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let before = stay.previous.map(|previous| &previous.extensions);
+        let mut trust = Trust::new(world.approvals(), SystemTime::now);
+        let before = match stay.previous {
+            Some(previous) => Before::Extensions(&previous.extensions),
+            None if positions == Positions::OnDemand => Before::Approvals(&trust),
+            // Who wants to see them wants to see them as they are.
+            None => Before::Nothing,
+        };
         let (extensions, changes) =
-            extensions_since(before, world, &catalog.config, &switches, positions, &mut problems);
+            extensions_since(&before, world, &catalog.config, &switches, positions, &mut problems);
+        let held = extensions.iter().filter(|extension| extension.held().is_some());
+        trust.hold(held.map(|extension| (extension.name.as_str(), extension.root.as_path())));
         world.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&world.places).directories;
         let extensions_off = extensions_off(&catalog.config, world);
         let settings = catalog.settings;
         let rules = settings.rules();
-        let mut trust = Trust::new(world.approvals(), SystemTime::now);
         trust.workspace = settings.trust_workspace;
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
         let environment = Environment {
@@ -257,18 +264,28 @@ pub(crate) fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(None, world, config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, world, config, switches, positions, problems).0
 }
 
 /// The extensions as they are now that something was switched or set; what was read before is not read again.
 pub(crate) fn extensions_again(app: &App, world: &World) -> Extensions {
     let (switches, _) = Switches::load(&world.switches());
-    extensions_since(Some(&app.extensions), world, &app.config, &switches, app.positions, &mut Vec::new()).0
+    let before = Before::Extensions(&app.extensions);
+    extensions_since(&before, world, &app.config, &switches, app.positions, &mut Vec::new()).0
+}
+
+/// What is known of extensions before they are read.
+enum Before<'a> {
+    Nothing,
+    /// As what they were approved: what can no longer be understood goes on as that.
+    Approvals(&'a Trust),
+    /// What they were when they were read last.
+    Extensions(&'a Extensions),
 }
 
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
-    previous: Option<&Extensions>,
+    before: &Before<'_>,
     world: &World,
     config: &Config,
     switches: &Switches,
@@ -279,6 +296,10 @@ fn extensions_since(
     let (secrets, trouble) = Secrets::load(&file, world.keyring());
     let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
     problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
+    let folder = |root: &Path| match before {
+        Before::Approvals(trust) => trust.approved_folder(root),
+        _ => None,
+    };
     let surroundings = Surroundings {
         places: &world.places,
         config,
@@ -287,14 +308,19 @@ fn extensions_since(
         secrets: &secrets,
         now: SystemTime::now(),
         positions,
+        approved: Some(&folder),
     };
-    if let Some(previous) = previous {
+    if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
         problems.extend(more);
         return (extensions, changes);
     }
     let (extensions, more) = ollm_catalog::extensions(&surroundings);
-    problems.extend(more);
+    let held = extensions.iter().filter_map(|extension| {
+        let message = format!("{}; what was approved of `{}` goes on", extension.held()?, extension.name);
+        Some(Problem::of_file(Severity::Error, &extension.file(), message))
+    });
+    problems.extend(more.into_iter().chain(held));
     (extensions, Changes::default())
 }
 

@@ -10,7 +10,7 @@ use std::time::SystemTime;
 
 use ollm_protocol::{Layer, Rules};
 
-use super::read::read;
+use super::read::{read, read_copy};
 use super::{Extension, Extensions, State, Surroundings};
 use crate::config::ExtensionSettings;
 use crate::file::whole_file;
@@ -60,7 +60,11 @@ pub(super) fn all(
     let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
     let known = previous.iter().filter(|_| previous.terms.as_ref() == Some(&terms));
     let known = known.map(|extension| (extension.root.as_os_str(), extension)).collect();
-    let all = Shelf { terms: &terms, known, now: surroundings.now }.read_all(&candidates);
+    let shelf = Shelf { terms: &terms, known, now: surroundings.now };
+    let mut all = shelf.read_all(&candidates);
+    if let Some(approved) = surroundings.approved {
+        all.iter_mut().filter(|extension| extension.is_broken()).for_each(|broken| shelf.restore(broken, approved));
+    }
     (all, Some(terms))
 }
 
@@ -91,11 +95,26 @@ impl Shelf<'_> {
         candidates.iter().filter_map(|candidate| self.read(candidate)).collect()
     }
 
-    fn read(&self, candidate: &Candidate) -> Option<Extension> {
-        let rules = match candidate.layer {
+    /// Puts what was approved in the place of what can no longer be understood.
+    fn restore(&self, broken: &mut Extension, approved: &dyn Fn(&Path) -> Option<PathBuf>) {
+        let Some(copy) = approved(&broken.root) else { return };
+        let candidate = Candidate { root: broken.root.clone(), layer: broken.layer, trouble: None };
+        let good = read_copy(&copy, &candidate, self.rules(broken.layer), self.terms.positions);
+        if let Some(good) = good {
+            let held = broken.error().map(str::to_owned);
+            *broken = Extension { held, ..good };
+        }
+    }
+
+    fn rules(&self, layer: Layer) -> &Rules {
+        match layer {
             Layer::User => &self.terms.user,
             Layer::Workspace => &self.terms.workspace,
-        };
+        }
+    }
+
+    fn read(&self, candidate: &Candidate) -> Option<Extension> {
+        let rules = self.rules(candidate.layer);
         let known = self.known.get(candidate.root.as_os_str()).copied().filter(|known| known.layer == candidate.layer);
         read(candidate, rules, self.terms.positions, known, self.now)
     }

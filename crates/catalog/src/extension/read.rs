@@ -77,6 +77,15 @@ pub(super) fn read(
     Some(Extension { digest, fingerprint, quiet, ..extension })
 }
 
+/// The extension as it is in a copy of its folder, if that can be understood.
+pub(super) fn read_copy(copy: &Path, candidate: &Candidate, rules: &Rules, positions: Positions) -> Option<Extension> {
+    let bytes = file::bytes(&copy.join(MANIFEST), LARGEST_FILE).ok()??;
+    // Its hooks are those of the folder: that is what their approvals name.
+    let path = candidate.root.join(MANIFEST);
+    let (document, node) = file::open(&path, Syntax::Json, bytes).ok()?;
+    Some(understand(candidate, &document, &node, rules, positions)).filter(|extension| !extension.is_broken())
+}
+
 /// What the file system says of a file that has been left alone for a while; a change right after another one may leave no
 /// trace there.
 fn quiet(meta: &Metadata, now: SystemTime) -> Option<StatKey> {
@@ -136,6 +145,7 @@ fn understand(
         digest: None,
         fingerprint: None,
         quiet: None,
+        held: None,
         problems,
     }
 }
@@ -199,6 +209,7 @@ fn failed(candidate: &Candidate, problem: Problem) -> Extension {
         digest: None,
         fingerprint: None,
         quiet: None,
+        held: None,
         problems: vec![problem],
     }
 }

@@ -20,6 +20,7 @@ pub(crate) struct World {
     pub(crate) env: HashMap<String, String>,
     pub(crate) overrides: Overrides,
     pub(crate) positions: Positions,
+    approved: None,
 }
 
 impl World {

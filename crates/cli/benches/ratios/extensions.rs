@@ -96,6 +96,7 @@ fn surrounded<T>(home: &Path, read: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         secrets: &Secrets::default(),
         now: SystemTime::now(),
         positions: Positions::OnDemand,
+        approved: None,
     })
 }
 

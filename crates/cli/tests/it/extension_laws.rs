@@ -75,6 +75,7 @@ impl World {
             secrets: &Secrets::default(),
             now: SystemTime::now(),
             positions: Positions::OnDemand,
+            approved: None,
         };
         let (extensions, _) = extensions(&surroundings);
         let mut engine = self.engine();

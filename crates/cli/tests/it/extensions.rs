@@ -52,6 +52,24 @@ fn scenario_1_an_extension_is_loaded_and_its_hook_decides() {
 }
 
 #[test]
+fn what_was_approved_goes_on_when_its_manifest_breaks_until_it_is_switched_off() {
+    let lab = Lab::new();
+    extension(&lab, "home", "guard", r#"printf '{"continue": false, "systemMessage": "no"}'"#, &json!({}));
+    extension(&lab, "home", "other", QUIET, &json!({}));
+    approve(&lab, "guard");
+    let manifest = "home/.ollm/extensions/guard/manifest.json";
+    lab.write(manifest, "{");
+    lab.write("home/.ollm/extensions/other/manifest.json", "{");
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!((ran.code, &ran.answer()["reason"]), (2, &json!("no")), "{ran:?}");
+    assert!(ran.stderr.contains("what was approved of `guard` goes on"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("what was approved of `other`"), "nobody approved it: {}", ran.stderr);
+    assert!(entry(&lab, "guard")["error"].is_string(), "it is shown as it is");
+    ok(&lab.run(&["ext", "disable", "guard"]));
+    assert_eq!(lab.event(shell_event("ls")).code, 0);
+}
+
+#[test]
 fn scenario_3_an_approval_lasts_until_anything_in_the_folder_changes() {
     let lab = Lab::new();
     extension(&lab, "project", "guard", QUIET, &json!({}));

@@ -74,6 +74,16 @@ impl Trust {
         self.vault.folder(approval.copy.as_deref()?)
     }
 
+    /// The copy of the extension in a folder as it was when it was last approved, whatever its name is.
+    pub fn approved_folder(&self, root: &Path) -> Option<PathBuf> {
+        let (approvals, _) = &*self.ledger.current();
+        let source = root.display().to_string();
+        let is_whole = |approval: &&&Approval| approval.source == source && approval.id.starts_with(EXTENSION);
+        let list = approvals.list();
+        let approval = list.iter().find(is_whole)?;
+        self.vault.folder(approval.copy.as_deref()?)
+    }
+
     /// What an approval of one of its hooks would be bound to; refused if the folder is by now another one than the copy,
     /// because then nobody has seen what would be approved.
     pub fn propose_in(&self, bundle: &Bundle, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {
@@ -117,7 +127,10 @@ impl Trust {
     }
 }
 
+/// How the id of a whole extension begins.
+const EXTENSION: &str = "extension:";
+
 /// What the approval of an extension is filed under, beside its folder.
 fn id(name: &str) -> String {
-    format!("extension:{name}")
+    format!("{EXTENSION}{name}")
 }
