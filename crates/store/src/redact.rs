@@ -18,9 +18,6 @@ pub use hidden::Hidden;
 pub use names::looks_secret;
 use shapes::{LOOK_BEHIND, Shape, Tail};
 
-/// Values with fewer bytes are not hidden: they occur by chance and would shred the text.
-const SHORTEST: usize = 6;
-
 /// Knows the secrets to hide.
 ///
 /// ```
@@ -59,9 +56,12 @@ impl std::fmt::Debug for Redactor {
 }
 
 impl Redactor {
+    /// Values with fewer bytes are not hidden: they occur by chance and would shred the text.
+    pub const SHORTEST: usize = 6;
+
     /// Hides these values, wherever they appear: as they are, escaped for JSON or URLs, in base64 or hexadecimal.
     ///
-    /// White space around a value does not count, values of fewer than 6 bytes are ignored. The password inside a URL
+    /// White space around a value does not count, values of fewer than [`Redactor::SHORTEST`] bytes are ignored. The password inside a URL
     /// (`scheme://user:password@host`) is hidden on its own as well.
     pub fn new<N, V>(secrets: impl IntoIterator<Item = (N, V)>) -> Self
     where
@@ -110,7 +110,7 @@ impl Redactor {
     fn add(&mut self, name: String, value: &[u8]) {
         let mut known = false;
         for value in [Some(value), forms::password_of(value)].into_iter().flatten() {
-            if value.len() >= SHORTEST {
+            if value.len() >= Self::SHORTEST {
                 known = true;
                 let name = self.names.len();
                 let needles = forms::of(value).into_iter();

@@ -22,8 +22,7 @@ pub(super) fn resolve(
         let specs = extension.manifest.settings.clone();
         for spec in specs {
             let value = value(extension, &spec, surroundings, settings).unwrap_or_else(|why| {
-                let command = spec.command(&extension.name);
-                fail(extension, format!("{why}; `{command}` mends it"));
+                fail(extension, why);
                 SettingValue { spec: spec.clone(), value: None, kept: None, origin: Origin::Default }
             });
             if spec.required && !value.is_set() {
@@ -63,9 +62,11 @@ fn value(
     let given = |value, origin| SettingValue { spec: spec.clone(), value, kept: None, origin };
     let variable = spec.env_var.as_ref().and_then(|name| Some((name, (surroundings.env)(name)?)));
     if let Some((name, text)) = variable.filter(|(_, text)| !text.is_empty()) {
-        let value = spec.read(&text).map_err(|why| format!("{why} ({name})"))?;
+        let value =
+            spec.read(&text).map_err(|why| format!("{why}; the variable {name} is set: unset or correct it"))?;
         return Ok(given(Some(value), Origin::Variable(name.clone().into())));
     }
+    let mending = |why: String| format!("{why}; `{}` mends it", spec.command(&extension.name));
     let secret = extension.secret_name(&spec.name);
     match surroundings.secrets.place(&secret) {
         None => {}
@@ -76,13 +77,13 @@ fn value(
         Some(Place::File) => {
             let file = surroundings.places.secrets();
             let origin = Origin::File { layer: Layer::User, file, line: 0, column: 0 };
-            let text = surroundings.secrets.get(&secret).map_err(|error| error.to_string())?;
-            return Ok(given(text.map(|text| spec.read(&text)).transpose()?, origin));
+            let text = surroundings.secrets.get(&secret).map_err(|error| mending(error.to_string()))?;
+            return Ok(given(text.map(|text| spec.read(&text)).transpose().map_err(mending)?, origin));
         }
     }
     let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
     if let Some(said) = settings.settings.iter().find(|setting| setting.path == path) {
-        let value = spec.check(said.value.clone()).map_err(|why| format!("{why} ({})", said.origin))?;
+        let value = spec.check(said.value.clone()).map_err(|why| mending(format!("{why} ({})", said.origin)))?;
         return Ok(given(Some(value), said.origin.clone()));
     }
     Ok(given(spec.default.clone(), Origin::Default))

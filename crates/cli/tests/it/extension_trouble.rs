@@ -94,3 +94,25 @@ fn what_the_configuration_sets_for_an_extension_is_validated_against_its_manifes
     assert_eq!(problems[3]["help"], "did you mean `mode`?");
     assert_eq!(problems[4]["help"], "did you mean `one`?");
 }
+
+#[test]
+fn a_secret_too_short_to_be_hidden_is_told_when_it_is_set() {
+    let lab = Lab::new().set("OLLM_KEYRING", "off");
+    extension(&lab, "one", &json!({"settings": [{"name": "pin", "description": "d", "sensitive": true}]}));
+    let short = lab.run(&["ext", "set", "one", "pin=1234"]);
+    assert!(short.code == 0 && short.stderr.contains("shorter than 6 bytes and is not hidden"), "{short:?}");
+    let long = lab.run(&["ext", "set", "one", "pin=123456"]);
+    assert!(long.code == 0 && !long.stderr.contains("not hidden"), "{long:?}");
+}
+
+#[test]
+fn a_variable_that_wins_over_what_is_set_is_named_as_the_way_out() {
+    let lab = Lab::new().set("ONE_MODE", "loud");
+    let mode = json!({"name": "mode", "description": "d", "envVar": "ONE_MODE", "enum": ["warn", "block"]});
+    extension(&lab, "one", &json!({"settings": [mode]}));
+    let ran = lab.run(&["ext", "set", "one", "mode=warn"]);
+    assert!(ran.stderr.contains("the variable ONE_MODE is set: unset or correct it"), "{ran:?}");
+    assert!(!ran.stderr.contains("mends it"), "{ran:?}");
+    let ran = lab.set("ONE_MODE", "block").run(&["ext", "set", "one", "mode=warn"]);
+    assert!(ran.stderr.contains("is the variable ONE_MODE, which is set; unset or correct it"), "{ran:?}");
+}

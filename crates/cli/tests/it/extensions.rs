@@ -670,4 +670,10 @@ fn the_examples_that_ship_do_what_they_say() {
     let saved = lab.event(json!({"event": "file_edited", "data": {"path": "data.json"}}).to_string());
     assert!(saved.answer()["systemMessage"].as_str().unwrap().contains("was formatted"), "{saved:?}");
     assert_eq!(fs::read_to_string(lab.project.join("data.json")).unwrap(), "{\n  \"a\": 1\n}\n");
+    let odd = r#"{"a":1.10,"a":[1e400,{}, [],-0,"b\"}: ,\u00e9 é"]}"#;
+    lab.write("project/data.json", odd);
+    lab.event(json!({"event": "file_edited", "data": {"path": "data.json"}}).to_string());
+    let formatted =
+        "{\n  \"a\": 1.10,\n  \"a\": [\n    1e400,\n    {},\n    [],\n    -0,\n    \"b\\\"}: ,\\u00e9 é\"\n  ]\n}\n";
+    assert_eq!(fs::read_to_string(lab.project.join("data.json")).unwrap(), formatted, "only white space is changed");
 }

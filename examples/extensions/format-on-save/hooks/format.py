@@ -1,14 +1,17 @@
-"""Formats the file of a file event in place.
+"""Formats the file of a file event.
 
-JSON is formatted here; for everything else the first formatter that is installed is started, without a shell. A file
+JSON is formatted here, by changing its white space and nothing else; for everything else the first formatter that is installed is started, without a shell. A file
 that cannot be formatted stays as it is, and the reason is told.
 """
 
 import json
 import os
+import re
 import shutil
+import stat
 import subprocess
 import sys
+import tempfile
 
 FORMATTERS = {
     ".py": [["ruff", "format", "--quiet"], ["black", "--quiet"]],
@@ -18,15 +21,55 @@ FORMATTERS = {
 PRETTIER = [["prettier", "--write", "--log-level", "warn"]]
 
 
+# A text, a mark, or a number or word: everything but white space, as it is written.
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+')
+
+
+def layout(text, indent, end):
+    """The same JSON with other white space: nothing that is written in it is read and written anew."""
+    tokens = TOKEN.findall(text)
+    out, depth = [], 0
+    for at, token in enumerate(tokens):
+        following = tokens[at + 1] if at + 1 < len(tokens) else ""
+        if token in ("}", "]") and tokens[at - 1] not in ("{", "["):
+            depth -= 1
+            out.append(end + " " * (indent * depth))
+        out.append(token)
+        if token == ":":
+            out.append(" ")
+        elif token in ("{", "[") and following not in ("}", "]"):
+            depth += 1
+            out.append(end + " " * (indent * depth))
+        elif token == ",":
+            out.append(end + " " * (indent * depth))
+    return "".join(out) + end
+
+
+def replace(path, text):
+    """Puts a new file in the place of the old one: nobody ever sees half of it."""
+    handle, new = tempfile.mkstemp(dir=os.path.dirname(path), prefix=".format-")
+    try:
+        with open(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), stat.S_IMODE(os.stat(path).st_mode))
+            os.fsync(file.fileno())
+        os.replace(new, path)
+    except BaseException:
+        os.unlink(new)
+        raise
+
+
 def format_json(path):
-    with open(path, encoding="utf-8") as file:
+    with open(path, encoding="utf-8", newline="") as file:
         before = file.read()
+    # What is no JSON is left alone.
+    json.loads(before)
     indent = int(os.environ.get("EXTENSION_FORMAT_ON_SAVE_JSON_INDENT", "2"))
-    after = json.dumps(json.loads(before), indent=indent, ensure_ascii=False) + "\n"
+    after = layout(before, indent, "\r\n" if "\r\n" in before else "\n")
     if after == before:
         return False
-    with open(path, "w", encoding="utf-8") as file:
-        file.write(after)
+    replace(path, after)
     return True
 
 
@@ -54,7 +97,7 @@ def main():
             changed = format_json(path) if suffix == ".json" else format_with(FORMATTERS.get(suffix, PRETTIER), path)
             if changed:
                 answer["systemMessage"] = f"{data['path']} was formatted; read it again before you edit it."
-        except (ValueError, OSError, subprocess.SubprocessError) as error:
+        except (ValueError, OSError, RecursionError, subprocess.SubprocessError) as error:
             answer["systemMessage"] = f"{data['path']} could not be formatted: {error}"
     print(json.dumps(answer))
 

@@ -4,6 +4,7 @@ use std::io::Read;
 
 use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config};
 use ollm_protocol::Layer;
+use ollm_store::Redactor;
 
 use super::named;
 use crate::agent::refuse_agents;
@@ -39,6 +40,13 @@ pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) 
         let place = keep(extension, spec, value.as_deref(), world)?;
         let said = if value.is_some() { "is set" } else { "is no longer set" };
         output.tell(&format!("`{}` of `{}` {said}{place}", spec.name, extension.name));
+        if spec.sensitive && value.is_some_and(|value| value.trim().len() < Redactor::SHORTEST) {
+            let shortest = Redactor::SHORTEST;
+            output.tell(&format!(
+                "`{}` is shorter than {shortest} bytes and is not hidden where hooks and servers say it; take a longer one",
+                spec.name
+            ));
+        }
     }
     tell_outcome(&extension.name, world, output)
 }
@@ -110,7 +118,10 @@ fn tell_outcome(name: &str, world: &World, output: &mut Output) -> Result<u8, Fa
     let Some(extension) = app.extensions.get(name) else { return Ok(OK) };
     for one in &extension.values {
         if let ollm_catalog::Origin::Variable(variable) = &one.origin {
-            output.tell(&format!("what applies for `{}` is the variable {variable}", one.spec.name));
+            output.tell(&format!(
+                "what applies for `{}` is the variable {variable}, which is set; unset or correct it",
+                one.spec.name
+            ));
         }
     }
     if let Some(why) = extension.error() {
