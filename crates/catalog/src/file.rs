@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use ollm_store::{FileError, read_bounded};
+use ollm_store::{FileError, Redactor, read_bounded};
 
 use crate::node::{Node, Part, Spot};
 use crate::problem::{Problem, Severity};
@@ -165,6 +165,8 @@ impl Document<'_> {
     }
 
     fn problem(&self, finding: Finding, at: Position, lines: &Lines<'_>) -> Problem {
+        let redactor = Redactor::default();
+        let hide = |text: String| redactor.redact_str(&text).into_owned();
         Problem {
             severity: finding.severity,
             file: self.path.to_owned(),
@@ -172,8 +174,8 @@ impl Document<'_> {
             column: at.column,
             field: finding.spot.map(|spot| spot.field).unwrap_or_default(),
             value: finding.value,
-            message: finding.message,
-            help: finding.help,
+            message: hide(finding.message),
+            help: finding.help.map(hide),
             snippet: lines.snippet(at),
         }
     }

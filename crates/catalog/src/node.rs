@@ -5,6 +5,7 @@
 
 use std::fmt::{self, Write as _};
 
+use ollm_store::Redactor;
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 use serde_json::Value;
 
@@ -71,22 +72,23 @@ impl Node {
     pub(crate) fn shown(&self) -> String {
         let mut text = Short::default();
         // The only error is that the text is long enough.
-        let _ = self.write(&mut text);
+        let _ = self.write(&mut text, &Redactor::default());
         text.0
     }
 
-    fn write(&self, text: &mut Short) -> fmt::Result {
+    /// Secrets are hidden before the text is cut: of half a secret nobody could tell that it is one.
+    fn write(&self, text: &mut Short, redactor: &Redactor) -> fmt::Result {
         match self {
             Node::Null => text.write_str("null"),
             Node::Bool(value) => write!(text, "{value}"),
             Node::Whole(value) => write!(text, "{value}"),
             Node::Fraction(value) => write!(text, "{value}"),
-            Node::Text(value) => write_quoted(text, value),
+            Node::Text(value) => write_quoted(text, &redactor.redact_str(value)),
             Node::List(items) => {
                 text.write_char('[')?;
                 for (index, item) in items.iter().enumerate() {
                     text.write_str(if index == 0 { "" } else { ", " })?;
-                    item.write(text)?;
+                    item.write(text, redactor)?;
                 }
                 text.write_char(']')
             }
@@ -96,7 +98,7 @@ impl Node {
                     text.write_str(if index == 0 { "" } else { ", " })?;
                     write_quoted(text, key)?;
                     text.write_str(": ")?;
-                    value.write(text)?;
+                    value.write(text, redactor)?;
                 }
                 text.write_char('}')
             }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ollm_process::find_program;
 use ollm_protocol::hook::Requires;
-use ollm_protocol::{Event, Hook};
+use ollm_protocol::{ActionSpec, Event, Hook};
 use serde_json::{Map, Value};
 
 use crate::environment::Environment;
@@ -32,6 +32,8 @@ pub struct Facts {
     pub exhausted: BTreeMap<String, String>,
     /// What patterns and conditions see beside the event.
     pub surroundings: Surroundings,
+    /// Bare names of programs, each with an absolute path that the search path leads to.
+    pub found: BTreeSet<(String, String)>,
 }
 
 /// What patterns and conditions see beside the event.
@@ -89,6 +91,9 @@ impl Facts {
         if self.switched_off.is_some() {
             return;
         }
+        if needs.twins {
+            self.find(&registry.fitting(event.kind, event.subject()), sources.environment);
+        }
         let limited = sources.rates.limits_all();
         if !needs.surroundings && !needs.facts && !limited {
             return;
@@ -130,6 +135,29 @@ impl Facts {
         }
     }
 
+    /// Looks where the search path leads to, only for programs that one hook names and another one gives the place of.
+    fn find(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
+        let programs = hooks.iter().filter_map(|hook| match &hook.spec.action {
+            ActionSpec::Command { command, .. } => Some(command.as_str()),
+            _ => None,
+        });
+        let (placed, bare): (BTreeSet<&str>, BTreeSet<&str>) = programs.partition(|program| program.contains('/'));
+        for name in bare {
+            let mut rivals = placed.iter().filter(|path| path.rsplit('/').next() == Some(name)).peekable();
+            let Some(found) = rivals.peek().and_then(|_| find_program(name, environment.path())) else { continue };
+            let same = rivals.filter(|path| is_same_file(&found, Path::new(path)));
+            self.found.extend(same.map(|path| (name.to_owned(), (*path).to_owned())));
+        }
+    }
+
+    /// Whether a name and a path are known to mean the same program.
+    pub(crate) fn same_program(&self, one: &str, other: &str) -> bool {
+        !self.found.is_empty()
+            && [(one, other), (other, one)].iter().any(|(name, path)| {
+                self.found.iter().any(|(known, place)| (known.as_str(), place.as_str()) == (*name, *path))
+            })
+    }
+
     /// The folder an event happened in.
     pub(crate) fn cwd(&self, event: &Event) -> String {
         let here = Path::new(&self.surroundings.cwd);
@@ -154,6 +182,13 @@ impl Facts {
     }
 }
 
+/// Whether two paths with the same last part lead to one file. A link in that part is not followed: a program may behave
+/// by the name and the folder it is started under.
+fn is_same_file(one: &Path, other: &Path) -> bool {
+    let folder = |path: &Path| path.parent().and_then(|folder| folder.canonicalize().ok());
+    one == other || (folder(one).is_some() && folder(one) == folder(other))
+}
+
 fn missing_command(name: &str, environment: &Environment) -> Option<String> {
     let found = if Path::new(name).is_absolute() {
         Path::new(name).is_file()
@@ -176,7 +211,7 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
-    use ollm_protocol::{ActionSpec, EventKind, HookSpec, RateLimit, Rules};
+    use ollm_protocol::{EventKind, HookSpec, RateLimit, Rules};
 
     use super::*;
 

@@ -79,7 +79,7 @@ pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
     let mut twins = needs.twins.then(Twins::default);
     for hook in registry.fitting(event.kind, subject) {
         match fits(hook, event, facts, asks) {
-            Ok(planned) if twins.as_mut().is_some_and(|twins| twins.join(&mut plan.stages, &planned)) => {}
+            Ok(planned) if twins.as_mut().is_some_and(|twins| twins.join(&mut plan.stages, &planned, facts)) => {}
             Ok(planned) => add(&mut plan.stages, planned),
             Err(skip) => plan.skipped.push(skip),
         }

@@ -1,4 +1,5 @@
-//! Hides secrets: known values in all the forms in which they usually travel, and tokens of well-known shape.
+//! Hides secrets: known values in all the forms in which they usually travel, tokens of well-known shape, and what a URL
+//! logs in with.
 //!
 //! Every occurrence counts, also one that overlaps another: the bytes of all of them together become one
 //! `[redacted:NAME]`. A text handed over in pieces gives the same result as the whole text.
@@ -136,7 +137,7 @@ impl Redactor {
         match hay.get(at..) {
             Some(&[first, second, ..]) => {
                 let (word, bit) = place(first, second);
-                self.starts.get(word).is_some_and(|word| word & bit != 0) || shapes::may_follow_word(hay, at)
+                self.starts.get(word).is_some_and(|word| word & bit != 0) || shapes::may_follow(hay, at)
             }
             _ => true,
         }

@@ -1,5 +1,9 @@
 //! Lines and columns of a text.
 
+use std::borrow::Cow;
+
+use ollm_store::Redactor;
+
 use crate::problem::Snippet;
 
 /// A place in a text, counted from one; zero when unknown.
@@ -48,12 +52,21 @@ impl<'a> Lines<'a> {
         Position { line, column: text.get(..before).map_or(0, |text| text.chars().count()) + 1 }
     }
 
-    /// The line a position is in; of a long line the part around it.
+    /// The line a position is in, without secrets; of a long line the part around the position.
     pub(super) fn snippet(&self, at: Position) -> Option<Snippet> {
         let line = self.line(at.line)?;
-        let skip = if line.len() > LONGEST_SNIPPET { at.column.saturating_sub(LONGEST_SNIPPET / 2) } else { 0 };
-        let text = line.chars().skip(skip).take(LONGEST_SNIPPET).collect();
-        Some(Snippet { text, column: at.column - skip })
+        let redactor = Redactor::default();
+        let shown = redactor.redact_str(line);
+        let column = match &shown {
+            Cow::Borrowed(_) => at.column,
+            Cow::Owned(_) => {
+                let before: String = line.chars().take(at.column.saturating_sub(1)).collect();
+                redactor.redact_str(&before).chars().count() + 1
+            }
+        };
+        let skip = if shown.len() > LONGEST_SNIPPET { column.saturating_sub(LONGEST_SNIPPET / 2) } else { 0 };
+        let text = shown.chars().skip(skip).take(LONGEST_SNIPPET).collect();
+        Some(Snippet { text, column: column - skip })
     }
 
     fn line(&self, line: usize) -> Option<&'a str> {

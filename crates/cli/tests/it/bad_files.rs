@@ -350,3 +350,19 @@ fn bad_agent_settings_are_explained_and_hide_nothing() {
     let list = lab.run(&["hook", "list"]);
     insta::assert_snapshot!(lab.screen(&list));
 }
+
+#[test]
+fn the_password_of_a_refused_address_is_shown_nowhere() {
+    let lab = Lab::new();
+    let long = format!("https://u:{}hunter2pw@example.com/x", "x".repeat(100));
+    for (file, url) in [("short", "https://u:hunter2pw@example.com/x"), ("long", &long)] {
+        let hook = json!({"name": file, "action": {"type": "http", "url": url}});
+        lab.user(&format!("{file}.json"), json!({"hooks": {"before_tool": [hook]}}).to_string());
+    }
+    for arguments in [&["hook", "list"][..], &["hook", "list", "--json"], &["hook", "run", "before_tool"]] {
+        let ran = lab.run(arguments);
+        let said = ran.stdout + &ran.stderr;
+        assert!(said.contains("holds a user or password"), "{said}");
+        assert!(!said.contains("hunter2pw") && !said.contains("u:xxx"), "{said}");
+    }
+}

@@ -180,6 +180,32 @@ fn a_hook_is_tried_again_when_its_script_changes() {
 }
 
 #[test]
+fn a_hook_is_tried_again_when_its_broken_declaration_is_mended_in_place() {
+    let lab = Lab::with_hook("before_tool", "changing", "printf '{\"continue\": true}'");
+    let mut child = start(lab.ollm(&["hook", "test", "changing", "--watch", "--json"]));
+    let mut told = BufReader::new(child.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut waits = || assert!(told.find(|line| line.contains("waiting for a change")).is_some());
+    waits();
+    lab.user("changing.json", "{");
+    waits();
+    lab.user("changing.json", crate::lab::hook_file("before_tool", "changing", ", \"timeout\": 4321"));
+    waits();
+    assert_eq!(lines.by_ref().filter(|line| line.contains("\"flow\"")).take(2).count(), 2);
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+#[test]
+fn a_hook_tried_on_an_event_it_is_not_for_says_so() {
+    let lab = chatty();
+    let ran = lab.run(&["hook", "test", "chatty", "--event", "session_end", "--json"]);
+    assert_eq!(ran.answer()["skipDetail"], "it is for before_tool, not for session_end");
+    let ran = lab.run(&["hook", "test", "chatty", "--event", "session_end"]);
+    assert!(ran.stdout.contains("matcher: it is for before_tool, not for session_end"), "{ran:?}");
+}
+
+#[test]
 fn a_hook_for_it_is_started_by_hand_and_alone() {
     let lab = Lab::new();
     lab.user_hook("userTriggered", "tidy", "cat > tidied", "");

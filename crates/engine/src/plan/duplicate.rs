@@ -7,6 +7,7 @@ use std::sync::Arc;
 use ollm_protocol::{Action, ActionSpec, Hook};
 
 use super::{More, Planned, next};
+use crate::facts::Facts;
 use crate::registry::declared;
 use crate::report::{Reason, Skip};
 
@@ -14,7 +15,8 @@ use crate::report::{Reason, Skip};
 pub(crate) fn fingerprint(hook: &Hook) -> u64 {
     let mut hasher = DefaultHasher::new();
     match &hook.spec.action {
-        ActionSpec::Command { command, args, .. } => (command, args).hash(&mut hasher),
+        // A bare name and a path that ends in it may be the same program.
+        ActionSpec::Command { command, args, .. } => (command.rsplit('/').next(), args).hash(&mut hasher),
         ActionSpec::Shell { script: text }
         | ActionSpec::AskAgent { prompt: text }
         | ActionSpec::RunCommand { line: text }
@@ -28,15 +30,26 @@ pub(crate) fn fingerprint(hook: &Hook) -> u64 {
 }
 
 /// Whether two hooks of the same event do the same for the same subjects, with the same right to stand in the way.
-fn same(one: &Hook, other: &Hook) -> bool {
+fn same(one: &Hook, other: &Hook, facts: &Facts) -> bool {
     let (ones, others) = (&one.spec, &other.spec);
-    ones.action == others.action
+    acts_same(&ones.action, &others.action, facts)
         && runs_same(one, other)
         && one.on_failure.value == other.on_failure.value
         && one.dialect.name() == other.dialect.name()
         && ones.detached == others.detached
         && (&ones.env, &ones.pass_env, &ones.cwd) == (&others.env, &others.pass_env, &others.cwd)
         && one.matcher == other.matcher
+}
+
+/// Whether two actions are equal, also if one names the program and the other says where it is.
+fn acts_same(one: &ActionSpec, other: &ActionSpec, facts: &Facts) -> bool {
+    match (one, other) {
+        (
+            ActionSpec::Command { command, args, script },
+            ActionSpec::Command { command: others, args: other_args, script: other_script },
+        ) => (args, script) == (other_args, other_script) && (command == others || facts.same_program(command, others)),
+        _ => one == other,
+    }
 }
 
 /// What a line names may depend on the file it stands in.
@@ -56,10 +69,10 @@ pub(super) struct Twins {
 
 impl Twins {
     /// Puts a hook beside one that is planned already and does the same; if there is none, it will be the next of the plan.
-    pub(super) fn join(&mut self, stages: &mut [Vec<Planned>], new: &Planned) -> bool {
+    pub(super) fn join(&mut self, stages: &mut [Vec<Planned>], new: &Planned, facts: &Facts) -> bool {
         let places = self.places.entry(fingerprint(new)).or_default();
         let at = |place: &&(usize, usize)| stages.get(place.0).and_then(|stage| stage.get(place.1));
-        let twin = places.iter().find(|place| at(place).is_some_and(|planned| same(planned, new))).copied();
+        let twin = places.iter().find(|place| at(place).is_some_and(|planned| same(planned, new, facts))).copied();
         let earlier = twin.and_then(|(stage, position)| stages.get_mut(stage)?.get_mut(position));
         if let Some(earlier) = earlier {
             earlier.more.get_or_insert_with(|| Box::new(More::default())).twins.push(Arc::clone(&new.hook));

@@ -122,7 +122,7 @@ impl<'a> Line<'a> {
             self.text(key, NAME);
             self.json.push(':');
             match value {
-                Value::String(_) if looks_secret(key) => self.text("[redacted]", NAME),
+                value if looks_secret(key) && holds_text(value) => self.text("[redacted]", NAME),
                 _ => self.value(value, end, depth),
             }
         }
@@ -170,6 +170,16 @@ impl<'a> Line<'a> {
         if !matches!(self.json.as_bytes().last(), None | Some(b'{' | b'[' | b':')) {
             self.json.push(',');
         }
+    }
+}
+
+/// Whether there is text in a value at any depth; numbers and truth values alone count something.
+fn holds_text(value: &Value) -> bool {
+    match value {
+        Value::String(_) => true,
+        Value::Array(items) => items.iter().any(holds_text),
+        Value::Object(map) => map.values().any(holds_text),
+        Value::Null | Value::Bool(_) | Value::Number(_) => false,
     }
 }
 

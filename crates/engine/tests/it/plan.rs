@@ -214,6 +214,22 @@ fn the_same_hook_declared_twice_runs_once_and_the_other_is_named() {
 }
 
 #[test]
+fn a_program_is_the_same_by_its_name_and_by_the_path_that_the_name_leads_to() {
+    let path = std::env::var("PATH").unwrap();
+    let mut world = World::with(&[("PATH", &path)]);
+    let found = std::env::split_paths(&path).map(|folder| folder.join("sh")).find(|file| file.is_file()).unwrap();
+    let elsewhere = std::env::current_dir().unwrap().join("sh").display().to_string();
+    let arguments = ["-c", "echo x >>log"];
+    for (id, program) in [("bare", "sh"), ("placed", found.to_str().unwrap()), ("elsewhere", &elsewhere)] {
+        world.add(HookSpec { id: id.to_owned(), ..command("", program, &arguments) });
+    }
+    let outcome = world.engine.dispatch(&event());
+    assert_eq!(ran(&outcome).first(), Some(&"bare"));
+    assert!(skipped(&outcome).contains(&("placed", "duplicate")), "{:?}", skipped(&outcome));
+    assert!(!skipped(&outcome).contains(&("elsewhere", "duplicate")), "{:?}", skipped(&outcome));
+}
+
+#[test]
 fn a_hook_is_no_duplicate_of_one_that_may_not_run() {
     let mut world = World::new();
     let spec =

@@ -99,14 +99,17 @@ fn d01_secrets_are_hidden_in_every_field() {
                 "args",
                 json!({
                     "hunter2-hunter2": 1, "list": ["passed-on-value", {"deep": "swordfish-1"}], "pin": 84_629_173,
-                    "password": "not known to anybody", "url": "https://u:hunter2-hunter2@host/",
+                    "password": "not known to anybody", "db": "https://bob:unheard-of@host/",
+                    "passwords": ["not known either"], "auth": {"user": {"word": "not known at all"}}, "url": "https://u:hunter2-hunter2@host/",
                     "base64": "aHVudGVyMi1odW50ZXIy", "key": "ghp_0123456789abcdefghijABCDEFGHIJ012345",
                 }),
             ),
         ],
     );
     let (line, _) = line(&world, &event);
-    for leak in ["hunter2", "passed-on", "swordfish", "84629173", "not known", "aHVudGVy", "ghp_0123456789abc"] {
+    for leak in
+        ["hunter2", "passed-on", "swordfish", "84629173", "not known", "unheard-of", "aHVudGVy", "ghp_0123456789abc"]
+    {
         assert!(!line.contains(leak), "{leak} in {line}");
     }
     serde_json::from_str::<Value>(&line).unwrap();

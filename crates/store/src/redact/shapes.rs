@@ -104,9 +104,19 @@ pub(super) fn starts() -> impl Iterator<Item = [u8; 2]> {
     all.filter_map(|text| text.first_chunk().copied())
 }
 
-/// A quick test for positions after one of the words that announce a token.
-pub(super) fn may_follow_word(hay: &[u8], at: usize) -> bool {
+/// A quick test for positions after something that announces a secret: one of the words, or the scheme of a URL.
+pub(super) fn may_follow(hay: &[u8], at: usize) -> bool {
+    may_follow_word(hay, at) || follows_scheme(hay, at)
+}
+
+fn may_follow_word(hay: &[u8], at: usize) -> bool {
     at >= 7 && matches!(hay.get(at - 2..at), Some([b'r' | b'R' | b'c' | b'C', b' ']))
+}
+
+/// After `://`, also as some write it in JSON.
+fn follows_scheme(hay: &[u8], at: usize) -> bool {
+    let before = hay.get(..at).unwrap_or_default();
+    before.ends_with(b"://") || before.ends_with(br":\/\/")
 }
 
 /// All shapes that begin at a position.
@@ -120,6 +130,7 @@ pub(super) fn probe(hay: &[u8], at: usize, end: End) -> Result<Vec<Shape>, More>
     }
     found.extend(probe_key(hay, at, end)?);
     found.extend(probe_after_word(hay, at, end)?);
+    found.extend(probe_login(hay, at, end)?);
     Ok(found)
 }
 
@@ -205,6 +216,18 @@ fn probe_after_word(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, Mo
         }
     }
     Ok(None)
+}
+
+/// `user:password` of a URL, up to the last `@` before the path: a password may hold one.
+fn probe_login(hay: &[u8], at: usize, end: End) -> Result<Option<Shape>, More> {
+    const LONGEST_AUTHORITY: usize = 512;
+    if !follows_scheme(hay, at) {
+        return Ok(None);
+    }
+    let authority = run(hay, at, LONGEST_AUTHORITY, end, is_authority)?;
+    let login = authority.iter().rposition(|&byte| byte == b'@').and_then(|at| authority.get(..at));
+    let login = login.filter(|login| login.contains(&b':') && !login.ends_with(b":"));
+    Ok(login.map(|login| Shape { label: "url-login", end: at + login.len(), tail: None }))
 }
 
 /// Whether a word, in any case, ends right before a position.
@@ -305,6 +328,10 @@ fn after_escape(hay: &[u8], at: usize) -> bool {
             _ => false,
         },
     }
+}
+
+fn is_authority(byte: u8) -> bool {
+    byte > b' ' && !b"/?#\"'<>`\\".contains(&byte)
 }
 
 fn is_key_kind(byte: u8) -> bool {

@@ -104,6 +104,22 @@ fn the_password_in_a_url_is_hidden_on_its_own() {
 }
 
 #[test]
+fn what_a_url_logs_in_with_is_hidden_though_nobody_knows_it() {
+    let hidden = |text: &str| Redactor::default().redact_str(text).into_owned();
+    assert_eq!(hidden("GET https://bob:pw@h/x?y=1"), "GET https://[redacted:url-login]@h/x?y=1");
+    assert_eq!(
+        hidden(r#"{"u":"postgres://a:b@c@db:5432/app"}"#),
+        r#"{"u":"postgres://[redacted:url-login]@db:5432/app"}"#
+    );
+    assert_eq!(hidden(r"https:\/\/bob:pw@h"), r"https:\/\/[redacted:url-login]@h");
+    for clean in
+        ["ssh://git@host/x", "http://host:80/a@b", "see http://a:1 and x@y", "http://host:80?q=a@b", "://:", "://"]
+    {
+        assert_eq!(hidden(clean), clean);
+    }
+}
+
+#[test]
 fn values_that_overlap_or_contain_one_another_leave_nothing() {
     let redactor = Redactor::new([("A", "abcdef"), ("B", "defghi"), ("C", "abcdefg")]);
     assert_eq!(redactor.redact_str("abcdefghi"), "[redacted:C]");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_catalog::Positions;
 use ollm_engine::bus::Filter;
-use ollm_engine::{Outcome, Status};
+use ollm_engine::{Outcome, Reason, Skip, Status};
 use ollm_protocol::dialect::{OLLM, event_named};
 use ollm_protocol::matcher::Pattern;
 use ollm_protocol::{Event, EventKind, Hook, HookSpec, Matcher};
@@ -85,10 +85,11 @@ impl Stage {
         // The registry is empty, so the id is free.
         let _ = engine.registry.register(Hook { spec, off: None, ..hook.clone() });
         engine.children().hold_signals();
-        let outcome = engine.dispatch_explained(event);
+        let mut outcome = engine.dispatch_explained(event);
         engine.children().reap_strays();
         engine.children().release_signals();
         engine.trust.remember();
+        outcome.skipped.extend(unfit(hook, event));
         match outcome.skipped.first().filter(|skip| skip.reason.needs_approval()) {
             Some(skip) => {
                 let message = format!("hook `{}` did not run: {}", skip.hook.spec.name, skip.detail);
@@ -97,6 +98,14 @@ impl Stage {
             None => Ok(outcome),
         }
     }
+}
+
+/// Why a hook does not run for an event it is not for; the engine does not even look at it.
+fn unfit(hook: &Hook, event: &Event) -> Option<Skip> {
+    let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
+    let detail = format!("it is for {}, not for {}", events.join(", "), event.kind.name());
+    let skip = || Skip { hook: Arc::new(hook.clone()), reason: Reason::Matcher, detail };
+    (!hook.events.contains(&event.kind)).then(skip)
 }
 
 /// The event to try a hook on: one it is for, with what the person wants different.

@@ -19,9 +19,17 @@ pub(super) struct Record {
 }
 
 impl Record {
-    fn parse(line: Vec<u8>) -> Result<Record, Damage> {
-        let line = String::from_utf8(line).map_err(|_| Damage::Broken)?;
-        let value: Value = serde_json::from_str(&line).map_err(|_| Damage::Broken)?;
+    /// A line, or what was written behind one that ends in its middle.
+    fn parse(line: &[u8]) -> Result<Record, Damage> {
+        let whole = Record::read(line);
+        match whole {
+            Err(Damage::Broken) => behind(line).find_map(|rest| Record::read(rest).ok()).ok_or(Damage::Broken),
+            whole => whole,
+        }
+    }
+
+    fn read(line: &[u8]) -> Result<Record, Damage> {
+        let value: Value = serde_json::from_slice(line).map_err(|_| Damage::Broken)?;
         match value.get("version").and_then(Value::as_u64) {
             Some(VERSION) if value.get("traceId").is_some_and(Value::is_string) => Ok(Record { value }),
             Some(newer) if newer > VERSION => Err(Damage::Newer),
@@ -130,7 +138,7 @@ impl Records {
     fn read(&mut self) -> Result<Option<Record>, Failure> {
         loop {
             let Some(line) = self.lines.as_mut().and_then(Iterator::next) else { return Ok(None) };
-            match Record::parse(line.map_err(|error| unreadable(&error))?) {
+            match Record::parse(&line.map_err(|error| unreadable(&error))?) {
                 Ok(record) => match record.late() {
                     Some(late) => self.late.entry(record.id().to_owned()).or_default().push(late.clone()),
                     None => return Ok(Some(record)),
@@ -188,4 +196,11 @@ impl Iterator for Records {
 
 fn unreadable(error: &FileError) -> Failure {
     Failure::new(Kind::Environment, format!("the trace cannot be read: {error}"))
+}
+
+/// Where in a torn line the next record may begin: as all of them do.
+fn behind(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    const BEGINNING: &[u8] = b"{\"version\":";
+    let starts = line.windows(BEGINNING.len()).enumerate().skip(1).filter(|(_, start)| *start == BEGINNING);
+    starts.filter_map(|(at, _)| line.get(at..))
 }

@@ -170,6 +170,17 @@ fn lines_that_are_no_records_are_left_out_and_counted() {
 }
 
 #[test]
+fn a_record_behind_a_torn_line_is_found() {
+    let lab = furnished();
+    let mut file = OpenOptions::new().append(true).open(lab.trace_file()).unwrap();
+    file.write_all(b"{\"version\":1,\"traceId\":\"torn in the middle of \xc3").unwrap();
+    let next = lab.run(&["hook", "run", "session_end"]);
+    let ran = lab.run(&["trace", "last", "--json"]);
+    assert_eq!((&ran.answer()["traceId"], ran.stderr.as_str()), (&id(&next).into(), ""));
+    assert_eq!(lab.run(&["trace", "list", "--json"]).answer().as_array().unwrap().len(), 4);
+}
+
+#[test]
 fn c07_what_hides_reorders_or_controls_is_shown_escaped_in_every_form() {
     let lab = Lab::new();
     let evil = "a\u{1b}[2J\u{202e}b\u{9b}31m\u{7}\u{200b}\u{e0041}\r\nollm: all is well\u{2066}";

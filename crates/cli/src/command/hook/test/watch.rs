@@ -17,8 +17,12 @@ const PAUSE: Duration = Duration::from_millis(200);
 
 /// Never ends by itself.
 pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let mut files = Vec::new();
     loop {
-        let files = files(arguments, world);
+        // What was looked at stays: a file that cannot be read now may be mended in place.
+        files.extend(decisive(arguments, world));
+        files.sort();
+        files.dedup();
         let before = stamps(&files);
         if let Err(failure) = once(arguments, world, output) {
             // What is wrong now may be right after the next change.
@@ -32,9 +36,10 @@ pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output)
 }
 
 /// The files that decide what a test shows; new ones show up in their folders.
-fn files(arguments: &TestArguments, world: &World) -> Vec<PathBuf> {
+fn decisive(arguments: &TestArguments, world: &World) -> Vec<PathBuf> {
     let mut files = vec![world.places.home.join("hooks")];
     files.extend(world.places.project.as_ref().map(|project| project.join(".ollm/hooks")));
+    files.extend(files.iter().flat_map(|folder| listed(folder)).collect::<Vec<_>>());
     let hooks = App::load(world, Positions::OnDemand).and_then(|app| chosen(&app, arguments)).unwrap_or_default();
     for hook in hooks {
         let spec = &hook.spec;
