@@ -5,7 +5,7 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
     Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, load_servers,
@@ -250,6 +250,7 @@ impl Known {
             endpoint: endpoint(&spec, program, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
+            idle: idle(&spec, &servers.settings),
             enabled: spec.enabled,
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
@@ -259,6 +260,12 @@ impl Known {
         };
         (declaration, problems)
     }
+}
+
+/// How long a server may be unused. One that is to run from the beginning is ended only if its declaration says so.
+fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
+    let general = settings.idle_timeout.filter(|_| spec.lazy.unwrap_or(true));
+    spec.idle_timeout.map_or(general, |own| Some(own).filter(|own| !own.is_zero()))
 }
 
 /// What an approval of a server is filed under.

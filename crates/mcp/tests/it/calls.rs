@@ -267,10 +267,7 @@ fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
 
 #[test]
 fn an_idle_server_is_stopped_and_starts_again_with_the_next_call() {
-    let mut settings = settings();
-    settings.pace.idle = Some(Duration::from_millis(100));
-    let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("normal"), Memory::default());
+    let fleet = with(ollm_mcp::Declaration { idle: Some(Duration::from_millis(100)), ..scripted("normal") });
     assert_echoes(&fleet);
     eventually("it has stopped", || state(&fleet) == State::Configured);
     assert_eq!(names(&fleet).len(), 13, "its tools stay on offer");

@@ -122,6 +122,21 @@ fn abuse_d9_bad_tools_are_refused_one_by_one() {
 }
 
 #[test]
+fn a_tool_that_is_nested_too_deeply_is_refused_and_no_other() {
+    let remote = [["--http", "--deep", "180"], ["--sse", "--deep", "180"]].map(|flags| RemoteServer::start(&flags).unwrap());
+    let over = |remote: &RemoteServer| json!({"url": remote.url});
+    for declaration in [server(&["--deep", "180"]), server(&["--deep", "1000"]), over(&remote[0]), over(&remote[1])] {
+        let lab = lab_with(&declaration);
+        // The second time it is the list that was remembered.
+        for _ in 0..2 {
+            let ran = lab.run(&["mcp", "tools", "--json"]);
+            assert_eq!((ran.code, names(&ran).len()), (0, 21), "{declaration} {ran:?}");
+            assert!(ran.stderr.contains("server `s`, tool `deep`: it is nested more than 100 levels deep"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
 fn a_remote_server_that_misbehaves_is_named() {
     let other = RemoteServer::start(&["--http"]).unwrap();
     for (flags, text) in [
