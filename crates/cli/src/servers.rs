@@ -28,7 +28,7 @@ mod opened;
 mod toolbox;
 
 pub(crate) use bundled::Bundled;
-pub(crate) use crew::{log_file, taken, told};
+pub(crate) use crew::{log_file, remarks, taken, told};
 pub(crate) use live::Live;
 pub(crate) use toolbox::Toolbox;
 

@@ -108,6 +108,14 @@ fn lists_without_end_are_cut() {
         assert_eq!(ran.code, 0, "{flags:?} {}", ran.stderr);
         assert!(ran.stderr.contains("the rest is left out"), "{flags:?} {}", ran.stderr);
         assert!(names(&ran).len() <= 2048, "{flags:?}");
+        // From memory, and by whoever else deals with its tools.
+        lab.write("talk.jsonl", json!({"content": "done"}).to_string());
+        let (start, run) = (["mcp", "start", "s"], ["run", "x", "--model", "replay:../talk.jsonl"]);
+        for command in [&["mcp", "tools", "s"][..], &start, &run] {
+            let ran = lab.run(command);
+            let told = ran.stderr.lines().find(|line| line.contains("server `s`") && line.contains("the rest is left out"));
+            assert!(ran.code == 0 && told.is_some(), "{command:?} {flags:?} {}", ran.stderr);
+        }
     }
 }
 
@@ -119,6 +127,12 @@ fn abuse_d9_bad_tools_are_refused_one_by_one() {
     assert!(ran.answer().as_array().unwrap().iter().all(|tool| tool["description"] != "Pretends to be echo"));
     assert!(ran.stderr.contains("another tool of that name") && ran.stderr.contains("control or invisible"), "{ran:?}");
     assert!(ran.stderr.contains("its inputSchema must be an object") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+    let lab = lab_with(&server(&["--twice", "--bad-tools"]));
+    lab.write("talk.jsonl", json!({"content": "done"}).to_string());
+    for command in [&["run", "x", "--model", "replay:../talk.jsonl"][..], &["mcp", "start"]] {
+        let ran = lab.run(command);
+        assert!(ran.stderr.contains("server `s`, tool `echo`: the server lists another tool of that name"), "{ran:?}");
+    }
 }
 
 #[test]
