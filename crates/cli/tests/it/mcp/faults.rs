@@ -40,6 +40,23 @@ fn a_server_that_does_not_start_is_named_and_the_others_work() {
 }
 
 #[test]
+fn values_of_variables_are_not_shown_whatever_they_are_called() {
+    let said = "${WHERE} in ${HOME}, hush-declared and x-${WHAT}";
+    let args = ["--stderr", said, "--exit", "9", "--stderr", "${WHAT}"];
+    let program = json!({"command": testkit::mcp_server(), "args": args, "env": {"MODE": "hush-declared"}});
+    let address = json!({"url": "http://127.0.0.1:1/${WHAT}/mcp", "headers": {"X-Mode": "${WHERE}"}});
+    for declaration in [program, address] {
+        let lab = lab_with(&declaration).set("WHERE", "hush-where").set("WHAT", "hush-what");
+        for command in [&["mcp", "start", "s"][..], &["mcp", "call", "s", "echo"], &["mcp", "status"], &["mcp", "logs", "s"]] {
+            let ran = lab.run(command);
+            assert!(!format!("{ran:?}").contains("hush"), "{command:?} {ran:?}");
+        }
+        let told = lab.run(&["mcp", "start", "s"]).stderr;
+        assert!(told.contains("[redacted:WHAT]"), "{told}");
+    }
+}
+
+#[test]
 fn a_program_that_does_not_exist_is_told_without_a_try() {
     let lab = lab_with(&json!({"command": "no-such-server"}));
     let ran = call(&lab, "echo", &json!({}));
