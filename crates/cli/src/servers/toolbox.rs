@@ -91,7 +91,8 @@ impl Toolbox {
         let Some(crew) = &opened.crew else { return };
         let known = |name: &str| crew.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
         let servers = crew.fleet().servers();
-        let (known, awaited): (Vec<&str>, Vec<&str>) = servers.iter().map(|server| server.name()).partition(|name| known(name));
+        let (known, awaited): (Vec<&str>, Vec<&str>) =
+            servers.iter().map(|server| server.name()).partition(|name| known(name));
         known.iter().flat_map(|name| crew.remarks(name)).for_each(|remark| output.tell(&remark));
         *guard(&self.awaited) = awaited.into_iter().map(str::to_owned).collect();
         crew.fleet().begin();

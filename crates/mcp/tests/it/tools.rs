@@ -66,7 +66,9 @@ fn the_cache_keeps_the_newest_two_hundred() {
     let cache = Cache::new(folder.path().join("mcp-tools.json"));
     let key = |number: u64| digest_bytes(&number.to_le_bytes());
     for number in 0..203 {
-        cache.put(&key(number), &Entry { tools: Vec::new(), warnings: Vec::new(), revision: None, at: number }).unwrap();
+        cache
+            .put(&key(number), &Entry { tools: Vec::new(), warnings: Vec::new(), revision: None, at: number })
+            .unwrap();
     }
     assert_eq!(cache.all().len(), 200);
     assert_eq!(cache.get(&key(2)), None);

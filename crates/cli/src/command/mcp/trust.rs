@@ -154,7 +154,9 @@ fn review(known: &Known, world: &World) -> String {
                 known.program.as_ref().ok().into_iter().flatten().map(|path| ("program", path.display().to_string())),
             );
             rows.extend(cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
-            rows.extend(env.0.iter().map(|(name, value)| ("variable", format!("{name}={}", shell_word(&shown(name, value))))));
+            rows.extend(
+                env.0.iter().map(|(name, value)| ("variable", format!("{name}={}", shell_word(&shown(name, value))))),
+            );
         }
         Address::Url { url, headers, .. } => {
             rows.push(("address", url.clone()));

@@ -47,7 +47,9 @@ fn values_of_variables_are_not_shown_whatever_they_are_called() {
     let address = json!({"url": "http://127.0.0.1:1/${WHAT}/mcp", "headers": {"X-Mode": "${WHERE}"}});
     for declaration in [program, address] {
         let lab = lab_with(&declaration).set("WHERE", "hush-where").set("WHAT", "hush-what");
-        for command in [&["mcp", "start", "s"][..], &["mcp", "call", "s", "echo"], &["mcp", "status"], &["mcp", "logs", "s"]] {
+        for command in
+            [&["mcp", "start", "s"][..], &["mcp", "call", "s", "echo"], &["mcp", "status"], &["mcp", "logs", "s"]]
+        {
             let ran = lab.run(command);
             assert!(!format!("{ran:?}").contains("hush"), "{command:?} {ran:?}");
         }
@@ -130,7 +132,8 @@ fn lists_without_end_are_cut() {
         let (start, run) = (["mcp", "start", "s"], ["run", "x", "--model", "replay:../talk.jsonl"]);
         for command in [&["mcp", "tools", "s"][..], &start, &run] {
             let ran = lab.run(command);
-            let told = ran.stderr.lines().find(|line| line.contains("server `s`") && line.contains("the rest is left out"));
+            let told =
+                ran.stderr.lines().find(|line| line.contains("server `s`") && line.contains("the rest is left out"));
             assert!(ran.code == 0 && told.is_some(), "{command:?} {flags:?} {}", ran.stderr);
         }
     }
@@ -154,7 +157,8 @@ fn abuse_d9_bad_tools_are_refused_one_by_one() {
 
 #[test]
 fn a_tool_that_is_nested_too_deeply_is_refused_and_no_other() {
-    let remote = [["--http", "--deep", "180"], ["--sse", "--deep", "180"]].map(|flags| RemoteServer::start(&flags).unwrap());
+    let remote =
+        [["--http", "--deep", "180"], ["--sse", "--deep", "180"]].map(|flags| RemoteServer::start(&flags).unwrap());
     let over = |remote: &RemoteServer| json!({"url": remote.url});
     for declaration in [server(&["--deep", "180"]), server(&["--deep", "1000"]), over(&remote[0]), over(&remote[1])] {
         let lab = lab_with(&declaration);
