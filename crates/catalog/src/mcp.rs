@@ -47,6 +47,8 @@ pub struct ServerSpec {
     pub timeout: Option<Duration>,
     /// How long a call may take.
     pub tool_timeout: Option<Duration>,
+    /// How long it may be unused before it is ended; nothing means for ever.
+    pub idle_timeout: Option<Duration>,
     /// Whether it may be started.
     pub enabled: bool,
     /// Whether it starts with the first call only.

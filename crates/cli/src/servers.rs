@@ -2,10 +2,11 @@
 //!
 //! Nothing here starts a runtime until a [`Live`] is made.
 
+use std::cell::RefCell;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
     Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, load_servers,
@@ -29,7 +30,7 @@ mod toolbox;
 
 pub(crate) use bundled::Bundled;
 use bundled::Joined;
-pub(crate) use crew::{log_file, taken, told};
+pub(crate) use crew::{log_file, remarks, taken, told};
 pub(crate) use live::Live;
 pub(crate) use toolbox::Toolbox;
 
@@ -246,7 +247,12 @@ impl Known {
     pub(crate) fn declaration(&self, servers: &Servers<'_>) -> (Declaration, Vec<Problem>) {
         let world = servers.world;
         let bundle = self.bundle.as_deref();
-        let value = |name: &str| bundle.and_then(|bundle| bundle.variable(name)).or_else(|| world.variable(name));
+        let used = RefCell::new(Vec::new());
+        let value = |name: &str| {
+            let value = bundle.and_then(|bundle| bundle.variable(name)).or_else(|| world.variable(name));
+            used.borrow_mut().extend(value.clone().map(|value| (name.to_owned(), value)));
+            value
+        };
         let (spec, mut problems) = ollm_catalog::expand(&self.spec, &value);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let program = self.program.as_ref().ok().cloned().flatten();
@@ -257,15 +263,34 @@ impl Known {
             endpoint: endpoint(&spec, program, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
+            idle: idle(&spec, &servers.settings),
             enabled: spec.enabled,
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
             tools: filter(&spec),
-            hidden,
+            hidden: [hidden, private(&spec, used.take(), world)].concat(),
             name: spec.name,
         };
         (declaration, problems)
     }
+}
+
+/// What a declaration was filled in with, and the variables it declares: any of them may be a secret, whatever it is
+/// called. What every server sees of the environment is none.
+fn private(spec: &ServerSpec, used: Vec<(String, String)>, world: &World) -> Vec<(String, String)> {
+    let common = variables(world, &[]);
+    let declared = match &spec.address {
+        Address::Command { env, .. } => env.0.clone(),
+        Address::Url { .. } => Vec::new(),
+    };
+    let all = used.into_iter().chain(declared);
+    all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value)).collect()
+}
+
+/// How long a server may be unused. One that is to run from the beginning is ended only if its declaration says so.
+fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
+    let general = settings.idle_timeout.filter(|_| spec.lazy.unwrap_or(true));
+    spec.idle_timeout.map_or(general, |own| Some(own).filter(|own| !own.is_zero()))
 }
 
 /// What an approval of a server is filed under.

@@ -25,6 +25,8 @@ pub struct Cache {
 pub struct Entry {
     /// The entries of `tools/list`, as they came.
     pub tools: Vec<Value>,
+    /// What was left out of them.
+    pub warnings: Vec<String>,
     /// The revision of the protocol it speaks.
     pub revision: Option<String>,
     /// When it said so, in seconds since 1970.
@@ -82,7 +84,9 @@ impl Cache {
 }
 
 fn read_entry(entry: &Value) -> Option<Entry> {
+    let warnings = entry.get("warnings").and_then(Value::as_array).into_iter().flatten();
     Some(Entry {
+        warnings: warnings.filter_map(Value::as_str).map(str::to_owned).collect(),
         tools: entry.get("tools")?.as_array()?.clone(),
         revision: entry.get("revision").and_then(Value::as_str).map(str::to_owned),
         at: entry.get("at").and_then(Value::as_u64).unwrap_or_default(),
@@ -90,5 +94,5 @@ fn read_entry(entry: &Value) -> Option<Entry> {
 }
 
 fn write_entry(entry: &Entry) -> Value {
-    json!({"tools": entry.tools, "revision": entry.revision, "at": entry.at})
+    json!({"tools": entry.tools, "warnings": entry.warnings, "revision": entry.revision, "at": entry.at})
 }

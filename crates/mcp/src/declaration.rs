@@ -16,6 +16,8 @@ pub struct Declaration {
     pub connect_timeout: Duration,
     /// How long a call may take without a sign of progress.
     pub tool_timeout: Duration,
+    /// How long without a call until it is ended, which the next call undoes; never when absent.
+    pub idle: Option<Duration>,
     /// Whether it may be started at all.
     pub enabled: bool,
     /// Whether it starts with the first call only, if its tools are known from before.

@@ -62,7 +62,7 @@ impl Watchman {
             self.errand = None;
             return self.back(done);
         }
-        let idle = self.shared.context.settings.pace.idle;
+        let idle = self.shared.declaration.idle;
         let rest = idle.map(|idle| idle.saturating_sub(self.link.idleness()));
         tokio::select! {
             () = self.link.desk.changes.notify.notified() => self.look(),

@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use crate::deep;
 use crate::events::{Event, Events};
 use crate::web::{Site, WebError, body, challenge, explanation, refusal};
 
@@ -122,7 +123,7 @@ impl Http {
             return if asked { Err(wrong) } else { Ok(StreamableHttpPostResponse::Accepted) };
         }
         let body = body(response, self.cap).await.map_err(StreamableHttpError::Client)?;
-        match serde_json::from_slice(&body) {
+        match deep::read(&body) {
             Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
             Err(_) if !asked => Ok(StreamableHttpPostResponse::Accepted),
             Err(error) => Err(StreamableHttpError::Deserialize(error)),
@@ -161,7 +162,11 @@ pub(crate) async fn next(
 }
 
 fn sse(event: Event) -> Sse {
-    Sse { event: event.kind, data: event.data, id: event.id, retry: event.retry }
+    let data = event.data.map(|data| match deep::shallow(data.as_bytes()) {
+        Some(shallow) => String::from_utf8_lossy(&shallow).into_owned(),
+        None => data,
+    });
+    Sse { event: event.kind, data, id: event.id, retry: event.retry }
 }
 
 fn with(request: RequestBuilder, session: Option<&str>, headers: Headers) -> RequestBuilder {

@@ -53,7 +53,7 @@
 //! };
 //! let declaration = Declaration {
 //!     name: "files".into(), endpoint, tools: Filter::default(), hidden: Vec::new(),
-//!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60),
+//!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60), idle: None,
 //!     enabled: true, lazy: false, auto_restart: false,
 //! };
 //! fleet.add(declaration, Memory::default());
@@ -72,6 +72,7 @@ mod cache;
 mod clock;
 mod connect;
 mod declaration;
+mod deep;
 mod desk;
 mod error;
 mod events;

@@ -211,7 +211,7 @@ impl Life {
     fn announce(&mut self, connection: &Connection, listing: Result<Listing, String>) {
         let (listing, state) = match listing {
             Ok(listing) => (listing, State::Ready),
-            Err(why) => (Listing::default(), State::Degraded(why)),
+            Err(why) => (Listing::default(), State::Degraded(self.shared.log.clean(&why))),
         };
         for warning in &listing.warnings {
             self.shared.log.add(warning);
@@ -300,7 +300,8 @@ impl Life {
         let (mark, fault) = (connection.mark, connection.fault.get().cloned());
         let how = connection.close(REMAINS).await.filter(|_| !hung);
         let what = if hung { "it does not answer any more" } else { "it ended the connection" };
-        let mut text = fault.unwrap_or_else(|| how.unwrap_or_else(|| what.to_owned()));
+        let text = fault.unwrap_or_else(|| how.unwrap_or_else(|| what.to_owned()));
+        let mut text = self.shared.log.clean(&text);
         let tail = self.shared.log.tail(mark);
         if !tail.is_empty() {
             text = format!("{text}; its last words:\n{tail}");

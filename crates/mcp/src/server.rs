@@ -33,6 +33,8 @@ pub struct Memory {
     pub revision: Option<String>,
     /// Its tools, as it wrote them.
     pub tools: Option<Vec<Value>>,
+    /// What was left out of them.
+    pub warnings: Vec<String>,
 }
 
 /// A tool to call.
@@ -83,7 +85,7 @@ impl Server {
             lapsed: Arc::new([]),
             info: None,
             process: None,
-            warnings: Vec::new(),
+            warnings: memory.warnings,
         });
         let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now, post });
         let (control, orders) = mpsc::unbounded_channel();
@@ -131,7 +133,8 @@ impl Server {
     pub fn memory(&self) -> Memory {
         let now = self.shared.now();
         let connected = now.link.is_some().then(|| now.tools.to_vec());
-        Memory { revision: now.info.map(|info| info.protocol_version.as_str().to_owned()), tools: connected }
+        let revision = now.info.map(|info| info.protocol_version.as_str().to_owned());
+        Memory { revision, tools: connected, warnings: now.warnings }
     }
 
     /// Lines of its log from a number on, and the number of the next one.

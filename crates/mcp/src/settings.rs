@@ -61,8 +61,6 @@ pub struct Pace {
     pub health: Option<Duration>,
     /// How long it may take to give one.
     pub ping: Duration,
-    /// How long without a call until a server is stopped; never when absent.
-    pub idle: Option<Duration>,
     /// How long a server may take to end by itself once its input is closed. Python servers need nearly two seconds.
     pub parting: Duration,
     /// So many crashes ...
@@ -81,7 +79,6 @@ impl Default for Pace {
             ceiling: Duration::from_mins(30),
             health: Some(Duration::from_secs(30)),
             ping: Duration::from_secs(10),
-            idle: None,
             parting: Duration::from_secs(4),
             crashes: 3,
             window: Duration::from_mins(1),

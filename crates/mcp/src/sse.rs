@@ -12,6 +12,7 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
+use crate::deep;
 use crate::events::Events;
 use crate::http::{EVENTS, JSON, next, speaks};
 use crate::web::{Site, WebError, explanation, refusal, same_origin};
@@ -84,7 +85,7 @@ impl Transport<RoleClient> for Sse {
                 }
             };
             let spoken = matches!(event.kind.as_deref(), None | Some("message" | ""));
-            if let Some(Ok(message)) = event.data.filter(|_| spoken).map(|data| serde_json::from_str(&data)) {
+            if let Some(Ok(message)) = event.data.filter(|_| spoken).map(|data| deep::read(data.as_bytes())) {
                 return Some(message);
             }
         }

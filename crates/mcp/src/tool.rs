@@ -6,6 +6,7 @@ use ollm_protocol::{Tool, ToolSchema};
 use serde_json::Value;
 
 use crate::declaration::Filter;
+use crate::deep::{DEEPEST, is_deep};
 use crate::name::{BadName, tool_names};
 
 /// More tools of one server are not offered: no model could choose among them.
@@ -44,6 +45,8 @@ pub struct Offers {
 enum Refused {
     #[error("it is not an object with a `name`")]
     Shapeless,
+    #[error("it is nested more than {DEEPEST} levels deep")]
+    Deep,
     #[error(transparent)]
     Name(#[from] BadName),
     #[error(transparent)]
@@ -67,6 +70,7 @@ impl Offers {
             let label = raw.as_ref().map(|_| settled.next().unwrap_or(Err(BadName::Taken)));
             let taken = match label {
                 None => Err(Refused::Shapeless),
+                Some(_) if is_deep(entry) => Err(Refused::Deep),
                 Some(label) => label.map_err(Refused::from).and_then(|name| tool(name, entry, &mut offers.remarks)),
             };
             let raw = raw.unwrap_or_default();

@@ -16,6 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex;
 use tokio::time::timeout;
 
+use crate::deep;
 use crate::log::Log;
 
 /// Room made for one read.
@@ -202,7 +203,7 @@ fn read(line: &[u8], batch: &mut VecDeque<ServerJsonRpcMessage>) -> Option<Serve
         batch.extend(serde_json::from_slice::<Vec<_>>(line).ok()?);
         return batch.pop_front();
     }
-    serde_json::from_slice(line).ok()
+    deep::read(line).ok()
 }
 
 /// A failure for whoever waits for this line; if that cannot be told, noise.

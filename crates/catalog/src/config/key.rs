@@ -125,6 +125,8 @@ pub const KEYS: &[Key] = &[
     key("mcp.connectionTimeout", MS, "10000", "How long a server may take to answer for the first time.")
         .variable("OLLM_MCP_CONNECTION_TIMEOUT"),
     key("mcp.toolTimeout", MS, "60000", "How long a call of a tool may take.").variable("OLLM_MCP_TOOL_TIMEOUT"),
+    key("mcp.idleTimeout", Kind::Pause, "600000", "How long a server that starts with its first call may be unused before it is ended until the next one; 0 for ever.")
+        .variable("OLLM_MCP_IDLE_TIMEOUT"),
     key("mcp.autoRestart", Kind::Flag, "false", "Whether a server that crashed is started again.")
         .variable("OLLM_MCP_AUTO_RESTART"),
     key("mcp.sampling", Kind::Choice(&["ask", "allow", "deny"]), "\"ask\"", "Whether a server may ask the model: after the person was asked, always, or never.")
@@ -143,6 +145,7 @@ pub const KEYS: &[Key] = &[
     inner("mcp.servers.*.transport", Kind::Choice(&["stdio", "sse", "http"]), "How it is spoken to. Unset, `stdio` for a command and `http` for a URL."),
     inner("mcp.servers.*.timeout", MS, "How long it may take to answer for the first time."),
     inner("mcp.servers.*.toolTimeout", MS, "How long a call of one of its tools may take."),
+    inner("mcp.servers.*.idleTimeout", Kind::Pause, "How long it may be unused before it is ended until the next call; 0 for ever."),
     inner("mcp.servers.*.enabled", Kind::Flag, "Whether it is started."),
     inner("mcp.servers.*.autoRestart", Kind::Flag, "Whether it is started again after a crash."),
     inner("mcp.servers.*.lazy", Kind::Flag, "Whether it is started by the first call, once its tools are known."),

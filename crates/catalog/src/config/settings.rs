@@ -68,6 +68,8 @@ pub struct McpSettings {
     pub connection_timeout: Duration,
     /// How long a call of a tool may take.
     pub tool_timeout: Duration,
+    /// How long one that starts with its first call may be unused; for ever when absent.
+    pub idle_timeout: Option<Duration>,
     /// Whether one that crashed is started again.
     pub auto_restart: bool,
     /// Whether one may ask the model: `ask`, `allow` or `deny`.
@@ -169,6 +171,7 @@ impl Config {
             enabled: self.flag("mcp.enabled"),
             connection_timeout: duration(&self.value("mcp.connectionTimeout")).unwrap_or_default(),
             tool_timeout: duration(&self.value("mcp.toolTimeout")).unwrap_or_default(),
+            idle_timeout: duration(&self.value("mcp.idleTimeout")).filter(|time| !time.is_zero()),
             auto_restart: self.flag("mcp.autoRestart"),
             sampling: self.text("mcp.sampling"),
             servers: self.below("mcp.servers.*").filter_map(server).collect(),

@@ -36,6 +36,9 @@ pub fn server_digest(
     hasher = shown(hasher, "switches", &(server.enabled, server.lazy, server.auto_restart));
     hasher = shown(hasher, "tools", &(&server.allow, &server.deny));
     hasher = shown(hasher, "extension", &server.extension);
+    if let Some(idle) = &server.idle_timeout {
+        hasher = shown(hasher, "idle timeout", idle);
+    }
     if let Some(oauth) = &server.oauth {
         hasher = shown(hasher, "oauth", oauth);
     }

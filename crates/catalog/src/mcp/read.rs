@@ -27,6 +27,7 @@ const KEYS: &[&str] = &[
     "type",
     "timeout",
     "toolTimeout",
+    "idleTimeout",
     "enabled",
     "disabled",
     "lazy",
@@ -46,6 +47,7 @@ const LONGEST_NAME: usize = 128;
 const MILLISECOND: Duration = Duration::from_millis(1);
 const FLAG: &str = "true or false";
 const TIME: &str = "a positive number of milliseconds, or text with a unit such as \"5s\"";
+const PAUSE: &str = "a number of milliseconds, or text with a unit such as \"5s\"";
 const SIZE: &str = "a number of bytes, or text with a unit such as \"256MiB\"";
 
 /// Where servers are declared, and whose they are.
@@ -109,6 +111,7 @@ struct Draft {
     transport: Option<&'static str>,
     timeout: Option<Duration>,
     tool_timeout: Option<Duration>,
+    idle_timeout: Option<Duration>,
     enabled: Option<bool>,
     lazy: Option<bool>,
     auto_restart: Option<bool>,
@@ -163,6 +166,7 @@ impl Reader<'_> {
             address,
             timeout: draft.timeout,
             tool_timeout: draft.tool_timeout,
+            idle_timeout: draft.idle_timeout,
             enabled: draft.enabled.unwrap_or(true),
             lazy: draft.lazy,
             auto_restart: draft.auto_restart,
@@ -188,6 +192,7 @@ impl Reader<'_> {
             "transport" => draft.transport = self.transport(at),
             "timeout" => draft.timeout = self.need(at, value::time(at.node, MILLISECOND), TIME),
             "toolTimeout" => draft.tool_timeout = self.need(at, value::time(at.node, MILLISECOND), TIME),
+            "idleTimeout" => draft.idle_timeout = self.need(at, value::pause(at.node, MILLISECOND), PAUSE),
             "enabled" => self.switch(draft, at, true),
             "disabled" => self.switch(draft, at, false),
             "lazy" => draft.lazy = self.need(at, value::flag(at.node), FLAG),
@@ -444,6 +449,7 @@ fn canonical(key: &str) -> &str {
         "working_directory" | "workingDirectory" => "cwd",
         "auto_restart" => "autoRestart",
         "tool_timeout" => "toolTimeout",
+        "idle_timeout" => "idleTimeout",
         other => other,
     }
 }

@@ -41,7 +41,7 @@ fn digest(server: &ServerSpec) -> Digest {
 fn every_key_of_a_program_is_read() {
     let (server, problems) = user(&json!({
         "command": "npx", "args": ["-y", "server"], "env": {"A": "1"}, "cwd": "sub", "type": "stdio", "timeout": 5000,
-        "toolTimeout": "2m", "enabled": true, "lazy": true, "autoRestart": true, "includeTools": ["a"],
+        "toolTimeout": "2m", "idleTimeout": 0, "enabled": true, "lazy": true, "autoRestart": true, "includeTools": ["a"],
         "excludeTools": ["b"], "limits": {"memory": "1GiB", "files": 64}, "description": "d"
     }));
     assert_eq!(problems, []);
@@ -51,6 +51,7 @@ fn every_key_of_a_program_is_read() {
     assert_eq!(env, &Pairs(vec![("A".into(), "1".into())]));
     assert_eq!((cwd.as_deref(), limits.memory, limits.files), (Some("sub".as_ref()), Some(1 << 30), Some(64)));
     assert_eq!((server.timeout, server.tool_timeout), (Some(Duration::from_secs(5)), Some(Duration::from_mins(2))));
+    assert_eq!(server.idle_timeout, Some(Duration::ZERO));
     assert_eq!((server.enabled, server.lazy, server.auto_restart), (true, Some(true), Some(true)));
     assert_eq!((server.allow, server.deny), (Some(vec!["a".to_owned()]), vec!["b".to_owned()]));
     assert_eq!((server.source, server.origin.line), (Source::User, 1));

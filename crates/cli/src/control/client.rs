@@ -84,8 +84,19 @@ pub(super) fn sockets(folder: &Path) -> Result<Vec<String>, String> {
     Ok(names.filter(|name| name.ends_with(SUFFIX)).take(MOST).collect())
 }
 
-/// What one conversation says; nothing if it is another project's, or gone.
+/// What one conversation says; nothing if it is another project's, or gone. To do something may take it minutes, so
+/// it is asked how it is before: one that is frozen is not waited for, and does not obey when it is long too late.
 fn ask_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, String> {
+    if order.deed.changes() {
+        let look = Order { deed: Deed::Status, place: order.place.clone(), servers: order.servers.clone() };
+        if tell_one(folder, name, &look)?.is_none() {
+            return Ok(None);
+        }
+    }
+    tell_one(folder, name, order)
+}
+
+fn tell_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, String> {
     let stream = match way(folder, name, |path| UnixStream::connect(path)) {
         Ok(stream) => stream,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -104,7 +115,8 @@ fn ask_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, Str
     let patience = if order.deed.changes() { DOING } else { TELLING };
     let answer = exchange(&stream, order, patience).map_err(|error| match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            format!("it did not answer within {} seconds", patience.as_secs())
+            let (process, time) = (name.trim_end_matches(SUFFIX), patience.as_secs());
+            format!("it did not answer within {time} seconds; process {process} is frozen or busy, `kill -CONT {process}` thaws it")
         }
         _ => format!("its answer cannot be read: {error}"),
     })?;

@@ -20,6 +20,8 @@ use crate::error::{Failure, Kind};
 
 /// More of a log is not kept.
 const LARGEST_LOG: usize = 256 << 10;
+/// More of what is wrong with the tools of one server is not told at once.
+const MOST_REMARKS: usize = 20;
 
 /// The servers of one command; gone with it.
 #[derive(Debug)]
@@ -99,12 +101,10 @@ impl Crew {
                 if before.is_some() {
                     self.remove(name);
                 }
-                let cached = known.cached.as_ref();
-                let (revision, tools) = cached.map(|entry| (entry.revision.clone(), entry.tools.clone())).unzip();
                 if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
                     self.tokens.serve(name, url);
                 }
-                self.fleet.add(declaration, Memory { revision: revision.flatten(), tools });
+                self.fleet.add(declaration, memory(known.cached.as_ref()));
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
                 list.push(name.clone());
                 turnover.problems.append(&mut missing);
@@ -146,6 +146,12 @@ impl Crew {
         self.read(name, |member| Offers::read(&member.label, &server.tools(), &member.filter)).unwrap_or_default()
     }
 
+    /// What was left out of a server's tools, and what is wrong with those that are not offered.
+    pub(super) fn remarks(&self, name: &str) -> Vec<String> {
+        let warnings = self.fleet.server(name).map(|server| server.status().warnings).unwrap_or_default();
+        remarks(name, &warnings, &self.offers(name))
+    }
+
     /// The tools a server offered until it ended unasked.
     pub(super) fn lapsed(&self, name: &str) -> Offers {
         let Ok(server) = self.fleet.server(name) else { return Offers::default() };
@@ -167,9 +173,11 @@ impl Crew {
         self.read(server.name(), |member| {
             let memory = server.memory();
             let mut trouble = None;
-            if let (Some(digest), Some(tools)) = (&member.digest, memory.tools)
-                && !member.knows(&tools, memory.revision.as_deref())
-                && let Err(error) = self.cache.put(digest, &Entry { tools, revision: memory.revision, at: now() })
+            let (revision, warnings) = (memory.revision, memory.warnings);
+            let said = memory.tools.map(|tools| Entry { tools, warnings, revision, at: now() });
+            if let (Some(digest), Some(said)) = (&member.digest, said)
+                && !member.knows(&said)
+                && let Err(error) = self.cache.put(digest, &said)
             {
                 trouble = Some(format!("the tools of `{}` are not remembered: {error}", server.name()));
             }
@@ -206,8 +214,8 @@ impl Member {
     }
 
     /// Whether it says what is remembered.
-    fn knows(&self, tools: &[Value], revision: Option<&str>) -> bool {
-        self.cached.as_ref().is_some_and(|entry| entry.tools == tools && entry.revision.as_deref() == revision)
+    fn knows(&self, said: &Entry) -> bool {
+        self.cached.as_ref().is_some_and(|entry| Entry { at: said.at, ..entry.clone() } == *said)
     }
 }
 
@@ -215,6 +223,19 @@ impl Member {
 pub(crate) fn log_file(servers: &Servers<'_>, name: &str) -> PathBuf {
     let label = servers.labels.of(name).unwrap_or("server");
     servers.world.state().join("mcp-logs").join(format!("{label}.log"))
+}
+
+/// What people are told about a list of tools that is not whole; a hundred bad tools are no hundred lines.
+pub(crate) fn remarks(name: &str, warnings: &[String], offers: &Offers) -> Vec<String> {
+    let lists = warnings.iter().map(|warning| format!("server `{name}`: {warning}"));
+    let tools = offers.remarks.iter().map(|remark| format!("server `{name}`, tool `{}`: {}", remark.tool, remark.why));
+    let mut all: Vec<String> = lists.chain(tools).collect();
+    let more = all.len().saturating_sub(MOST_REMARKS);
+    if more > 0 {
+        all.truncate(MOST_REMARKS);
+        all.push(format!("server `{name}`: {more} further tools are not offered as it lists them"));
+    }
+    all
 }
 
 /// The result of a call; a failure that the server tells about is one too.
@@ -233,6 +254,15 @@ pub(crate) fn told(step: &Progress) -> String {
     let total = step.total.map(|total| format!(" of {total}")).unwrap_or_default();
     let text = step.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     format!("progress {}{total}{text}", step.done)
+}
+
+fn memory(cached: Option<&Entry>) -> Memory {
+    let known = |entry: &Entry| Memory {
+        revision: entry.revision.clone(),
+        tools: Some(entry.tools.clone()),
+        warnings: entry.warnings.clone(),
+    };
+    cached.map(known).unwrap_or_default()
 }
 
 fn settings(servers: &Servers<'_>) -> Settings {

@@ -91,8 +91,10 @@ impl Toolbox {
         let Some(crew) = &opened.crew else { return };
         let known = |name: &str| crew.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
         let servers = crew.fleet().servers();
-        let names = servers.iter().map(|server| server.name()).filter(|name| !known(name));
-        *guard(&self.awaited) = names.map(str::to_owned).collect();
+        let (known, awaited): (Vec<&str>, Vec<&str>) =
+            servers.iter().map(|server| server.name()).partition(|name| known(name));
+        known.iter().flat_map(|name| crew.remarks(name)).for_each(|remark| output.tell(&remark));
+        *guard(&self.awaited) = awaited.into_iter().map(str::to_owned).collect();
         crew.fleet().begin();
     }
 
@@ -127,6 +129,7 @@ impl Toolbox {
                 Ok(State::Configured | State::Starting(_)) => true,
                 Ok(state) => {
                     state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
+                    crew.remarks(name).iter().for_each(|remark| tell(remark));
                     false
                 }
                 Err(_) => false,

@@ -355,6 +355,29 @@ fn a_call_of_a_server_that_crashed_starts_it_again_until_it_crashes_all_the_time
 }
 
 #[test]
+fn a_server_that_nobody_uses_is_ended_keeps_its_tools_and_comes_back_with_a_call() {
+    let lab = Lab::new();
+    let server = |idle: Value| json!({"command": mcp_server(), "args": ["--stderr", "x"], "idleTimeout": idle});
+    let servers = json!({"srv": server(json!("300ms")), "ever": server(json!(0)), "plain": {"command": mcp_server()}});
+    lab.write("home/.ollm/settings/mcp.json", json!({"mcpServers": servers}).to_string());
+    lab.write("home/.ollm/config.yaml", "mcp: {idleTimeout: 300ms}\n");
+    let answer = json!({"expect": {"role": "tool", "last": ["back"]}, "content": "it is back"});
+    let echo = json!({"tool_calls": [{"id": "1", "name": "mcp__srv__echo", "arguments": {"text": "back"}}]});
+    let mut chat = Chat::new(&lab, &[echo, answer]);
+    assert_eq!(chat.server("ever").0, "ready");
+    let rests = |chat: &mut Chat, name: &str| {
+        chat.say("/mcp").lines().any(|line| line.split_whitespace().take(2).eq([name, "configured"]))
+    };
+    for name in ["srv", "plain"] {
+        eventually("it has ended", || rests(&mut chat, name));
+    }
+    assert_eq!((chat.server("ever").0.as_str(), has_tool(&mut chat, "mcp__srv__echo")), ("ready", true));
+    assert!(chat.say("say it").contains("it is back"), "{}", chat.told());
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn error_scenario_3_a_server_that_crashes_takes_its_tools_along_and_nothing_else() {
     let lab = Lab::new();
     extension(&lab, "home", "tools", "srv", &json!({}));

@@ -233,7 +233,7 @@ fn a_server_that_cannot_stand_the_newer_question_is_asked_in_the_older_way() {
 #[test]
 fn what_worked_before_is_tried_first() {
     let fleet = fleet(settings(), Ports::default());
-    let memory = Memory { revision: Some("2025-11-25".into()), tools: None };
+    let memory = Memory { revision: Some("2025-11-25".into()), ..Memory::default() };
     fleet.add(scripted("allergic"), memory);
     fleet.start("fake").unwrap();
     let (lines, _) = fleet.server("fake").unwrap().log(0);
@@ -244,7 +244,7 @@ fn what_worked_before_is_tried_first() {
 fn what_worked_before_is_forgotten_when_it_works_no_more() {
     for (revision, mode) in [("2025-11-25", "stateless"), ("2026-07-28", "normal"), ("2026-07-28", "allergic")] {
         let fleet = fleet(settings(), Ports::default());
-        fleet.add(scripted(mode), Memory { revision: Some(revision.into()), tools: None });
+        fleet.add(scripted(mode), Memory { revision: Some(revision.into()), ..Memory::default() });
         assert_echoes(&fleet);
         assert_ne!(fleet.server("fake").unwrap().memory().revision.as_deref(), Some(revision));
     }
@@ -254,7 +254,8 @@ fn what_worked_before_is_forgotten_when_it_works_no_more() {
 fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
     let fleet = fleet(settings(), Ports::default());
     let lazy = |name: &str| ollm_mcp::Declaration { name: name.into(), lazy: true, ..scripted("normal") };
-    let known = Memory { revision: None, tools: Some(vec![json!({"name": "echo", "inputSchema": {}})]) };
+    let tools = Some(vec![json!({"name": "echo", "inputSchema": {}})]);
+    let known = Memory { tools, ..Memory::default() };
     fleet.add(lazy("fake"), known);
     fleet.add(lazy("unknown"), Memory::default());
     fleet.begin();
@@ -267,10 +268,7 @@ fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
 
 #[test]
 fn an_idle_server_is_stopped_and_starts_again_with_the_next_call() {
-    let mut settings = settings();
-    settings.pace.idle = Some(Duration::from_millis(100));
-    let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("normal"), Memory::default());
+    let fleet = with(ollm_mcp::Declaration { idle: Some(Duration::from_millis(100)), ..scripted("normal") });
     assert_echoes(&fleet);
     eventually("it has stopped", || state(&fleet) == State::Configured);
     assert_eq!(names(&fleet).len(), 13, "its tools stay on offer");

@@ -38,6 +38,7 @@ pub(crate) fn declaration(name: &str, endpoint: Endpoint) -> Declaration {
         endpoint,
         connect_timeout: PATIENCE,
         tool_timeout: PATIENCE,
+        idle: None,
         enabled: true,
         lazy: false,
         auto_restart: false,

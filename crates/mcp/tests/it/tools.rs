@@ -51,7 +51,8 @@ fn the_cache_remembers_a_list_for_one_configuration() {
     let cache = Cache::new(folder.path().join("state/mcp-tools.json"));
     let (key, other) = (digest_bytes(b"one"), digest_bytes(b"other"));
     assert_eq!(cache.get(&key), None);
-    let entry = Entry { tools: vec![json!({"name": "t"})], revision: Some("2025-11-25".into()), at: 7 };
+    let (tools, warnings) = (vec![json!({"name": "t"})], vec!["the rest is left out".to_owned()]);
+    let entry = Entry { tools, warnings, revision: Some("2025-11-25".into()), at: 7 };
     cache.put(&key, &entry).unwrap();
     assert_eq!((cache.get(&key), cache.get(&other)), (Some(entry.clone()), None));
     assert_eq!(cache.all(), [(key, entry)]);
@@ -65,7 +66,9 @@ fn the_cache_keeps_the_newest_two_hundred() {
     let cache = Cache::new(folder.path().join("mcp-tools.json"));
     let key = |number: u64| digest_bytes(&number.to_le_bytes());
     for number in 0..203 {
-        cache.put(&key(number), &Entry { tools: Vec::new(), revision: None, at: number }).unwrap();
+        cache
+            .put(&key(number), &Entry { tools: Vec::new(), warnings: Vec::new(), revision: None, at: number })
+            .unwrap();
     }
     assert_eq!(cache.all().len(), 200);
     assert_eq!(cache.get(&key(2)), None);

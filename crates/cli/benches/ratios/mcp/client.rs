@@ -92,6 +92,7 @@ fn declaration(name: &str, transport: &str, target: &str) -> Declaration {
         endpoint,
         connect_timeout: Duration::from_secs(10),
         tool_timeout: Duration::from_mins(1),
+        idle: None,
         enabled: true,
         hidden: Vec::new(),
         lazy: false,

@@ -8,7 +8,7 @@ use super::stop::order;
 use crate::control::Deed;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
-use crate::servers::{Known, Live, Servers, cache};
+use crate::servers::{Known, Live, Servers, cache, remarks};
 use crate::world::World;
 
 pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -67,7 +67,9 @@ fn probe<'a>(
         row.state = status.state.name();
         row.error = problem(&status, outcome);
         if matches!(status.state, State::Ready | State::Degraded(_)) {
-            row.tools = Some(servers.offers(row.known, &live.listed(&status.name)).tools.len());
+            let offers = servers.offers(row.known, &live.listed(&status.name));
+            remarks(&status.name, &status.warnings, &offers).iter().for_each(|remark| output.tell(remark));
+            row.tools = Some(offers.tools.len());
             continue;
         }
         output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));

@@ -22,7 +22,9 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
         output.pretty_json(&rows.iter().map(|row| entry(row, &chats)).collect())?;
     } else {
         output.text(&table(&rows))?;
-        if chats.is_empty() {
+        if chats.is_empty() && !troubles.is_empty() {
+            output.tell("whether servers run is not known: what was asked did not answer");
+        } else if chats.is_empty() {
             output.tell("no server runs: no conversation does in this project; `ollm mcp start` tries servers");
         } else {
             output.text(&format!("\n{}", running(&chats)))?;

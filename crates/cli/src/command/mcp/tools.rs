@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::super::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, one_line};
-use crate::servers::{Known, Live, Servers};
+use crate::servers::{Known, Live, Servers, remarks};
 use crate::world::World;
 
 /// A description is cut to this many characters in a table.
@@ -23,11 +23,6 @@ pub(super) fn run(
     servers.tell_problems(output);
     let chosen = servers.chosen(names)?;
     let (lists, code) = gather(&servers, &chosen, refresh, output)?;
-    for (known, offers, _) in &lists {
-        for remark in &offers.remarks {
-            output.tell(&format!("server `{}`, tool `{}`: {}", known.spec.name, remark.tool, remark.why));
-        }
-    }
     if as_json {
         output.pretty_json(&lists.iter().flat_map(|(known, offers, state)| entries(known, offers, state)).collect())?;
     } else {
@@ -56,7 +51,11 @@ fn gather<'a>(
             continue;
         }
         match known.cached.as_ref().filter(|_| !refresh) {
-            Some(entry) => lists.push((known, servers.offers(known, &entry.tools), "configured")),
+            Some(entry) => {
+                let offers = servers.offers(known, &entry.tools);
+                tell(known, &entry.warnings, &offers, output);
+                lists.push((known, offers, "configured"));
+            }
             None => unknown.push(known),
         }
     }
@@ -65,8 +64,9 @@ fn gather<'a>(
         for (status, outcome) in live.start(output) {
             let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
             if matches!(status.state, State::Ready | State::Degraded(_)) {
-                lists.push((known, servers.offers(known, &live.listed(&status.name)), status.state.name()));
-                status.warnings.iter().for_each(|warning| output.tell(&format!("server `{}`: {warning}", status.name)));
+                let offers = servers.offers(known, &live.listed(&status.name));
+                tell(known, &status.warnings, &offers, output);
+                lists.push((known, offers, status.state.name()));
             } else {
                 let why = outcome.err().map_or_else(|| status.state.name().to_owned(), |error| error.to_string());
                 output.tell(&why);
@@ -77,6 +77,10 @@ fn gather<'a>(
     }
     lists.sort_by_key(|(known, _, _)| chosen.iter().position(|other| other.spec.name == known.spec.name));
     Ok((lists, code))
+}
+
+fn tell(known: &Known, warnings: &[String], offers: &Offers, output: &mut Output) {
+    remarks(&known.spec.name, warnings, offers).iter().for_each(|remark| output.tell(remark));
 }
 
 fn entries<'a>(known: &'a Known, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {

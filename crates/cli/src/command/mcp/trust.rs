@@ -1,10 +1,11 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use ollm_catalog::{Address, Positions, ServerSpec, server_files};
 use ollm_protocol::{Source, shell_word};
-use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people, read_bounded};
+use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people, looks_secret, read_bounded};
 
 use crate::agent::refuse_agents;
 use crate::app::App;
@@ -153,11 +154,13 @@ fn review(known: &Known, world: &World) -> String {
                 known.program.as_ref().ok().into_iter().flatten().map(|path| ("program", path.display().to_string())),
             );
             rows.extend(cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
-            rows.extend(env.0.iter().map(|(name, value)| ("variable", format!("{name}={}", shell_word(value)))));
+            rows.extend(
+                env.0.iter().map(|(name, value)| ("variable", format!("{name}={}", shell_word(&shown(name, value))))),
+            );
         }
         Address::Url { url, headers, .. } => {
             rows.push(("address", url.clone()));
-            rows.extend(headers.0.iter().map(|(name, value)| ("header", format!("{name}: {value}"))));
+            rows.extend(headers.0.iter().map(|(name, value)| ("header", format!("{name}: {}", shown(name, value)))));
         }
     }
     rows.extend(known.digest.as_ref().map(|digest| ("digest", digest.to_string())));
@@ -171,6 +174,14 @@ fn review(known: &Known, world: &World) -> String {
         let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(&file));
     }
     text
+}
+
+/// A value for review. What sounds secret is only counted, unless it names a variable: who is sent that must be seen.
+fn shown<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
+    if looks_secret(name) && !value.contains("${") {
+        return format!("[hidden, {} characters]", value.chars().count()).into();
+    }
+    Cow::Borrowed(value)
 }
 
 fn content(file: &std::path::Path) -> String {

@@ -162,6 +162,29 @@ fn an_agent_may_look_but_not_stop_what_may_judge_it() {
 }
 
 #[test]
+fn a_frozen_chat_is_named_soon_and_does_not_obey_later() {
+    let lab = lab();
+    let chat = chat(&lab);
+    await_states(&lab, &["ready"]);
+    let signal = |name: &str| {
+        let sent = std::process::Command::new("kill").args([name, &chat.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    signal("-STOP");
+    for command in [["mcp", "stop", "s"], ["mcp", "restart", "s"], ["mcp", "status", "s"]] {
+        let ran = lab.run(&command);
+        assert_eq!(ran.code, if command[1] == "status" { 0 } else { 5 }, "{ran:?}");
+        assert!(ran.stderr.contains("it did not answer within 5 seconds"), "{ran:?}");
+        assert!(ran.stderr.contains(&format!("kill -CONT {}", chat.id())), "{ran:?}");
+        assert!(!ran.stderr.contains("no server runs") && !ran.stderr.contains("nothing to stop"), "{ran:?}");
+    }
+    signal("-CONT");
+    await_states(&lab, &["ready"]);
+    end(chat);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn what_is_no_order_is_refused_and_harms_nobody() {
     let lab = lab();
     lab.write("order.py", ORDER);

@@ -40,6 +40,25 @@ fn a_server_that_does_not_start_is_named_and_the_others_work() {
 }
 
 #[test]
+fn values_of_variables_are_not_shown_whatever_they_are_called() {
+    let said = "${WHERE} in ${HOME}, hush-declared and x-${WHAT}";
+    let args = ["--stderr", said, "--exit", "9", "--stderr", "${WHAT}"];
+    let program = json!({"command": testkit::mcp_server(), "args": args, "env": {"MODE": "hush-declared"}});
+    let address = json!({"url": "http://127.0.0.1:1/${WHAT}/mcp", "headers": {"X-Mode": "${WHERE}"}});
+    for declaration in [program, address] {
+        let lab = lab_with(&declaration).set("WHERE", "hush-where").set("WHAT", "hush-what");
+        for command in
+            [&["mcp", "start", "s"][..], &["mcp", "call", "s", "echo"], &["mcp", "status"], &["mcp", "logs", "s"]]
+        {
+            let ran = lab.run(command);
+            assert!(!format!("{ran:?}").contains("hush"), "{command:?} {ran:?}");
+        }
+        let told = lab.run(&["mcp", "start", "s"]).stderr;
+        assert!(told.contains("[redacted:WHAT]"), "{told}");
+    }
+}
+
+#[test]
 fn a_program_that_does_not_exist_is_told_without_a_try() {
     let lab = lab_with(&json!({"command": "no-such-server"}));
     let ran = call(&lab, "echo", &json!({}));
@@ -108,6 +127,15 @@ fn lists_without_end_are_cut() {
         assert_eq!(ran.code, 0, "{flags:?} {}", ran.stderr);
         assert!(ran.stderr.contains("the rest is left out"), "{flags:?} {}", ran.stderr);
         assert!(names(&ran).len() <= 2048, "{flags:?}");
+        // From memory, and by whoever else deals with its tools.
+        lab.write("talk.jsonl", json!({"content": "done"}).to_string());
+        let (start, run) = (["mcp", "start", "s"], ["run", "x", "--model", "replay:../talk.jsonl"]);
+        for command in [&["mcp", "tools", "s"][..], &start, &run] {
+            let ran = lab.run(command);
+            let told =
+                ran.stderr.lines().find(|line| line.contains("server `s`") && line.contains("the rest is left out"));
+            assert!(ran.code == 0 && told.is_some(), "{command:?} {flags:?} {}", ran.stderr);
+        }
     }
 }
 
@@ -119,6 +147,28 @@ fn abuse_d9_bad_tools_are_refused_one_by_one() {
     assert!(ran.answer().as_array().unwrap().iter().all(|tool| tool["description"] != "Pretends to be echo"));
     assert!(ran.stderr.contains("another tool of that name") && ran.stderr.contains("control or invisible"), "{ran:?}");
     assert!(ran.stderr.contains("its inputSchema must be an object") && !ran.stderr.contains('\u{1b}'), "{ran:?}");
+    let lab = lab_with(&server(&["--twice", "--bad-tools"]));
+    lab.write("talk.jsonl", json!({"content": "done"}).to_string());
+    for command in [&["run", "x", "--model", "replay:../talk.jsonl"][..], &["mcp", "start"]] {
+        let ran = lab.run(command);
+        assert!(ran.stderr.contains("server `s`, tool `echo`: the server lists another tool of that name"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_tool_that_is_nested_too_deeply_is_refused_and_no_other() {
+    let remote =
+        [["--http", "--deep", "180"], ["--sse", "--deep", "180"]].map(|flags| RemoteServer::start(&flags).unwrap());
+    let over = |remote: &RemoteServer| json!({"url": remote.url});
+    for declaration in [server(&["--deep", "180"]), server(&["--deep", "1000"]), over(&remote[0]), over(&remote[1])] {
+        let lab = lab_with(&declaration);
+        // The second time it is the list that was remembered.
+        for _ in 0..2 {
+            let ran = lab.run(&["mcp", "tools", "--json"]);
+            assert_eq!((ran.code, names(&ran).len()), (0, 21), "{declaration} {ran:?}");
+            assert!(ran.stderr.contains("server `s`, tool `deep`: it is nested more than 100 levels deep"), "{ran:?}");
+        }
+    }
 }
 
 #[test]

@@ -119,7 +119,7 @@ fn a_person_sees_all_of_it_and_decides() {
     for (answer, code, word) in [("y\\n", 0, "trusted"), ("n\\n", 4, "untrusted"), ("\\n", 4, "untrusted")] {
         let lab = Lab::new();
         lab.write("project/server.py", "print('the script')\n");
-        let declaration = json!({"command": "python3", "args": ["server.py", "it's"], "env": {"MODE": "a b\u{1b}[2J"}});
+        let declaration = json!({"command": "python3", "args": ["server.py", "it's"], "env": {"MODE": "a b\u{1b}[2J", "API_TOKEN": "hush-hush-1", "OTHER_TOKEN": "${MINE}"}});
         declare(&lab, PROJECT, &json!({"s": declaration}));
         let ran = on_a_terminal(&lab, answer, &["mcp", "trust", "s"]);
         assert_eq!(ran.code, code, "{ran:?}");
@@ -127,10 +127,13 @@ fn a_person_sees_all_of_it_and_decides() {
             "python3 server.py 'it'\\''s'",
             "MODE='a b\\u{1b}[2J'",
             "print('the script')",
+            "API_TOKEN='[hidden, 11 characters]'",
+            "OTHER_TOKEN='${MINE}'",
             "project/.ollm/settings/mcp.json:1:",
         ] {
             assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
         }
+        assert!(!ran.stdout.contains("hush-hush"), "{}", ran.stdout);
         assert_eq!(trust(&lab), word);
     }
 }

@@ -68,6 +68,8 @@ pub(crate) struct Plan {
     pub(crate) hidden: bool,
     /// List tools whose entries make no sense.
     pub(crate) bad_tools: bool,
+    /// List a tool whose schema has so many levels.
+    pub(crate) deep: usize,
     /// Send every request to this address.
     pub(crate) redirect: Option<String>,
     /// Demand to know who asks.
@@ -145,6 +147,7 @@ impl Plan {
         match word {
             "--port" => self.port = number(word, value)?,
             "--log" => self.log = Some(value.into()),
+            "--deep" => self.deep = number(word, value)?,
             "--tools" => self.tools = number(word, value)?,
             "--page" => self.page = number(word, value)?,
             "--revision" => self.revision = Some(value.to_owned()),

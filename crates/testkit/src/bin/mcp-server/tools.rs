@@ -67,6 +67,10 @@ pub(crate) fn list(server: &Server) -> Vec<Value> {
     if plan.bad_tools {
         tools.extend([json!({"name": 7}), json!("tool"), json!({"name": "schemaless", "inputSchema": "none"})]);
     }
+    if plan.deep > 0 {
+        let schema = (0..plan.deep).fold(json!({}), |inner, _| json!({"not": inner}));
+        tools.push(tool("deep", "Has a schema within a schema within a schema", &schema));
+    }
     tools.extend((0..plan.tools).map(|number| tool(&format!("tool_{number}"), "One of many", &none)));
     tools
 }
