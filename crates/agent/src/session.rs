@@ -168,6 +168,9 @@ pub enum StartError {
     /// A hook refused.
     #[error(transparent)]
     Refused(#[from] SessionRefused),
+    /// Somebody interrupted before a hook had decided.
+    #[error("interrupted before the session began")]
+    Interrupted,
     /// The folder to work in cannot be used.
     #[error(transparent)]
     Workspace(#[from] WorkspaceError),
@@ -203,10 +206,13 @@ impl<'a> Session<'a> {
         Ok(session)
     }
 
-    fn open(&mut self) -> Result<(), SessionRefused> {
+    fn open(&mut self) -> Result<(), StartError> {
         let decision = self.emit(EventKind::SessionStart, []);
         if let Err(refusal) = self.passes(EventKind::SessionStart, &decision) {
-            return Err(SessionRefused { hook: refusal.who().to_owned(), reason: refusal.reason });
+            if self.cancel.is_set() {
+                return Err(StartError::Interrupted);
+            }
+            return Err(SessionRefused { hook: refusal.who().to_owned(), reason: refusal.reason }.into());
         }
         self.stage = Stage::Running;
         self.halted = None;

@@ -21,6 +21,8 @@ pub(crate) const OK: u8 = 0;
 pub(crate) const FINDING: u8 = 1;
 /// The operation is blocked.
 pub(crate) const BLOCKED: u8 = 2;
+/// Somebody interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
 
 /// A failure for people.
 #[derive(Debug)]

@@ -136,7 +136,7 @@ impl Host {
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
-                events: Box::new(Hooks::new(desk, Box::new(hear))),
+                events: Box::new(Hooks::new(desk, self.cancel.clone(), Box::new(hear))),
                 approve: Box::new(Terminal(self.cancel.clone())),
                 show: Box::new(show),
                 sources,

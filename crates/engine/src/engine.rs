@@ -18,7 +18,7 @@ use crate::present::leaving;
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
-use crate::run::{self, Means};
+use crate::run::{self, Means, Stop};
 use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 
 /// The hook engine. Everything it knows of the world came in as a value.
@@ -72,12 +72,18 @@ impl Engine {
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, Facts::default())
+        self.dispatch_with(event, Facts::default(), Stop(None))
+    }
+
+    /// Like [`Engine::dispatch`], but `stop` is asked again and again: once it says so, the hooks that run are ended with
+    /// everything they started, and no other begins. Each of them has failed, and its failure policy decides.
+    pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
+        self.dispatch_with(event, Facts::default(), Stop(Some(stop)))
     }
 
     /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
     pub fn dispatch_explained(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, Facts { list_unfitting: true, ..Facts::default() })
+        self.dispatch_with(event, Facts { list_unfitting: true, ..Facts::default() }, Stop(None))
     }
 
     /// What would happen for an event.
@@ -117,7 +123,7 @@ impl Engine {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
         let progress = Progress::new(event.clone(), Vec::new());
-        self.walk(stages, progress, Facts::default(), self.wire(&trace_id)).reports
+        self.walk(stages, progress, Facts::default(), &self.means(self.wire(&trace_id), Stop(None))).reports
     }
 
     /// Has somebody told what came of the hooks that nobody waited for, on the thread that ran them. Hooks that were handed
@@ -136,7 +142,7 @@ impl Engine {
         &self.children
     }
 
-    fn dispatch_with(&self, event: &Event, asked: Facts) -> Outcome {
+    fn dispatch_with(&self, event: &Event, asked: Facts, stop: Stop<'_>) -> Outcome {
         let begun = Begun { started: Instant::now(), time: self.trust.now() };
         let trace_id = trace_id(begun.time);
         let wire = self.wire(&trace_id);
@@ -156,8 +162,9 @@ impl Engine {
                 cleared
             }
         };
-        let mut progress = self.walk(stages, progress, facts, wire);
-        self.look_again(&mut progress, event, wire);
+        let means = self.means(wire, stop);
+        let mut progress = self.walk(stages, progress, facts, &means);
+        self.look_again(&mut progress, event, &means);
         let outcome = progress.finish(event, order, begun, &trace_id);
         leaving(outcome, &self.environment)
     }
@@ -171,8 +178,7 @@ impl Engine {
 
     /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
     /// nobody is asked about it.
-    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, wire: Wire<'_>) -> Progress {
-        let means = self.means(wire);
+    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, means: &Means<'_>) -> Progress {
         for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 progress.skipped.extend(stage.hooks().into_iter().map(|hook| self.left_out(hook, &refuser)));
@@ -183,7 +189,7 @@ impl Engine {
                 Stage::Planned(planned) => self.clear(planned, &mut progress),
             };
             let (steps, notes) = self.admit(steps, &mut progress, &mut facts);
-            let mut reports = run::stage(&steps, &progress.event(), &means);
+            let mut reports = run::stage(&steps, &progress.event(), means);
             for (report, note) in reports.iter_mut().zip(notes) {
                 report.warnings.extend(note);
             }
@@ -201,24 +207,25 @@ impl Engine {
 
     /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
     /// can get past it by rewriting what it has seen.
-    fn look_again(&self, progress: &mut Progress, original: &Event, wire: Wire<'_>) {
+    fn look_again(&self, progress: &mut Progress, original: &Event, means: &Means<'_>) {
         if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
             return;
         }
         let built_in = progress.reports.iter().map(|report| &report.hook);
         let built_in = built_in.filter(|hook| hook.spec.source == Source::Builtin);
         let steps: Vec<Step> = built_in.filter_map(|hook| self.trusted(hook).ok()).map(Step::Run).collect();
-        let mut reports = run::stage(&steps, &progress.event(), &self.means(wire));
+        let mut reports = run::stage(&steps, &progress.event(), means);
         reports.retain(|report| !report.verdict.flow.continues());
         progress.take(reports);
     }
 
-    fn means<'a>(&'a self, wire: Wire<'a>) -> Means<'a> {
+    fn means<'a>(&'a self, wire: Wire<'a>, stop: Stop<'a>) -> Means<'a> {
         Means {
             children: &self.children,
             environment: &self.environment,
             tools: self.tools.as_ref(),
             background: &self.background,
+            stop,
             wire,
         }
     }

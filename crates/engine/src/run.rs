@@ -21,6 +21,11 @@ use crate::present::presentable;
 use crate::report::{Process, Report, Spoken, Status};
 use crate::trust::{Step, Trusted};
 
+/// How often a caller who may lose interest is asked whether it has.
+const LOOKING: Duration = Duration::from_millis(20);
+/// What is said of a hook that was not allowed to finish.
+const INTERRUPTED: &str = "was interrupted";
+
 /// What hooks are run with.
 #[derive(Debug)]
 pub(crate) struct Means<'a> {
@@ -28,8 +33,26 @@ pub(crate) struct Means<'a> {
     pub(crate) environment: &'a Environment,
     pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
     pub(crate) background: &'a Background,
+    /// Whether nobody wants the hooks to go on.
+    pub(crate) stop: Stop<'a>,
     /// The dispatch at hand, and how its listeners are told.
     pub(crate) wire: Wire<'a>,
+}
+
+/// Says, when it is asked, that nobody wants the hooks to go on.
+#[derive(Clone, Copy)]
+pub(crate) struct Stop<'a>(pub(crate) Option<&'a (dyn Fn() -> bool + Sync)>);
+
+impl Stop<'_> {
+    fn is_set(self) -> bool {
+        self.0.is_some_and(|stop| stop())
+    }
+}
+
+impl std::fmt::Debug for Stop<'_> {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_tuple("Stop").field(&self.is_set()).finish()
+    }
 }
 
 /// Runs the hooks of one stage at once; the reports are in plan order.
@@ -72,7 +95,11 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Rep
         };
         reports.push(report.map(|report| undecided(report, event.kind)));
     }
-    let outcomes = if jobs.is_empty() { Vec::new() } else { means.children.run_all(jobs) };
+    let outcomes = match means.stop.0 {
+        _ if jobs.is_empty() => Vec::new(),
+        Some(stop) => means.children.run_all_until(jobs, stop),
+        None => means.children.run_all(jobs),
+    };
     let mut put = |at: usize, report| {
         if let Some(place) = reports.get_mut(at) {
             *place = Some(report);
@@ -87,7 +114,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Rep
         put(at, report);
     }
     for (at, trusted, sent, away) in errands {
-        put(at, returned(trusted.hook(), event, &away.wait(), &sent));
+        put(at, returned(trusted.hook(), event, &away.wait(means.stop), &sent));
     }
     let reports = reports.into_iter().flatten();
     let reports = reports.map(|report| apply_policy(presentable(report, means.environment)));
@@ -152,12 +179,16 @@ impl Away {
         Away { told, started, timeout }
     }
 
-    fn wait(self) -> Said {
-        let left = self.timeout.saturating_sub(self.started.elapsed());
-        match self.told.recv_timeout(left) {
-            Ok(said) => said,
-            Err(RecvTimeoutError::Timeout) => Said::late(self.timeout),
-            Err(RecvTimeoutError::Disconnected) => Said::failed("it panicked"),
+    fn wait(self, stop: Stop<'_>) -> Said {
+        loop {
+            let left = self.timeout.saturating_sub(self.started.elapsed());
+            match self.told.recv_timeout(if stop.0.is_some() { left.min(LOOKING) } else { left }) {
+                Ok(said) => return said,
+                Err(RecvTimeoutError::Disconnected) => return Said::failed("it panicked"),
+                Err(RecvTimeoutError::Timeout) if stop.is_set() => return Said::failed(INTERRUPTED),
+                Err(RecvTimeoutError::Timeout) if left <= LOOKING => return Said::late(self.timeout),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
         }
     }
 }
@@ -213,7 +244,7 @@ pub(crate) fn answered(hook: &Arc<Hook>, event: &Event, outcome: &ollm_process::
         ollm_process::End::Signalled(signal) => End::Signalled(*signal),
         ollm_process::End::TimedOut => End::TimedOut(hook.timeout.value),
         ollm_process::End::Overflowed(_) => End::Overflowed(crate::action::limits(hook).output),
-        ollm_process::End::Interrupted => return lost("was stopped with us"),
+        ollm_process::End::Interrupted => return lost(INTERRUPTED),
         ollm_process::End::Lost => return lost("its end could not be observed"),
         ollm_process::End::NotStarted(error) => return lost(&error.to_string()),
     };

@@ -100,12 +100,25 @@ impl Children {
 
     /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
+        self.run_many(jobs, None)
+    }
+
+    /// Like [`Self::run_all`], but `stop` is asked again and again: once it says so, the jobs end as
+    /// [`End::Interrupted`]; said before they begin, none does.
+    pub fn run_all_until(&self, jobs: Vec<Job>, stop: &(dyn Fn() -> bool + Sync)) -> Vec<Outcome> {
+        if stop() {
+            return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Duration::ZERO)).collect();
+        }
+        self.run_many(jobs, Some(stop))
+    }
+
+    fn run_many(&self, jobs: Vec<Job>, stop: Option<&dyn Fn() -> bool>) -> Vec<Outcome> {
         let _shield = PipeShield::raise();
         let held = self.held();
         let launcher = self.launcher();
         let mut runs: Vec<_> = jobs.into_iter().map(|job| self.begin(&launcher, job)).collect();
         self.put_back(launcher);
-        supervise(&mut runs, held.as_deref(), None);
+        supervise(&mut runs, held.as_deref(), stop);
         runs.into_iter().map(|run| self.close(run)).collect()
     }
 

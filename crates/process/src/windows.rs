@@ -41,8 +41,17 @@ impl Children {
 
     /// Runs all jobs at once to their ends; outcomes are in the order of the jobs.
     pub fn run_all(&self, jobs: Vec<Job>) -> Vec<Outcome> {
+        self.run_all_until(jobs, &|| false)
+    }
+
+    /// Like [`Self::run_all`], but `stop` is asked again and again: once it says so, the jobs are killed; said before
+    /// they begin, none does.
+    pub fn run_all_until(&self, jobs: Vec<Job>, stop: &(dyn Fn() -> bool + Sync)) -> Vec<Outcome> {
+        if stop() {
+            return jobs.iter().map(|_| Outcome::without_run(End::Interrupted, Duration::ZERO)).collect();
+        }
         thread::scope(|scope| {
-            let runs: Vec<_> = jobs.into_iter().map(|job| scope.spawn(|| self.run(job))).collect();
+            let runs: Vec<_> = jobs.into_iter().map(|job| scope.spawn(|| self.run_until(job, stop))).collect();
             runs.into_iter().filter_map(|run| run.join().ok()).collect()
         })
     }

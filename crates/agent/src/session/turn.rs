@@ -39,6 +39,11 @@ impl Session<'_> {
             Err(end) => end,
             Ok(()) => self.work(&mut tally),
         };
+        // A hook that could not finish refuses by its policy; the person knows better why nothing happened.
+        let end = match end {
+            TurnEnd::Refused { .. } if self.cancel.is_set() => TurnEnd::Interrupted,
+            end => end,
+        };
         self.note(json!({"turn": end.name()}));
         let duration = seconds(tally.began, (self.ports.clock)());
         let Tally { prompt, response, calls, tokens, .. } = tally;

@@ -9,7 +9,7 @@ use crate::app::App;
 use crate::arguments::agent::AgentArguments;
 use crate::control::Control;
 use crate::display::{Display, Style};
-use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
 use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
 use crate::lookout::Lookout;
@@ -57,6 +57,7 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
     let session = match host.start(desk, display, |_, _, _| {}) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
+        Err(StartError::Interrupted) => return Ok(INTERRUPTED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     let _control =

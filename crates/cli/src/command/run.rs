@@ -13,7 +13,7 @@ use crate::app::App;
 use crate::arguments::agent::TaskArguments;
 use crate::control::Control;
 use crate::display::{Display, Style, response, turn_json};
-use crate::error::{BLOCKED, Failure, Kind, OK};
+use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
 use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
 use crate::output::Output;
@@ -21,8 +21,6 @@ use crate::world::World;
 
 /// A turn ended at a bound, or not as a replay expected.
 const FINDING: u8 = 1;
-/// Somebody interrupted.
-const INTERRUPTED: u8 = 130;
 /// The most that is taken from standard input.
 const LARGEST_INPUT: usize = 4 << 20;
 /// How long to wait for the next of it.
@@ -84,6 +82,7 @@ fn work(
             said(&say(session, prompt, context))
         }
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
+        Err(StartError::Interrupted) => (given_up(), INTERRUPTED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     if let Some(answer) = answer.as_object_mut() {
@@ -113,6 +112,14 @@ fn unstarted(refusal: &SessionRefused) -> Map<String, Value> {
         ("reason".to_owned(), refusal.reason.as_str().into()),
         ("turns".to_owned(), Value::Array(Vec::new())),
     ])
+}
+
+/// What is told of a session that somebody interrupted before it began.
+fn given_up() -> Map<String, Value> {
+    let mut told = Map::from_iter([("response".to_owned(), Value::Null), ("end".to_owned(), "interrupted".into())]);
+    told.extend(["event", "hook", "reason"].map(|field| (field.to_owned(), Value::Null)));
+    told.insert("turns".to_owned(), Value::Array(Vec::new()));
+    told
 }
 
 fn event_json(event: &Event, decision: &Decision) -> Value {

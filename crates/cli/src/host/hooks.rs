@@ -2,8 +2,9 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::time::{Duration, Instant};
 
-use ollm_agent::{Decision, Events, Said};
+use ollm_agent::{Cancel, Decision, Events, Said};
 use ollm_engine::{Outcome, Reason};
 use ollm_protocol::Event;
 
@@ -11,6 +12,9 @@ use crate::app::App;
 use crate::output::Output;
 use crate::trace;
 use crate::world::World;
+
+/// How long all hooks together may take between an interruption and the end.
+const WAY_OUT: Duration = Duration::from_secs(5);
 
 pub(super) type Hear<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
 
@@ -21,6 +25,9 @@ pub(super) struct Hooks<'a, 'o> {
     told: BTreeSet<String>,
     /// Whether the person knows that nothing is traced.
     untraced: bool,
+    cancel: Cancel,
+    /// When the first event after an interruption came.
+    leaving: Option<Instant>,
     hear: Hear<'a>,
 }
 
@@ -35,7 +42,7 @@ pub(crate) struct Desk<'a, 'o> {
 
 impl Events for Hooks<'_, '_> {
     fn dispatch(&mut self, event: &Event) -> Decision {
-        let outcome = self.desk.app.borrow().engine.dispatch(event);
+        let outcome = self.pass(event);
         self.trace(event, &outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
@@ -45,8 +52,22 @@ impl Events for Hooks<'_, '_> {
 }
 
 impl<'a, 'o> Hooks<'a, 'o> {
-    pub(super) fn new(desk: Desk<'a, 'o>, hear: Hear<'a>) -> Hooks<'a, 'o> {
-        Hooks { desk, told: BTreeSet::new(), untraced: false, hear }
+    pub(super) fn new(desk: Desk<'a, 'o>, cancel: Cancel, hear: Hear<'a>) -> Hooks<'a, 'o> {
+        Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
+    }
+
+    /// An interruption ends the hooks of the event under way. Those of the events that still follow, on the way out, have
+    /// a little time in all, and a second interruption takes it from them.
+    fn pass(&mut self, event: &Event) -> Outcome {
+        let app = self.desk.app.borrow();
+        let cancel = &self.cancel;
+        if !cancel.is_set() {
+            self.leaving = None;
+            return app.engine.dispatch_until(event, &|| cancel.is_set());
+        }
+        let since = *self.leaving.get_or_insert_with(Instant::now);
+        let last = cancel.is_final();
+        app.engine.dispatch_until(event, &|| since.elapsed() >= WAY_OUT || (!last && cancel.is_final()))
     }
 
     /// Writes down what came of an event. That it cannot be written is told once and changes nothing.

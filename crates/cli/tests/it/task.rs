@@ -373,6 +373,42 @@ fn a_chat_can_change_its_model_and_survives_a_wrong_one() {
 }
 
 #[test]
+fn an_interruption_ends_the_hook_under_way_at_once_whatever_the_event() {
+    for event in ["session_start", "before_agent", "before_model", "before_tool", "after_agent"] {
+        let lab = lab(&[call("list_dir", json!({"path": "."})), text("never")]);
+        let fifo = lab.fifo("told");
+        let stuck = format!("echo started > '{}'; {FOREVER}", fifo.display());
+        lab.user_hook(event, "stuck", &stuck, r#", "timeout": 600000, "onFailure": "block""#);
+        lab.user_hook("session_end", "end", "touch ../ended; echo '{\"continue\": true}'", "");
+        let mut child = start(lab.ollm(&task(&["--approval", "yolo"])));
+        drop(child.stdin.take());
+        assert_eq!(lines(&fifo, 1), ["started"], "{event}");
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let ran = outcome(child);
+        assert_eq!(ran.code, 130, "{event}: {ran:?}");
+        assert!(ran.stderr.contains("was interrupted"), "{event}: {ran:?}");
+        assert_eq!(lab.root.join("ended").exists(), event != "session_start", "{event}: {ran:?}");
+        lab.assert_nobody_is_left();
+    }
+}
+
+#[test]
+fn hooks_on_the_way_out_hold_nobody_up_for_long() {
+    let lab = lab(&[text("never")]);
+    let fifo = lab.fifo("told");
+    let stuck = format!("echo started > '{}'; {FOREVER}", fifo.display());
+    lab.user_hook("before_agent", "stuck", &stuck, r#", "timeout": 600000"#);
+    lab.user_hook("session_end", "end", FOREVER, r#", "timeout": 600000"#);
+    let mut child = start(lab.ollm(&task(&[])));
+    drop(child.stdin.take());
+    assert_eq!(lines(&fifo, 1), ["started"]);
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+    let ran = outcome(child);
+    assert_eq!(ran.code, 130, "{ran:?}");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn a_second_interruption_ends_us_even_if_a_hook_does_not_come_back() {
     let lab = lab(&[text("never")]);
     let fifo = lab.fifo("told");

@@ -131,7 +131,7 @@ fn end(end: &ollm_process::End, limits: &Limits) -> (End, Option<String>) {
         ollm_process::End::Signalled(signal) => (End::Signalled(*signal), None),
         ollm_process::End::TimedOut => (End::TimedOut(limits.timeout), None),
         ollm_process::End::Overflowed(_) => (End::Overflowed(limits.output), None),
-        ollm_process::End::Interrupted => (End::Exited(1), Some("was stopped with us".to_owned())),
+        ollm_process::End::Interrupted => (End::Exited(1), Some("was interrupted".to_owned())),
         ollm_process::End::Lost => (End::Exited(1), Some("its end could not be observed".to_owned())),
         ollm_process::End::NotStarted(error) => (End::Exited(1), Some(error.to_string())),
     }

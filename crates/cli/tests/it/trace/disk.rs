@@ -119,5 +119,5 @@ fn a_run_that_was_asked_to_end_still_leaves_its_trace() {
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
     assert_eq!(outcome(child).code, 128 + 15);
     let record = &lab.traces()[0];
-    assert_eq!(record["hooks"][0]["error"], "was stopped with us", "{record:#}");
+    assert_eq!(record["hooks"][0]["error"], "was interrupted", "{record:#}");
 }
