@@ -20,7 +20,6 @@ pub(crate) struct World {
     pub(crate) env: HashMap<String, String>,
     pub(crate) overrides: Overrides,
     pub(crate) positions: Positions,
-    approved: None,
 }
 
 impl World {
@@ -80,6 +79,7 @@ impl World {
             secrets: &secrets,
             now: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
             positions: self.positions,
+            approved: None,
         })
     }
 
