@@ -288,7 +288,7 @@ proptest! {
         let (stream, mut out) = each;
         stream.finish(&mut out);
         prop_assert_eq!(&out, &whole);
-        for secret in secrets.iter().filter(|secret| secret.len() >= SHORTEST) {
+        for secret in secrets.iter().filter(|secret| secret.len() >= Redactor::SHORTEST) {
             prop_assert!(!contains(&whole, secret.as_bytes()));
         }
     }
