@@ -15,7 +15,7 @@ use crate::output::Output;
 use crate::world::World;
 
 mod consent;
-mod difference;
+pub(crate) mod difference;
 mod info;
 mod list;
 mod new;

@@ -1,11 +1,14 @@
 //! Questions to whoever sits at the terminal.
 
 use std::fmt::Write as _;
+use std::path::PathBuf;
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_engine::{Approver, Choice, Question};
+use ollm_protocol::{Hook, shell_word};
 use ollm_store::{cut, escape_for_people, read_bounded};
 
+use crate::command::ext::difference;
 use crate::command::hook::asked;
 use crate::output::{ask_unless, is_terminal, one_line};
 
@@ -16,12 +19,38 @@ const LONGEST_CALL: usize = 16 << 10;
 
 /// The person at the terminal, if there is one. An interruption answers every question with no.
 #[derive(Debug)]
-pub(super) struct Terminal(pub(super) Cancel);
+pub(super) struct Terminal {
+    pub(super) cancel: Cancel,
+    /// Where the copies of what was approved are.
+    pub(super) copies: PathBuf,
+}
 
 impl Terminal {
     fn answer(&self, question: &str) -> Option<String> {
-        is_terminal().then(|| ask_unless(question, &|| self.0.is_set()).unwrap_or_default().to_lowercase())
+        is_terminal().then(|| ask_unless(question, &|| self.cancel.is_set()).unwrap_or_default().to_lowercase())
     }
+
+    /// What changed in the folder that was approved as a whole, if something did.
+    fn difference(&self, question: &Question<'_>) -> Option<String> {
+        let copy = question.previous.filter(|_| question.changed)?.copy.as_deref()?;
+        let before = Some(self.copies.join(copy)).filter(|copy| copy.is_dir())?;
+        let text = difference::text(&before, question.hook.spec.tree.as_deref()?);
+        (!text.is_empty()).then(|| escape_for_people(&text).into_owned())
+    }
+}
+
+/// The files that a hook runs.
+fn scripts(hook: &Hook) -> String {
+    let mut text = String::new();
+    for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
+        let content = read_bounded(file, LONGEST_SCRIPT).ok().flatten();
+        let shown = content.map_or_else(
+            || "(not shown: it is missing or too long; read it before you approve it)".to_owned(),
+            |bytes| escape_for_people(&String::from_utf8_lossy(&bytes)).into_owned(),
+        );
+        let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
+    }
+    text
 }
 
 impl Approve for Terminal {
@@ -48,18 +77,15 @@ impl Approver for Terminal {
         let hook = question.hook;
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
         let mut text = format!("\nThe {} hook `{}` is {standing}.\n", hook.spec.source.name(), one_line(hook.id()));
-        for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
-            let content = read_bounded(file, LONGEST_SCRIPT).ok().flatten();
-            let shown = content.map_or_else(
-                || "(not shown: it is missing or too long; read it before you approve it)".to_owned(),
-                |bytes| escape_for_people(&String::from_utf8_lossy(&bytes)).into_owned(),
-            );
-            let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
-        }
+        text.push_str(&self.difference(question).unwrap_or_else(|| scripts(hook)));
         // Variables, headers and the folder decide what runs as much as the command does.
         let details = asked(hook, question.identity.digest.to_string(), question.changed);
         text.push_str(&escape_for_people(&details));
-        text.push_str("To approve it for good: `ollm hook trust`.\n");
+        let command = match &hook.spec.extension {
+            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
+            None => "ollm hook trust".to_owned(),
+        };
+        let _ = writeln!(text, "To approve it for good: `{command}`.");
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match self.answer(&text).as_deref() {
             Some("o" | "once") => Choice::Once,

@@ -14,7 +14,7 @@ const LARGEST_SHOWN: u64 = 256 << 10;
 const MOST_FILES: usize = 10_000;
 
 /// The files that were added, removed and changed, with their lines.
-pub(super) fn text(before: &Path, after: &Path) -> String {
+pub(crate) fn text(before: &Path, after: &Path) -> String {
     let (old, new) = (files(before), files(after));
     let mut text = String::new();
     for path in old.keys().filter(|path| !new.contains_key(*path)) {

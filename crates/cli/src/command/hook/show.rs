@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ollm_catalog::Positions;
 use ollm_engine::Standing;
-use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
+use ollm_protocol::{ActionSpec, Hook, Origin, Source, shell_word};
 use serde_json::{Value, json};
 
 use super::{list, rules, trust};
@@ -135,6 +135,12 @@ fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
     if secret { "(hidden)".to_owned() } else { shell_word(value).into_owned() }
 }
 
+/// Where a hook is declared, as far as that is known.
+fn place(origin: &Origin) -> String {
+    let file = origin.file.display();
+    if origin.line == 0 { file.to_string() } else { format!("{file}:{}:{}", origin.line, origin.column) }
+}
+
 pub(super) fn text(hook: &Hook, state: &State) -> String {
     let spec = &hook.spec;
     let origin = &spec.origin;
@@ -142,7 +148,7 @@ pub(super) fn text(hook: &Hook, state: &State) -> String {
     let mut rows = vec![
         ("hook", hook.id().to_owned()),
         ("name", spec.name.clone()),
-        ("declared", format!("{}:{}:{} ({})", origin.file.display(), origin.line, origin.column, spec.source.name())),
+        ("declared", format!("{} ({})", place(origin), spec.source.name())),
         ("events", format!("{}, matcher {}", events.join(", "), hook.matcher.text())),
         ("runs", command(hook)),
         ("dialect", hook.dialect.name().to_owned()),

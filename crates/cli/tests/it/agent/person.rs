@@ -137,3 +137,19 @@ fn the_commands_of_a_chat_show_what_they_say() {
         assert!(ran.stdout.contains(part), "{part} is missing: {}", ran.stdout);
     }
 }
+
+#[test]
+fn the_question_about_a_hook_of_a_changed_extension_shows_what_changed_and_the_way_out() {
+    let lab = lab(&[text("done")]);
+    let hooks = json!({"before_agent": [{"name": "guest", "command": "sh", "args": ["run.sh"]}]});
+    let manifest = json!({"name": "mine", "version": "1.0.0", "description": "One", "hooks": hooks});
+    lab.write("home/.ollm/extensions/mine/manifest.json", manifest.to_string());
+    lab.write("home/.ollm/extensions/mine/run.sh", "cat > /dev/null # the script\n");
+    lab.write("home/.ollm/extensions/mine/words.txt", "kind\n");
+    crate::bundled::approve(&lab, "mine");
+    lab.write("home/.ollm/extensions/mine/words.txt", "unkind\n");
+    let ran = typed(&lab, r"May it run, as long=>n\r", &task(&[]));
+    assert!(ran.stdout.contains("changed: words.txt") && ran.stdout.contains("+unkind"), "{ran:?}");
+    assert!(ran.stdout.contains("`ollm ext trust mine`") && !ran.stdout.contains("ollm hook trust"), "{ran:?}");
+    assert!(!ran.stdout.contains("# the script") && !ran.stdout.contains(":0:0"), "{ran:?}");
+}
