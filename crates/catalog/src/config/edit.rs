@@ -223,7 +223,10 @@ fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Resu
     };
     let way = || match value {
         Some(value) => {
-            format!("write `{}` into it", render::block(parts, value, 0, "\n").trim_end().replace('\n', "\\n"))
+            let whole = parts.iter().rfold(value.clone(), |inner, part| Node::Map(vec![((*part).to_owned(), inner)]));
+            let line = render::inline(&whole);
+            let line = line.strip_prefix('{').and_then(|line| line.strip_suffix('}')).unwrap_or(&line);
+            format!("write `{line}` into it")
         }
         None => format!("remove `{}` from it", parts.join(".")),
     };

@@ -215,6 +215,24 @@ fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
     }
 }
 
+/// Variables that are almost, and only almost, named like one of ours.
+pub fn mistyped_variables<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Problem> {
+    /// How many letters may be wrong: others have names of their own that begin like ours.
+    const SLIPS: usize = 2;
+    let ours = || KEYS.iter().flat_map(|key| key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name)));
+    let unknown = names.filter(|name| name.starts_with("OLLM_") && name.len() <= 64 && !ours().any(|own| own == *name));
+    let near = unknown.filter_map(|name| {
+        let distance = |own: &str| strsim::damerau_levenshtein(name, own);
+        let nearest = ours().min_by_key(|own| distance(own)).filter(|own| distance(own) <= SLIPS)?;
+        Some(Problem {
+            field: name.to_owned(),
+            help: Some(format!("did you mean {nearest}?")),
+            ..whole_file(Severity::Warning, Path::new(name), "no setting has this variable; it is ignored".to_owned())
+        })
+    });
+    near.collect()
+}
+
 /// What the command line says.
 fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<Problem>) {
     let Overrides { enabled, timeout, settings, tightening } = overrides;

@@ -1,7 +1,5 @@
 //! Lines and columns of a text.
 
-use std::borrow::Cow;
-
 use ollm_store::Redactor;
 
 use crate::problem::Snippet;
@@ -57,13 +55,8 @@ impl<'a> Lines<'a> {
         let line = self.line(at.line)?;
         let redactor = Redactor::default();
         let shown = redactor.redact_str(line);
-        let column = match &shown {
-            Cow::Borrowed(_) => at.column,
-            Cow::Owned(_) => {
-                let before: String = line.chars().take(at.column.saturating_sub(1)).collect();
-                redactor.redact_str(&before).chars().count() + 1
-            }
-        };
+        let before: String = line.chars().take(at.column.saturating_sub(1)).collect();
+        let column = redactor.redact_str(&before).chars().count() + 1;
         let skip = if shown.len() > LONGEST_SNIPPET { column.saturating_sub(LONGEST_SNIPPET / 2) } else { 0 };
         let text = shown.chars().skip(skip).take(LONGEST_SNIPPET).collect();
         Some(Snippet { text, column: column - skip })

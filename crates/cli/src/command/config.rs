@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use ollm_catalog::{Config, EditError, Origin, Positions, Problem, Setting, Severity, configuration};
+use ollm_catalog::{
+    Config, EditError, Origin, Positions, Problem, Setting, Severity, configuration, mistyped_variables,
+};
 use ollm_protocol::Layer;
 use ollm_store::{Redactor, Switches, looks_secret};
 use serde_json::{Value, json};
@@ -38,7 +40,10 @@ fn layer(project: bool) -> Layer {
 
 /// The configuration with the place of every value.
 fn load(world: &World) -> (Config, Vec<Problem>) {
-    configuration(&world.places, &|name| world.variable(name), &world.overrides, Positions::Always)
+    let (config, mut problems) =
+        configuration(&world.places, &|name| world.variable(name), &world.overrides, Positions::Always);
+    problems.extend(mistyped_variables(world.variables.iter().filter_map(|(name, _)| name.to_str())));
+    (config, problems)
 }
 
 /// What applies, with what extensions make of their settings in the place of what was said about them.

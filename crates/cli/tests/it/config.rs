@@ -406,3 +406,24 @@ rm \"$HOME/filling\"; \"$0\" config set model.name short && \"$0\" config get mo
     assert_eq!((ran.code, ran.stdout.as_str()), (5, "whole\nshort\n"), "{ran:?}");
     assert!(ran.stderr.contains("free some space and try again"), "{}", ran.stderr);
 }
+
+#[test]
+fn a_variable_that_makes_no_sense_or_is_mistyped_is_named() {
+    let lab = Lab::new().set("OLLM_HOOKS_TIMEOUT", "abc").set("OLLM_TRACE_MAX_SIZ", "5").set("OLLM_HOOKSMITH", "x");
+    let ran = lab.run(&["config", "get", "hooks.timeout"]);
+    assert!(ran.stderr.contains("OLLM_HOOKS_TIMEOUT") && ran.stderr.contains("abc"), "{ran:?}");
+    assert_eq!(lab.run(&["config", "get", "trace.format"]).stderr, "");
+    for arguments in [["config", "show"], ["config", "validate"]] {
+        let ran = lab.run(&arguments);
+        assert!(ran.stderr.contains("did you mean OLLM_TRACE_MAX_SIZE?"), "{ran:?}");
+        assert!(!ran.stderr.contains("HOOKSMITH"), "{ran:?}");
+    }
+}
+
+#[test]
+fn what_to_write_by_hand_stands_in_one_line() {
+    let lab = Lab::new();
+    lab.write(USER, "hooks: &shared\n  enabled: true\nother: *shared\n");
+    let ran = lab.run(&["config", "set", "hooks.timeout", "5000"]);
+    assert!(ran.stderr.contains("write `hooks: {timeout: 5000}` into it"), "{ran:?}");
+}

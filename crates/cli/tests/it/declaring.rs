@@ -238,3 +238,45 @@ fn a_condition_that_cannot_be_read_skips_a_hook_and_blocks_where_the_hook_is_a_g
         }
     }
 }
+
+#[test]
+fn a_mistyped_key_is_named_when_it_is_set() {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    for (assignment, meant) in [("tmeout=5", "timeout"), ("onfailure=block", "onFailure")] {
+        let ran = lab.run(&["hook", "edit", "guard", assignment]);
+        assert!(ran.stderr.contains(meant), "{assignment}: {ran:?}");
+    }
+    assert_eq!(lab.run(&["hook", "edit", "guard", "timeout=5000"]).stderr, "");
+}
+
+#[test]
+fn what_an_editor_breaks_does_not_take_the_place_of_what_was_there() {
+    let lab = Lab::with_hook("before_tool", "guard", REFUSE);
+    let editor = lab.write_executable("editor", "#!/bin/sh\nfor file; do :; done\nprintf '{broken' > \"$file\"\n");
+    let lab = lab.set("EDITOR", editor.to_str().unwrap());
+    let file = lab.home.join(".ollm/hooks/guard.json");
+    let before = fs::read(&file).unwrap();
+    let ran = lab.run(&["hook", "edit", "guard"]);
+    assert_eq!((ran.code, ran.stderr.contains("guard.json.rejected")), (1, true), "{ran:?}");
+    assert_eq!(fs::read(&file).unwrap(), before);
+    assert_eq!(fs::read(lab.home.join(".ollm/hooks/guard.json.rejected")).unwrap(), b"{broken");
+    assert_eq!(lab.event(shell_event("ls")).code, 2, "the guard still stands");
+}
+
+#[test]
+fn a_hook_in_a_file_that_cannot_be_read_is_looked_for_there() {
+    let lab = Lab::new();
+    lab.user("guard.json", "{broken");
+    for arguments in [&["hook", "edit", "guard", "timeout=5"][..], &["hook", "remove", "guard", "--yes"]] {
+        let ran = lab.run(arguments);
+        assert!(ran.code != 0 && ran.stderr.contains("hooks/guard.json:1:"), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_cannot_be_converted() {
+    for more in [&[][..], &["--write"]] {
+        let ran = Lab::new().run(&[&["hook", "convert", "missing.yaml"], more].concat());
+        assert_eq!((ran.code, ran.stderr.contains("No such file")), (5, true), "{ran:?}");
+    }
+}

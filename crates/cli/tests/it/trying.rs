@@ -242,6 +242,15 @@ fn a_scaffold_for_an_event_without_tools_runs_too() {
 }
 
 #[test]
+fn a_scaffold_comes_with_an_event_to_pass_through_it() {
+    let lab = Lab::new();
+    lab.run(&["hook", "new", "no-force", "--in", "sh"]);
+    let event = fs::read(lab.home.join(".ollm/hooks/cases/no-force.event.json")).unwrap();
+    assert_eq!(lab.event(event).hook("no-force")["status"], "blocked");
+    assert_eq!(lab.run(&["hook", "test", "no-force", "--all"]).code, 0, "it is no case");
+}
+
+#[test]
 fn a_plain_command_finds_its_script_beside_the_hook_file() {
     let lab = Lab::new();
     lab.user("tidy.sh", "touch \"$OLLM_PROJECT_DIR/tidied\"");

@@ -1,12 +1,13 @@
 //! `ollm config get`: what applies for one setting, or for all of a section.
 
-use ollm_catalog::{Config, Setting, find_key};
+use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
 use super::{applying, discreet, entry, load, plain, refused};
 use crate::error::{Failure, Kind};
 use crate::output::Output;
+use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -15,6 +16,9 @@ pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) 
         return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
     }
     let settings = applying(&config, world, &mut problems);
+    for problem in problems.iter().filter(|problem| concerns(problem, key)) {
+        output.explain(&problem::render(problem));
+    }
     let below = section(&settings, key);
     if !below.is_empty() {
         return section_of(&below, as_json, output);
@@ -26,6 +30,16 @@ pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) 
         return output.pretty_json(&found);
     }
     output.line(&escape_for_people(&plain(found.get("value").unwrap_or(&Value::Null))))
+}
+
+/// Whether a problem is about this setting, one below it, or a variable that sets it.
+fn concerns(problem: &Problem, key: &str) -> bool {
+    let set_by = |known: &Key| {
+        let names = known.variable.into_iter().chain(known.older_variable.map(|(name, _)| name));
+        names.into_iter().any(|name| problem.field == name)
+    };
+    let is_at = |path: &str| path.strip_prefix(key).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'));
+    is_at(&problem.field) || KEYS.iter().any(|known| is_at(known.path) && set_by(known))
 }
 
 /// The settings of a section.

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ollm_catalog::edit::{self, Change, EditError};
-use ollm_catalog::{Form, Positions, Syntax};
+use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
 use ollm_protocol::{Hook, Source, shell_word};
+use ollm_store::FileError;
 use serde_json::Value;
 
 use crate::agent::refuse_agents;
@@ -28,7 +29,7 @@ fn refuse(world: &World) -> Result<(), Failure> {
 
 /// The hook to change; what is built in has no file.
 fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
-    let hook = app.hook(id)?;
+    let hook = app.hook(id).map_err(|failure| perhaps_in(failure, &app.problems))?;
     if hook.spec.source == Source::Builtin {
         return Err(Failure::usage(format!("`{}` is built in and stands in no file", hook.id()))
             .hint(format!("`ollm hook disable {}` switches it off", shell_word(hook.id()))));
@@ -43,6 +44,12 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
     Ok(hook)
 }
 
+/// A hook that is not there may stand in a file, or an entry, that cannot be read.
+fn perhaps_in(failure: Failure, problems: &[Problem]) -> Failure {
+    let errors = problems.iter().filter(|problem| problem.severity != Severity::Warning);
+    errors.fold(failure, |failure, problem| failure.hint(format!("it may stand in what cannot be read: {problem}")))
+}
+
 fn unchanged(path: &Path, error: &EditError) -> Failure {
     let kind = if matches!(error, EditError::File(_)) { Kind::Environment } else { Kind::Configuration };
     Failure::new(kind, format!("{} was not changed: {error}", path.display()))
@@ -54,12 +61,15 @@ pub(super) fn edit(arguments: &EditArguments, world: &World, output: &mut Output
     let hook = declared(&app, &arguments.id)?;
     let path = &hook.spec.origin.file;
     if arguments.set.is_empty() && arguments.unset.is_empty() {
-        return by_hand(&hook, world, output);
+        return by_hand(&hook, &app.problems, world, output);
     }
     let assigned = arguments.set.iter().map(|assignment| assigned(assignment)).collect::<Result<Vec<_>, _>>()?;
     let set = assigned.iter().map(|(key, value)| Change::Set(key, value));
     let changes: Vec<Change<'_>> = set.chain(arguments.unset.iter().map(|key| Change::Unset(key))).collect();
     edit::change(&hook, &app.rules, &changes).map_err(|error| unchanged(path, &error))?;
+    for problem in news(path, &app.problems, world)? {
+        output.explain(&problem::render(&problem));
+    }
     output.line(&format!("{} changed", path.display()))
 }
 
@@ -72,8 +82,17 @@ fn assigned(assignment: &str) -> Result<(&str, Value), Failure> {
     Ok((key, serde_json::from_str(value).unwrap_or_else(|_| value.into())))
 }
 
-/// Opens the file in the person's editor, and says what is wrong with it afterwards.
-fn by_hand(hook: &Hook, world: &World, output: &mut Output) -> Result<u8, Failure> {
+/// What is wrong with a file now and was not before.
+fn news(path: &Path, known: &[Problem], world: &World) -> Result<Vec<Problem>, Failure> {
+    let mut problems = App::load(world, Positions::OnDemand)?.problems;
+    let is_known = |new: &Problem| known.iter().any(|old| (&old.field, &old.message) == (&new.field, &new.message));
+    problems.retain(|problem| problem.file == path && !is_known(problem));
+    Ok(problems)
+}
+
+/// Opens the file in the person's editor, and says what is wrong with it afterwards. What would not load does not take the
+/// place of what did.
+fn by_hand(hook: &Hook, known: &[Problem], world: &World, output: &mut Output) -> Result<u8, Failure> {
     let origin = &hook.spec.origin;
     let editor = ["VISUAL", "EDITOR"].into_iter().find_map(|name| world.variable(name)).filter(|name| !name.is_empty());
     let place = format!("{}:{}:{}", origin.file.display(), origin.line, origin.column);
@@ -81,18 +100,42 @@ fn by_hand(hook: &Hook, world: &World, output: &mut Output) -> Result<u8, Failur
         return Err(Failure::usage(format!("neither VISUAL nor EDITOR names an editor; the hook stands in {place}"))
             .hint("change single keys with `ollm hook edit ID KEY=VALUE`"));
     };
+    let before = std::fs::read(&origin.file)
+        .map_err(|error| Failure::new(Kind::Environment, format!("{place} cannot be read: {error}")))?;
     if !open::editor(&editor, world.search_path(), &origin.file, origin.line) {
         return Err(Failure::new(
             Kind::Environment,
             format!("`{editor}` did not end well; the hook stands in {place}"),
         ));
     }
-    let problems = App::load(world, Positions::OnDemand)?.problems;
-    let problems: Vec<_> = problems.iter().filter(|problem| problem.file == origin.file).collect();
+    let problems = news(&origin.file, known, world)?;
     for problem in &problems {
         output.explain(&problem::render(problem));
     }
+    if problems.iter().any(|problem| problem.severity != Severity::Warning) {
+        let attempt = put_back(&origin.file, &before).map_err(|error| {
+            Failure::new(Kind::Environment, format!("the file before could not be restored: {error}"))
+        })?;
+        output.tell(&format!(
+            "{} is as it was before; what you wrote is in {}",
+            origin.file.display(),
+            attempt.display()
+        ));
+    }
     Ok(if problems.is_empty() { OK } else { FINDING })
+}
+
+/// Restores a file and keeps what stands in it now beside it, under a name that nobody reads as a hook file.
+fn put_back(path: &Path, before: &[u8]) -> Result<PathBuf, FileError> {
+    const LARGEST_FILE: u64 = 64 << 20;
+    let mut attempt = path.as_os_str().to_owned();
+    attempt.push(".rejected");
+    let attempt = PathBuf::from(attempt);
+    ollm_store::rewrite(path, LARGEST_FILE, |written| {
+        ollm_store::write_atomic(&attempt, &written.unwrap_or_default())?;
+        Ok::<_, FileError>(Some(before.to_vec()))
+    })?;
+    Ok(attempt)
 }
 
 pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -119,13 +162,13 @@ pub(super) fn convert(arguments: &ConvertArguments, world: &World, output: &mut 
         FormName::WhenThen => Form::WhenThen,
     };
     let change = |text: &str| edit::convert(text, Syntax::of(&path), form);
+    let text = std::fs::read_to_string(&path)
+        .map_err(|error| Failure::new(Kind::Environment, format!("{} cannot be read: {error}", path.display())))?;
     if arguments.write {
         refuse(world)?;
         edit::rewrite(&path, |text| change(text).map(Some)).map_err(|error| unchanged(&path, &error))?;
         return output.line(&format!("{} changed", path.display()));
     }
-    let text = std::fs::read_to_string(&path)
-        .map_err(|error| Failure::new(Kind::Environment, format!("{} cannot be read: {error}", path.display())))?;
     let converted = change(&text).map_err(|error| {
         Failure::new(Kind::Configuration, format!("{} cannot be converted: {error}", path.display()))
     })?;

@@ -44,6 +44,7 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     for case in files.iter_mut().filter(|file| file.path.starts_with("cases/")) {
         case.content = with_event(&case.content, event);
     }
+    files.extend(sample(name, &files));
     files.push(declaration);
     write(&folder, &files)?;
     for file in &files {
@@ -74,6 +75,14 @@ fn with_event(case: &str, event: &str) -> String {
         map.insert("event".to_owned(), event.into());
     }
     format!("{case:#}\n")
+}
+
+/// The event of the first case by itself, as `ollm hook run` reads it.
+fn sample(name: &str, files: &[NewFile]) -> Option<NewFile> {
+    let case = files.iter().find(|file| file.path.starts_with("cases/"))?;
+    let mut event: Value = serde_json::from_str(&case.content).ok()?;
+    event.as_object_mut()?.shift_remove("expect");
+    Some(NewFile { path: format!("cases/{name}.event.json"), content: format!("{event:#}\n") })
 }
 
 /// Writes files that are not there yet; nothing is written when one of them is.
