@@ -13,7 +13,7 @@ use ollm_catalog::{
     server_digest,
 };
 use ollm_engine::Environment;
-use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
+use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
 use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
 use ollm_store::{Approvals, Digest, Standing};
@@ -314,9 +314,13 @@ pub(crate) fn tokens(world: &World) -> PathBuf {
 }
 
 /// The way to servers that are not on this machine.
-pub(crate) fn proxy(world: &World) -> Option<String> {
-    let names = ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"];
-    names.iter().find_map(|name| world.variable(name)).filter(|proxy| !proxy.is_empty())
+pub(crate) fn proxies(world: &World) -> Proxies {
+    let first = |names: &[&str]| names.iter().find_map(|name| world.variable(name).filter(|value| !value.is_empty()));
+    Proxies {
+        http: first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
+        https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+        except: first(&["no_proxy", "NO_PROXY"]),
+    }
 }
 
 /// The time, in seconds since 1970.

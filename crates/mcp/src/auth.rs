@@ -7,7 +7,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
 use reqwest::Url;
@@ -16,6 +16,7 @@ use tokio::sync::Mutex as Turn;
 use tokio::time::{Instant, sleep};
 
 use crate::port::{Answering, Authorize};
+use crate::settings::Proxies;
 use crate::web;
 
 mod callback;
@@ -23,10 +24,11 @@ mod login;
 mod net;
 mod record;
 
+use login::shown;
 pub use login::{Login, LoginError, Wanted};
 use net::Net;
 pub use record::Grant;
-use record::{Frame, Record, Slot};
+use record::{Frame, Record, Slot, usable};
 
 /// How long before its end a token is renewed.
 const MARGIN: Duration = Duration::from_secs(30);
@@ -39,7 +41,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Tokens {
     file: PathBuf,
-    proxy: Option<String>,
+    proxies: Proxies,
     clock: fn() -> SystemTime,
     servers: RwLock<BTreeMap<String, Arc<Target>>>,
 }
@@ -49,6 +51,8 @@ struct Target {
     url: Url,
     /// What is known of the token; only one request at a time finds out that it must be renewed.
     known: Turn<Option<Known>>,
+    /// Why it could not be renewed the last time.
+    trouble: Mutex<Option<String>>,
 }
 
 /// A token as it was last seen in the file; there may be none.
@@ -71,13 +75,14 @@ impl Known {
 
 impl Tokens {
     /// The tokens in a file.
-    pub fn new(file: &Path, proxy: Option<String>, clock: fn() -> SystemTime) -> Tokens {
-        Tokens { file: file.to_owned(), proxy, clock, servers: RwLock::default() }
+    pub fn new(file: &Path, proxies: Proxies, clock: fn() -> SystemTime) -> Tokens {
+        Tokens { file: file.to_owned(), proxies, clock, servers: RwLock::default() }
     }
 
     /// From now on a server of this name is the one at this address.
     pub fn serve(&self, name: &str, url: &str) {
-        let target = Url::parse(url).ok().map(|url| Arc::new(Target { url, known: Turn::default() }));
+        let target =
+            Url::parse(url).ok().map(|url| Arc::new(Target { url, known: Turn::default(), trouble: Mutex::default() }));
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         match target {
             Some(target) => drop(servers.insert(name.to_owned(), target)),
@@ -115,19 +120,33 @@ impl Tokens {
                 // It will never be worth anything again; a failure on the way there may pass.
                 let _ = Record::remove(&self.file, &target.url);
             }
-            Err(_) => return Known::of(None),
+            Err(error) => {
+                let issuer = record.grant().issuer;
+                let why = format!(
+                    "what {issuer} granted has expired, and it cannot be asked for more: {}",
+                    shown(&error.to_string())
+                );
+                target.note(Some(why));
+                return Known::of(None);
+            }
         }
+        target.note(None);
         Known::of(Record::load(&self.file, &target.url).as_ref())
     }
 
     async fn manager(&self, target: &Target, record: &Record) -> Result<AuthorizationManager, AuthError> {
-        let net = Net::new(&target.url, self.proxy.as_deref())
-            .map_err(|error| AuthError::InternalError(error.to_string()))?;
+        let net = Net::new(&target.url, &self.proxies).map_err(|error| AuthError::InternalError(error.to_string()))?;
         let mut manager = AuthorizationManager::new_with_oauth_http_client(target.url.as_str(), Arc::new(net)).await?;
         manager.set_credential_store(Slot::new(&self.file, &target.url, record.frame.clone()));
         manager.set_metadata(record.frame.metadata.clone());
         manager.configure_client(record.frame.client(&record.credentials.client_id))?;
         Ok(manager)
+    }
+}
+
+impl Target {
+    fn note(&self, trouble: Option<String>) {
+        *self.trouble.lock().unwrap_or_else(PoisonError::into_inner) = trouble;
     }
 }
 
@@ -153,24 +172,32 @@ impl Authorize for Tokens {
             better
         })
     }
+
+    fn trouble(&self, server: &str) -> Option<String> {
+        let target = self.target(server)?;
+        let unread =
+            usable(&self.file).err().map(|error| format!("what was granted cannot be read: {}", error.reason()));
+        unread.or_else(|| target.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone())
+    }
 }
 
 /// Forgets what was granted for this address, and tells the issuer so where it wants to know. Nothing is remembered even
 /// if the issuer cannot be told, which is the error then.
-pub fn log_out(file: &Path, url: &str, proxy: Option<&str>) -> Result<Option<Grant>, LoginError> {
+pub fn log_out(file: &Path, url: &str, proxies: &Proxies) -> Result<Option<Grant>, LoginError> {
     let url = Url::parse(url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
+    usable(file)?;
     let Some(record) = Record::load(file, &url) else { return Ok(None) };
     Record::remove(file, &url)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(revoke(&record, &url, proxy))?;
+    runtime.block_on(revoke(&record, &url, proxies))?;
     Ok(Some(record.grant()))
 }
 
 /// Tells the issuer that nobody needs the tokens any more.
-async fn revoke(record: &Record, url: &Url, proxy: Option<&str>) -> Result<(), LoginError> {
+async fn revoke(record: &Record, url: &Url, proxies: &Proxies) -> Result<(), LoginError> {
     let endpoint = record.frame.metadata.additional_fields.get("revocation_endpoint").and_then(|url| url.as_str());
     let (Some(endpoint), Some((kind, token))) = (endpoint, record.revocable()) else { return Ok(()) };
-    let net = Net::new(url, proxy)?;
+    let net = Net::new(url, proxies)?;
     let fields = [("token", &*token), ("token_type_hint", kind), ("client_id", &record.credentials.client_id)];
     net.form(endpoint, &fields).await
 }

@@ -89,8 +89,8 @@ pub(crate) async fn connect(shared: &Shared, era: Option<Era>) -> Result<Connect
             let site = site(shared, url, headers).map_err(plain)?;
             match by_http(shared, site.clone(), url, era, mark, end).await {
                 Err(fault) if fault.suggests_events() => {
-                    // What the older way says is only of interest if it works.
-                    by_events(shared, site, url, mark, end).await.map_err(|_| plain(fault))
+                    let events = by_events(shared, site, url, mark, end).await;
+                    events.map_err(|older| plain(older.or_else_of(fault)))
                 }
                 connection => connection.map_err(plain),
             }

@@ -59,6 +59,9 @@ pub enum Trouble {
     Unexpected(String),
 }
 
+/// What a server says without saying it that does not know the older way of asking.
+pub(crate) const NO_EVENTS: &str = "it sends no events; correct its `url` or its `transport`";
+
 /// A start that failed.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Fault {
@@ -96,6 +99,17 @@ impl Fault {
             Fault::Web(error) => matches!(error, WebError::Redirect(_) | WebError::Refused(_)),
             Fault::Streams(_) | Fault::Late(_) | Fault::Closed | Fault::Refused(_) => false,
         }
+    }
+
+    /// The more telling one of what the older way of asking came to, and what the newer way did: that neither is known
+    /// there is told by the newer one.
+    pub(crate) fn or_else_of(self, newer: Fault) -> Fault {
+        let telling = match &self {
+            Fault::Web(WebError::Redirect(_)) | Fault::Denied(_) | Fault::Foreign(_) | Fault::Refused(_) => true,
+            Fault::Web(WebError::Refused(why)) => why != NO_EVENTS,
+            _ => false,
+        };
+        if telling { self } else { newer }
     }
 
     /// Whether a server that was asked in the newest way may only know the oldest one.

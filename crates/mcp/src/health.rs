@@ -113,7 +113,7 @@ impl Watchman {
     fn back(&mut self, errand: Errand) -> Option<Finding> {
         match errand {
             Errand::Pinged(Err(Failure::Denied(challenge))) | Errand::Listed(Err(Failure::Denied(challenge))) => {
-                return Some(Finding::Denied(needs_auth(&self.shared.declaration.name, &challenge)));
+                return Some(Finding::Denied(needs_auth(&self.shared, &challenge)));
             }
             Errand::Pinged(Ok(())) => self.well(),
             Errand::Pinged(Err(_)) => {

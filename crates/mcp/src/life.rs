@@ -352,7 +352,7 @@ pub(crate) async fn tools(shared: &Shared, link: &Link) -> Result<Listing, Failu
 /// The state after the last try, with all that helps to understand it.
 fn verdict(shared: &Shared, failed: &Failed, tries: u32) -> State {
     if let Fault::Denied(challenge) = &failed.fault {
-        return State::NeedsAuth(needs_auth(&shared.declaration.name, challenge));
+        return State::NeedsAuth(needs_auth(shared, challenge));
     }
     let times = if tries > 1 { format!(" ({tries} tries)") } else { String::new() };
     let mut text =

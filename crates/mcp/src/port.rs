@@ -70,6 +70,11 @@ pub trait Authorize: Send + Sync {
     /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Says
     /// whether there is a better one now, so that one more try is worth it.
     fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> Answering<'a, bool>;
+
+    /// Why there is no value, or no better one, where something went wrong.
+    fn trouble(&self, _server: &str) -> Option<String> {
+        None
+    }
 }
 
 /// An answer that may take a while.

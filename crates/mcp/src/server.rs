@@ -293,7 +293,7 @@ impl Server {
     async fn failed(&self, failure: Failure) -> CallError {
         let trouble = match failure {
             Failure::Denied(challenge) => {
-                let text = needs_auth(self.name(), &challenge);
+                let text = needs_auth(&self.shared, &challenge);
                 let _ = self.control.send(Control::Denied(text.clone()));
                 Trouble::Unavailable(text)
             }

@@ -13,8 +13,8 @@ pub struct Settings {
     pub version: String,
     /// The folders we work in.
     pub roots: Vec<Root>,
-    /// The proxy for servers that are not on this machine.
-    pub proxy: Option<String>,
+    /// The way to servers that are not on this machine.
+    pub proxies: Proxies,
     /// How servers are started, watched and ended.
     pub pace: Pace,
     /// What a server may take.
@@ -28,11 +28,22 @@ impl Default for Settings {
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             roots: Vec::new(),
-            proxy: None,
+            proxies: Proxies::default(),
             pace: Pace::default(),
             bounds: Bounds::default(),
         }
     }
+}
+
+/// The way to servers that are not on this machine: straight, where nothing is said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Proxies {
+    /// Who passes on what is not encrypted.
+    pub http: Option<String>,
+    /// Who passes on what is.
+    pub https: Option<String>,
+    /// The hosts, domains and networks that are reached straight all the same, with commas between.
+    pub except: Option<String>,
 }
 
 /// A folder we work in.

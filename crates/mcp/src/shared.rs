@@ -39,7 +39,7 @@ impl Context {
     pub(crate) fn web(&self) -> Result<reqwest::Client, String> {
         let make = || {
             let agent = format!("{}/{}", self.settings.name, self.settings.version);
-            web::client(&agent, self.settings.proxy.as_deref()).map_err(|error| error.to_string())
+            web::client(&agent, &self.settings.proxies).map_err(|error| error.to_string())
         };
         self.web.get_or_init(make).clone()
     }
@@ -131,11 +131,19 @@ impl Shared {
 }
 
 /// What to do about a server that wants to know who we are.
-pub(crate) fn needs_auth(server: &str, challenge: &str) -> String {
-    let server = ollm_protocol::shell_word(server);
+pub(crate) fn needs_auth(shared: &Shared, challenge: &str) -> String {
+    let name = &shared.declaration.name;
+    if let Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } = &shared.declaration.endpoint
+        && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
+    {
+        return "it does not take the `Authorization` header of its declaration; correct its value".to_owned();
+    }
+    let server = ollm_protocol::shell_word(name);
+    let trouble = shared.context.ports.authorize.as_ref().and_then(|authorize| authorize.trouble(name));
+    let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
     let scope = if challenge.contains("insufficient_scope") { " with more rights" } else { "" };
     format!(
-        "it wants to know who we are; `ollm mcp login {server}` logs in{scope}, or declare its `Authorization` header"
+        "it wants to know who we are{trouble}; `ollm mcp login {server}` logs in{scope}, or declare its `Authorization` header"
     )
 }
 

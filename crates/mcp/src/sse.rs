@@ -13,6 +13,7 @@ use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
 use crate::deep;
+use crate::error::NO_EVENTS;
 use crate::events::Events;
 use crate::http::{EVENTS, JSON, next, speaks};
 use crate::web::{Site, WebError, explanation, refusal, same_origin};
@@ -43,7 +44,7 @@ impl Sse {
             return Err(refusal(status, &explanation(response).await));
         }
         if !speaks(&response, EVENTS) {
-            return Err(WebError::Refused("it sends no events; correct its `url` or its `transport`".to_owned()));
+            return Err(WebError::Refused(NO_EVENTS.to_owned()));
         }
         let mut stream = Stream { response, events: Events::new(cap), found: VecDeque::new() };
         let target = endpoint(&mut stream, &source).await?;

@@ -11,6 +11,7 @@ use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::port::Authorize;
+use crate::settings::Proxies;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -67,17 +68,18 @@ impl From<reqwest::Error> for WebError {
 struct Elsewhere(String);
 
 /// A client that follows nobody to another origin.
-pub(crate) fn client(agent: &str, proxy: Option<&str>) -> Result<Client, WebError> {
-    Ok(builder(agent, proxy)?.redirect(Policy::custom(follow)).pool_idle_timeout(KEPT).build()?)
+pub(crate) fn client(agent: &str, proxies: &Proxies) -> Result<Client, WebError> {
+    Ok(builder(agent, proxies)?.redirect(Policy::custom(follow)).pool_idle_timeout(KEPT).build()?)
 }
 
-/// What all clients have in common.
-pub(crate) fn builder(agent: &str, proxy: Option<&str>) -> Result<ClientBuilder, WebError> {
+/// What all clients have in common. This machine is always reached straight.
+pub(crate) fn builder(agent: &str, proxies: &Proxies) -> Result<ClientBuilder, WebError> {
     let mut builder =
         Client::builder().tls_backend_preconfigured(tls()?).connect_timeout(CONNECT).user_agent(agent).no_proxy();
-    if let Some(proxy) = proxy {
-        let here = NoProxy::from_string("localhost,127.0.0.0/8,::1");
-        builder = builder.proxy(Proxy::all(proxy)?.no_proxy(here));
+    let except = format!("localhost,127.0.0.0/8,::1,{}", proxies.except.as_deref().unwrap_or_default());
+    let (http, https) = (proxies.http.as_deref().map(Proxy::http), proxies.https.as_deref().map(Proxy::https));
+    for proxy in [http, https].into_iter().flatten() {
+        builder = builder.proxy(proxy?.no_proxy(NoProxy::from_string(&except)));
     }
     Ok(builder)
 }

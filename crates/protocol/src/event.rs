@@ -244,6 +244,7 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("sessionId", "session_id"),
     ("toolName", "tool_name"),
     ("toolArgs", "args"),
+    ("tool_args", "args"),
     ("arguments", "args"),
     ("toolCalls", "tool_calls"),
     ("availableTools", "available_tools"),
@@ -414,6 +415,11 @@ mod tests {
         let event = Event::from_loose(EventKind::BeforeTool, data);
         let expected = serde_json::json!({"turn": 3, "session_id": "s", "tool_name": "shell", "args": {"a": 1}});
         assert_eq!(Value::Object(event.data), expected);
+        for spelling in ["args", "toolArgs", "tool_args", "arguments"] {
+            let event = Event::new(EventKind::BeforeTool, [(spelling, serde_json::json!({"a": 1}))]);
+            let event = Event::from_loose(EventKind::BeforeTool, Value::Object(event.data));
+            assert_eq!(Value::Object(event.data), serde_json::json!({"args": {"a": 1}}), "{spelling}");
+        }
     }
 
     #[test]

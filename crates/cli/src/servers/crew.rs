@@ -15,7 +15,7 @@ use ollm_protocol::ToolSchema;
 use ollm_store::{Digest, write_atomic};
 use serde_json::Value;
 
-use super::{Known, Servers, cache, filter, now, proxy, tokens};
+use super::{Known, Servers, cache, filter, now, proxies, tokens};
 use crate::error::{Failure, Kind};
 
 /// More of a log is not kept.
@@ -67,7 +67,7 @@ impl Crew {
         ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), Failure> {
         let _ = ollm_process::become_subreaper();
-        let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxy(servers.world), SystemTime::now));
+        let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
         let ports = Ports { authorize: Some(tokens.clone()), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
@@ -272,7 +272,7 @@ fn settings(servers: &Servers<'_>) -> Settings {
         name: "ollm".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
-        proxy: proxy(world),
+        proxies: proxies(world),
         ..Settings::default()
     }
 }

@@ -170,5 +170,10 @@ fn arguments_with_templates_arrive_in_one_piece() {
     let hostile = "'; \"$(touch pwned)\" `id` %PATH% !x! \n -- -rf {{tool_name}} é";
     let ran = lab.event(shell_event(hostile));
     assert_eq!(ran.answer()["data"]["argv"], json!([hostile, "x=shell", ""]));
+    for name in ["args", "toolArgs", "tool_args"] {
+        let data = json!({"tool_name": "shell", name: {"command": hostile}}).to_string();
+        let ran = lab.run(&["hook", "run", "before_tool", "--data", &data]);
+        assert_eq!(ran.answer()["data"]["argv"], json!([hostile, "x=shell", ""]), "{name}");
+    }
     assert!(!lab.project.join("pwned").exists());
 }

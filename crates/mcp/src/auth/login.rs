@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use ollm_store::{FileError, SecretError, cut, escape_for_people};
 use reqwest::Url;
-use rmcp::transport::auth::{AuthError, AuthorizationManager};
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadataSource};
 use tokio::runtime::{Builder, Runtime};
+use tokio::time::timeout;
 
 use super::callback::{Callback, Heard};
 use super::net::Net;
-use super::record::{Frame, Grant, Record, Slot};
+use super::record::{Frame, Grant, Record, Slot, usable};
+use crate::error::seconds;
 use crate::place::{WebAddress, web_address};
+use crate::settings::Proxies;
 
 /// More of what others say is not shown.
 const SHOWN: usize = 300;
@@ -28,8 +31,8 @@ pub struct Wanted {
     pub scopes: Vec<String>,
     /// The port for the way back, if the issuer knows us with one.
     pub port: Option<u16>,
-    /// The proxy for servers that are not on this machine.
-    pub proxy: Option<String>,
+    /// The way to servers that are not on this machine.
+    pub proxies: Proxies,
 }
 
 /// Why nobody is logged in.
@@ -58,6 +61,12 @@ pub enum LoginError {
         /// Who came instead.
         note: String,
     },
+    /// It has nobody log in.
+    #[error("it needs no login: it answers whoever asks")]
+    Needless,
+    /// It did not say in time.
+    #[error("it did not say how to log in within {}", seconds(*.0))]
+    Slow(Duration),
     /// The network fails.
     #[error("{0}")]
     Net(String),
@@ -86,11 +95,15 @@ impl std::fmt::Debug for Login {
 
 impl Login {
     /// Finds out where to log in, and gets ready to be come back to. What is granted will be kept in the file.
-    pub fn begin(wanted: &Wanted, file: &Path) -> Result<Login, LoginError> {
+    /// Nobody is led anywhere whose answer could not be kept there.
+    pub fn begin(wanted: &Wanted, file: &Path, patience: Duration) -> Result<Login, LoginError> {
+        usable(file)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
         let callback = runtime.block_on(Callback::listen(wanted.port))?;
-        let begun = runtime.block_on(begin(wanted, &url, file, &callback.redirect()))?;
+        let redirect = callback.redirect();
+        let beginning = async { timeout(patience, begin(wanted, &url, file, &redirect)).await };
+        let begun = runtime.block_on(beginning).map_err(|_| LoginError::Slow(patience))??;
         let address =
             web_address(&begun.page).ok_or_else(|| LoginError::Address("the page to log in at is none".to_owned()))?;
         let page = Url::parse(&begun.page).map_err(|error| LoginError::Address(error.to_string()))?;
@@ -162,11 +175,18 @@ struct Begun {
 }
 
 async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Result<Begun, LoginError> {
-    let net = Arc::new(Net::new(url, wanted.proxy.as_deref())?);
+    let net = Arc::new(Net::new(url, &wanted.proxies)?);
     let mut manager =
         AuthorizationManager::new_with_oauth_http_client(url.as_str(), Arc::clone(&net) as Arc<_>).await?;
-    let found = manager.resolve_metadata().await?;
-    let metadata = found.metadata;
+    let found = manager.resolve_metadata().await.map_err(LoginError::from);
+    let unsaid = match &found {
+        Ok(found) => found.source == AuthorizationMetadataSource::LegacyEndpointFallback,
+        Err(error) => matches!(error, LoginError::Unsupported(_)),
+    };
+    if unsaid && net.is_open(url).await {
+        return Err(LoginError::Needless);
+    }
+    let metadata = found?.metadata;
     for endpoint in [&metadata.authorization_endpoint, &metadata.token_endpoint] {
         let place =
             Url::parse(endpoint).map_err(|_| LoginError::Unsupported("an endpoint is no address".to_owned()))?;
@@ -185,6 +205,16 @@ async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Resul
     manager.set_credential_store(Slot::new(file, url, frame));
     let page = manager.get_authorization_url(&names).await?;
     Ok(Begun { manager, page, issuer })
+}
+
+impl LoginError {
+    /// What is wrong, without what that means for a login.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            LoginError::File(why) => why.clone(),
+            error => error.to_string(),
+        }
+    }
 }
 
 impl From<AuthError> for LoginError {
@@ -225,6 +255,6 @@ impl From<FileError> for LoginError {
 }
 
 /// What others say, for people.
-fn shown(text: &str) -> String {
+pub(super) fn shown(text: &str) -> String {
     cut(&escape_for_people(text), SHOWN).into_owned()
 }

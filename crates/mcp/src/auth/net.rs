@@ -7,11 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
-use reqwest::header::LOCATION;
-use reqwest::{Client, Method, Request, Url};
+use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use reqwest::{Client, Method, Request, StatusCode, Url};
 use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRedirectPolicy, OAuthHttpRequest};
 
 use super::login::LoginError;
+use crate::http::{EVENTS, speaks};
+use crate::settings::Proxies;
 use crate::web::{self, WebError, body, same_origin};
 
 /// How long a request may take.
@@ -47,10 +49,10 @@ enum Class {
 }
 
 impl Net {
-    pub(super) fn new(server: &Url, proxy: Option<&str>) -> Result<Net, WebError> {
+    pub(super) fn new(server: &Url, proxies: &Proxies) -> Result<Net, WebError> {
         let bounds = Bounds::of(server);
         let agent = concat!("ollm/", env!("CARGO_PKG_VERSION"));
-        let client = web::builder(agent, proxy)?
+        let client = web::builder(agent, proxies)?
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PATIENCE)
             .dns_resolver(Arc::new(Lookup(bounds.clone())))
@@ -61,6 +63,18 @@ impl Net {
     /// Why an address must not be asked, nor a browser be sent there.
     pub(super) fn check(&self, url: &Url) -> Result<(), String> {
         self.bounds.check(url)
+    }
+
+    /// Whether a server answers somebody who does not say who they are.
+    pub(super) async fn is_open(&self, server: &Url) -> bool {
+        let ping = r#"{"jsonrpc":"2.0","id":0,"method":"ping"}"#;
+        let request = self.client.post(server.clone()).header(CONTENT_TYPE, "application/json");
+        let request = request.header(ACCEPT, "application/json, text/event-stream").body(ping);
+        // One that misses the handshake has not asked who we are.
+        request
+            .send()
+            .await
+            .is_ok_and(|response| response.status().is_success() || response.status() == StatusCode::BAD_REQUEST)
     }
 
     /// Sends a form, and wants it taken.
@@ -97,7 +111,9 @@ impl Net {
 
 async fn whole(response: reqwest::Response) -> Result<http::Response<Vec<u8>>, WebError> {
     let (status, headers) = (response.status(), response.headers().clone());
-    let mut whole = http::Response::new(body(response, LARGEST).await?);
+    // A stream of events has no end, and says nothing about logging in.
+    let endless = speaks(&response, EVENTS);
+    let mut whole = http::Response::new(if endless { Vec::new() } else { body(response, LARGEST).await? });
     (*whole.status_mut(), *whole.headers_mut()) = (status, headers);
     Ok(whole)
 }

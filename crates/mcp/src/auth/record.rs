@@ -9,6 +9,8 @@ use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationMetadata, CredentialStore, StoredCredentials};
 use serde_json::{Value, json};
 
+use super::login::LoginError;
+
 /// What was granted for one address.
 #[derive(Clone)]
 pub(super) struct Record {
@@ -87,6 +89,14 @@ impl Record {
     fn response(&self, name: &str) -> Option<Value> {
         let response = serde_json::to_value(self.credentials.token_response.as_ref()?).ok()?;
         response.get(name).cloned()
+    }
+}
+
+/// Makes sure that what is granted can be read and kept.
+pub(super) fn usable(file: &Path) -> Result<(), LoginError> {
+    match Secrets::load(file, None) {
+        (_, Some(trouble)) => Err(LoginError::File(trouble.to_string())),
+        (_, None) => Ok(()),
     }
 }
 

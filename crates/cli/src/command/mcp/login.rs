@@ -1,7 +1,7 @@
 //! `ollm mcp login` and `logout`: who we are, for servers on the web that want to know.
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ollm_catalog::Address;
 use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
@@ -13,7 +13,7 @@ use crate::arguments::mcp::LoginArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, is_terminal, typed};
-use crate::servers::{Known, Servers, proxy, tokens};
+use crate::servers::{Known, Servers, proxies, tokens};
 use crate::world::World;
 
 /// How long a person may take in the browser.
@@ -35,10 +35,12 @@ pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output
         return Err(failure);
     }
     let wanted = wanted(known, arguments, world)?;
-    let login = Login::begin(&wanted, &file(world)).map_err(|error| failed(known, &error))?;
+    let began = Instant::now();
+    let login = Login::begin(&wanted, &file(world), patience).map_err(|error| failed(known, &error))?;
     show(&login, arguments, world, output);
     let pasted = || if is_terminal() { typed() } else { None };
-    let grant = login.finish(patience, pasted, |text| output.tell(text)).map_err(|error| failed(known, &error))?;
+    let left = patience.saturating_sub(began.elapsed());
+    let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(|error| failed(known, &error))?;
     told(known, &grant, arguments.json, output)
 }
 
@@ -47,7 +49,7 @@ pub(super) fn out(name: &str, as_json: bool, world: &World, output: &mut Output)
     let servers = Servers::load(world)?;
     let known = servers.find(name)?;
     let url = address(known, world)?;
-    let forgotten = log_out(&file(world), &url, proxy(world).as_deref());
+    let forgotten = log_out(&file(world), &url, &proxies(world));
     let said = match &forgotten {
         Ok(Some(grant)) => format!("server `{name}`: logged out at {}", grant.issuer),
         Ok(None) => format!("server `{name}`: nobody was logged in"),
@@ -75,7 +77,7 @@ fn wanted(known: &Known, arguments: &LoginArguments, world: &World) -> Result<Wa
         client_id: declared.client_id,
         scopes,
         port: declared.port,
-        proxy: proxy(world),
+        proxies: proxies(world),
     })
 }
 

@@ -68,7 +68,9 @@ fn probe<'a>(
         row.error = problem(&status, outcome);
         if matches!(status.state, State::Ready | State::Degraded(_)) {
             let offers = servers.offers(row.known, &live.listed(&status.name));
-            remarks(&status.name, &status.warnings, &offers).iter().for_each(|remark| output.tell(remark));
+            for remark in remarks(&status.name, &status.warnings, &offers) {
+                output.tell(&remark);
+            }
             row.tools = Some(offers.tools.len());
             continue;
         }

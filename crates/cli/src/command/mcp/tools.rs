@@ -80,7 +80,9 @@ fn gather<'a>(
 }
 
 fn tell(known: &Known, warnings: &[String], offers: &Offers, output: &mut Output) {
-    remarks(&known.spec.name, warnings, offers).iter().for_each(|remark| output.tell(remark));
+    for remark in remarks(&known.spec.name, warnings, offers) {
+        output.tell(&remark);
+    }
 }
 
 fn entries<'a>(known: &'a Known, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {

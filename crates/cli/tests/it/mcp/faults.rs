@@ -1,5 +1,6 @@
 //! Servers that misbehave: bounded, named, and nothing else is affected.
 
+use std::net::TcpListener;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -179,7 +180,7 @@ fn a_remote_server_that_misbehaves_is_named() {
         (&["--http", "--garbage"], "`s`"),
         (&["--http", "--mute"], "`s`"),
         (&["--http", "--unauthorized"], "wants to know who we are"),
-        (&["--sse", "--endpoint", "http://example.com/messages"], "`s`"),
+        (&["--sse", "--endpoint", "http://example.com/messages"], "it redirects to http://example.com"),
     ] {
         let remote = RemoteServer::start(flags).unwrap();
         let lab = lab_with(&json!({"url": remote.url, "timeout": 700}));
@@ -189,6 +190,37 @@ fn a_remote_server_that_misbehaves_is_named() {
     }
     let lab = lab_with(&json!({"url": "http://127.0.0.1:1/mcp", "timeout": 700}));
     assert_eq!(call(&lab, "echo", &json!({})).code, 5);
+}
+
+#[test]
+fn proxies_are_used_but_for_those_who_are_named_and_for_this_machine() {
+    let proxy = TcpListener::bind("127.0.0.1:0").unwrap();
+    proxy.set_nonblocking(true).unwrap();
+    let address = format!("http://{}", proxy.local_addr().unwrap());
+    let was_asked = || {
+        let mut asked = false;
+        while proxy.accept().is_ok() {
+            asked = true;
+        }
+        asked
+    };
+    for (variables, used) in [
+        (&[("http_proxy", address.as_str())][..], true),
+        (&[("ALL_PROXY", &address)], true),
+        (&[("https_proxy", &address)], false),
+        (&[("http_proxy", &address), ("NO_PROXY", "example.org, server.invalid")], false),
+        (&[("http_proxy", &address), ("no_proxy", ".invalid")], false),
+        (&[("http_proxy", &address), ("no_proxy", "example.org")], true),
+    ] {
+        let lab = lab_with(&json!({"url": "http://server.invalid/mcp", "timeout": 300}));
+        let lab = variables.iter().fold(lab, |lab, (name, value)| lab.set(name, value));
+        assert_eq!(call(&lab, "echo", &json!({})).code, 5);
+        assert_eq!(was_asked(), used, "{variables:?}");
+    }
+    let remote = RemoteServer::start(&["--http"]).unwrap();
+    let lab = lab_with(&json!({"url": remote.url})).set("http_proxy", &address).set("NO_PROXY", "example.org");
+    assert_eq!(text_of(&call(&lab, "echo", &json!({"text": "hi"}))), "hi");
+    assert!(!was_asked());
 }
 
 #[test]

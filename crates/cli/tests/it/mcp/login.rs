@@ -3,7 +3,7 @@
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Child;
 
 use serde_json::json;
@@ -183,8 +183,80 @@ fn what_the_issuer_took_back_is_forgotten_and_a_bad_moment_is_not() {
 
     let (_remote, lab) = pair(&["--token-life", "5", "--oauth-fault", "down"]);
     assert_eq!(login(&lab).code, 0);
-    assert_eq!(echo(&lab).code, 5);
+    let ran = echo(&lab);
+    assert!(ran.code == 5 && ran.stderr.contains("cannot be asked for more"), "{ran:?}");
     assert!(tokens(&lab).contains("-secret-"), "the issuer may be back in a moment");
+}
+
+#[test]
+fn a_server_that_asks_nobody_needs_no_login() {
+    let remote = RemoteServer::start(&["--http"]).unwrap();
+    let ran = lab_with(&json!({"url": remote.url})).run(&["mcp", "login", "s", "--timeout", "20s"]);
+    assert!(ran.code == 5 && ran.stderr.contains("it needs no login"), "{ran:?}");
+
+    // One that answers a look with a stream without end, as servers may.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        for mut stream in listener.incoming().map_while(Result::ok) {
+            let mut line = String::new();
+            BufReader::with_capacity(1, &stream).read_line(&mut line).unwrap();
+            let answer = match line.split(' ').collect::<Vec<_>>()[..] {
+                ["GET", "/mcp", ..] => "200 OK\r\nContent-Type: text/event-stream\r\n\r\n",
+                ["POST", ..] => {
+                    "200 OK\r\nContent-Type: application/json\r\nContent-Length: 2\r\nConnection: close\r\n\r\n{}"
+                }
+                _ => "404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n",
+            };
+            let _ = write!(stream, "HTTP/1.1 {answer}");
+            kept.push(stream);
+        }
+    });
+    let ran = lab_with(&json!({"url": url})).run(&["mcp", "login", "s", "--timeout", "20s"]);
+    assert!(ran.code == 5 && ran.stderr.contains("it needs no login"), "{ran:?}");
+}
+
+#[test]
+fn the_time_for_a_login_covers_finding_out_how() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let lab = lab_with(&json!({"url": format!("http://{}/mcp", silent.local_addr().unwrap())}));
+    let ran = lab.run(&["mcp", "login", "s", "--timeout", "300ms"]);
+    assert!(ran.code == 5 && ran.stderr.contains("it did not say how to log in within 300 ms"), "{ran:?}");
+}
+
+#[test]
+fn tokens_that_cannot_be_read_are_named_before_anybody_is_led_anywhere() {
+    let (_remote, lab) = pair(&[]);
+    assert_eq!(login(&lab).code, 0);
+    let file = lab.home.join(".ollm/state/mcp-tokens.json");
+    let spoil: [fn(&std::path::Path); 2] = [
+        |file| fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap(),
+        |file| {
+            fs::write(file, "{broken").unwrap();
+            fs::set_permissions(file, fs::Permissions::from_mode(0o600)).unwrap();
+        },
+    ];
+    for spoil in spoil {
+        spoil(&file);
+        let begun = begin(&lab);
+        assert_eq!(begun.page, None, "nobody is led anywhere");
+        let mut ran = outcome(begun.child);
+        ran.stderr.insert_str(0, &begun.said);
+        for ran in [ran, echo(&lab), lab.run(&["mcp", "logout", "s"])] {
+            assert!(ran.code == 5 && ran.stderr.contains("mcp-tokens.json"), "{ran:?}");
+        }
+    }
+}
+
+#[test]
+fn a_declared_header_that_is_refused_is_no_reason_to_log_in() {
+    let remote = RemoteServer::start(&["--http", "--oauth"]).unwrap();
+    let lab = lab_with(&json!({"url": remote.url, "headers": {"Authorization": "Bearer old-and-wrong"}}));
+    for ran in [echo(&lab), lab.run(&["mcp", "start", "s"])] {
+        assert!(ran.code == 5 && ran.stderr.contains("the `Authorization` header of its declaration"), "{ran:?}");
+        assert!(!ran.stderr.contains("mcp login"), "{ran:?}");
+    }
 }
 
 #[test]
