@@ -61,7 +61,7 @@ pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, 
     trace::listen(&mut app, world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
-        app.engine.trust.approver = Some(Box::new(Terminal(cancel.clone())));
+        app.engine.trust.approver = Some(Box::new(Terminal::new(cancel)));
     }
     Ok(app)
 }
@@ -137,7 +137,7 @@ impl Host {
             settings: self.settings,
             ports: Ports {
                 events: Box::new(Hooks::new(desk, self.cancel.clone(), Box::new(hear))),
-                approve: Box::new(Terminal(self.cancel.clone())),
+                approve: Box::new(Terminal::new(&self.cancel)),
                 show: Box::new(show),
                 sources,
                 clock: SystemTime::now,

@@ -3,7 +3,7 @@
 use ollm_protocol::{EventKind, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
-use super::consent::Asker;
+use super::consent::{Asker, Standing};
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
@@ -144,8 +144,8 @@ impl Session<'_> {
             Flow::Ask => self.settle(&call.name, details, decision).map_err(|refusal| blocked(&refusal.reason)),
             Flow::Allow => return Ok(()),
             Flow::NoOpinion => {
-                let asks = self.settings.approval.asks(worker.reach()) && !self.allowed.contains(&call.name);
-                if !asks {
+                let allowed = self.allowed.contains(&Standing::of(&call.name, &details).key);
+                if allowed || !self.settings.approval.asks(worker.reach()) {
                     return Ok(());
                 }
                 self.ask(&call.name, details, Asker::Mode(worker.reach())).map_err(|refusal| match refusal.hook {
