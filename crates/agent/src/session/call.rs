@@ -10,7 +10,7 @@ use crate::message::{Arguments, Call, Message};
 use crate::port::{Decision, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::{iso, seconds};
-use crate::tool::{Bench, Change, Done};
+use crate::tool::{Bench, Change, Done, Reach};
 
 /// What came of a call.
 struct Work {
@@ -139,16 +139,17 @@ impl Session<'_> {
             ("call_id".to_owned(), call.id.as_str().into()),
         ]);
         let blocked = |reason: &str| format!("Tool execution blocked by hook: {reason}");
+        let reach = self.reach(worker, args);
         let told = match decision.flow {
             Flow::Block | Flow::Halt => return Err(blocked(&decision.why())),
             Flow::Ask => self.settle(&call.name, details, decision).map_err(|refusal| blocked(&refusal.reason)),
             Flow::Allow => return Ok(()),
             Flow::NoOpinion => {
                 let allowed = self.allowed.contains(&Standing::of(&call.name, &details).key);
-                if allowed || !self.settings.approval.asks(worker.reach()) {
+                if allowed || !self.settings.approval.asks(reach) {
                     return Ok(());
                 }
-                self.ask(&call.name, details, Asker::Mode(worker.reach())).map_err(|refusal| match refusal.hook {
+                self.ask(&call.name, details, Asker::Mode(reach)).map_err(|refusal| match refusal.hook {
                     None => format!("Tool execution not approved: {}", refusal.reason),
                     Some(_) => blocked(&refusal.reason),
                 })
@@ -158,6 +159,16 @@ impl Session<'_> {
             let news = News::Called { id: &call.id, name: &call.name, result: told, failed: true, diff: None };
             self.ports.show.show(&news);
         })
+    }
+
+    /// How far this call goes: a file that others run or obey is more than an edit.
+    fn reach(&self, worker: &Worker, args: &Map<String, Value>) -> Reach {
+        let path = args.get("path").and_then(Value::as_str).filter(|_| worker.has_path());
+        let obeyed = path.is_some_and(|path| self.workspace.is_obeyed(path));
+        match worker.reach() {
+            Reach::Edits if obeyed => Reach::Acts,
+            reach => reach,
+        }
     }
 
     /// Runs the tool and tells the hooks what it did.

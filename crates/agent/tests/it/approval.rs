@@ -87,6 +87,23 @@ fn always_is_offered_with_what_it_covers_and_not_where_a_hook_asks() {
 }
 
 #[test]
+fn auto_asks_before_it_changes_what_other_programs_obey() {
+    let places =
+        [".git/hooks/pre-commit", ".git/config", ".ollm/hooks/a.json", ".config/agent/hooks.json", "link/x", "a"];
+    for (mode, asked) in [(Approval::Auto, 5), (Approval::Yolo, 0)] {
+        let writes: Vec<_> =
+            places.iter().map(|path| calls(&[("write_file", json!({"path": path, "content": "x"}))])).collect();
+        let mut world = World::new(&[writes, vec![text("done")]].concat()).approval(mode).consents(&[Consent::No; 9]);
+        std::fs::create_dir_all(world.path(".git/hooks")).unwrap();
+        std::os::unix::fs::symlink(".git/hooks", world.path("link")).unwrap();
+        world.start().say("go", None);
+        assert_eq!(world.questions.borrow().len(), asked, "{mode:?}");
+        assert!(world.path("a").exists());
+        assert_eq!(world.path(".git/config").exists(), mode == Approval::Yolo);
+    }
+}
+
+#[test]
 fn allow_skips_the_question_of_a_mode_and_nothing_more() {
     let allow = flow(Flow::Allow, "fine");
     for kind in [EventKind::BeforeTool, EventKind::ApprovalRequest] {
