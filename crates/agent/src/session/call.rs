@@ -22,7 +22,7 @@ impl Session<'_> {
     /// Makes the calls of an answer. Each gets a result, whatever happens: a call without one spoils the conversation.
     pub(super) fn calls(&mut self, calls: &[Call], offered: &[Tool], tally: &mut Tally) -> Result<(), TurnEnd> {
         let most = self.settings.limits.tool_calls;
-        let mut bound = None;
+        let (mut bound, before) = (None, tally.calls.len());
         for (at, call) in calls.iter().enumerate() {
             let content = if bound.is_some() || self.stopping().is_some() {
                 "not run: the turn ended before".to_owned()
@@ -34,7 +34,8 @@ impl Session<'_> {
             self.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content });
         }
         if calls.len() > most {
-            self.status(&format!("the model made {} calls at once; {most} of them were run", calls.len()));
+            let ran = tally.calls.len().saturating_sub(before);
+            self.status(&format!("the model made {} calls at once; {ran} of them were run", calls.len()));
         }
         match bound {
             Some(bound) => {
