@@ -113,6 +113,8 @@ pub struct Request {
     pub details: Map<String, Value>,
     /// Why the person is asked: the hook's words, if a hook wants it.
     pub reason: Option<String>,
+    /// What [`Consent::Always`] would cover, for people; nothing where it would mean no more than yes.
+    pub standing: Option<String>,
 }
 
 /// A person's answer.
@@ -120,7 +122,7 @@ pub struct Request {
 pub enum Consent {
     /// This time.
     Yes,
-    /// For this tool, until the session ends.
+    /// For all that the request's `standing` covers, until the session ends.
     Always,
     /// No.
     No,

@@ -94,6 +94,8 @@ pub struct Turn {
     pub end: TurnEnd,
     /// The model's last words.
     pub response: String,
+    /// Whether they went on past the most that is kept.
+    pub truncated: bool,
     /// The tool calls that were made, with their arguments.
     pub calls: Vec<Value>,
     /// Tokens used, where the provider counts them.

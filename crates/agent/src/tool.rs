@@ -68,6 +68,29 @@ pub(crate) struct Argument {
     pub(crate) kind: &'static str,
     pub(crate) text: &'static str,
     pub(crate) required: bool,
+    /// The fields of what a list holds.
+    pub(crate) fields: &'static [Argument],
+}
+
+impl Argument {
+    fn schema(&self) -> Value {
+        let mut schema = json!({"type": self.kind, "description": self.text});
+        if let (false, Some(schema)) = (self.fields.is_empty(), schema.as_object_mut()) {
+            schema.insert("items".to_owned(), object(self.fields).into());
+        }
+        schema
+    }
+}
+
+/// The schema of an object with these fields.
+fn object(fields: &[Argument]) -> Map<String, Value> {
+    let properties: Map<String, Value> = fields.iter().map(|arg| (arg.name.to_owned(), arg.schema())).collect();
+    let required: Vec<&str> = fields.iter().filter(|arg| arg.required).map(|arg| arg.name).collect();
+    Map::from_iter([
+        ("type".to_owned(), "object".into()),
+        ("properties".to_owned(), properties.into()),
+        ("required".to_owned(), required.into()),
+    ])
 }
 
 /// How far a tool's effects go.
@@ -83,21 +106,10 @@ pub(crate) enum Reach {
 
 impl Description {
     pub(crate) fn tool(&self) -> Tool {
-        let properties: Map<String, Value> = self
-            .args
-            .iter()
-            .map(|arg| (arg.name.to_owned(), json!({"type": arg.kind, "description": arg.text})))
-            .collect();
-        let required: Vec<&str> = self.args.iter().filter(|arg| arg.required).map(|arg| arg.name).collect();
-        let schema = [
-            ("type".to_owned(), "object".into()),
-            ("properties".to_owned(), properties.into()),
-            ("required".to_owned(), required.into()),
-        ];
         Tool {
             name: self.name.to_owned(),
             description: self.text.to_owned(),
-            input: ToolSchema(Map::from_iter(schema)),
+            input: ToolSchema(object(self.args)),
             output: None,
             read_only: self.reach == Reach::Looks,
         }
@@ -111,12 +123,17 @@ impl Description {
 
 /// A required argument.
 pub(crate) const fn needs(name: &'static str, kind: &'static str, text: &'static str) -> Argument {
-    Argument { name, kind, text, required: true }
+    Argument { name, kind, text, required: true, fields: &[] }
+}
+
+/// A required list of objects with these fields.
+pub(crate) const fn lists(name: &'static str, fields: &'static [Argument], text: &'static str) -> Argument {
+    Argument { name, kind: "array", text, required: true, fields }
 }
 
 /// An argument that may be left out.
 pub(crate) const fn takes(name: &'static str, kind: &'static str, text: &'static str) -> Argument {
-    Argument { name, kind, text, required: false }
+    Argument { name, kind, text, required: false, fields: &[] }
 }
 
 /// What tools work with.

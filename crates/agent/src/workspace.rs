@@ -16,6 +16,9 @@ use rustix::io::Errno;
 /// The largest file a tool reads or writes.
 pub(crate) const LARGEST: u64 = 8 << 20;
 
+/// Folders whose files other programs run or obey.
+const OBEYED: &[&[&str]] = &[&[".git"], &[".ollm"], &[".config", "agent"]];
+
 /// What tools may touch.
 #[derive(Clone, Debug)]
 pub struct Workspace {
@@ -75,6 +78,17 @@ impl Workspace {
     pub fn resolve(&self, path: &str) -> Result<PathBuf, WorkspaceError> {
         let real = resolve(&self.root.join(path))?;
         self.folder_of(&real).map(|_| real.clone())
+    }
+
+    /// Whether a path leads to what other programs obey: to change git's files, or ours, is to have something run later.
+    pub(crate) fn is_obeyed(&self, path: &str) -> bool {
+        let written = self.root.join(path);
+        let real = resolve(&written).unwrap_or_else(|_| written.clone());
+        [written, real].iter().any(|path| {
+            let names: Vec<String> =
+                path.components().map(|part| part.as_os_str().to_string_lossy().to_lowercase()).collect();
+            OBEYED.iter().any(|folder| names.windows(folder.len()).any(|names| names == *folder))
+        })
     }
 
     /// How a path is called inside the workspace.

@@ -44,6 +44,9 @@ pub use schema::{manifest_schema, settings_schema};
 pub use setting::{SettingKind, SettingSpec};
 pub use skill::Skill;
 
+/// Tells where the copy of a folder is, if there is one.
+pub type CopyOf<'a> = dyn Fn(&Path) -> Option<PathBuf> + 'a;
+
 /// What is needed to find extensions, and to say which are on.
 #[derive(Clone, Copy)]
 pub struct Surroundings<'a> {
@@ -63,7 +66,7 @@ pub struct Surroundings<'a> {
     pub positions: Positions,
     /// Where the copy of a folder is as it was when it was last approved. An extension whose manifest can no longer be
     /// understood then goes on as that; without, it is not loaded.
-    pub approved: Option<&'a dyn Fn(&Path) -> Option<PathBuf>>,
+    pub approved: Option<&'a CopyOf<'a>>,
 }
 
 impl fmt::Debug for Surroundings<'_> {

@@ -35,8 +35,8 @@ pub use config::{
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{
-    Changes, Dependency, Extension, Extensions, Manifest, Permissions, SettingKind, SettingSpec, SettingValue, Skill,
-    State, Surroundings, check_extension_name, extensions, manifest_schema, reload_extensions, settings_schema,
+    Changes, CopyOf, Dependency, Extension, Extensions, Manifest, Permissions, SettingKind, SettingSpec, SettingValue,
+    Skill, State, Surroundings, check_extension_name, extensions, manifest_schema, reload_extensions, settings_schema,
     validate_extension,
 };
 pub use file::Syntax;

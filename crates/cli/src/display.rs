@@ -148,6 +148,7 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
         "hook": hook,
         "reason": reason,
         "response": turn.response,
+        "truncated": turn.truncated,
         "toolCalls": turn.calls,
         "tokens": turn.tokens,
         "durationSeconds": turn.duration,

@@ -153,7 +153,7 @@ impl Host {
 
 /// Whoever sits at the terminal.
 fn terminal(world: &World, cancel: &Cancel) -> Terminal {
-    Terminal { cancel: cancel.clone(), copies: world.places.home.join("store") }
+    Terminal::new(cancel, world.places.home.join("store"))
 }
 
 /// More tools: those of MCP servers, which begin to start here.

@@ -17,11 +17,13 @@ pub(crate) struct Output {
     /// What went well is told as well.
     verbose: bool,
     log: Log,
+    /// Why a part of the answer could not be written.
+    lost: Option<String>,
 }
 
 impl Output {
     pub(crate) fn new() -> Output {
-        Output { silent: false, verbose: false, log: Log::default() }
+        Output { silent: false, verbose: false, log: Log::default(), lost: None }
     }
 
     /// Keeps everything but the answer to ourselves.
@@ -61,10 +63,15 @@ impl Output {
     }
 
     /// Writes an answer byte for byte.
-    #[expect(clippy::unused_self, reason = "who may print holds an Output")]
     pub(crate) fn bytes(&mut self, stdout: &[u8], stderr: &[u8], code: u8) -> Result<u8, Failure> {
         let mut out = io::stdout().lock();
-        written(out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr)), code)
+        let result = out.write_all(stdout).and_then(|()| out.flush()).and_then(|()| io::stderr().write_all(stderr));
+        written(result, code).inspect_err(|failure| self.lost = self.lost.take().or(Some(failure.message.clone())))
+    }
+
+    /// Fails if a part of an answer that was written as it came was lost.
+    pub(crate) fn is_whole(&self) -> Result<(), Failure> {
+        self.lost.as_ref().map_or(Ok(()), |why| Err(Failure::new(Kind::Environment, why)))
     }
 
     /// Tells the person something, in one line.

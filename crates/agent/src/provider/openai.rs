@@ -152,6 +152,9 @@ impl OpenAi {
     fn hint(&self, status: u16, url: &str, text: &str) -> String {
         match status {
             _ if text.contains("does not support tools") => "; take a model that can call tools".to_owned(),
+            401 | 403 if url.starts_with("https://api.openai.com/") => {
+                "; set OPENAI_API_KEY to your key and try again".to_owned()
+            }
             401 | 403 => "; set the key for this server and try again".to_owned(),
             404 if url.contains(":11434") => format!("; fetch the model with `ollama pull {}`", self.model),
             404 => "; check the model's name and the address, which usually ends in /v1".to_owned(),

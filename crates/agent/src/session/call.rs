@@ -3,14 +3,14 @@
 use ollm_protocol::{EventKind, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
-use super::consent::Asker;
+use super::consent::{Asker, Standing};
 use super::turn::Tally;
 use super::{Session, TurnEnd, foreign};
 use crate::message::{Arguments, Call, Message};
 use crate::port::{Decision, News};
 use crate::registry::{Worker, text_of, value_of};
 use crate::time::{iso, seconds};
-use crate::tool::{Bench, Change, Done};
+use crate::tool::{Bench, Change, Done, Reach};
 
 /// What came of a call.
 struct Work {
@@ -22,7 +22,7 @@ impl Session<'_> {
     /// Makes the calls of an answer. Each gets a result, whatever happens: a call without one spoils the conversation.
     pub(super) fn calls(&mut self, calls: &[Call], offered: &[Tool], tally: &mut Tally) -> Result<(), TurnEnd> {
         let most = self.settings.limits.tool_calls;
-        let mut bound = None;
+        let (mut bound, before) = (None, tally.calls.len());
         for (at, call) in calls.iter().enumerate() {
             let content = if bound.is_some() || self.stopping().is_some() {
                 "not run: the turn ended before".to_owned()
@@ -34,7 +34,8 @@ impl Session<'_> {
             self.push(Message::Tool { call_id: call.id.clone(), name: call.name.clone(), content });
         }
         if calls.len() > most {
-            self.status(&format!("the model made {} calls at once; {most} of them were run", calls.len()));
+            let ran = tally.calls.len().saturating_sub(before);
+            self.status(&format!("the model made {} calls at once; {ran} of them were run", calls.len()));
         }
         match bound {
             Some(bound) => {
@@ -146,16 +147,17 @@ impl Session<'_> {
             ("call_id".to_owned(), call.id.as_str().into()),
         ]);
         let blocked = |reason: &str| format!("Tool execution blocked by hook: {reason}");
+        let reach = self.reach(worker, args);
         let told = match decision.flow {
             Flow::Block | Flow::Halt => return Err(blocked(&decision.why())),
             Flow::Ask => self.settle(&call.name, details, decision).map_err(|refusal| blocked(&refusal.reason)),
             Flow::Allow => return Ok(()),
             Flow::NoOpinion => {
-                let asks = self.settings.approval.asks(worker.reach()) && !self.allowed.contains(&call.name);
-                if !asks {
+                let allowed = self.allowed.contains(&Standing::of(&call.name, &details).key);
+                if allowed || !self.settings.approval.asks(reach) {
                     return Ok(());
                 }
-                self.ask(&call.name, details, Asker::Mode(worker.reach())).map_err(|refusal| match refusal.hook {
+                self.ask(&call.name, details, Asker::Mode(reach)).map_err(|refusal| match refusal.hook {
                     None => format!("Tool execution not approved: {}", refusal.reason),
                     Some(_) => blocked(&refusal.reason),
                 })
@@ -165,6 +167,16 @@ impl Session<'_> {
             let news = News::Called { id: &call.id, name: &call.name, result: told, failed: true, diff: None };
             self.ports.show.show(&news);
         })
+    }
+
+    /// How far this call goes: a file that others run or obey is more than an edit.
+    fn reach(&self, worker: &Worker, args: &Map<String, Value>) -> Reach {
+        let path = args.get("path").and_then(Value::as_str).filter(|_| worker.has_path());
+        let obeyed = path.is_some_and(|path| self.workspace.is_obeyed(path));
+        match worker.reach() {
+            Reach::Edits if obeyed => Reach::Acts,
+            reach => reach,
+        }
     }
 
     /// Runs the tool and tells the hooks what it did.

@@ -25,6 +25,26 @@ pub(super) enum Asker<'a> {
     Mode(Reach),
 }
 
+/// What a person allows by `always`.
+pub(super) struct Standing {
+    pub(super) key: String,
+    /// The same for people.
+    covers: String,
+}
+
+impl Standing {
+    /// A shell command can do anything, so one of them says nothing about the next.
+    pub(super) fn of(operation: &str, details: &Map<String, Value>) -> Standing {
+        let command = details.get("args").filter(|_| operation == "shell");
+        match command.and_then(|args| args.get("command")?.as_str()) {
+            Some(command) => {
+                Standing { key: format!("shell {command}"), covers: "this very command, in this session".to_owned() }
+            }
+            None => Standing { key: operation.to_owned(), covers: format!("every `{operation}` call in this session") },
+        }
+    }
+}
+
 impl Refusal {
     fn by(decision: &Decision) -> Refusal {
         Refusal { hook: Some(decision.who().to_owned()), reason: decision.why() }
@@ -78,10 +98,14 @@ impl Session<'_> {
         if decision.flow == Flow::Allow && wish.is_none() {
             return Ok(());
         }
-        let request = Request { operation: operation.to_owned(), details, reason: wish.map(Decision::why) };
+        let standing = Standing::of(operation, &details);
+        let covers = wish.is_none().then(|| standing.covers.clone());
+        let request =
+            Request { operation: operation.to_owned(), details, reason: wish.map(Decision::why), standing: covers };
         let answer = self.ports.approve.ask(&request);
-        if answer == Consent::Always {
-            self.allowed.insert(operation.to_owned());
+        // What a hook wants asked is asked each time.
+        if answer == Consent::Always && wish.is_none() {
+            self.allowed.insert(standing.key);
         }
         let denied = match answer {
             Consent::Yes | Consent::Always => return Ok(()),

@@ -72,6 +72,7 @@ impl Session<'_> {
             self.status(&format!("the answer went on past {most} bytes and was cut"));
         }
         tally.response.clone_from(&answer.content);
+        tally.truncated = answer.cut;
         self.push(Message::Assistant { content: answer.content.clone(), calls: answer.calls.clone() });
         Ok(answer)
     }

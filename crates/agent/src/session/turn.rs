@@ -17,6 +17,7 @@ pub(super) struct Tally {
     pub(super) prompt: String,
     began: SystemTime,
     pub(super) response: String,
+    pub(super) truncated: bool,
     pub(super) calls: Vec<Value>,
     pub(super) tokens: Option<u64>,
     /// How often hooks kept the turn going, and with which words.
@@ -46,8 +47,8 @@ impl Session<'_> {
         };
         self.note(json!({"turn": end.name()}));
         let duration = seconds(tally.began, (self.ports.clock)());
-        let Tally { prompt, response, calls, tokens, .. } = tally;
-        Turn { prompt, end, response, calls, tokens, duration }
+        let Tally { prompt, response, truncated, calls, tokens, .. } = tally;
+        Turn { prompt, end, response, truncated, calls, tokens, duration }
     }
 
     fn begin(&mut self, prompt: &str, context: Option<&str>) -> Result<(), TurnEnd> {
@@ -200,6 +201,7 @@ impl Tally {
             prompt: prompt.to_owned(),
             began,
             response: String::new(),
+            truncated: false,
             calls: Vec::new(),
             tokens: None,
             refusals: Vec::new(),

@@ -78,6 +78,19 @@ fn names_and_aliases_are_unique_and_schemas_complete() {
 }
 
 #[test]
+fn every_list_that_a_model_is_offered_says_what_it_holds() {
+    use ollm_protocol::schema::{Api, lower};
+    for tool in TOOLS {
+        for api in [Api::Full, Api::Object, Api::Simple] {
+            let schema = lower(&tool.describe().tool().input, api).schema;
+            for (name, property) in schema["properties"].as_object().unwrap() {
+                assert_eq!(property["type"] == "array", property["items"].is_object(), "{name}: {property}");
+            }
+        }
+    }
+}
+
+#[test]
 fn the_documents_names_mean_our_tools() {
     for (alias, tool) in [("bash_execute", "shell"), ("replace_in_file", "edit_file"), ("read-file", "read_file")] {
         assert_eq!(meant_by(alias), Some(tool));

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, Reach, needs};
+use super::{Argument, Bench, BuiltIn, Description, Done, Reach, lists, needs, takes};
 
 /// A longer list is no plan.
 const MOST: usize = 100;
@@ -17,6 +17,10 @@ pub(crate) struct Item {
 /// How far a thing can be.
 const STATES: &[(&str, &str)] = &[("pending", "[ ]"), ("in_progress", "[~]"), ("done", "[x]")];
 
+/// What is known of a thing.
+const FIELDS: &[Argument] =
+    &[needs("text", "string", "What is to be done"), takes("status", "string", "pending, in_progress or done")];
+
 pub(crate) struct Todo;
 
 impl BuiltIn for Todo {
@@ -26,7 +30,7 @@ impl BuiltIn for Todo {
                 name: "todo",
                 aliases: &["todo_write", "TodoWrite"],
                 text: "Keep a list of what is to be done. Each call replaces the whole list.",
-                args: &[needs("items", "array", "Objects with `text` and `status`: pending, in_progress or done")],
+                args: &[lists("items", FIELDS, "The whole list")],
                 reach: Reach::Looks,
             }
         }

@@ -61,6 +61,49 @@ fn always_lasts_for_the_tool_and_the_session() {
 }
 
 #[test]
+fn always_at_a_shell_command_covers_that_command_alone() {
+    let shell = |command: &str| calls(&[("shell", json!({"command": command}))]);
+    let answers = [shell("true"), shell("true"), shell("touch a"), text("done")];
+    let mut world = World::new(&answers).approval(Approval::Ask).consents(&[Consent::Always, Consent::No]);
+    world.start().say("go", None);
+    let asked: Vec<_> =
+        world.questions.borrow().iter().map(|question| question.details["args"]["command"].clone()).collect();
+    assert_eq!(asked, ["true", "touch a"]);
+    assert!(!world.path("a").exists());
+}
+
+#[test]
+fn always_is_offered_with_what_it_covers_and_not_where_a_hook_asks() {
+    let answers = || [calls(&[("write_file", json!({"path": "a", "content": "x"}))]), text("done")];
+    let standing = |mut world: World| {
+        world.start().say("go", None);
+        let questions = world.questions.borrow();
+        questions[0].standing.clone()
+    };
+    let world = World::new(&answers()).approval(Approval::Ask).consents(&[Consent::Yes]);
+    assert_eq!(standing(world).as_deref(), Some("every `write_file` call in this session"));
+    let world = World::new(&answers()).on(EventKind::BeforeTool, flow(Flow::Ask, "look")).consents(&[Consent::Always]);
+    assert_eq!(standing(world), None);
+}
+
+#[test]
+fn auto_asks_before_it_changes_what_other_programs_obey() {
+    let places =
+        [".git/hooks/pre-commit", ".git/config", ".ollm/hooks/a.json", ".config/agent/hooks.json", "link/x", "a"];
+    for (mode, asked) in [(Approval::Auto, 5), (Approval::Yolo, 0)] {
+        let writes: Vec<_> =
+            places.iter().map(|path| calls(&[("write_file", json!({"path": path, "content": "x"}))])).collect();
+        let mut world = World::new(&[writes, vec![text("done")]].concat()).approval(mode).consents(&[Consent::No; 9]);
+        std::fs::create_dir_all(world.path(".git/hooks")).unwrap();
+        std::os::unix::fs::symlink(".git/hooks", world.path("link")).unwrap();
+        world.start().say("go", None);
+        assert_eq!(world.questions.borrow().len(), asked, "{mode:?}");
+        assert!(world.path("a").exists());
+        assert_eq!(world.path(".git/config").exists(), mode == Approval::Yolo);
+    }
+}
+
+#[test]
 fn allow_skips_the_question_of_a_mode_and_nothing_more() {
     let allow = flow(Flow::Allow, "fine");
     for kind in [EventKind::BeforeTool, EventKind::ApprovalRequest] {

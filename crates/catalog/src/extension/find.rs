@@ -11,7 +11,7 @@ use std::time::SystemTime;
 use ollm_protocol::{Layer, Rules};
 
 use super::read::{read, read_copy};
-use super::{Extension, Extensions, State, Surroundings};
+use super::{CopyOf, Extension, Extensions, State, Surroundings};
 use crate::config::ExtensionSettings;
 use crate::file::whole_file;
 use crate::load::{Positions, identity};
@@ -96,7 +96,7 @@ impl Shelf<'_> {
     }
 
     /// Puts what was approved in the place of what can no longer be understood.
-    fn restore(&self, broken: &mut Extension, approved: &dyn Fn(&Path) -> Option<PathBuf>) {
+    fn restore(&self, broken: &mut Extension, approved: &CopyOf<'_>) {
         let Some(copy) = approved(&broken.root) else { return };
         let candidate = Candidate { root: broken.root.clone(), layer: broken.layer, trouble: None };
         let good = read_copy(&copy, &candidate, self.rules(broken.layer), self.terms.positions);

@@ -98,6 +98,7 @@ fn said(turns: &[Turn]) -> (Map<String, Value>, u8) {
     for field in ["end", "event", "hook", "reason"] {
         told.insert(field.to_owned(), first.get(field).cloned().unwrap_or_default());
     }
+    told.insert("truncated".to_owned(), turns.iter().any(|turn| turn.truncated).into());
     told.insert("turns".to_owned(), turns.iter().map(turn_json).collect());
     (told, turns.first().map_or(OK, |turn| exit_code(&turn.end)))
 }
@@ -139,8 +140,12 @@ fn say(mut session: Session<'_>, prompt: &str, context: Option<&str>) -> Vec<Tur
 }
 
 fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {
+    // The other styles told it as it happened.
+    if style == Style::Quiet && answer["truncated"] == true {
+        output.tell("the answer was too long and was cut; its object says `truncated`");
+    }
     match style {
-        Style::Text => {}
+        Style::Text => output.is_whole()?,
         Style::Quiet => drop(output.json(answer)?),
         Style::Lines => {
             let mut last = answer.clone();

@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Decision, Events, Said};
 use ollm_engine::{Outcome, Reason};
-use ollm_protocol::Event;
+use ollm_protocol::{Event, EventKind};
+use ollm_store::cut;
 
 use crate::app::App;
 use crate::output::Output;
@@ -15,6 +16,9 @@ use crate::world::World;
 
 /// How long all hooks together may take between an interruption and the end.
 const WAY_OUT: Duration = Duration::from_secs(5);
+
+/// The most of a list of tools that a line shows.
+const LONGEST_LIST: usize = 200;
 
 pub(super) type Hear<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
 
@@ -46,6 +50,7 @@ impl Events for Hooks<'_, '_> {
         self.trace(event, &outcome);
         let mut decision = decision(&outcome);
         decision.messages.extend(self.news(&outcome));
+        decision.messages.extend(deeds(event, &outcome));
         (self.hear)(event, &decision, &outcome);
         decision
     }
@@ -98,6 +103,26 @@ impl<'a, 'o> Hooks<'a, 'o> {
         }
         news
     }
+}
+
+/// What hooks changed about what was to happen, a line each.
+fn deeds(event: &Event, outcome: &Outcome) -> Vec<Said> {
+    let tool = event.text("tool_name").unwrap_or("the call");
+    let mut deeds = Vec::new();
+    for report in &outcome.reports {
+        let verdict = &report.verdict;
+        let mut deed = |text: String| deeds.push(said(&report.hook.spec.name, &text));
+        if outcome.modified_args.is_some() && !verdict.patch.is_empty() {
+            deed(format!("changed the arguments of {tool}"));
+        }
+        if let Some(tools) = verdict.tools.as_ref().filter(|_| event.kind == EventKind::BeforeToolSelection) {
+            deed(format!("left only these tools on offer: {}", cut(&tools.join(", "), LONGEST_LIST)));
+        }
+        if verdict.result.is_some() && event.kind == EventKind::AfterTool {
+            deed(format!("replaced the result of {tool}"));
+        }
+    }
+    deeds
 }
 
 fn decision(outcome: &Outcome) -> Decision {

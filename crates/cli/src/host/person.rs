@@ -1,7 +1,9 @@
 //! Questions to whoever sits at the terminal.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_engine::{Approver, Choice, Question};
@@ -20,12 +22,22 @@ const LONGEST_CALL: usize = 16 << 10;
 /// The person at the terminal, if there is one. An interruption answers every question with no.
 #[derive(Debug)]
 pub(super) struct Terminal {
-    pub(super) cancel: Cancel,
+    cancel: Cancel,
     /// Where the copies of what was approved are.
-    pub(super) copies: PathBuf,
+    copies: PathBuf,
+    /// The hooks, as they were, to which the person said no: once is enough.
+    declined: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl Terminal {
+    pub(super) fn new(cancel: &Cancel, copies: PathBuf) -> Terminal {
+        Terminal { cancel: cancel.clone(), copies, declined: Mutex::default() }
+    }
+
+    fn declined(&self) -> MutexGuard<'_, BTreeSet<(String, String)>> {
+        self.declined.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn answer(&self, question: &str) -> Option<String> {
         is_terminal().then(|| ask_unless(question, &|| self.cancel.is_set()).unwrap_or_default().to_lowercase())
     }
@@ -62,10 +74,14 @@ impl Approve for Terminal {
         if let Some(reason) = &request.reason {
             let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
         }
-        question.push_str("\n  May it run? [y]es, [a]lways in this session, [N]o: ");
+        question.push_str("\n  May it run? [y]es, ");
+        if let Some(standing) = &request.standing {
+            let _ = write!(question, "[a]lways ({}), ", one_line(standing));
+        }
+        question.push_str("[N]o: ");
         match self.answer(&question).as_deref() {
             Some("y" | "yes") => Consent::Yes,
-            Some("a" | "always") => Consent::Always,
+            Some("a" | "always") if request.standing.is_some() => Consent::Always,
             Some(_) => Consent::No,
             None => Consent::Nobody,
         }
@@ -75,6 +91,10 @@ impl Approve for Terminal {
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Choice {
         let hook = question.hook;
+        let asked_about = (hook.id().to_owned(), question.identity.digest.to_string());
+        if self.declined().contains(&asked_about) {
+            return Choice::No;
+        }
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
         let mut text = format!("\nThe {} hook `{}` is {standing}.\n", hook.spec.source.name(), one_line(hook.id()));
         text.push_str(&self.difference(question).unwrap_or_else(|| scripts(hook)));
@@ -88,9 +108,15 @@ impl Approver for Terminal {
         let _ = writeln!(text, "To approve it for good: `{command}`.");
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match self.answer(&text).as_deref() {
-            Some("o" | "once") => Choice::Once,
+            Some("o" | "once" | "y" | "yes") => Choice::Once,
             Some("s" | "session") => Choice::Session,
-            _ => Choice::No,
+            answer => {
+                // An interruption is no answer, and neither is a terminal that is gone.
+                if answer.is_some() && !self.cancel.is_set() {
+                    self.declined().insert(asked_about);
+                }
+                Choice::No
+            }
         }
     }
 }

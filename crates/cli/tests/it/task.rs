@@ -427,6 +427,20 @@ fn a_second_interruption_ends_us_even_if_a_hook_does_not_come_back() {
 }
 
 #[test]
+fn a_person_can_send_an_event_of_their_own_in_a_chat() {
+    let lab = lab(&[text("never mind")]);
+    lab.user_hook("custom", "heard", "cat > ../heard; echo '{\"continue\": true}'", "");
+    let input = b"/emit\n/trigger\n/emit deployed {broken\n/emit deployed {\"target\": \"staging\"}\n";
+    let ran = finish(lab.ollm(&["chat", "--model", "replay:../talk.jsonl"]), input);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for part in ["write /emit NAME [JSON]", "write /trigger NAME", "what follows the name is not valid JSON"] {
+        assert!(ran.stdout.contains(part), "{part} is missing: {ran:?}");
+    }
+    let heard = std::fs::read_to_string(lab.root.join("heard")).unwrap();
+    assert!(heard.contains("deployed") && heard.contains("staging"), "{heard}");
+}
+
+#[test]
 fn a_person_can_trigger_hooks_in_a_chat() {
     let lab = lab(&[text("never mind")]);
     lab.user_hook("user_triggered", "button", "cat > ../pressed; echo '{\"continue\": true}'", "");
@@ -434,5 +448,5 @@ fn a_person_can_trigger_hooks_in_a_chat() {
     assert_eq!(ran.code, 0, "{ran:?}");
     let seen: Value = serde_json::from_str(&fs::read_to_string(lab.root.join("pressed")).unwrap()).unwrap();
     assert_eq!((&seen["event"], &seen["data"]["eventName"]), (&json!("user_triggered"), &json!("deploy")));
-    assert!(ran.stdout.contains("there is no command /trigger"), "a name is needed: {ran:?}");
+    assert!(ran.stdout.contains("write /trigger NAME"), "a name is needed: {ran:?}");
 }

@@ -21,7 +21,7 @@ use inline::inline;
 pub enum Api {
     /// Every keyword, as long as the whole is an object.
     Full,
-    /// No references, and at the top a plain object without alternatives.
+    /// No references, at the top a plain object without alternatives, and every list says what it holds.
     Object,
     /// As `Object`, and only the keywords that grammars of local models know.
     Simple,
@@ -80,6 +80,7 @@ pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
     if api == Api::Simple {
         object = shape::simple(object);
     }
+    shape::describe_lists(&mut object);
     Lowered { schema: object, notes }
 }
 

@@ -30,6 +30,7 @@ const HELP: &str = "\
 /model [NAME]                the model, or another one
 /session                     this conversation
 /trigger NAME                tell the hooks of user_triggered
+/emit NAME [JSON]            tell the hooks of an event of your own
 /help                        this list
 /quit                        leave (as Ctrl-D does)";
 
@@ -50,7 +51,9 @@ impl Chat<'_, '_> {
             ("/ext", rest) => self.ext(rest)?,
             ("/skill" | "/skills", rest) => self.skill(rest)?,
             ("/model", name) => self.model(name)?,
-            ("/trigger", name) if !name.is_empty() => drop(self.session.trigger(name, Value::Null)),
+            ("/trigger", "") => self.tell("write /trigger NAME; hooks of user_triggered hear the name")?,
+            ("/trigger", name) => drop(self.session.trigger(name, Value::Null)),
+            ("/emit", rest) => self.emit(rest)?,
             ("/session", _) => self.tell(&format!("{}  {} messages", self.id, self.session.messages().len()))?,
             // A path is no command.
             _ if word.starts_with('/') && !word.get(1..).is_some_and(|rest| rest.contains('/')) => {
@@ -67,6 +70,20 @@ impl Chat<'_, '_> {
             toolbox.settle(&self.cancel, &mut |text| self.desk.output.borrow_mut().tell(text));
         }
         self.session.say(line, None);
+    }
+
+    /// Tells the hooks of an event of the person's own.
+    fn emit(&mut self, rest: &str) -> Result<(), Failure> {
+        let (name, data) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
+        if name.is_empty() {
+            return self.tell("write /emit NAME [JSON], for instance /emit deployed {\"target\": \"staging\"}");
+        }
+        let data = if data.trim().is_empty() { Ok(Value::Null) } else { serde_json::from_str(data) };
+        match data {
+            Ok(data) => drop(self.session.custom(name, data, Some("chat"))),
+            Err(error) => self.tell(&format!("/emit {name}: what follows the name is not valid JSON: {error}"))?,
+        }
+        Ok(())
     }
 
     fn toolbox(&self) -> Option<Arc<Toolbox>> {

@@ -236,3 +236,32 @@ fn the_schemas_of_a_servers_tools_reach_a_model_in_a_form_it_takes() {
         assert!(parameters["properties"].is_object() && !parameters.to_string().contains("$ref"), "{tool:#}");
     }
 }
+
+#[test]
+fn an_answer_that_cannot_be_written_is_a_failure_in_every_form() {
+    let lab = lab(&[text("lost words")]);
+    for more in [&[][..], &["--json"], &["--stream-json"]] {
+        let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+        let mut command = lab.ollm(&task(more));
+        let ran = command.stdin(std::process::Stdio::null()).stdout(full).output().unwrap();
+        let told = String::from_utf8_lossy(&ran.stderr);
+        assert_eq!(ran.status.code(), Some(5), "{more:?}: {told}");
+        assert!(told.contains("cannot write the answer"), "{more:?}: {told}");
+    }
+}
+
+#[test]
+fn an_answer_that_was_cut_says_so_to_programs_and_people() {
+    let lab = lab(&[text(&"x".repeat((1 << 20) + 1)), text("short")]);
+    let ran = run(&lab, &["--json"]);
+    let answer = ran.answer();
+    assert_eq!(
+        (&answer["truncated"], &answer["turns"][0]["truncated"]),
+        (&json!(true), &json!(true)),
+        "{}",
+        ran.stderr
+    );
+    assert!(ran.stderr.contains("was cut"), "{}", ran.stderr);
+    talk(&lab, &[text("short")]);
+    assert_eq!(run(&lab, &["--json"]).answer()["truncated"], false);
+}

@@ -262,3 +262,31 @@ fn property_38_progress_is_shown_and_structured_data_reaches_hooks_and_model() {
     }
     lab.assert_nobody_is_left();
 }
+
+#[test]
+fn what_hooks_change_is_shown_as_it_happens_with_their_names() {
+    let lab = lab(&[call("read_file", json!({"path": "a"})), text("over")]);
+    lab.write("project/b", "b");
+    let hooks = json!({"hooks": {
+        "PreToolUse": [{"hooks": [{"type": "command", "name": "bend", "command":
+            "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"PreToolUse\", \"updatedInput\": {\"path\": \"b\"}}}'"}]}],
+        "PostToolUse": [{"hooks": [{"type": "command", "name": "swap", "command":
+            "echo '{\"hookSpecificOutput\": {\"hookEventName\": \"PostToolUse\", \"updatedToolOutput\": \"other\"}}'"}]}],
+    }});
+    lab.user("all.json", hooks.to_string());
+    lab.user_hook(
+        "before_tool_selection",
+        "few",
+        "echo '{\"continue\": true, \"data\": {\"available_tools\": [\"read_file\"]}}'",
+        "",
+    );
+    let ran = run(&lab, &["--approval", "yolo"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    for line in [
+        "changed the arguments of read_file",
+        "replaced the result of read_file",
+        "hook `few`: left only these tools on offer: read_file",
+    ] {
+        assert!(ran.stderr.contains(line), "{line}: {ran:?}");
+    }
+}

@@ -44,6 +44,31 @@ fn control_c_at_the_question_about_a_hook_is_a_no() {
 }
 
 #[test]
+fn a_no_to_a_hook_is_asked_for_once_and_a_y_is_once() {
+    let lab = lab(&[call("list_dir", json!({"path": "."})), call("list_dir", json!({"path": ".."})), text("over")]);
+    lab.workspace_hook("before_model", "guest", "echo ran >> ../ran; echo '{\"continue\": true}'", "");
+    let ran = typed(&lab, r"[N]o: =>n\r|over=>", &task(&[]));
+    assert_eq!((ran.code, ran.stdout.matches("one [s]ession").count()), (0, 1), "{ran:?}");
+    assert!(!lab.root.join("ran").exists());
+    talk(&lab, &[text("over")]);
+    let ran = typed(&lab, r"[N]o: =>y\r|over=>", &task(&[]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(lab.root.join("ran").exists(), "{ran:?}");
+}
+
+#[test]
+fn the_question_says_what_always_covers() {
+    let lab = lab(&[
+        call("shell", json!({"command": "touch a"})),
+        call("shell", json!({"command": "touch b"})),
+        text("over"),
+    ]);
+    let ran = typed(&lab, r"this very command, in this session), [N]o: =>a\r|[N]o: =>n\r|over=>", &task(&[]));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(lab.project.join("a").exists() && !lab.project.join("b").exists(), "{ran:?}");
+}
+
+#[test]
 fn control_c_twice_ends_a_task_whose_tool_does_not_listen() {
     let command = format!("trap '' TERM INT HUP; echo up; ({FOREVER}) & {FOREVER}");
     let lab = lab(&[call("shell", json!({"command": command})), text("never")]);

@@ -234,6 +234,33 @@ fn several_types(schema: &mut Map<String, Value>) {
     }
 }
 
+/// Says of every list that does not that it holds anything: some APIs refuse all tools because of one that does not.
+pub(super) fn describe_lists(schema: &mut Map<String, Value>) {
+    let is_list = match schema.get("type") {
+        Some(Value::String(kind)) => kind == "array",
+        Some(Value::Array(kinds)) => kinds.iter().any(|kind| kind == "array"),
+        _ => false,
+    };
+    if is_list && !schema.get("items").is_some_and(Value::is_object) && schema.get("items") != Some(&Value::Bool(false))
+    {
+        schema.insert("items".to_owned(), json!({}));
+    }
+    for (key, value) in schema.iter_mut() {
+        match (key.as_str(), value) {
+            ("properties" | "patternProperties" | "dependentSchemas", Value::Object(named)) => {
+                named.values_mut().filter_map(Value::as_object_mut).for_each(describe_lists);
+            }
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(parts)) => {
+                parts.iter_mut().filter_map(Value::as_object_mut).for_each(describe_lists);
+            }
+            ("items" | "additionalProperties" | "contains" | "not" | "if" | "then" | "else", Value::Object(part)) => {
+                describe_lists(part);
+            }
+            _ => {}
+        }
+    }
+}
+
 fn list(value: Option<Value>) -> Vec<Value> {
     match value {
         Some(Value::Array(list)) => list,
