@@ -9,7 +9,7 @@ use ollm_agent::{
     Approval, Cancel, Decision, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
     StartError, ToolSource, Transcript, meant_by, session_id,
 };
-use ollm_catalog::Positions;
+use ollm_catalog::{Config, Positions};
 use ollm_engine::Outcome;
 use ollm_protocol::matcher::{Matcher, Pattern};
 use ollm_protocol::{Event, Hook};
@@ -110,7 +110,7 @@ impl Host {
             toolbox.answer_with(questions);
         }
         let past = past.unwrap_or_else(|| begun(app, world, model.name()));
-        let settings = settings(arguments, &wish, world, &past.id)?;
+        let settings = Settings { limits: limits(&wish, &app.config), ..settings(arguments, &wish, world, &past.id)? };
         let cancel = cancel.clone();
         Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
     }
@@ -244,16 +244,18 @@ fn settings(arguments: &AgentArguments, wish: &Wish, world: &World, id: &str) ->
         temperature: wish.temperature,
         approval: *approval,
         shell,
-        limits: limits(wish),
+        limits: Limits::default(),
     })
 }
 
 /// How far a session may go with this model.
-fn limits(wish: &Wish) -> Limits {
+fn limits(wish: &Wish, config: &Config) -> Limits {
     let usual = Limits::default();
     let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
     let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));
-    Limits { context, source_call: LONGEST_CALL, ..usual }
+    let refusals = config.get("hooks.maxContinuations").and_then(|setting| setting.value.as_u64());
+    let refusals = refusals.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.refusals);
+    Limits { context, refusals, source_call: LONGEST_CALL, ..usual }
 }
 
 /// The values of variables that look like secrets, and the sensitive settings of extensions.

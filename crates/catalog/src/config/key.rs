@@ -98,6 +98,9 @@ pub const KEYS: &[Key] = &[
     key("hooks.rateLimit.cooldownMs", Kind::Pause, "0", "How long to wait after a hook has run before the same one runs again.")
         .variable("OLLM_HOOKS_RATE_LIMIT_COOLDOWN_MS")
         .guarded(),
+    key("hooks.maxContinuations", Kind::Count(1, 1000), "8", "How often hooks of after_agent may keep one turn of `ollm run` or `ollm chat` going.")
+        .variable("OLLM_HOOKS_MAX_CONTINUATIONS")
+        .project(Project::Lower),
     key("hooks.http.allow", Kind::List(Item::Host), "[]", "The hosts and addresses that an `http` hook may reach although they are loopback or private.")
         .project(ELSEWHERE)
         .critical(),

@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 use serde_json::{Value, json};
 use testkit::mcp_server;
 
-use super::{call, lab, run, saved, talk, text};
+use super::{call, lab, run, saved, talk, task, text};
 use crate::lab::{Lab, finish};
 
 const CASES: usize = 256;
@@ -288,5 +288,17 @@ fn what_hooks_change_is_shown_as_it_happens_with_their_names() {
         "hook `few`: left only these tools on offer: read_file",
     ] {
         assert!(ran.stderr.contains(line), "{line}: {ran:?}");
+    }
+}
+
+#[test]
+fn the_configuration_says_how_often_hooks_keep_a_turn_going() {
+    let lab = lab(&vec![text("done"); 9]);
+    lab.user_hook("after_agent", "again", "echo \"{\\\"continue\\\": false, \\\"reason\\\": \\\"more $$\\\"}\"", "");
+    for (most, answers) in [("2", 3), ("1", 2)] {
+        let ran =
+            lab.run(&[&["--set", &format!("hooks.maxContinuations={most}")][..], &task(&["--stream-json"])].concat());
+        let said = ran.stdout.lines().filter(|line| line.contains("\"type\":\"answer\"")).count();
+        assert_eq!((ran.code, said), (0, answers), "{ran:?}");
     }
 }
