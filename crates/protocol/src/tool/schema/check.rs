@@ -43,8 +43,8 @@ fn place(at: &str) -> &str {
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
 /// let schema = schema.as_object().unwrap();
-/// assert!(ollm_mcp::check(&json!({"n": 1}), schema).is_ok());
-/// let why = ollm_mcp::check(&json!({"n": "one"}), schema).unwrap_err();
+/// assert!(ollm_protocol::schema::check(&json!({"n": 1}), schema).is_ok());
+/// let why = ollm_protocol::schema::check(&json!({"n": "one"}), schema).unwrap_err();
 /// assert_eq!(why.to_string(), "/n: it must be integer, not text");
 /// ```
 pub fn check(value: &Value, schema: &Map<String, Value>) -> Result<(), Unfit> {
