@@ -178,8 +178,12 @@ impl Post {
         if self.lock().thread != Some(thread::current().id()) {
             let (reply, started) = oneshot::channel();
             let children = Arc::clone(children);
-            // Whoever is not waited for any more is ended by being dropped.
-            self.send(Box::new(move || drop(reply.send(children.start(&job)))));
+            self.send(Box::new(move || {
+                if !reply.is_closed() {
+                    // Whoever is not waited for any more is ended by being dropped.
+                    drop(reply.send(children.start(&job)));
+                }
+            }));
             return match started.await {
                 Ok(started) => started,
                 // The thread is gone, and we shall be at once.
@@ -187,6 +191,15 @@ impl Post {
             };
         }
         children.start(&job)
+    }
+
+    /// Waits until the thread has started, or ended, all that it was asked to start before.
+    pub(crate) async fn calm(&self) {
+        let (reply, done) = oneshot::channel();
+        self.send(Box::new(move || {
+            let _ = reply.send(());
+        }));
+        let _ = done.await;
     }
 
     fn send(&self, errand: Errand) {

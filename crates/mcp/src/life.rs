@@ -79,7 +79,11 @@ pub(crate) async fn live(shared: Arc<Shared>, orders: mpsc::UnboundedReceiver<Co
                     let ending = life.serve(&mut connection).await;
                     life.wind_up(connection, ending).await
                 }
-                Err(next) => next,
+                Err(next) => {
+                    // A program that was just being started is gone before anyone hears that nothing runs.
+                    life.shared.calm().await;
+                    next
+                }
             },
             Next::End => return,
         };

@@ -84,6 +84,13 @@ impl Shared {
         }
     }
 
+    /// Waits until nothing is left of programs that were being started and that nobody waits for any more.
+    pub(crate) async fn calm(&self) {
+        if let Some(post) = &self.post {
+            post.calm().await;
+        }
+    }
+
     pub(crate) fn now(&self) -> Now {
         self.now.borrow().clone()
     }

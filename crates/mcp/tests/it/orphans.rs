@@ -148,6 +148,24 @@ fn keeper() {
     }
 }
 
+#[test]
+fn who_is_stopped_while_starting_is_gone_once_that_is_told() {
+    let mark = format!("starting-{}", std::process::id());
+    let fleet = crate::support::fleet(settings(), Ports::default());
+    for number in 0..200 {
+        let mut declaration = program(testkit::mcp_server().to_str().unwrap(), &[]);
+        if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
+            env.push(("MARK".into(), mark.clone()));
+        }
+        fleet.add(declaration, Memory::default());
+        fleet.begin();
+        // Only to strike at another moment each time.
+        std::thread::sleep(some_moment(number) / 100);
+        fleet.stop("fake").unwrap();
+        assert_eq!(bearers(&mark), Vec::<String>::new(), "round {number}");
+    }
+}
+
 /// How programs start servers: by becoming one, as a parent that stays, from the background, or not at all.
 const LAUNCHERS: [&str; 4] = [
     "sleep 300 & exec \"$0\" --child",
