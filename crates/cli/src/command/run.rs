@@ -74,8 +74,9 @@ fn work(
     let id = host.id().to_owned();
     let (more, code) = match host.start(desk, display, hear) {
         Ok(session) => {
-            let _control =
-                Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
+            // Unlike a chat it gets no servers later.
+            let toolbox = app.borrow().toolbox.clone().filter(|toolbox| !toolbox.statuses().is_empty());
+            let _control = Control::open(toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
             if let Some(toolbox) = &app.borrow().toolbox {
                 toolbox.settle(&cancel, &mut |text| shared.borrow_mut().tell(text));
             }

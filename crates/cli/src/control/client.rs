@@ -46,7 +46,7 @@ impl Chat {
     }
 }
 
-/// Asks all conversations of this project at once; the oldest comes first.
+/// Asks all conversations of this project that have servers at once; the oldest comes first.
 pub(crate) fn ask(world: &World, deed: Deed, servers: &[String]) -> Found {
     let folder = folder(world);
     let order = Order { deed, place: place(world), servers: servers.to_vec() };
@@ -62,7 +62,7 @@ pub(crate) fn ask(world: &World, deed: Deed, servers: &[String]) -> Found {
             .collect();
         for asked in asking {
             match asked.join() {
-                Ok(Ok(chat)) => found.chats.extend(chat),
+                Ok(Ok(chat)) => found.chats.extend(chat.filter(|chat| !chat.servers.is_empty())),
                 Ok(Err(why)) => found.troubles.push(why),
                 Err(_) => {}
             }

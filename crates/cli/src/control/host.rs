@@ -42,13 +42,13 @@ struct Obeying {
 }
 
 impl Control {
-    /// Listens for orders, if there are servers that could be ordered about.
+    /// Listens for orders, if there can be servers to be ordered about.
     pub(crate) fn open(
         toolbox: Option<&Arc<Toolbox>>,
         session: &str,
         world: &World,
     ) -> Result<Option<Control>, String> {
-        let Some(toolbox) = toolbox.filter(|toolbox| !toolbox.statuses().is_empty()) else { return Ok(None) };
+        let Some(toolbox) = toolbox else { return Ok(None) };
         let obeying = Obeying {
             toolbox: Arc::clone(toolbox),
             place: place(world),

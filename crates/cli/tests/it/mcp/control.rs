@@ -1,6 +1,7 @@
 //! Orders from one terminal to the conversation in another.
 
 use std::fs;
+use std::io::Write;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::Child;
 
@@ -73,6 +74,22 @@ fn servers_of_a_chat_are_seen_stopped_and_restarted_from_elsewhere() {
     assert_eq!(states(&lab), Vec::<String>::new());
     assert_eq!(fs::read_dir(folder).unwrap().count(), 0, "nothing is left behind");
     lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_server_that_a_chat_got_later_is_seen_and_stopped_too() {
+    let lab = Lab::new();
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let mut chat = chat(&lab);
+    let folder = lab.home.join(".ollm/state/chats");
+    eventually("it listens", || fs::read_dir(&folder).is_ok_and(|mut sockets| sockets.next().is_some()));
+    assert!(lab.run(&["mcp", "stop"]).stderr.contains("there is nothing to stop"));
+    declare(&lab, USER, &json!({"s": server(&[])}));
+    chat.stdin.as_mut().unwrap().write_all(b"/mcp\n").unwrap();
+    await_states(&lab, &["ready"]);
+    assert_eq!(lab.run(&["mcp", "stop", "s"]).code, 0);
+    await_states(&lab, &["stopped"]);
+    end(chat);
 }
 
 #[test]
