@@ -10,6 +10,7 @@ use crate::lab::{Lab, Ran};
 mod approval;
 mod authoring;
 mod disk;
+mod pointing;
 mod scenarios;
 mod setting;
 mod skills;
