@@ -21,6 +21,7 @@ use crate::problem::{Problem, Severity};
 
 mod check;
 mod depend;
+mod fault;
 mod find;
 mod manifest;
 mod name;
@@ -33,6 +34,7 @@ mod server;
 mod setting;
 mod skill;
 
+use fault::Fault;
 use find::Terms;
 
 pub use manifest::{Dependency, Manifest};
@@ -103,6 +105,10 @@ pub struct Extension {
     verdict: State,
     /// Why it is what was approved and not what is in its folder.
     held: Option<String>,
+    /// What keeps it off although its manifest is fine, until its place was looked up.
+    fault: Option<Fault>,
+    /// The same with its place.
+    misfit: Option<Problem>,
     /// The problems of the manifest.
     problems: Vec<Problem>,
 }
@@ -202,12 +208,14 @@ fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, 
     let mut problems = Vec::new();
     let (mut all, terms) = find::all(surroundings, &settings, previous, &mut problems);
     problems.extend(all.iter().flat_map(|extension| extension.problems.iter().cloned()));
-    let told: Vec<PathBuf> = all.iter().filter(|one| one.error().is_some()).map(|one| one.root.clone()).collect();
     find::refuse_doubles(&mut all);
     resolve::resolve(&mut all, surroundings, &settings, &mut problems);
     depend::settle(&mut all);
-    all.iter_mut().for_each(Extension::hand_over);
-    problems.extend(all.iter().filter(|one| !told.contains(&one.root)).filter_map(Extension::problem));
+    for extension in &mut all {
+        extension.hand_over();
+        extension.point();
+        problems.extend(extension.misfit.clone());
+    }
     (Extensions { all, terms }, problems)
 }
 
@@ -249,6 +257,13 @@ impl Extensions {
         if settings.enabled { resolve::misset(self, &settings) } else { Vec::new() }
     }
 
+    /// What an extension that is none of these would miss here, each with its place in its manifest.
+    pub fn lacking(&self, extension: &Extension) -> Vec<Problem> {
+        let faults = depend::lacking(&self.all, extension);
+        let locate = |fault: Fault| fault.locate(&extension.file(), extension.fingerprint, Severity::Warning);
+        faults.into_iter().map(locate).collect()
+    }
+
     /// What applies for the settings of all extensions, as a part of the configuration; secrets are not in it.
     pub fn settings(&self) -> Vec<Setting> {
         let Ok(key) = find_key("extensions.settings.NAME.KEY") else { return Vec::new() };
@@ -274,6 +289,11 @@ impl Extension {
             State::Failed(why) => Some(why),
             State::On | State::Off(_) => None,
         }
+    }
+
+    /// What keeps it off although its manifest is fine: a name that is taken, a dependency or a setting that is missing.
+    pub fn misfit(&self) -> Option<&Problem> {
+        self.misfit.as_ref()
     }
 
     /// Whether its manifest cannot be understood; one that only lacks something can.
@@ -318,11 +338,9 @@ impl Extension {
     pub fn skills(&self) -> (Vec<Skill>, Vec<Problem>) {
         let mut skills = self.manifest.skills.clone();
         let (more, mut problems) = skill::in_folder(&self.root);
-        for skill in more {
+        for (skill, place) in more {
             if skills.iter().any(|known| known.name == skill.name) {
-                let file = skill.file.clone().unwrap_or_default();
-                let message = format!("there is another skill named `{}`; this one is not loaded", skill.name);
-                problems.push(Problem::of_file(Severity::Error, &file, message));
+                problems.push(place.taken(&skill));
             } else {
                 skills.push(skill);
             }
@@ -331,17 +349,20 @@ impl Extension {
     }
 
     /// Takes back everything it brings, for a reason.
-    fn fail(&mut self, why: String) {
+    fn fail(&mut self, fault: Fault) {
         if self.error().is_none() {
-            self.state = State::Failed(why);
+            self.state = State::Failed(fault.message.clone());
+            self.fault = Some(fault);
         }
     }
 
-    /// Why it cannot be on, as a problem of its manifest.
-    fn problem(&self) -> Option<Problem> {
-        let why = self.error()?;
-        let message = format!("extension `{}` is not loaded: {why}", self.name);
-        Some(Problem::of_file(Severity::Error, &self.file(), message))
+    /// Looks up the place of what keeps it off.
+    fn point(&mut self) {
+        let Some(fault) = self.fault.take() else { return };
+        let found = fault.locate(&self.file(), self.fingerprint, Severity::Error);
+        self.state = State::Failed(found.to_string());
+        let message = format!("extension `{}` is not loaded: {}", self.name, found.message);
+        self.misfit = Some(Problem { message, ..found });
     }
 
     /// The variables in which its hooks and servers get its settings.

@@ -180,7 +180,8 @@ impl Document<'_> {
         }
     }
 
-    fn broken(&self, broken: Broken) -> Problem {
+    /// Why it cannot be parsed, with the place.
+    pub(crate) fn broken(&self, broken: Broken) -> Problem {
         let at = broken.at.unwrap_or_default();
         Problem {
             line: at.line,
@@ -190,6 +191,12 @@ impl Document<'_> {
             ..whole_file(Severity::Error, self.path, broken.message)
         }
     }
+}
+
+/// A problem with one line of a file.
+pub(crate) fn problem_at(path: &Path, text: &str, line: usize, message: String) -> Problem {
+    let snippet = Lines::new(text).snippet(Position { line, column: 1 });
+    Problem { line, column: 1, snippet, ..whole_file(Severity::Error, path, message) }
 }
 
 /// A problem with a file as a whole.

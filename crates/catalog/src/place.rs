@@ -3,6 +3,8 @@
 use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 
+use crate::load::PROJECT_SETTINGS;
+
 /// The folders to look into; all absolute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Places {
@@ -29,6 +31,12 @@ impl Places {
     pub fn project_config(&self) -> Option<PathBuf> {
         let own = self.project.as_ref()?.join(".ollm");
         (!same_place(&own, &self.home)).then(|| own.join("config.yaml"))
+    }
+
+    /// Whether the project has a folder or a settings file of its own, in which it may say anything.
+    pub fn project_speaks(&self) -> bool {
+        let Some(project) = &self.project else { return false };
+        project.join(".ollm").is_dir() || PROJECT_SETTINGS.iter().any(|name| project.join(name).exists())
     }
 
     /// The folder from which on nobody else may write to the user's files.

@@ -30,8 +30,8 @@ pub(crate) struct Lookout {
     seen: Footprint,
     /// What the person knows of approved extensions that are no longer what was approved.
     lapsed: Lapsed,
-    /// Whether the person knows that there is a project now.
-    moved: bool,
+    /// A nearer project that the person knows of, although it does not count.
+    passed: Option<PathBuf>,
     shared: Arc<Shared>,
     /// Dropped to end the thread.
     end: Option<Sender<()>>,
@@ -40,7 +40,7 @@ pub(crate) struct Lookout {
 
 /// What the conversation and the thread have in common.
 struct Shared {
-    world: World,
+    world: Mutex<World>,
     toolbox: Option<Arc<Toolbox>>,
     state: Mutex<State>,
 }
@@ -56,14 +56,14 @@ struct State {
 impl Lookout {
     /// From now on, changes are noticed.
     pub(crate) fn new(app: &App, world: &World) -> Lookout {
-        let (world, toolbox) = (world.clone(), app.toolbox.clone());
+        let (world, toolbox) = (Mutex::new(world.clone()), app.toolbox.clone());
         let shared = Arc::new(Shared { world, toolbox, state: Mutex::default() });
         let (end, ended) = channel();
         let idle = Arc::clone(&shared);
         // Without the thread, servers are ended with the next line only.
         let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
         let (seen, lapsed) = (shared.look(&app.directories), news::lapsed(app));
-        Lookout { seen, lapsed, moved: false, shared, end: Some(end), thread }
+        Lookout { seen, lapsed, passed: None, shared, end: Some(end), thread }
     }
 
     /// Takes in what has changed, and holds it still until [`Lookout::rest`]; what became different, in one line.
@@ -81,13 +81,18 @@ impl Lookout {
         self.take_in(app, true)
     }
 
+    /// The surroundings as the conversation knows them.
+    pub(crate) fn world(&self) -> World {
+        self.shared.world()
+    }
+
     /// The turn is over.
     pub(crate) fn rest(&self) {
         self.shared.state().busy = false;
     }
 
     fn take_in(&mut self, app: &RefCell<App>, changed: bool) -> Option<String> {
-        let mut news: Vec<String> = self.project().into_iter().collect();
+        let mut news = Vec::new();
         let mut state = self.shared.state();
         state.busy = true;
         if changed {
@@ -96,17 +101,34 @@ impl Lookout {
             news.extend(news::lapses(&known, &self.lapsed));
         }
         news.append(&mut state.untold);
+        drop(state);
+        news.extend(self.passed_by());
         (!news.is_empty()).then(|| news.join("; "))
     }
 
-    /// What belongs to a project is found when we start; that there is another one by now is told once.
-    fn project(&mut self) -> Option<String> {
-        let World { cwd, places, .. } = &self.shared.world;
-        let found = find_project(cwd, &places.home).filter(|found| places.project.as_ref() != Some(found));
-        let found = found.filter(|_| !self.moved)?;
-        self.moved = true;
-        Some(format!("{} is a project now, which counts when the chat is started anew", found.display()))
+    /// A nearer project than the one that counts is told once.
+    fn passed_by(&mut self) -> Option<String> {
+        let world = self.shared.world();
+        let found = newer_project(&world).filter(|_| !may_move(&world))?;
+        if self.passed.as_ref() == Some(&found) {
+            return None;
+        }
+        let news = format!("{} is a project now, which counts when the chat is started anew", found.display());
+        self.passed = Some(found);
+        Some(news)
     }
+}
+
+/// The project there is now, where it is not the one that counts.
+fn newer_project(world: &World) -> Option<PathBuf> {
+    let World { cwd, places, .. } = world;
+    find_project(cwd, &places.home).filter(|found| places.project.as_ref() != Some(found))
+}
+
+/// Whether another project may take the place of the one that counts. While that has anything to say it may not: whoever
+/// can write a folder could get rid of its hooks.
+fn may_move(world: &World) -> bool {
+    !world.places.project_speaks()
 }
 
 impl Drop for Lookout {
@@ -123,35 +145,50 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    fn world(&self) -> World {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The surroundings that count from the next reading on: a project may have appeared.
+    fn world_now(&self) -> World {
+        let world = self.world();
+        let found = newer_project(&world).filter(|_| may_move(&world));
+        found.and_then(|project| world.in_project(project)).unwrap_or(world)
+    }
+
     fn look(&self, directories: &[PathBuf]) -> Footprint {
-        let world = &self.world;
+        let world = self.world_now();
         let files = [world.switches(), world.approvals(), world.places.secrets()];
         Footprint::take(&world.places, directories, &files)
     }
 
     /// Reads everything anew, as a whole or not at all; what became different.
     fn reload(&self, app: &RefCell<App>) -> Vec<String> {
-        let fresh = match host::load_again(&self.world, &app.borrow()) {
+        let world = self.world_now();
+        let fresh = match host::load_again(&world, &app.borrow()) {
             Ok(fresh) => fresh,
             Err(failure) => return vec![unchanged(&failure.message)],
         };
-        if let Some(why) = self.wrong_configuration(&app.borrow(), &fresh) {
+        if let Some(why) = wrong_configuration(&world, &app.borrow(), &fresh) {
             return vec![unchanged(&why)];
         }
-        let mut news = news::between(&app.borrow(), &fresh);
+        let mut news = self.enter(&world);
+        news.extend(news::between(&app.borrow(), &fresh));
         app.borrow_mut().renew(fresh);
         app.borrow().hold_kept();
         news.extend(self.toolbox.iter().flat_map(|toolbox| toolbox.reload()));
         news
     }
 
-    /// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
-    fn wrong_configuration(&self, before: &App, fresh: &App) -> Option<String> {
-        let places = &self.world.places;
-        let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).collect();
-        let wrong = fresh.problems.iter().filter(|problem| problem.severity <= Severity::Error);
-        let mut wrong = wrong.filter(|problem| files.contains(&problem.file) && !before.problems.contains(problem));
-        wrong.next().map(ToString::to_string)
+    /// Counts on these surroundings from now on, and tells of a project that appeared.
+    fn enter(&self, world: &World) -> Vec<String> {
+        let before = std::mem::replace(&mut *self.world.lock().unwrap_or_else(PoisonError::into_inner), world.clone());
+        if before.places == world.places {
+            return Vec::new();
+        }
+        self.toolbox.iter().for_each(|toolbox| toolbox.enter(world));
+        let project = world.places.project.iter();
+        project.map(|project| format!("{} is a project now", project.display())).collect()
     }
 
     /// The life of the thread.
@@ -173,6 +210,15 @@ impl Shared {
             }
         }
     }
+}
+
+/// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
+fn wrong_configuration(world: &World, before: &App, fresh: &App) -> Option<String> {
+    let places = &world.places;
+    let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).collect();
+    let wrong = fresh.problems.iter().filter(|problem| problem.severity <= Severity::Error);
+    let mut wrong = wrong.filter(|problem| files.contains(&problem.file) && !before.problems.contains(problem));
+    wrong.next().map(ToString::to_string)
 }
 
 fn unchanged(why: &str) -> String {

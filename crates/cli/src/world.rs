@@ -75,6 +75,16 @@ impl World {
         World { overrides, ..self }
     }
 
+    /// The same in a project that appeared since. None where our own folder was moved to where the project is now: it would
+    /// be the project's word.
+    pub(crate) fn in_project(&self, project: PathBuf) -> Option<World> {
+        let usual = self.places.user_home.as_ref().map(|home| home.join(".ollm"));
+        if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, &project) {
+            return None;
+        }
+        Some(World { places: Places { project: Some(project), ..self.places.clone() }, ..self.clone() })
+    }
+
     /// The value of a variable that is text.
     pub(crate) fn variable(&self, name: &str) -> Option<String> {
         let found = self.variables.iter().find(|(variable, _)| variable == name);

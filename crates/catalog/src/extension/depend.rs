@@ -2,6 +2,7 @@
 
 use ollm_protocol::{Layer, shell_word};
 
+use super::fault::{Fault, Field};
 use super::{Dependency, Extension, State};
 
 /// Takes out those that miss something, and puts each behind those it needs.
@@ -11,9 +12,9 @@ pub(super) fn settle(all: &mut Vec<Extension>) {
     }
     refuse_cycles(all);
     // Whoever needs one that was just taken out is the next to go; each round takes at least one, or is the last.
-    while let Some((index, why)) = first_unmet(all) {
+    while let Some((index, fault)) = first_unmet(all) {
         if let Some(extension) = all.get_mut(index) {
-            extension.fail(why);
+            extension.fail(fault);
         }
     }
     order(all);
@@ -21,19 +22,19 @@ pub(super) fn settle(all: &mut Vec<Extension>) {
 
 /// Those that need themselves in the end, each with the way back to it.
 fn refuse_cycles(all: &mut [Extension]) {
-    let cycles: Vec<(usize, String)> = (0..all.len())
+    let cycles: Vec<(usize, Fault)> = (0..all.len())
         .filter(|index| all.get(*index).is_some_and(Extension::is_on))
         .filter_map(|index| Some((index, cycle(all, index)?)))
         .collect();
-    for (index, path) in cycles {
+    for (index, fault) in cycles {
         if let Some(extension) = all.get_mut(index) {
-            extension.fail(format!("it needs itself: {path}; remove one of these dependencies"));
+            extension.fail(fault);
         }
     }
 }
 
 /// The shortest way from an extension back to itself.
-fn cycle(all: &[Extension], start: usize) -> Option<String> {
+fn cycle(all: &[Extension], start: usize) -> Option<Fault> {
     let mut from: Vec<Option<usize>> = vec![None; all.len()];
     let mut queue = std::collections::VecDeque::from([start]);
     while let Some(at) = queue.pop_front() {
@@ -50,7 +51,7 @@ fn cycle(all: &[Extension], start: usize) -> Option<String> {
     None
 }
 
-fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> String {
+fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> Fault {
     let mut steps = vec![start, last];
     let mut at = last;
     while let Some(before) = from.get(at).copied().flatten().filter(|_| at != start) {
@@ -62,7 +63,11 @@ fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> 
     }
     steps.reverse();
     let names: Vec<&str> = steps.iter().filter_map(|step| all.get(*step)).map(|one| one.name.as_str()).collect();
-    names.join(" → ")
+    Fault {
+        at: Field::Needed(names.get(1).copied().unwrap_or_default().to_owned()),
+        message: format!("it needs itself: {}", names.join(" → ")),
+        help: "remove one of these dependencies".to_owned(),
+    }
 }
 
 /// The extensions that one of them needs and that are on.
@@ -76,35 +81,50 @@ fn position(all: &[Extension], dependency: &Dependency) -> Option<usize> {
 }
 
 /// The first extension that misses something, and what.
-fn first_unmet(all: &[Extension]) -> Option<(usize, String)> {
+fn first_unmet(all: &[Extension]) -> Option<(usize, Fault)> {
     let mut on = all.iter().enumerate().filter(|(_, extension)| extension.is_on());
     on.find_map(|(index, extension)| {
-        let why = extension.manifest.dependencies.iter().find_map(|dependency| unmet(all, extension, dependency));
-        Some((index, why?))
+        let mut dependencies = extension.manifest.dependencies.iter();
+        Some((index, dependencies.find_map(|dependency| unmet(all, extension.layer, dependency))?))
     })
 }
 
-fn unmet(all: &[Extension], extension: &Extension, dependency: &Dependency) -> Option<String> {
+/// What an extension that is not among these would miss.
+pub(super) fn lacking(all: &[Extension], extension: &Extension) -> Vec<Fault> {
+    // Where it will be put is not known: a project may use what the user has as well as its own.
+    let unmet = |dependency| unmet(all, Layer::Workspace, dependency);
+    extension.manifest.dependencies.iter().filter_map(unmet).collect()
+}
+
+fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fault> {
     let Dependency { name, range } = dependency;
+    let needed = |message: String, help: String| Some(Fault { at: Field::Needed(name.clone()), message, help });
     let Some(found) = all.iter().find(|one| one.name == *name && one.is_on()) else {
-        return Some(match all.iter().find(|one| one.name == *name).map(|one| &one.state) {
-            None => format!("it needs the extension `{name}` ({range}), which is not there; install it"),
+        return match all.iter().find(|one| one.name == *name).map(|one| &one.state) {
+            None => {
+                let message = format!("it needs the extension `{name}` ({range}), which is not there");
+                needed(message, "install it".to_owned())
+            }
             Some(State::Off(_)) => {
-                let command = format!("ollm ext enable {}", shell_word(name));
-                format!("it needs the extension `{name}`, which is switched off; `{command}`")
+                let message = format!("it needs the extension `{name}`, which is switched off");
+                needed(message, format!("`ollm ext enable {}`", shell_word(name)))
             }
             Some(State::Failed(_) | State::On) => {
-                let command = format!("ollm ext info {}", shell_word(name));
-                format!("it needs the extension `{name}`, which cannot be loaded; `{command}` says why")
+                let message = format!("it needs the extension `{name}`, which cannot be loaded");
+                needed(message, format!("`ollm ext info {}` says why", shell_word(name)))
             }
-        });
+        };
     };
     if !dependency.accepts(&found.manifest.version) {
-        let version = &found.manifest.version;
-        return Some(format!("it needs `{name}` {range}, but version {version} is there; update one of the two"));
+        let message = format!("it needs `{name}` {range}, but version {} is there", found.manifest.version);
+        let help = "update one of the two".to_owned();
+        return Some(Fault { at: Field::Range(name.clone()), message, help });
     }
-    let leaves = extension.layer == Layer::User && found.layer == Layer::Workspace;
-    leaves.then(|| format!("it needs `{name}`, which only this project has; install it for yourself"))
+    if layer == Layer::User && found.layer == Layer::Workspace {
+        let message = format!("it needs `{name}`, which only this project has");
+        return needed(message, "install it for yourself".to_owned());
+    }
+    None
 }
 
 /// Each behind those it needs, as far as the user's stay before the project's; otherwise as found.

@@ -10,6 +10,7 @@ use std::time::SystemTime;
 
 use ollm_protocol::{Layer, Rules};
 
+use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::{CopyOf, Extension, Extensions, State, Surroundings};
 use crate::config::ExtensionSettings;
@@ -212,8 +213,8 @@ pub(super) fn refuse_doubles(all: &mut [Extension]) {
     for extension in all.iter_mut().filter(|extension| extension.state == State::On) {
         match first.get(&extension.name) {
             Some(root) => {
-                let name = &extension.name;
-                extension.fail(format!("the name `{name}` is taken by {}; rename one of the two", root.display()));
+                let message = format!("the name `{}` is taken by {}", extension.name, root.display());
+                extension.fail(Fault { at: Field::Name, message, help: "rename one of the two".to_owned() });
             }
             None => drop(first.insert(extension.name.clone(), extension.root.clone())),
         }

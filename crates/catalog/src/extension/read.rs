@@ -53,7 +53,12 @@ pub(super) fn read(
     {
         return Some(failed(candidate, whole_file(Severity::Error, &path, why)));
     }
-    let as_it_was = |known: &Extension| Extension { state: known.verdict.clone(), values: Vec::new(), ..known.clone() };
+    let as_it_was = |known: &Extension| Extension {
+        state: known.verdict.clone(),
+        values: Vec::new(),
+        misfit: None,
+        ..known.clone()
+    };
     // Before it is read: what changes while we read is noticed the next time.
     let quiet = meta.filter(|meta| !meta.is_symlink()).and_then(|meta| quiet(&meta, now));
     if let Some(known) = known.filter(|known| quiet.is_some() && known.quiet == quiet) {
@@ -96,7 +101,7 @@ fn quiet(meta: &Metadata, now: SystemTime) -> Option<StatKey> {
 }
 
 /// Tells one content from another, not from one made to look the same.
-fn fingerprint(bytes: &[u8]) -> u64 {
+pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(bytes);
     hasher.finish()
@@ -131,23 +136,9 @@ fn understand(
         permission::check(&mut Check { findings: &mut findings }, &at, manifest, &hooks);
     }
     let problems = document.problems(findings);
-    let error = error_of(&problems);
-    let state = error.map_or(State::On, State::Failed);
-    Extension {
-        name,
-        root: candidate.root.clone(),
-        layer: candidate.layer,
-        manifest: manifest.unwrap_or_default(),
-        hooks,
-        values: Vec::new(),
-        verdict: state.clone(),
-        state,
-        digest: None,
-        fingerprint: None,
-        quiet: None,
-        held: None,
-        problems,
-    }
+    let state = error_of(&problems).map_or(State::On, State::Failed);
+    let manifest = manifest.unwrap_or_default();
+    Extension { name, manifest, hooks, ..unread(candidate, state, problems) }
 }
 
 fn take_hooks(
@@ -196,7 +187,11 @@ fn error_of(problems: &[Problem]) -> Option<String> {
 }
 
 fn failed(candidate: &Candidate, problem: Problem) -> Extension {
-    let state = State::Failed(problem.to_string());
+    unread(candidate, State::Failed(problem.to_string()), vec![problem])
+}
+
+/// An extension of which nothing is known but what became of it.
+fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>) -> Extension {
     Extension {
         name: folder_name(&candidate.root),
         root: candidate.root.clone(),
@@ -210,7 +205,9 @@ fn failed(candidate: &Candidate, problem: Problem) -> Extension {
         fingerprint: None,
         quiet: None,
         held: None,
-        problems: vec![problem],
+        fault: None,
+        misfit: None,
+        problems,
     }
 }
 

@@ -3,6 +3,7 @@
 use ollm_protocol::{Held, Layer, Variable};
 use ollm_store::{Place, Secrets, Switch};
 
+use super::fault::{Fault, Field};
 use super::setting::{SettingSpec, text_of};
 use super::{Extension, Extensions, SettingValue, State, Surroundings};
 use crate::config::{ExtensionSettings, Origin, Setting};
@@ -21,13 +22,13 @@ pub(super) fn resolve(
         }
         let specs = extension.manifest.settings.clone();
         for spec in specs {
-            let value = value(extension, &spec, surroundings, settings).unwrap_or_else(|why| {
-                fail(extension, why);
+            let value = value(extension, &spec, surroundings, settings).unwrap_or_else(|fault| {
+                fail(extension, fault);
                 SettingValue { spec: spec.clone(), value: None, kept: None, origin: Origin::Default }
             });
             if spec.required && !value.is_set() {
-                let command = spec.command(&extension.name);
-                fail(extension, format!("setting `{}` is required and not set; `{command}`", spec.name));
+                let help = format!("`{}` sets it", spec.command(&extension.name));
+                fail(extension, fault(&spec, format!("setting `{}` is required and not set", spec.name), help));
             }
             extension.values.push(value);
         }
@@ -36,10 +37,14 @@ pub(super) fn resolve(
 }
 
 /// An extension that is off need not have its settings.
-fn fail(extension: &mut Extension, why: String) {
+fn fail(extension: &mut Extension, fault: Fault) {
     if extension.is_on() {
-        extension.fail(why);
+        extension.fail(fault);
     }
+}
+
+fn fault(spec: &SettingSpec, message: String, help: String) -> Fault {
+    Fault { at: Field::Setting(spec.name.clone()), message, help }
 }
 
 /// Why an extension is off.
@@ -58,15 +63,15 @@ fn value(
     spec: &SettingSpec,
     surroundings: &Surroundings<'_>,
     settings: &ExtensionSettings,
-) -> Result<SettingValue, String> {
+) -> Result<SettingValue, Fault> {
     let given = |value, origin| SettingValue { spec: spec.clone(), value, kept: None, origin };
     let variable = spec.env_var.as_ref().and_then(|name| Some((name, (surroundings.env)(name)?)));
     if let Some((name, text)) = variable.filter(|(_, text)| !text.is_empty()) {
-        let value =
-            spec.read(&text).map_err(|why| format!("{why}; the variable {name} is set: unset or correct it"))?;
+        let help = || format!("the variable {name} is set: unset or correct it");
+        let value = spec.read(&text).map_err(|why| fault(spec, why, help()))?;
         return Ok(given(Some(value), Origin::Variable(name.clone().into())));
     }
-    let mending = |why: String| format!("{why}; `{}` mends it", spec.command(&extension.name));
+    let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
     let secret = extension.secret_name(&spec.name);
     match surroundings.secrets.place(&secret) {
         None => {}
@@ -83,7 +88,8 @@ fn value(
     }
     let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
     if let Some(said) = settings.settings.iter().find(|setting| setting.path == path) {
-        let value = spec.check(said.value.clone()).map_err(|why| mending(format!("{why} ({})", said.origin)))?;
+        let value =
+            spec.check(said.value.clone()).map_err(|why| mending(format!("{why}, as {} has it", said.origin)))?;
         return Ok(given(Some(value), said.origin.clone()));
     }
     Ok(given(spec.default.clone(), Origin::Default))

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::check::Check;
 use super::name::{PLAIN, is_plain};
-use crate::file::{self, parse_yaml, whole_file};
-use crate::node::{Cursor, Node};
+use crate::file::{self, Broken, Document, Finding, Syntax, whole_file};
+use crate::node::{Cursor, Node, Part, Spot};
 use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
 use crate::value::{self, Reading};
@@ -134,8 +134,8 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Skill> {
     Some(Skill { name: name?, description: description?, prompt: prompt?, file: None })
 }
 
-/// The skills that have files of their own: `skills/*.md`. One that cannot be read hides no other.
-pub(super) fn in_folder(root: &Path) -> (Vec<Skill>, Vec<Problem>) {
+/// The skills that have files of their own, `skills/*.md`, each with its place. One that cannot be read hides no other.
+pub(super) fn in_folder(root: &Path) -> (Vec<(Skill, Shelved)>, Vec<Problem>) {
     let (mut skills, mut problems) = (Vec::new(), Vec::new());
     let Ok(entries) = fs::read_dir(root.join("skills")) else { return (skills, problems) };
     let mut names: Vec<PathBuf> = entries.flatten().map(|entry| PathBuf::from(entry.file_name())).collect();
@@ -143,61 +143,128 @@ pub(super) fn in_folder(root: &Path) -> (Vec<Skill>, Vec<Problem>) {
     names.sort_unstable();
     for name in names.iter().take(MOST_FILES) {
         match read_file(root, name) {
-            Ok(skill) => skills.push(skill),
+            Ok(read) => skills.push(read),
             Err(problem) => problems.push(*problem),
         }
     }
     (skills, problems)
 }
 
-fn read_file(root: &Path, name: &Path) -> Result<Skill, Box<Problem>> {
+/// A file with a skill in it.
+#[derive(Debug)]
+pub(super) struct Shelved {
+    path: PathBuf,
+    text: String,
+    /// How much of the text is front matter, with the line of dashes above it.
+    head: usize,
+    /// Where the name is written, if it is.
+    name: Option<Spot>,
+}
+
+impl Shelved {
+    /// The problem that its name belongs to another skill.
+    pub(super) fn taken(self, skill: &Skill) -> Problem {
+        let message = format!("there is another skill named `{}`", skill.name);
+        *self.wrong(self.name.clone(), Some(skill.name.clone()), &message, "rename one of them")
+    }
+
+    /// Something wrong with its front matter.
+    fn wrong(&self, spot: Option<Spot>, value: Option<String>, message: &str, help: &str) -> Box<Problem> {
+        let message = format!("{message}; the skill is not loaded");
+        let (severity, help) = (Severity::Error, Some(help.to_owned()));
+        let document = Document::new(&self.path, Syntax::Yaml, self.head().to_owned());
+        let Some(spot) = spot else { return Box::new(self.at_line(1, message, help)) };
+        let mut found = document.problems(vec![Finding { severity, spot: Some(spot), value, message, help }]);
+        Box::new(found.pop().unwrap_or_else(|| whole_file(severity, &self.path, String::new())))
+    }
+
+    fn at_line(&self, line: usize, message: String, help: Option<String>) -> Problem {
+        Problem { help, ..file::problem_at(&self.path, &self.text, line, message) }
+    }
+
+    fn head(&self) -> &str {
+        self.text.get(..self.head).unwrap_or_default()
+    }
+}
+
+const BEGIN: &str = "begin it with ---, `description: …`, --- and put the prompt below";
+
+fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>> {
     let written = Path::new("skills").join(name);
     let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
         let message = format!("it leads out of the extension, to {}; the skill is not loaded", outside.path.display());
         Box::new(whole_file(Severity::Error, &root.join(&written), message))
     })?;
-    let wrong = |message: &str| {
-        let help = Some("begin it with ---, `description: …`, --- and put the prompt below".to_owned());
-        let message = format!("{message}; the skill is not loaded");
-        Box::new(Problem { help, ..whole_file(Severity::Error, &path, message) })
+    let gone = || Box::new(whole_file(Severity::Error, &path, "it is gone; the skill is not loaded".to_owned()));
+    let text = file::text(&path, LARGEST_FILE)?.ok_or_else(gone)?;
+    let mut file = Shelved { path, text, head: 0, name: None };
+    let Some((head, body)) = front_matter(&file.text) else {
+        return Err(file.wrong(None, None, "it has no front matter", BEGIN));
     };
-    let text = file::text(&path, LARGEST_FILE)?.ok_or_else(|| wrong("it is gone"))?;
-    let (head, prompt) = front_matter(&text).ok_or_else(|| wrong("it has no front matter"))?;
-    let head =
-        parse_yaml(head).map_err(|broken| wrong(&format!("its front matter is not YAML: {}", broken.message)))?;
+    file.head = head;
+    let node = match file::parse(file.head(), Syntax::Yaml) {
+        Ok(node) => node,
+        Err(broken) => {
+            let document = Document::new(&file.path, Syntax::Yaml, file.text.clone());
+            let message = format!("{}; the skill is not loaded", broken.message);
+            return Err(Box::new(document.broken(Broken { message, ..broken })));
+        }
+    };
+    let root = Cursor::root(&node);
+    let prompt = file.text.get(body..).unwrap_or_default().trim();
+    if prompt.is_empty() {
+        let below = file.head().lines().count() + 1;
+        let message = "it has no prompt; the skill is not loaded".to_owned();
+        return Err(Box::new(file.at_line(below, message, Some("put the prompt below this line".to_owned()))));
+    }
     let stem = name.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let name = field(&head, "name").unwrap_or(stem);
-    if !is_plain(&name) {
-        return Err(wrong(&format!("`{name}` cannot be the name of a skill ({PLAIN})")));
-    }
-    let description = field(&head, "description").ok_or_else(|| wrong("its front matter has no `description`"))?;
-    if prompt.trim().is_empty() {
-        return Err(wrong("it has no prompt"));
-    }
-    Ok(Skill { name, description, prompt: prompt.trim().to_owned(), file: Some(path) })
+    let (name, description) = fields(&file, &root, stem)?;
+    let skill = Skill { name, description, prompt: prompt.to_owned(), file: Some(file.path.clone()) };
+    let name = root.get("name").map(|at| at.spot(Part::Value));
+    Ok((skill, Shelved { name, ..file }))
 }
 
-/// What stands between the two lines of dashes, and what stands below.
-fn front_matter(text: &str) -> Option<(&str, &str)> {
+/// The name, which may be that of the file, and the description.
+fn fields(file: &Shelved, root: &Cursor<'_>, stem: String) -> Result<(String, String), Box<Problem>> {
+    if !matches!(root.node, Node::Map(_) | Node::Null) {
+        let message = format!("its front matter must be a map, not {}", root.node.kind());
+        return Err(file.wrong(Some(root.spot(Part::Value)), None, &message, BEGIN));
+    }
+    let text = |key: &str| {
+        let Some(at) = root.get(key) else { return Ok(None) };
+        match value::word(at.node) {
+            Reading::Exact(text) | Reading::Converted(text) => Ok(Some((text, at.spot(Part::Value)))),
+            Reading::Wrong => {
+                let message = format!("`{key}` must be text that is not empty, not {}", at.node.kind());
+                Err(file.wrong(Some(at.spot(Part::Value)), Some(at.node.shown()), &message, "write some words"))
+            }
+        }
+    };
+    let named = text("name")?;
+    let name = named.as_ref().map_or(stem, |(name, _)| name.clone());
+    if !is_plain(&name) {
+        let message = format!("`{name}` cannot be the name of a skill");
+        return Err(file.wrong(named.map(|(_, spot)| spot), Some(name), &message, PLAIN));
+    }
+    let Some((description, _)) = text("description")? else {
+        let help = "add `description: …`, which says what it is for";
+        return Err(file.wrong(Some(root.spot(Part::Value)), None, "its front matter has no `description`", help));
+    };
+    Ok((name, description))
+}
+
+/// Where the front matter ends, which begins with a line of dashes, and where what stands below the second one begins.
+fn front_matter(text: &str) -> Option<(usize, usize)> {
     let rest = text.strip_prefix("---")?;
     let rest = rest.strip_prefix("\r\n").or_else(|| rest.strip_prefix('\n'))?;
-    let mut at = 0;
+    let mut at = text.len() - rest.len();
     for line in rest.split_inclusive('\n') {
         if line.trim_end() == "---" {
-            return Some((rest.get(..at)?, rest.get(at + line.len()..)?));
+            return Some((at, at + line.len()));
         }
         at += line.len();
     }
     None
-}
-
-fn field(head: &Node, key: &str) -> Option<String> {
-    let root = Cursor::root(head);
-    let at = root.get(key)?;
-    match value::word(at.node) {
-        Reading::Exact(text) | Reading::Converted(text) => Some(text),
-        Reading::Wrong => None,
-    }
 }
 
 #[cfg(test)]
@@ -227,8 +294,9 @@ mod tests {
 
     #[test]
     fn front_matter_stands_between_two_lines_of_dashes() {
-        assert_eq!(front_matter("---\na: 1\n---\nbody\n"), Some(("a: 1\n", "body\n")));
-        assert_eq!(front_matter("---\r\na: 1\r\n---\r\nbody"), Some(("a: 1\r\n", "body")));
+        let parts = |text: &'static str| front_matter(text).map(|(head, body)| (&text[..head], &text[body..]));
+        assert_eq!(parts("---\na: 1\n---\nbody\n"), Some(("---\na: 1\n", "body\n")));
+        assert_eq!(parts("---\r\na: 1\r\n---\r\nbody"), Some(("---\r\na: 1\r\n", "body")));
         for text in ["", "---", "---\na: 1\n", "a: 1\n---\n", "--- x\n---\n"] {
             assert_eq!(front_matter(text), None, "{text}");
         }

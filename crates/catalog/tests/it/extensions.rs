@@ -299,10 +299,17 @@ fn e12_a_missing_required_setting_names_the_command_that_mends_it() {
     ]});
     world.manifest("home", "a", manifest("a", &settings));
     let (extensions, _) = world.extensions();
-    assert_eq!(error(&extensions, "a"), "setting `token` is required and not set; `ollm ext set a token`");
+    let place = world.places.home.join("extensions/a/manifest.json").display().to_string();
+    let said = |column, index, name, command| {
+        let field = format!("settings[{index}].name = \"{name}\"");
+        format!(
+            "{place}:1:{column}: setting `{name}` is required and not set ({field}); `ollm ext set a {command}` sets it"
+        )
+    };
+    assert_eq!(error(&extensions, "a"), said(71, 0, "token", "token"));
     world.env.insert("MY_TOKEN".into(), "t0p".into());
     let (extensions, _) = world.extensions();
-    assert_eq!(error(&extensions, "a"), "setting `mode` is required and not set; `ollm ext set a mode=VALUE`");
+    assert_eq!(error(&extensions, "a"), said(159, 1, "mode", "mode=VALUE"));
     world.write("home/.ollm/config.yaml", "extensions:\n  settings:\n    a:\n      mode: strict\n");
     assert!(world.extensions().0.get("a").unwrap().is_on());
 }

@@ -16,6 +16,7 @@ pub(crate) enum ExtCommand {
         json: bool,
     },
     /// Show everything about one extension: what it brings, what it wants, what is set
+    #[command(visible_alias = "show")]
     Info {
         /// The extension's name
         name: String,
@@ -53,6 +54,7 @@ pub(crate) enum ExtCommand {
         digest: Option<String>,
     },
     /// Remove an extension's folder, its approval, its switch and its secrets
+    #[command(visible_alias = "remove")]
     Uninstall {
         /// The extension's name
         name: String,

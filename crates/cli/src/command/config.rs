@@ -96,6 +96,7 @@ pub(crate) fn problem_entry(problem: &Problem) -> Value {
         "value": problem.value,
         "message": problem.message,
         "help": problem.help,
+        "snippet": problem.snippet.as_ref().map(|snippet| &snippet.text),
     })
 }
 

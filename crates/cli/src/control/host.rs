@@ -36,7 +36,6 @@ pub(crate) struct Control {
 /// What a thread needs to carry out orders.
 struct Obeying {
     toolbox: Arc<Toolbox>,
-    place: String,
     session: String,
     busy: AtomicUsize,
 }
@@ -49,12 +48,7 @@ impl Control {
         world: &World,
     ) -> Result<Option<Control>, String> {
         let Some(toolbox) = toolbox else { return Ok(None) };
-        let obeying = Obeying {
-            toolbox: Arc::clone(toolbox),
-            place: place(world),
-            session: session.to_owned(),
-            busy: AtomicUsize::new(0),
-        };
+        let obeying = Obeying { toolbox: Arc::clone(toolbox), session: session.to_owned(), busy: AtomicUsize::new(0) };
         let folder = folder(world);
         let opened = own(&folder).and_then(|()| {
             sweep(&folder);
@@ -140,7 +134,7 @@ fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
 /// Carries out one order. Who does not take the answer does not get one.
 fn obey(stream: &UnixStream, here: &Obeying) {
     let answer = read(stream).and_then(|order| {
-        if order.place != here.place {
+        if order.place != place(&here.toolbox.world()) {
             return Ok(json!({"version": VERSION, "elsewhere": true}));
         }
         allowed(stream, order.deed)?;

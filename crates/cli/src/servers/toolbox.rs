@@ -29,7 +29,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// All servers that may be started, as one set of tools.
 #[derive(Debug)]
 pub(crate) struct Toolbox {
-    world: World,
+    world: Mutex<World>,
     opened: Mutex<Option<Arc<Opened>>>,
     changes: Arc<Changes>,
     /// The tools there were at a number of changes.
@@ -65,7 +65,7 @@ impl Watch for Changes {
 impl Toolbox {
     pub(crate) fn new(world: &World) -> Toolbox {
         Toolbox {
-            world: world.clone(),
+            world: Mutex::new(world.clone()),
             opened: Mutex::default(),
             changes: Arc::new(Changes(AtomicU64::new(1))),
             offered: Mutex::default(),
@@ -102,7 +102,7 @@ impl Toolbox {
     /// What became different, in a few words each. Nothing happens before somebody asked for servers at all.
     pub(crate) fn reload(&self) -> Vec<String> {
         let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
-        let (after, begun, news) = before.renewed(&self.world, self.ports());
+        let (after, begun, news) = before.renewed(&self.world(), self.ports());
         if let Some(crew) = &after.crew {
             begun.iter().filter_map(|name| crew.fleet().server(name).ok()).for_each(|server| server.begin());
         }
@@ -110,6 +110,16 @@ impl Toolbox {
         *guard(&self.opened) = Some(Arc::new(after));
         self.changes.0.fetch_add(1, Ordering::Release);
         news
+    }
+
+    /// Has the declarations of these surroundings from the next [`Toolbox::reload`] on.
+    pub(crate) fn enter(&self, world: &World) {
+        world.clone_into(&mut guard(&self.world));
+    }
+
+    /// The surroundings whose declarations count.
+    pub(crate) fn world(&self) -> World {
+        guard(&self.world).clone()
     }
 
     /// Where extensions were looked for when the declarations were last read.
@@ -200,7 +210,7 @@ impl Toolbox {
 
     fn open(&self) -> Arc<Opened> {
         let mut opened = guard(&self.opened);
-        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world, self.ports()))))
+        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world(), self.ports()))))
     }
 
     /// Who hears of servers and answers their questions.
@@ -240,7 +250,7 @@ impl Toolbox {
 
     /// A result no larger than an agent shows to its model.
     fn bounded(&self, result: ToolResult, note: &dyn Fn(&str)) -> ToolResult {
-        let spill = Spill::new(self.world.state().join("mcp-results"));
+        let spill = Spill::new(guard(&self.world).state().join("mcp-results"));
         let bounded = bound_result(result, Limits::default().result, &spill);
         bounded.notes.iter().for_each(|text| note(text));
         bounded.result

@@ -9,36 +9,36 @@ mod laws;
 mod person;
 
 /// A lab whose model gives these answers.
-fn lab(answers: &[Value]) -> Lab {
+pub(crate) fn lab(answers: &[Value]) -> Lab {
     let lab = Lab::new();
     talk(&lab, answers);
     lab
 }
 
-fn talk(lab: &Lab, answers: &[Value]) {
+pub(crate) fn talk(lab: &Lab, answers: &[Value]) {
     let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
     lab.write("talk.jsonl", lines.join("\n"));
 }
 
 /// The arguments of a task for the written model.
-fn task<'a>(more: &[&'a str]) -> Vec<&'a str> {
+pub(crate) fn task<'a>(more: &[&'a str]) -> Vec<&'a str> {
     [&["run", "do it", "--model", "replay:../talk.jsonl"], more].concat()
 }
 
-fn run(lab: &Lab, more: &[&str]) -> Ran {
+pub(crate) fn run(lab: &Lab, more: &[&str]) -> Ran {
     lab.run(&task(more))
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "calls read better without references")]
-fn call(name: &str, arguments: Value) -> Value {
+pub(crate) fn call(name: &str, arguments: Value) -> Value {
     json!({"tool_calls": [{"id": "1", "name": name, "arguments": arguments}]})
 }
 
-fn text(text: &str) -> Value {
+pub(crate) fn text(text: &str) -> Value {
     json!({"content": text})
 }
 
-fn expecting(mut answer: Value, expect: Value) -> Value {
+pub(crate) fn expecting(mut answer: Value, expect: Value) -> Value {
     answer["expect"] = expect;
     answer
 }

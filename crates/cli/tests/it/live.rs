@@ -240,14 +240,68 @@ fn an_approval_that_is_lost_in_a_chat_is_told_with_the_way_to_get_it_back() {
 }
 
 #[test]
-fn a_project_that_appears_in_a_chat_is_told_once() {
+fn a_project_that_appears_in_a_chat_is_taken_in_and_runs_nothing_unasked() {
+    let lab = Lab::new();
+    fs::remove_dir(lab.project.join(".git")).unwrap();
+    let answers: Vec<Value> = (0..3).map(|_| json!({"content": "said"})).collect();
+    let mut chat = Chat::new(&lab, &answers);
+    let marked = |name: &str| lab.root.join(name).exists();
+    let mark = |name: &str| format!("touch {}\n", lab.root.join(name).display());
+    lab.workspace_hook("before_agent", "own", &mark("own"), "");
+    let news = format!("{} is a project now; new hooks: workspace:own.json:before_agent:own", lab.project.display());
+    chat.is_told(&news);
+    let hooks = json!({"hooks": {"before_agent": [{"name": "late", "command": "sh", "args": ["late.sh"]}]}});
+    let folder = extension(&lab, "project", "late", "srv", &hooks);
+    fs::write(folder.join("late.sh"), mark("late")).unwrap();
+    chat.is_told("extension `late` is new, and waits for `ollm ext trust late`; server `srv` is not started");
+    assert!(chat.say("/ext").contains("late  1.0.0    workspace"), "every command of the chat knows it");
+    chat.say("one");
+    assert!(!marked("own") && !marked("late") && !was_started(&lab, "srv"), "{}", chat.told());
+    approve(&lab, "late");
+    lab.approve("workspace:own.json:before_agent:own");
+    chat.say("two");
+    assert!(marked("own") && marked("late") && chat.server("srv").0 == "ready", "{}", chat.told());
+    chat.told();
+    chat.say("");
+    assert_eq!(chat.told(), "");
+    chat.end();
+    lab.assert_nobody_is_left();
+}
+
+#[test]
+fn a_project_that_appears_with_a_broken_configuration_counts_once_that_is_mended() {
     let lab = Lab::new();
     fs::remove_dir(lab.project.join(".git")).unwrap();
     let mut chat = Chat::new(&lab, &[]);
-    lab.workspace_hook("before_agent", "late", "exit 2", "");
-    chat.is_told("is a project now, which counts when the chat is started anew");
+    lab.workspace_hook("before_agent", "own", "exit 0", "");
+    lab.write("project/.ollm/config.yaml", "hooks: [");
+    chat.is_told("everything stays as it was: ");
     chat.say("");
+    assert_eq!(chat.told(), "", "once is enough");
+    assert!(!chat.say("/hooks").contains("own.json"));
+    fs::remove_file(lab.project.join(".ollm/config.yaml")).unwrap();
+    chat.is_told("is a project now; new hooks: ");
+    assert!(chat.say("/hooks").contains("own.json"));
+    chat.end();
+}
+
+#[test]
+fn a_nearer_project_does_not_take_the_place_of_one_that_guards_the_chat() {
+    let mut lab = Lab::new();
+    lab.project = lab.project.join("inner");
+    fs::create_dir_all(&lab.project).unwrap();
+    lab.write("talk.jsonl", "");
+    lab.workspace_hook("before_agent", "outer", "exit 0", "");
+    fs::write(lab.root.join("project/talk.jsonl"), "").unwrap();
+    let mut chat = Chat::new(&lab, &[]);
+    assert!(chat.say("/hooks").contains("outer"));
+    lab.write("project/inner/.ollm/hooks/inner.json", crate::lab::hook_file("before_agent", "inner", ""));
+    chat.is_told("inner is a project now, which counts when the chat is started anew");
+    let hooks = chat.say("/hooks");
+    assert!(hooks.contains("outer") && !hooks.contains("inner.json"), "{hooks}");
     assert_eq!(chat.told(), "");
+    fs::remove_dir_all(lab.root.join("project/.ollm")).unwrap();
+    chat.is_told("inner is a project now; new hooks: workspace:inner.json:before_agent:inner; hooks gone: ");
     chat.end();
 }
 

@@ -19,7 +19,6 @@ mod declaring;
 mod documents;
 mod examples;
 mod extension_laws;
-mod extension_trouble;
 mod extensions;
 mod faults;
 mod forms;

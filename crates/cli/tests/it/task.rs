@@ -6,42 +6,8 @@ use std::process::Command;
 use serde_json::{Value, json};
 use testkit::{ModelReply, ModelServer, answer_events};
 
+use crate::agent::{call, expecting, lab, run, talk, task, text};
 use crate::lab::{FOREVER, Lab, Ran, finish, lines, outcome, start};
-
-/// A lab whose model gives these answers.
-fn lab(answers: &[Value]) -> Lab {
-    let lab = Lab::new();
-    talk(&lab, answers);
-    lab
-}
-
-fn talk(lab: &Lab, answers: &[Value]) {
-    let lines: Vec<String> = answers.iter().map(Value::to_string).collect();
-    lab.write("talk.jsonl", lines.join("\n"));
-}
-
-/// The arguments of a task for the written model.
-fn task<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    [&["run", "do it", "--model", "replay:../talk.jsonl"], more].concat()
-}
-
-fn run(lab: &Lab, more: &[&str]) -> Ran {
-    lab.run(&task(more))
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "calls read better without references")]
-fn call(name: &str, arguments: Value) -> Value {
-    json!({"tool_calls": [{"id": "1", "name": name, "arguments": arguments}]})
-}
-
-fn text(text: &str) -> Value {
-    json!({"content": text})
-}
-
-fn expecting(mut answer: Value, expect: Value) -> Value {
-    answer["expect"] = expect;
-    answer
-}
 
 #[test]
 fn an_answer_is_all_that_is_on_standard_output() {

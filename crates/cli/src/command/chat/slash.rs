@@ -146,7 +146,7 @@ impl Chat<'_, '_> {
         };
         {
             let mut output = self.desk.output.borrow_mut();
-            if let Err(failure) = ext::run_command(command, self.desk.world, &mut output) {
+            if let Err(failure) = ext::run_command(command, &self.lookout.world(), &mut output) {
                 output.failure(&failure);
             }
         }

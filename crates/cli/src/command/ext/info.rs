@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use ollm_catalog::{Extension, Positions, SettingValue, State};
+use ollm_catalog::{Extension, Positions, Problem, SettingValue, State};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
 use super::consent::brings;
 use super::{Approved, approved, list, named};
 use crate::app::App;
+use crate::command::config::problem_entry;
 use crate::command::hook::command_line;
 use crate::error::{Failure, OK};
 use crate::output::Output;
@@ -20,19 +21,20 @@ pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output)
     app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
     let extension = named(name, &app)?;
     let state = approved(extension, &app);
-    if as_json {
-        return output.pretty_json(&details(extension, &state, world));
-    }
-    output.text(&escape_for_people(&text(extension, &state, world)))?;
     let (_, of_skills) = extension.skills();
     let own = app.problems.iter().filter(|problem| problem.file.starts_with(&extension.root));
-    for problem in own.chain(&of_skills) {
+    let problems: Vec<&Problem> = own.chain(&of_skills).collect();
+    if as_json {
+        return output.pretty_json(&details(extension, &state, &problems, world));
+    }
+    output.text(&escape_for_people(&text(extension, &state, world)))?;
+    for problem in problems {
         output.explain(&problem::render(problem));
     }
     Ok(OK)
 }
 
-fn details(extension: &Extension, state: &Approved, world: &World) -> Value {
+fn details(extension: &Extension, state: &Approved, problems: &[&Problem], world: &World) -> Value {
     let manifest = &extension.manifest;
     let mut value = list::entry(extension, state);
     let dependencies: Value = manifest.dependencies.iter().map(|one| (one.name.clone(), json!(one.range))).collect();
@@ -62,6 +64,7 @@ fn details(extension: &Extension, state: &Approved, world: &World) -> Value {
             "name": one.name, "description": one.description, "placeholders": one.placeholders(),
         })).collect::<Vec<_>>(),
         "settingDetails": extension.values.iter().map(|one| setting(one, world)).collect::<Vec<_>>(),
+        "problems": problems.iter().map(|problem| problem_entry(problem)).collect::<Vec<_>>(),
         "off": match &extension.state { State::Off(why) => Some(why), _ => None },
     });
     if let (Some(map), Value::Object(more)) = (value.as_object_mut(), more) {

@@ -18,13 +18,16 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     if let Some(off) = app.extensions_off() {
         output.tell(&off);
     }
+    let of_skills: Vec<Problem> = rows.iter().flat_map(|(extension, _)| extension.skills().1).collect();
     if as_json {
-        app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
+        let told = app.problems_around_extensions(world).chain(&of_skills);
+        told.for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
     }
     output.text(&table(&rows))?;
     let of_one = |problem: &&Problem| rows.iter().any(|(extension, _)| problem.file.starts_with(&extension.root));
-    for problem in app.problems_around_extensions(world).chain(app.problems.iter().filter(of_one)) {
+    let of_manifests = app.problems.iter().filter(of_one);
+    for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills) {
         output.explain(&problem::render(problem));
     }
     Ok(OK)

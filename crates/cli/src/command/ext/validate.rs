@@ -17,9 +17,10 @@ use crate::scaffold::Language;
 use crate::world::World;
 
 pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::OnDemand)?;
+    let app = App::load(world, Positions::Always)?;
     let root = root(target, world, &app)?;
     let (extension, mut problems) = validate_extension(&root, &app.rules);
+    problems.extend(here(&extension, &app));
     problems.extend(files(&extension));
     problems.extend(missing_of_servers(&extension));
     problems.extend(broken_cases(&extension));
@@ -52,6 +53,14 @@ fn root(target: &str, world: &World, app: &App) -> Result<PathBuf, Failure> {
     match app.extensions.get(target) {
         Some(extension) => Ok(extension.root.clone()),
         None => Err(Failure::new(Kind::Usage, format!("`{target}` is neither a folder nor the name of an extension"))),
+    }
+}
+
+/// What keeps it off here; what is not installed yet is only told what it would miss.
+fn here(extension: &Extension, app: &App) -> Vec<Problem> {
+    match app.extensions.iter().find(|one| one.root == extension.root) {
+        Some(installed) => installed.misfit().cloned().into_iter().collect(),
+        None => app.extensions.lacking(extension),
     }
 }
 

@@ -2,18 +2,8 @@
 
 use serde_json::{Value, json};
 
+use super::{QUIET, extension};
 use crate::lab::{Lab, Ran, finish};
-
-const QUIET: &str = "cat > /dev/null";
-
-/// Writes an extension of the user with one hook of its name that runs a script.
-fn extension(lab: &Lab, name: &str, more: &Value) {
-    let hooks = json!({"before_tool": [{"name": name, "command": "sh", "args": ["hooks/run.sh"]}]});
-    let mut manifest = json!({"name": name, "version": "1.0.0", "description": "One", "hooks": hooks});
-    manifest.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-    lab.write(&format!("home/.ollm/extensions/{name}/manifest.json"), manifest.to_string());
-    lab.write(&format!("home/.ollm/extensions/{name}/hooks/run.sh"), QUIET);
-}
 
 fn assert_told(lab: &Lab, commands: &[&[&str]], words: &str) {
     for command in commands {
@@ -36,7 +26,7 @@ fn a_directory_that_cannot_be_read_is_told_by_every_list() {
 #[test]
 fn switches_and_secrets_that_cannot_be_read_are_told_by_every_list() {
     let lab = Lab::new().set("OLLM_KEYRING", "off");
-    extension(&lab, "one", &json!({}));
+    extension(&lab, "home", "one", QUIET, &json!({}));
     lab.write("home/.ollm/state/switches.json", "{");
     let lists = [LISTS, &[&["ext", "info", "one"]]].concat();
     assert_told(&lab, &lists, "nothing is switched on or off");
@@ -50,7 +40,7 @@ fn an_extension_whose_hook_runs_by_another_program_is_not_called_trusted() {
     lab.write_executable("first/node", "#!/bin/sh\nexit 0\n");
     let path = |folder: &str| format!("{}:/usr/bin:/bin", lab.root.join(folder).display());
     let hooks = json!({"hooks": {"before_tool": [{"name": "one", "command": "node", "args": ["hooks/run.sh"]}]}});
-    extension(&lab, "one", &hooks);
+    extension(&lab, "home", "one", QUIET, &hooks);
     let listed = |folder: &str| {
         let mut command = lab.ollm(&["ext", "list", "--json"]);
         command.env("PATH", path(folder));
@@ -75,7 +65,7 @@ fn what_the_configuration_sets_for_an_extension_is_validated_against_its_manifes
         {"name": "limit", "description": "d", "type": "integer"},
         {"name": "pin", "description": "d", "sensitive": true, "pattern": "^[0-9]+$"},
     ]);
-    extension(&lab, "one", &json!({"settings": settings}));
+    extension(&lab, "home", "one", QUIET, &json!({"settings": settings}));
     lab.write("home/.ollm/config.yaml", "extensions:\n  settings:\n    one:\n      mode: warn\n      limit: 3\n");
     assert_eq!(lab.run(&["config", "validate"]).code, 0);
     let wrong = "extensions:\n  settings:\n    one:\n      mode: loud\n      limit: many\n      pin: hush-hush\n      \
@@ -98,7 +88,13 @@ fn what_the_configuration_sets_for_an_extension_is_validated_against_its_manifes
 #[test]
 fn a_secret_too_short_to_be_hidden_is_told_when_it_is_set() {
     let lab = Lab::new().set("OLLM_KEYRING", "off");
-    extension(&lab, "one", &json!({"settings": [{"name": "pin", "description": "d", "sensitive": true}]}));
+    extension(
+        &lab,
+        "home",
+        "one",
+        QUIET,
+        &json!({"settings": [{"name": "pin", "description": "d", "sensitive": true}]}),
+    );
     let short = lab.run(&["ext", "set", "one", "pin=1234"]);
     assert!(short.code == 0 && short.stderr.contains("shorter than 6 bytes and is not hidden"), "{short:?}");
     let long = lab.run(&["ext", "set", "one", "pin=123456"]);
@@ -109,7 +105,7 @@ fn a_secret_too_short_to_be_hidden_is_told_when_it_is_set() {
 fn a_variable_that_wins_over_what_is_set_is_named_as_the_way_out() {
     let lab = Lab::new().set("ONE_MODE", "loud");
     let mode = json!({"name": "mode", "description": "d", "envVar": "ONE_MODE", "enum": ["warn", "block"]});
-    extension(&lab, "one", &json!({"settings": [mode]}));
+    extension(&lab, "home", "one", QUIET, &json!({"settings": [mode]}));
     let ran = lab.run(&["ext", "set", "one", "mode=warn"]);
     assert!(ran.stderr.contains("the variable ONE_MODE is set: unset or correct it"), "{ran:?}");
     assert!(!ran.stderr.contains("mends it"), "{ran:?}");

@@ -1,0 +1,69 @@
+//! What keeps an extension off although its manifest is fine, and which part of the manifest that hangs on.
+
+use std::path::Path;
+
+use super::read::{LARGEST_FILE, fingerprint};
+use crate::file::{self, Finding, Syntax, whole_file};
+use crate::node::{Cursor, Node, Part, Spot};
+use crate::problem::{Problem, Severity};
+
+/// Why an extension cannot be on here, before its place is known.
+#[derive(Clone, Debug)]
+pub(super) struct Fault {
+    pub(super) at: Field,
+    /// What happened.
+    pub(super) message: String,
+    /// The way out.
+    pub(super) help: String,
+}
+
+/// A part of a manifest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Field {
+    /// The name of the extension.
+    Name,
+    /// The name of an extension that it needs.
+    Needed(String),
+    /// Which versions of that will do.
+    Range(String),
+    /// The declaration of a setting.
+    Setting(String),
+}
+
+impl Fault {
+    /// The fault with its place, which is looked up now: hardly any extension has one. A manifest that is not the one that
+    /// was understood has no such place.
+    pub(super) fn locate(self, path: &Path, understood: Option<u64>, severity: Severity) -> Problem {
+        let place = self.at.clone();
+        let finding = |spot, value| Finding { severity, spot, value, message: self.message, help: Some(self.help) };
+        let bytes = file::bytes(path, LARGEST_FILE).ok().flatten();
+        let bytes = bytes.filter(|bytes| Some(fingerprint(bytes)) == understood);
+        let opened = bytes.and_then(|bytes| file::open(path, Syntax::Json, bytes).ok());
+        let Some((document, node)) = opened else {
+            let Finding { message, help, .. } = finding(None, None);
+            return Problem { help, ..whole_file(severity, path, message) };
+        };
+        let (spot, value) = place.find(&Cursor::root(&node)).unzip();
+        let found = document.problems(vec![finding(spot, value)]);
+        found.into_iter().next().unwrap_or_else(|| whole_file(severity, path, String::new()))
+    }
+}
+
+impl Field {
+    fn find(&self, root: &Cursor<'_>) -> Option<(Spot, String)> {
+        let found = |at: Cursor<'_>, part| Some((at.spot(part), at.node.shown()));
+        match self {
+            Field::Name => found(root.get("name")?, Part::Value),
+            Field::Needed(name) => found(root.get("dependencies")?.get(name)?, Part::Key),
+            Field::Range(name) => found(root.get("dependencies")?.get(name)?, Part::Value),
+            Field::Setting(name) => {
+                let list = root.get("settings")?;
+                let is_named = |item: &Cursor<'_>| {
+                    matches!(item.get("name")?.node, Node::Text(text) if text == name).then_some(())
+                };
+                let setting = list.items().find(|item| is_named(item).is_some())?;
+                found(setting.get("name")?, Part::Value)
+            }
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Extensions as folders: put in place, switched, and taken away.
+
+use std::fs;
+use std::path::Path;
+
+use serde_json::{Value, json};
+
+use super::{QUIET, approve, entries, entry, extension, ok};
+use crate::lab::{Lab, shell_event};
+
+#[test]
+fn e10_uninstall_takes_the_folder_and_what_we_know_of_it_and_nothing_else() {
+    let lab = Lab::new();
+    let settings = json!({"settings": [{"name": "pin", "description": "d", "sensitive": true}]});
+    extension(&lab, "home", "gone", QUIET, &settings);
+    extension(&lab, "home", "stays", QUIET, &json!({}));
+    approve(&lab, "gone");
+    ok(&lab.run(&["ext", "set", "gone", "pin=1234"]));
+    ok(&lab.run(&["ext", "enable", "gone"]));
+    for name in ["../stays", "..", "/", "nobody"] {
+        assert_eq!(lab.run(&["ext", "uninstall", name, "--yes"]).code, 64, "{name}");
+    }
+    let asked = lab.run(&["ext", "uninstall", "gone"]);
+    assert!(asked.code == 64 && asked.stderr.contains("gone stays: there is no terminal to ask on"), "{asked:?}");
+    assert!(asked.stderr.contains("--yes"), "{asked:?}");
+    ok(&lab.run(&["ext", "uninstall", "gone", "--yes"]));
+    assert!(!lab.home.join(".ollm/extensions/gone").exists());
+    assert!(lab.home.join(".ollm/extensions/stays/manifest.json").exists());
+    for file in ["trusted-hooks.json", "state/secrets.json", "state/switches.json"] {
+        let text = fs::read_to_string(lab.home.join(".ollm").join(file)).unwrap();
+        assert!(!text.contains("gone"), "{file}: {text}");
+    }
+}
+
+#[test]
+fn e10_uninstalling_a_link_leaves_what_it_leads_to() {
+    let lab = Lab::new();
+    extension(&lab, "elsewhere", "linked", QUIET, &json!({}));
+    let target = lab.root.join("elsewhere/.ollm/extensions/linked");
+    fs::create_dir_all(lab.home.join(".ollm/extensions")).unwrap();
+    std::os::unix::fs::symlink(&target, lab.home.join(".ollm/extensions/linked")).unwrap();
+    ok(&lab.run(&["ext", "uninstall", "linked", "--yes"]));
+    assert!(target.join("manifest.json").exists());
+    assert_eq!(entries(&lab), Vec::<Value>::new());
+}
+
+#[test]
+fn e11_auto_enable_false_waits_for_the_person_and_remembers() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "extensions:\n  autoEnable: false\n");
+    extension(&lab, "home", "guard", QUIET, &json!({}));
+    approve(&lab, "guard");
+    assert_eq!(entry(&lab, "guard")["enabled"], false);
+    assert_eq!(lab.event(shell_event("ls")).hook_count(), 0);
+    ok(&lab.run(&["ext", "enable", "guard"]));
+    assert_eq!(lab.event(shell_event("ls")).hook_count(), 1);
+    lab.write("home/.ollm/config.yaml", "extensions:\n  enabled: false\n");
+    assert_eq!(entries(&lab), Vec::<Value>::new());
+    assert!(lab.run(&["ext", "list"]).stderr.contains("extensions.enabled is false"));
+    assert_eq!(lab.event(shell_event("ls")).hook_count(), 0);
+}
+
+#[test]
+fn e9_a_folder_put_in_place_is_all_it_takes_and_half_of_one_runs_nothing() {
+    let lab = Lab::new();
+    extension(&lab, "elsewhere", "whole", "printf '{\"systemMessage\": \"here\"}'\n", &json!({}));
+    let from = lab.root.join("elsewhere/.ollm/extensions/whole");
+    let to = lab.home.join(".ollm/extensions/whole");
+    fs::create_dir_all(to.join("hooks")).unwrap();
+    // Nothing but a folder yet: it is no extension, and nobody stumbles over it.
+    assert_eq!(entries(&lab), Vec::<Value>::new());
+    // The manifest, and not yet what it names.
+    fs::copy(from.join("manifest.json"), to.join("manifest.json")).unwrap();
+    let half = lab.event(shell_event("ls"));
+    assert_eq!((half.code, half.hook_count()), (0, 0));
+    assert!(lab.run(&["ext", "validate", "whole"]).stderr.contains("does not exist"));
+    fs::copy(from.join("hooks/run.sh"), to.join("hooks/run.sh")).unwrap();
+    approve(&lab, "whole");
+    assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "here");
+}
+
+#[test]
+fn enabling_one_extension_opens_the_manifests_of_the_others_once() {
+    let lab = Lab::new();
+    for name in ["a", "b", "c"] {
+        extension(&lab, "home", name, QUIET, &json!({}));
+    }
+    // What was just written may change again without a trace; this was written long ago.
+    crate::lab::eventually("the manifests are old enough", || {
+        let old = |name: &str| {
+            let manifest = lab.home.join(format!(".ollm/extensions/{name}/manifest.json"));
+            fs::metadata(manifest).unwrap().modified().unwrap().elapsed().is_ok_and(|age| age.as_secs() >= 3)
+        };
+        ["a", "b", "c"].into_iter().all(old)
+    });
+    let watch = Opened::of(&lab.home.join(".ollm/extensions/b/manifest.json"));
+    ok(&lab.run(&["ext", "enable", "a"]));
+    assert_eq!(watch.count(), 1);
+}
+
+/// How often a file is opened.
+struct Opened(std::os::fd::OwnedFd);
+
+impl Opened {
+    fn of(path: &Path) -> Opened {
+        use rustix::fs::inotify;
+        let watch = inotify::init(inotify::CreateFlags::NONBLOCK).unwrap();
+        inotify::add_watch(&watch, path, inotify::WatchFlags::OPEN).unwrap();
+        Opened(watch)
+    }
+
+    fn count(&self) -> usize {
+        let mut buffer = [std::mem::MaybeUninit::uninit(); 4096];
+        let mut reader = rustix::fs::inotify::Reader::new(&self.0, &mut buffer);
+        std::iter::from_fn(|| reader.next().ok().map(drop)).count()
+    }
+}

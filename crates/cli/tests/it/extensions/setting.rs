@@ -1,0 +1,80 @@
+//! What an extension lets a person set.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::{Value, json};
+
+use super::{QUIET, approve, extension, files, ok};
+use crate::lab::{Lab, finish, shell_event};
+
+#[test]
+fn e8_a_secret_reaches_the_hook_and_nothing_else() {
+    let lab = Lab::new();
+    let settings = json!({"settings": [{"name": "pin", "description": "d", "sensitive": true, "envVar": "MY_PIN"}]});
+    let script = "echo \"the pin is $MY_PIN $EXTENSION_LEAKY_PIN\" >&2\ntest \"${#MY_PIN}\" = 9 && exit 7\nexit 1\n";
+    extension(&lab, "home", "leaky", script, &settings);
+    approve(&lab, "leaky");
+    let set = finish(lab.ollm(&["ext", "set", "leaky", "pin=-"]), b"Zq81xKw93\n");
+    ok(&set);
+    let secrets = lab.home.join(".ollm/state/secrets.json");
+    assert_eq!(fs::metadata(&secrets).unwrap().permissions().mode() & 0o777, 0o600);
+    assert!(!lab.home.join(".ollm/config.yaml").exists());
+    let ran = lab.event(shell_event("ls"));
+    assert!(ran.hook("leaky")["error"].as_str().unwrap().contains('7'), "the hook saw it: {ran:?}");
+    let mut seen = format!("{set:?}{ran:?}");
+    for command in [
+        &["config", "show"][..],
+        &["config", "show", "--json"],
+        &["config", "get", "extensions.settings.leaky.pin"],
+        &["config", "get", "extensions", "--json"],
+        &["ext", "info", "leaky", "--json"],
+        &["ext", "info", "leaky"],
+        &["trace", "last", "--json"],
+    ] {
+        seen += &lab.screen(&lab.run(command));
+    }
+    assert!(seen.contains("(hidden)"));
+    assert!(!seen.contains("Zq81xKw93"), "{seen}");
+    for file in files(&lab.home.join(".ollm")) {
+        let text = String::from_utf8_lossy(&fs::read(&file).unwrap()).into_owned();
+        assert!(file == secrets || !text.contains("Zq81xKw93"), "{}", file.display());
+    }
+}
+
+#[test]
+fn settings_are_checked_kept_and_shown_with_who_says_so() {
+    let lab = Lab::new();
+    let settings = json!({"settings": [{"name": "level", "description": "d", "type": "integer", "enum": [1, 2], "default": 1, "envVar": "LEVEL"}]});
+    extension(&lab, "home", "guard", QUIET, &settings);
+    for wrong in ["level=3", "level=x", "leve=1"] {
+        assert_eq!(lab.run(&["ext", "set", "guard", wrong]).code, 64, "{wrong}");
+    }
+    assert_eq!(lab.run(&["config", "set", "extensions.settings.guard.level", "9"]).code, 64);
+    assert!(!lab.home.join(".ollm/config.yaml").exists());
+    ok(&lab.run(&["config", "set", "extensions.settings.guard.level", "2"]));
+    let shown = |lab: &Lab| {
+        let all = lab.run(&["config", "show", "--json"]).answer()["settings"].as_array().unwrap().clone();
+        let found: Vec<Value> = all.into_iter().filter(|one| one["key"] == "extensions.settings.guard.level").collect();
+        assert_eq!(found.len(), 1, "{found:?}");
+        (found[0]["value"].clone(), found[0]["layer"].clone())
+    };
+    assert_eq!(shown(&lab), (json!(2), json!("user")));
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.guard.level"]).stdout, "2\n");
+    let lab = lab.set("LEVEL", "1");
+    assert_eq!(shown(&lab), (json!(1), json!("environment")));
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.guard.level"]).stdout, "1\n");
+}
+
+#[test]
+fn a_project_cannot_set_what_an_extension_of_the_user_does() {
+    let lab = Lab::new();
+    let settings = json!({"settings": [{"name": "level", "description": "d", "default": "safe"}]});
+    extension(&lab, "home", "guard", "printf '{\"systemMessage\": \"%s\"}' \"$EXTENSION_GUARD_LEVEL\"", &settings);
+    approve(&lab, "guard");
+    lab.write(
+        "project/.ollm/config.yaml",
+        "extensions:\n  settings:\n    guard:\n      level: off\n  enabled: false\n",
+    );
+    assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "safe");
+}
