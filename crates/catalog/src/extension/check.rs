@@ -28,15 +28,17 @@ impl Check<'_> {
         self.warn(at, format!("unknown key `{key}` is ignored"), meant);
     }
 
-    /// Every key of what must be a map that is set; doubled ones are refused.
+    /// Every key that is set of what must be a map, such as the example; doubled ones are refused.
     pub(super) fn map(
         &mut self,
         at: &Cursor<'_>,
         what: &str,
+        example: &str,
         mut take: impl FnMut(&mut Self, &str, &Cursor<'_>),
     ) -> bool {
         if !matches!(at.node, Node::Map(_)) {
-            self.refuse(at, format!("{what} must be a map, not {}", at.node.kind()), None);
+            let help = format!("write a map such as {example}");
+            self.refuse(at, format!("{what} must be a map, not {}", at.node.kind()), Some(&help));
             return false;
         }
         let mut seen: Vec<&str> = Vec::new();

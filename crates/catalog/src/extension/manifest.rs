@@ -18,6 +18,9 @@ use crate::value::{self, Reading};
 /// The newest form of a manifest that we know.
 pub(super) const VERSION: u64 = 1;
 
+/// The least that a manifest says.
+const EXAMPLE: &str = r#"{"name": "…", "version": "1.0.0", "description": "…"}"#;
+
 /// The keys of a manifest.
 pub(super) const KEYS: &[&str] = &[
     "$schema",
@@ -109,7 +112,7 @@ pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>, folder: &Path) -> O
     }
     let mut manifest = Manifest::default();
     let mut named = false;
-    let is_map = check.map(root, "a manifest", |check, key, at| match key {
+    let is_map = check.map(root, "a manifest", EXAMPLE, |check, key, at| match key {
         "name" => named = read_name(check, at),
         "version" => manifest.version = read_version(check, at).unwrap_or_default(),
         "description" => manifest.description = check.words(at).unwrap_or_default(),
@@ -184,7 +187,7 @@ fn read_about(check: &mut Check<'_>, at: &Cursor<'_>, keys: &[&str]) -> Option<S
 
 fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> {
     let mut dependencies = Vec::new();
-    check.map(at, "`dependencies`", |check, name, at| {
+    check.map(at, "`dependencies`", r#"{"other-extension": "^1.2"}"#, |check, name, at| {
         if let Err(why) = check_extension_name(name) {
             return check.refuse(at, format!("`{name}` cannot be the name of an extension"), Some(&why));
         }
@@ -204,7 +207,7 @@ fn read_dependencies(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Dependency> 
 
 fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
     let mut permissions = Permissions::default();
-    check.map(at, "`permissions`", |check, key, at| match key {
+    check.map(at, "`permissions`", r#"{"network": ["api.example.com"], "shell": true}"#, |check, key, at| match key {
         "filesystem" => permissions.filesystem = check.texts(at),
         "network" => permissions.network = check.texts(at),
         "env" => permissions.env = check.texts(at),
@@ -222,7 +225,7 @@ fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
 /// The servers, each checked as it will be read when it is wanted.
 fn read_servers(check: &mut Check<'_>, at: &Cursor<'_>, folder: &Path) -> Map<String, Value> {
     let mut servers = Map::new();
-    check.map(at, "`mcpServers`", |check, name, at| {
+    check.map(at, "`mcpServers`", r#"{"time": {"command": "uvx", "args": ["mcp-server-time"]}}"#, |check, name, at| {
         if !is_plain(name) {
             check.refuse(at, format!("`{name}` cannot be the name of a server"), Some(PLAIN));
         }

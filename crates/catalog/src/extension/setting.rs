@@ -198,7 +198,7 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
     let (mut env_var, mut default, mut pattern, mut choices) = (None, None, None, Vec::new());
     let (mut sensitive, mut required) = (false, false);
     let before = check.findings.len();
-    check.map(at, "a setting", |check, key, value| match key {
+    check.map(at, "a setting", r#"{"name": "token", "description": "…"}"#, |check, key, value| match key {
         "name" => name = read_name(check, value),
         "description" => description = check.words(value),
         "type" => kind = read_kind(check, value),

@@ -117,16 +117,18 @@ pub(super) fn read(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Skill> {
 
 fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Skill> {
     let (mut name, mut description, mut prompt) = (None, None, None);
-    check.map(at, "a skill", |check, key, value| match key {
-        "name" => {
-            name = check.words(value);
-            if name.as_deref().is_some_and(|name| !is_plain(name)) {
-                check.refuse(value, "that cannot be the name of a skill", Some(PLAIN));
+    check.map(at, "a skill", r#"{"name": "review", "description": "…", "prompt": "…"}"#, |check, key, value| {
+        match key {
+            "name" => {
+                name = check.words(value);
+                if name.as_deref().is_some_and(|name| !is_plain(name)) {
+                    check.refuse(value, "that cannot be the name of a skill", Some(PLAIN));
+                }
             }
+            "description" => description = check.words(value),
+            "prompt" => prompt = check.words(value),
+            _ => check.unknown(value, KEYS),
         }
-        "description" => description = check.words(value),
-        "prompt" => prompt = check.words(value),
-        _ => check.unknown(value, KEYS),
     });
     check.demand(at, "the skill", "name", name.is_some());
     check.demand(at, "the skill", "description", description.is_some());

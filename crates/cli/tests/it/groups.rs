@@ -81,6 +81,12 @@ fn without_a_terminal_the_common_digest_approves_all_of_them() {
         (again.code, again.stderr.as_str()),
         (0, "ollm: all 2 hooks of the group `trusted` are trusted already\n")
     );
+    let other = format!("sha256:{}", "0".repeat(64));
+    assert_eq!(
+        lab.run(&["hook", "trust", "trusted", "--digest", &other]).code,
+        4,
+        "what is approved is something else"
+    );
 }
 
 #[test]

@@ -146,6 +146,9 @@ fn a_wrong_digest_approves_nothing() {
     }
     assert_eq!(standing(&lab), "untrusted");
     let digest = lab.digest(ID);
+    lab.approve(ID);
+    assert_eq!(lab.run(&["hook", "trust", ID, "--digest", &zeros]).code, 4, "what is approved is something else");
+    assert_eq!(lab.run(&["hook", "trust", ID, "--digest", &digest]).code, 0);
     lab.workspace("guest.sh", "touch canary; echo other");
     assert_eq!(lab.run(&["hook", "trust", ID, "--digest", &digest]).code, 4, "a digest of what it was before");
 }

@@ -24,13 +24,16 @@ pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut 
     let app = App::load(world, Positions::Always)?;
     let extension = loaded_or_lacking(name, &app)?;
     let bundle = bundle(extension, &app)?;
+    // Whoever names a digest counts on it, also where nothing is left to approve.
+    if let Some(named) = digest {
+        check_digest(&bundle, named)?;
+    }
     if is_approved(extension, &bundle.digest, &app) {
         output.tell(&format!("extension `{name}` is trusted already"));
         return Ok(OK);
     }
-    match digest {
-        Some(named) => check_digest(&bundle, named)?,
-        None => ask_person(extension, &bundle, &app, output)?,
+    if digest.is_none() {
+        ask_person(extension, &bundle, &app, output)?;
     }
     record(extension, &bundle, &app, output)?;
     Ok(OK)

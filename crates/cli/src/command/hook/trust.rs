@@ -126,6 +126,10 @@ fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output
         return Err(Failure::usage(message).hint(format!("`ollm ext trust {}` approves it", shell_word(extension))));
     }
     if standing(hook, app) == Standing::Approved {
+        // Whoever names a digest counts on it, also where nothing is left to approve.
+        if let Some(named) = digest {
+            check_digest(hook, &propose(hook, app)?, named)?;
+        }
         output.tell(&format!("hook `{}` is trusted already", hook.id()));
         return Ok(());
     }

@@ -24,6 +24,10 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
     world.tell_notices(output);
     let known = servers.find(name)?;
     if known.trust == Standing::Approved {
+        // Whoever names a digest counts on it, also where nothing is left to approve.
+        if let (Some(named), Some(now)) = (digest, &known.digest) {
+            check_digest(name, now, named)?;
+        }
         let why = if known.spec.source == Source::User {
             "is the user's own and needs no approval"
         } else {

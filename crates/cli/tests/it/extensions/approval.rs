@@ -46,6 +46,8 @@ fn another_digest_approves_nothing_and_single_hooks_are_not_approved_apart() {
     assert!(ran.code == 64 && ran.stderr.contains("ollm ext trust guard"), "{ran:?}");
     assert_eq!(lab.event(shell_event("ls")).skip("guard")["reason"], "untrusted");
     approve(&lab, "guard");
+    let ran = lab.run(&["ext", "trust", "guard", "--digest", &wrong]);
+    assert_eq!(ran.code, 4, "what is approved is something else: {ran:?}");
     ok(&lab.run(&["hook", "untrust", "user:guard:before_tool:guard"]));
     assert_eq!(entry(&lab, "guard")["trust"], "untrusted");
     assert_eq!(lab.event(shell_event("ls")).skip("guard")["reason"], "untrusted");

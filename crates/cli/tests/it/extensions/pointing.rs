@@ -51,6 +51,22 @@ fn assert_shown(lab: &Lab, folder: &str, name: &str, at: (u64, u64, &str), line:
 }
 
 #[test]
+fn what_must_be_a_map_is_shown_as_one() {
+    for (key, wrong, right) in [
+        ("permissions", "[\"network\"]", "{\"network\": [\"api.example.com\"], \"shell\": true}"),
+        ("dependencies", "[\"base\"]", "{\"other-extension\": \"^1.2\"}"),
+        ("mcpServers", "[]", "{\"time\": {\"command\": \"uvx\", \"args\": [\"mcp-server-time\"]}}"),
+        ("settings", "[1]", "{\"name\": \"token\", \"description\": \"…\"}"),
+        ("skills", "[1]", "{\"name\": \"review\", \"description\": \"…\", \"prompt\": \"…\"}"),
+    ] {
+        let lab = Lab::new();
+        laid_out(&lab, "one", "one", &format!("\"{key}\": {wrong}"));
+        let ran = lab.run(&["ext", "validate", "one"]);
+        assert!(ran.stderr.contains(&format!("write a map such as {right}")), "{key}: {}", ran.stderr);
+    }
+}
+
+#[test]
 fn a_missing_dependency_is_shown_where_it_is_named() {
     let lab = Lab::new();
     laid_out(&lab, "one", "one", "\"dependencies\": {\n    \"base\": \"^1.2\"\n  }");

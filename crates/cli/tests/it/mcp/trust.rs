@@ -40,6 +40,8 @@ fn an_approval_holds_for_exactly_what_was_approved() {
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(text_of(&call(&lab, "echo", &json!({"text": "hi"}))), "hi");
     assert_eq!(trust(&lab), "trusted");
+    let other = format!("sha256:{}", "0".repeat(64));
+    assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &other]).code, 4, "what is approved is something else");
     let changed = [
         server(&["--tools", "1"]),
         json!({"command": "sh", "args": ["-c", "evil"]}),

@@ -51,11 +51,16 @@ pub(super) fn approve(group: &str, named: Option<&str>, app: &App, output: &mut 
     let all = members(group, app);
     let waiting: Vec<Arc<Hook>> =
         all.iter().filter(|hook| standing(hook, app) != Standing::Approved).cloned().collect();
+    let propose_all = || all.iter().map(|hook| propose(hook, app)).collect::<Result<Vec<Proposal>, _>>();
     if waiting.is_empty() {
+        // Whoever names a digest counts on it, also where nothing is left to approve.
+        if let Some(named) = named {
+            check(group, &all, &propose_all()?, named)?;
+        }
         output.tell(&format!("all {} hooks of the group `{group}` are trusted already", all.len()));
         return Ok(OK);
     }
-    let proposals: Vec<Proposal> = all.iter().map(|hook| propose(hook, app)).collect::<Result<_, _>>()?;
+    let proposals = propose_all()?;
     match named {
         Some(named) => check(group, &all, &proposals, named)?,
         None => ask_together(&all, &proposals, app, output)?,
