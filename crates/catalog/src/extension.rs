@@ -104,7 +104,7 @@ pub struct Extension {
     /// What became of the manifest alone, for those who read it again.
     verdict: State,
     /// Why it is what was approved and not what is in its folder.
-    held: Option<String>,
+    held: Option<Problem>,
     /// What keeps it off although its manifest is fine, until its place was looked up.
     fault: Option<Fault>,
     /// The same with its place.
@@ -302,8 +302,8 @@ impl Extension {
     }
 
     /// Why it goes on as it was when it was approved, if it does: its manifest can no longer be understood.
-    pub fn held(&self) -> Option<&str> {
-        self.held.as_deref()
+    pub fn held(&self) -> Option<&Problem> {
+        self.held.as_ref()
     }
 
     /// Where it comes from, which decides how it is approved.

@@ -113,8 +113,7 @@ impl App {
         };
         let (extensions, changes) =
             extensions_since(&before, world, &catalog.config, &switches, positions, &mut problems);
-        let held = extensions.iter().filter(|extension| extension.held().is_some());
-        trust.hold(held.map(|extension| (extension.name.as_str(), extension.root.as_path())));
+        hold(&trust, &extensions);
         world.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&world.places).directories;
         let extensions_off = extensions_off(&catalog.config, world);
@@ -267,6 +266,26 @@ pub(crate) fn extensions(
     extensions_since(&Before::Nothing, world, config, switches, positions, problems).0
 }
 
+/// Like [`extensions`], but what can no longer be understood goes on as it was approved.
+pub(crate) fn extensions_as_approved(
+    world: &World,
+    config: &Config,
+    switches: &Switches,
+    trust: &Trust,
+    problems: &mut Vec<Problem>,
+) -> Extensions {
+    let before = Before::Approvals(trust);
+    let (found, _) = extensions_since(&before, world, config, switches, Positions::OnDemand, problems);
+    hold(trust, &found);
+    found
+}
+
+/// Has those extensions count as they were approved that were read so.
+fn hold(trust: &Trust, extensions: &Extensions) {
+    let held = extensions.iter().filter(|extension| extension.held().is_some());
+    trust.hold(held.map(|extension| (extension.name.as_str(), extension.root.as_path())));
+}
+
 /// The extensions as they are now that something was switched or set; what was read before is not read again.
 pub(crate) fn extensions_again(app: &App, world: &World) -> Extensions {
     let (switches, _) = Switches::load(&world.switches());
@@ -317,8 +336,8 @@ fn extensions_since(
     }
     let (extensions, more) = ollm_catalog::extensions(&surroundings);
     let held = extensions.iter().filter_map(|extension| {
-        let message = format!("{}; what was approved of `{}` goes on", extension.held()?, extension.name);
-        Some(Problem::of_file(Severity::Error, &extension.file(), message))
+        let why = extension.held()?.clone();
+        Some(Problem { message: format!("{}; what was approved of `{}` goes on", why.message, extension.name), ..why })
     });
     problems.extend(more.into_iter().chain(held));
     (extensions, Changes::default())

@@ -3,7 +3,7 @@
 //! Strategies make the values every crate talks about: [`event`], [`verdict`], [`json_value`], and the bytes real hooks
 //! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start; [`mcp_server`] is an MCP
 //! server that misbehaves on demand, [`ModelServer`] a model behind real HTTP, [`KeyringSession`] a keyring on a bus of its
-//! own.
+//! own, [`SecretService`] one that asks a person.
 
 mod answer;
 mod event;
@@ -11,6 +11,7 @@ mod keyring;
 mod mcp;
 mod model_server;
 mod script;
+mod secret_service;
 mod text;
 mod verdict;
 
@@ -20,5 +21,6 @@ pub use keyring::KeyringSession;
 pub use mcp::{RemoteServer, mcp_server};
 pub use model_server::{Asked, ModelReply, ModelReplyEnd, ModelServer, answer_events};
 pub use script::Scripts;
+pub use secret_service::{Habits, Person, Prompts, SecretService};
 pub use text::{hostile_text, json_object, json_value, text, timestamp};
 pub use verdict::{flow, verdict};

@@ -102,7 +102,7 @@ impl Shelf<'_> {
         let candidate = Candidate { root: broken.root.clone(), layer: broken.layer, trouble: None };
         let good = read_copy(&copy, &candidate, self.rules(broken.layer), self.terms.positions);
         if let Some(good) = good {
-            let held = broken.error().map(str::to_owned);
+            let held = broken.problems.iter().find(|problem| problem.severity <= Severity::Error).cloned();
             *broken = Extension { held, ..good };
         }
     }

@@ -4,12 +4,12 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Config, Extension, Positions, Problem, ServerSpec, Severity, State, join_servers};
+use ollm_catalog::{Config, Extension, Problem, ServerSpec, Severity, State, join_servers};
 use ollm_engine::Trust;
 use ollm_protocol::{Variable, shell_word};
 use ollm_store::{Digest, Standing, Switches};
 
-use crate::app::{extensions, unreliable};
+use crate::app::{extensions_as_approved, unreliable};
 use crate::error::Kind;
 use crate::world::World;
 
@@ -53,13 +53,14 @@ pub(super) fn join(
 ) -> Joined {
     let (switches, trouble) = Switches::load(&world.switches());
     let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(world, &trouble)).into_iter().collect();
-    let found = extensions(world, config, &switches, Positions::OnDemand, &mut around);
-    // What is wrong with an extension is the reason why its servers are not started.
-    around.retain(|problem| !found.iter().any(|one| problem.file.starts_with(&one.root)));
+    let trust = Trust::new(world.approvals(), SystemTime::now);
+    let found = extensions_as_approved(world, config, &switches, &trust, &mut around);
+    // What is wrong with an extension is the reason why its servers are not started; if they are, it has to be told.
+    let explains = |one: &Extension, problem: &Problem| one.held().is_none() && problem.file.starts_with(&one.root);
+    around.retain(|problem| !found.iter().any(|one| explains(one, problem)));
     let mut bringing: Vec<&Extension> = found.iter().filter(|one| !one.manifest.servers.is_empty()).collect();
     // One that is off takes no name away.
     bringing.sort_by_key(|extension| !extension.is_on());
-    let trust = Trust::new(world.approvals(), SystemTime::now);
     let mut bundles = Vec::new();
     for extension in bringing {
         let bundle = Bundled::of(extension, &trust);
@@ -82,13 +83,15 @@ pub(super) fn join(
 impl Bundled {
     fn of(extension: &Extension, trust: &Trust) -> Bundled {
         let name = &extension.name;
+        let approved = extension.held().and_then(|_| trust.approved_bundle(name, &extension.root));
         let mut bundle = Bundled {
             extension: name.clone(),
             trust: Standing::Unknown,
             digest: None,
             obstacle: None,
             manifest: extension.file(),
-            folder: extension.root.clone(),
+            // Where the manifest cannot be read, only the copy says what is declared.
+            folder: approved.unwrap_or_else(|| extension.root.clone()),
             variables: extension.variables(),
         };
         match trust.tree_digest(&extension.root) {

@@ -209,6 +209,44 @@ fn servers_of_an_extension_that_is_off_broken_or_changed_are_seen_and_never_star
 }
 
 #[test]
+fn servers_go_on_as_approved_when_the_manifest_breaks_until_somebody_says_otherwise() {
+    let lab = lab_with(&json!({"settings": [{"name": "repo", "description": "d", "default": "x"}]}));
+    extension(&lab, "home", "other", "unseen", &json!({}));
+    let goes_on = "what was approved of `tools` goes on";
+    for name in ["tools", "other"] {
+        lab.write(&format!("home/.ollm/extensions/{name}/manifest.json"), "{\"name\": ");
+    }
+    lab.write("home/.ollm/extensions/tools/servers/run.sh", "echo changed >&2; exit 3\n");
+    let ran = call(&lab, "echo", &json!({"text": "still here"}));
+    assert_eq!((said(&ran).as_str(), ran.code), ("still here", 0), "{ran:?}");
+    assert!(ran.stderr.contains(goes_on) && ran.stderr.contains("manifest.json:1:"), "{ran:?}");
+    assert_eq!(variable(&lab, "EXTENSION_TOOLS_REPO"), "x");
+    for command in [&["mcp", "tools", "srv"][..], &["mcp", "start", "srv"], &["mcp", "list"]] {
+        let ran = lab.run(command);
+        assert!(ran.code == 0 && ran.stderr.contains(goes_on), "{command:?}: {ran:?}");
+        assert!(!ran.stderr.contains("of `other` goes on"), "nobody approved it: {ran:?}");
+    }
+    let row = listed(&lab, "srv");
+    assert!(row["trust"] == "trusted" && row["error"].is_null(), "{row}");
+    let expects = json!({"expect": {"role": "tool", "last": ["by the agent"]}, "content": "heard"});
+    let echo = json!({"tool_calls": [{"id": "1", "name": "mcp__srv__echo", "arguments": {"text": "by the agent"}}]});
+    lab.write("talk.jsonl", format!("{echo}\n{expects}"));
+    let ran = lab.run(&["run", "do it", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    assert_eq!((ran.stdout.as_str(), ran.code), ("heard\n", 0), "{ran:?}");
+    assert_eq!(ran.stderr.matches(goes_on).count(), 1, "{ran:?}");
+
+    assert_eq!(lab.run(&["ext", "disable", "tools"]).code, 0);
+    let ran = call(&lab, "echo", &json!({}));
+    assert!(ran.code == 3 && ran.stderr.contains("its extension `tools` is off"), "{ran:?}");
+    fs::remove_file(lab.home.join(".ollm/state/switches.json")).unwrap();
+    assert_eq!(call(&lab, "echo", &json!({"text": "x"})).code, 0);
+    lab.write("home/.ollm/trusted-hooks.json", json!({"version": 1, "approvals": []}).to_string());
+    let ran = call(&lab, "echo", &json!({}));
+    assert!(ran.code != 0 && !ran.stderr.contains(goes_on), "{ran:?}");
+    assert!(!was_started(&lab, "unseen"));
+}
+
+#[test]
 fn a_name_that_is_taken_stays_with_who_had_it_and_the_clash_is_told() {
     let lab = lab_with(&json!({}));
     extension(&lab, "project", "theirs", "srv", &json!({}));

@@ -3,9 +3,10 @@
 use std::fs;
 
 use serde_json::json;
-use testkit::{KeyringSession, ModelReply, ModelServer, answer_events};
+use testkit::{Habits, KeyringSession, ModelReply, ModelServer, Person, Prompts, SecretService, answer_events};
 
 use crate::lab::{Lab, Ran, finish, shell_event};
+use crate::terminal::on_a_terminal;
 
 const SECRET: &str = "Zq81xKw93";
 
@@ -81,6 +82,34 @@ fn a_locked_keyring_fails_the_hook_that_needs_it_and_no_other() {
     // A person can still say it by variable.
     let lab = lab.set("MY_PIN", SECRET);
     assert!(error(&lab.event(shell_event("ls"))).contains('7'));
+}
+
+#[test]
+fn a_person_at_a_terminal_may_unlock_the_keyring_and_elsewhere_nobody_is_asked() {
+    let Some(session) = KeyringSession::bare() else { return };
+    let locked = Habits { person: Person::Unlocks, locked: true, furnished: true };
+    let service = SecretService::serve(&session, locked);
+    let lab = Lab::new().set("DBUS_SESSION_BUS_ADDRESS", session.address());
+    let settings = json!([{"name": "pin", "description": "d", "sensitive": true}]);
+    let manifest = json!({"name": "vault", "version": "1.0.0", "description": "d", "settings": settings});
+    lab.write("home/.ollm/extensions/vault/manifest.json", manifest.to_string());
+    let set = |arguments: &[&str]| on_a_terminal(&lab, "", &[&["ext", "set", "vault"], arguments].concat()).stdout;
+
+    let elsewhere = lab.run(&["ext", "set", "vault", "pin=Zq81xKw93"]);
+    let file = "secrets.json, which only you can read (the system keyring is locked)";
+    assert!(elsewhere.code == 0 && elsewhere.stderr.contains(file), "{elsewhere:?}");
+    assert_eq!(service.prompts(), Prompts::default());
+    let told = set(&["pin=Zq81xKw94"]);
+    assert!(told.contains("in the system keyring"), "{told}");
+    assert_eq!(service.prompts(), Prompts { asked: 1, withdrawn: 0 });
+    assert!(!fs::read_to_string(lab.home.join(".ollm/state/secrets.json")).unwrap().contains("Zq81xKw9"));
+    service.set(Habits { person: Person::Dismisses, ..locked });
+    let told = set(&["pin=Zq81xKw95"]);
+    assert!(told.contains(file), "{told}");
+    service.set(Habits { person: Person::Unlocks, furnished: false, ..locked });
+    let told = set(&["pin=Zq81xKw96"]);
+    assert!(told.contains("there is no default keyring yet"), "{told}");
+    assert_eq!(service.prompts(), Prompts { asked: 2, withdrawn: 0 });
 }
 
 #[test]

@@ -33,8 +33,11 @@ impl Bundle {
 }
 
 impl Trust {
-    /// The digest of an extension's folder with everything in it.
+    /// The digest of an extension's folder with everything in it; of one that is held, the one that was approved.
     pub fn tree_digest(&self, root: &Path) -> Result<Digest, Unready> {
+        if let Some(approved) = self.held(root) {
+            return Ok(approved);
+        }
         of_tree(root, &self.known.digests).map(|(_, digest)| digest)
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Not its duty: to find the bus (the address comes in), to start one, or to serve calls of others.
 
+use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::{self, Read, Write};
 use std::os::fd::OwnedFd;
@@ -16,6 +17,8 @@ use super::wire::{self, Call, FIXED, Kind, Message};
 
 /// A longer line is no part of a greeting.
 const LONGEST_LINE: usize = 4096;
+/// More signals that nobody waits for yet are not kept.
+const MOST_HEARD: usize = 16;
 
 /// A connection that was greeted.
 #[derive(Debug)]
@@ -23,6 +26,8 @@ pub(super) struct Bus {
     socket: UnixStream,
     serial: u32,
     deadline: Instant,
+    /// Signals that came while an answer was waited for, the last few.
+    heard: VecDeque<Message>,
 }
 
 /// Why a call has no answer.
@@ -46,7 +51,7 @@ impl Bus {
         let mut last = KeyringError::Unreachable(format!("`{address}` is no address of a bus on this machine"));
         for place in addresses(address) {
             match knock(&place).map_err(|error| unreachable(&error)) {
-                Ok(socket) => return Bus { socket, serial: 0, deadline }.greet(),
+                Ok(socket) => return Bus { socket, serial: 0, deadline, heard: VecDeque::new() }.greet(),
                 Err(error) => last = error,
             }
         }
@@ -66,6 +71,7 @@ impl Bus {
         loop {
             let message = self.next()?;
             if message.answers != Some(serial) {
+                self.hear(message);
                 continue;
             }
             return match message.kind {
@@ -75,13 +81,25 @@ impl Bus {
         }
     }
 
-    /// Waits for a signal of an object; its body.
+    /// Waits for a signal of an object, which may have come before the answer to the last call; its body.
     pub(super) fn signal(&mut self, path: &str, member: &str) -> Result<Vec<u8>, CallError> {
         loop {
-            let message = self.next()?;
+            let message = match self.heard.pop_front() {
+                Some(heard) => heard,
+                None => self.next()?,
+            };
             if message.kind == Kind::Signal && message.path == path && message.member == member {
                 return Ok(message.body);
             }
+        }
+    }
+
+    fn hear(&mut self, message: Message) {
+        if message.kind == Kind::Signal {
+            if self.heard.len() == MOST_HEARD {
+                self.heard.pop_front();
+            }
+            self.heard.push_back(message);
         }
     }
 

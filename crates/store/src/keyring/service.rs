@@ -67,6 +67,8 @@ pub(super) fn remove(keyring: &Keyring, entry: &Entry<'_>) -> Result<(), Keyring
 struct Service {
     bus: Bus,
     session: String,
+    /// How long it may take where nobody is asked.
+    wait: Duration,
     /// How long a person may take to unlock the keyring; nobody is asked without.
     person: Option<Duration>,
 }
@@ -74,7 +76,7 @@ struct Service {
 impl Service {
     fn open(keyring: &Keyring) -> Result<Service, KeyringError> {
         let bus = Bus::open(&keyring.address, keyring.wait)?;
-        let mut service = Service { bus, session: String::new(), person: keyring.person };
+        let mut service = Service { bus, session: String::new(), wait: keyring.wait, person: keyring.person };
         let mut body = Writer::default();
         body.text("plain");
         body.signature("s");
@@ -133,8 +135,14 @@ impl Service {
         let mut body = Writer::default();
         body.text("");
         self.call(prompt, "org.freedesktop.Secret.Prompt", "Prompt", "s", &body)?;
-        let answer = self.bus.signal(prompt, "Completed").map_err(said)?;
-        let dismissed = Reader::new(&answer).flag().ok_or_else(odd)?;
+        let answer = self.bus.signal(prompt, "Completed").map_err(said);
+        // What follows is no longer up to the person.
+        self.bus.allow(self.wait);
+        if answer == Err(KeyringError::Late) {
+            // Nobody should find the question later and answer it in vain.
+            let _ = self.call(prompt, "org.freedesktop.Secret.Prompt", "Dismiss", "", &Writer::default());
+        }
+        let dismissed = Reader::new(&answer?).flag().ok_or_else(odd)?;
         if dismissed { Err(KeyringError::Locked) } else { Ok(()) }
     }
 

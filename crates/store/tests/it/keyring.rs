@@ -1,10 +1,12 @@
-//! A real keyring, where one can be had; otherwise these tests say that they are skipped.
+//! A real keyring, where one can be had, and one of our own on a real bus for what takes a person; otherwise these tests say
+//! that they are skipped.
 
 use std::fs;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use ollm_store::{Keyring, KeyringError, Place, SecretError, Secrets, drop_secrets, keep_secret};
-use testkit::KeyringSession;
+use testkit::{Habits, KeyringSession, Person, Prompts, SecretService};
 
 fn session() -> Option<KeyringSession> {
     KeyringSession::start(|session| {
@@ -81,4 +83,83 @@ fn a_keyring_that_hangs_holds_nobody_up_for_long() {
     assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Late)));
     let deposit = keep_secret(&path, Some(&keyring), "a", "anew").unwrap();
     assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Late)));
+}
+
+/// A keyring of our own on a real bus, with one item in it.
+fn prompting(habits: Habits) -> Option<(KeyringSession, SecretService, PathBuf)> {
+    let session = KeyringSession::bare()?;
+    let service = SecretService::serve(&session, Habits { locked: false, furnished: true, ..habits });
+    let path = session.folder().join("secrets.json");
+    let kept = keep_secret(&path, Some(&keyring(&session)), "a", "s3cret");
+    assert!(kept.is_ok_and(|kept| kept.place == Place::Keyring));
+    service.set(habits);
+    Some((session, service, path))
+}
+
+const LOCKED: Habits = Habits { person: Person::Unlocks, locked: true, furnished: true };
+
+/// The keyring where a person may be asked who takes long.
+fn patient(session: &KeyringSession) -> Keyring {
+    keyring(session).asking(Duration::from_mins(1))
+}
+
+#[test]
+fn a_person_who_types_the_password_gets_at_what_is_locked() {
+    for person in [Person::Unlocks, Person::UnlocksAtOnce] {
+        let Some((session, service, path)) = prompting(Habits { person, ..LOCKED }) else { return };
+        let (secrets, _) = Secrets::load(&path, Some(patient(&session)));
+        assert_eq!(secrets.get("a").unwrap().as_deref(), Some("s3cret"), "{person:?}");
+        assert_eq!(service.prompts(), Prompts { asked: 1, withdrawn: 0 });
+        service.set(Habits { person, ..LOCKED });
+        let deposit = keep_secret(&path, Some(&patient(&session)), "b", "new").unwrap();
+        assert_eq!((deposit.place, deposit.instead), (Place::Keyring, None), "{person:?}");
+        service.set(Habits { person, ..LOCKED });
+        assert!(drop_secrets(&path, Some(&patient(&session)), &["a".to_owned()]).unwrap());
+        assert_eq!(service.prompts(), Prompts { asked: 3, withdrawn: 0 });
+        let (secrets, _) = Secrets::load(&path, Some(patient(&session)));
+        assert_eq!((secrets.place("a"), secrets.get("b").unwrap().as_deref()), (None, Some("new")));
+    }
+}
+
+#[test]
+fn a_question_that_is_dismissed_leaves_the_keyring_locked() {
+    let habits = Habits { person: Person::Dismisses, ..LOCKED };
+    let Some((session, service, path)) = prompting(habits) else { return };
+    let (secrets, _) = Secrets::load(&path, Some(patient(&session)));
+    assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Locked)));
+    let deposit = keep_secret(&path, Some(&patient(&session)), "b", "new").unwrap();
+    assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Locked)));
+    assert_eq!(service.prompts(), Prompts { asked: 2, withdrawn: 0 });
+}
+
+#[test]
+fn a_question_that_nobody_answers_is_taken_back_in_the_end() {
+    let habits = Habits { person: Person::IsAway, ..LOCKED };
+    let Some((session, service, path)) = prompting(habits) else { return };
+    let keyring = keyring(&session).asking(Duration::from_millis(200));
+    let (secrets, _) = Secrets::load(&path, Some(keyring.clone()));
+    assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Late)));
+    assert_eq!(service.prompts(), Prompts { asked: 1, withdrawn: 1 });
+    let deposit = keep_secret(&path, Some(&keyring), "b", "new").unwrap();
+    assert_eq!((deposit.place, deposit.instead), (Place::File, Some(KeyringError::Late)));
+}
+
+#[test]
+fn where_nobody_is_there_nobody_is_asked() {
+    let Some((session, service, path)) = prompting(LOCKED) else { return };
+    let (secrets, _) = Secrets::load(&path, Some(keyring(&session)));
+    assert!(matches!(secrets.get("a").unwrap_err(), SecretError::Keyring(KeyringError::Locked)));
+    assert_eq!(service.prompts(), Prompts::default());
+}
+
+#[test]
+fn a_keyring_without_a_collection_leaves_the_secret_in_the_file() {
+    let habits = Habits { furnished: false, locked: false, ..LOCKED };
+    let Some((session, service, path)) = prompting(habits) else { return };
+    let deposit = keep_secret(&path, Some(&patient(&session)), "b", "new").unwrap();
+    assert_eq!(deposit.place, Place::File);
+    assert!(deposit.instead.unwrap().to_string().contains("there is no default keyring yet"));
+    let (secrets, _) = Secrets::load(&path, Some(patient(&session)));
+    assert_eq!(secrets.get("a").unwrap().as_deref(), Some("s3cret"), "what is there stays readable");
+    assert_eq!(service.prompts(), Prompts::default());
 }
