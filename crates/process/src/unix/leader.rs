@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::platform::Slot;
+use super::platform::{Kin, Slot};
 use crate::End;
 
 /// How long a killed process that nobody waits for any more may take to go.
@@ -23,6 +23,8 @@ pub(super) struct Leader {
     pub(super) pidfd: Option<OwnedFd>,
     /// The guard's note of the group, as long as the group is to die with us.
     pub(super) slot: Option<Slot>,
+    /// The descendants that left the group, where they are to end with the process and not only with us.
+    pub(super) kin: Option<Kin>,
 }
 
 impl Leader {
@@ -47,23 +49,29 @@ impl Leader {
 
     /// Reaps the process if it has exited, and says how it ended.
     ///
-    /// The guard forgets the group first: once the process is reaped, its number may name a stranger's group.
+    /// The guard spares the group first: once the process is reaped, its number may name a stranger's group.
     pub(super) fn reap(&mut self) -> Option<End> {
         if !self.exited() {
             return None;
         }
+        if let Some(slot) = &self.slot {
+            slot.spare(self.pid);
+        }
+        let end = self.take_status();
         self.slot = None;
+        self.kin = None;
+        Some(end)
+    }
+
+    fn take_status(&self) -> End {
         loop {
             let status = match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED) {
                 Ok(Some(status)) => status,
                 Err(Errno::INTR) => continue,
-                Ok(None) | Err(_) => return Some(End::Lost),
+                Ok(None) | Err(_) => return End::Lost,
             };
             let signal = status.terminating_signal().map(End::Signalled);
-            return Some(match status.exit_status() {
-                Some(code) => End::Exited(code),
-                None => signal.unwrap_or(End::Lost),
-            });
+            return status.exit_status().map(End::Exited).or(signal).unwrap_or(End::Lost);
         }
     }
 }
