@@ -26,7 +26,7 @@ const ESCAPES: [&str; 4] = [
 
 /// A job whose descendant has escaped, and which stays.
 fn escape(number: usize, notes: &Path) -> Job {
-    let mut job = sh(&format!("{}; {ENDLESS}; :", ESCAPES[number]));
+    let mut job = sh(&format!("{}; {ENDLESS}; :", ESCAPES.get(number).unwrap()));
     job.env.push(("NOTES".into(), notes.into()));
     job
 }
@@ -258,20 +258,26 @@ fn whoever_left_the_group_goes_with_the_last_of_the_children() {
 
 #[test]
 fn the_guard_goes_by_its_own_name_and_keeps_nothing_of_ours() {
-    let children = Children::new();
-    let before = children_of("self");
-    assert_exited(&children.run(sh("exit 0")), 0);
-    let is_guard = |pid: &String| fs::read(format!("/proc/{pid}/comm")).is_ok_and(|name| name == b"children-guard\n");
-    let guards: Vec<_> = children_of("self").into_iter().filter(|pid| !before.contains(pid) && is_guard(pid)).collect();
-    assert!(!guards.is_empty());
-    for guard in guards {
-        let read = |file: &str| fs::read(format!("/proc/{guard}/{file}")).unwrap_or_default();
-        eventually("nobody takes it for us", || {
-            let line = read("cmdline");
-            let title = line.split(|byte| *byte == 0).next().unwrap_or_default();
-            (title == b"children-guard" || line.is_empty()) && read("environ").iter().all(|byte| *byte == 0)
-        });
+    play("escape::guarded");
+}
+
+#[test]
+#[ignore = "a role that `the_guard_goes_by_its_own_name_and_keeps_nothing_of_ours` starts"]
+fn guarded() {
+    if !plays("escape::guarded") {
+        return;
     }
+    let children = Children::new();
+    assert_exited(&children.run(sh("exit 0")), 0);
+    eventually("nobody takes it for us", || {
+        let guard = children_of("self").concat();
+        let read = |file: &str| fs::read(format!("/proc/{guard}/{file}")).unwrap();
+        let line = read("cmdline");
+        let mut words = line.split(|byte| *byte == 0);
+        words.next() == Some(b"children-guard")
+            && words.all(<[u8]>::is_empty)
+            && read("environ").iter().all(|byte| *byte == 0)
+    });
 }
 
 fn start(children: &Children, notes: &Path) -> Resident {
