@@ -164,8 +164,13 @@ impl Children {
     }
 
     /// Starts a program that goes on when we end, and that nobody answers for any more: it has neither a group, a
-    /// deadline nor a guard of ours. Its output goes nowhere, and its limits are its own affair.
+    /// deadline nor a guard of ours, and does not bear our mark. Its output goes nowhere, its limits are its own affair,
+    /// and signals that we hold back it is to let through by itself ([`leave_session`]). None starts once one has come.
     pub fn release(&self, job: &Job) -> io::Result<()> {
+        if self.interrupted() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        platform::keep_files();
         let mut command = Command::new(&job.program);
         command.args(&job.args).env_clear().envs(job.env.iter().map(|(name, value)| (name, value)));
         if let Some(cwd) = &job.cwd {
@@ -297,8 +302,10 @@ impl Children {
     }
 }
 
-/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it.
+/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it; and lets
+/// through, on this thread, the signals that whoever started it held back for itself.
 pub fn leave_session() -> io::Result<()> {
+    platform::let_signals_through();
     Ok(rustix::process::setsid().map(drop)?)
 }
 

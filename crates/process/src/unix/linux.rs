@@ -40,6 +40,7 @@ pub(super) use self::guard::{Guard, Slot};
 pub(super) use self::held::Held;
 pub(super) use self::kin::Kin;
 pub use self::signals::PipeShield;
+pub(super) use self::signals::let_signals_through;
 pub(super) use self::spawn::Launcher;
 pub(super) use self::strays::{reap_adopted, reap_strays};
 
@@ -51,6 +52,13 @@ pub(super) use self::strays::{reap_adopted, reap_strays};
 pub fn become_subreaper() -> io::Result<()> {
     signals::keep_exit_statuses();
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Keeps our files to ourselves, also those that we were given without the flag that does so. Kernels that do not know the
+/// call leave those to whom we start.
+pub(super) fn keep_files() {
+    // SAFETY: a plain system call that closes nothing now.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
 /// Fills a short buffer with what nobody can guess.

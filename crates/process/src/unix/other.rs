@@ -138,6 +138,12 @@ fn stdio(end: &OwnedFd) -> Result<Stdio, (Stage, io::Error)> {
     end.try_clone().map(Stdio::from).map_err(|error| (Stage::Pipe, error))
 }
 
+/// Our files have the flag that keeps them to us, but for those that we were given without it.
+pub(super) fn keep_files() {}
+
+/// No signal was held back.
+pub(super) fn let_signals_through() {}
+
 /// Nobody is adopted here.
 pub(super) fn reap_adopted() {}
 

@@ -325,3 +325,24 @@ fn landlord() {
         eventually("nobody is left at all", || told(paths[0]).is_empty());
     }
 }
+
+#[test]
+fn what_others_of_this_process_started_is_no_stray() {
+    play("escape::neighbours");
+}
+
+#[test]
+#[ignore = "a role that `what_others_of_this_process_started_is_no_stray` starts"]
+fn neighbours() {
+    if !plays("escape::neighbours") {
+        return;
+    }
+    become_subreaper().unwrap();
+    let (ours, theirs) = (Children::new(), Children::new());
+    let mut resident = theirs.start(&sh(ENDLESS)).unwrap();
+    let guards = children_of("self");
+    assert_exited(&ours.run(sh("(setsid sleep 300 >/dev/null 2>&1 &)")), 0);
+    assert_eq!(ours.reap_strays(), 1, "its own stray");
+    assert!(resident.reap().is_none(), "it still runs");
+    assert!(guards.iter().all(|pid| runs(pid)), "and so does its guard");
+}

@@ -9,7 +9,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -55,8 +55,6 @@ pub(in crate::unix) struct Guard {
     mark: Mark,
     /// Whether whoever loses their parent comes to us from the very first start on.
     adopts: bool,
-    /// Where the search for a free place starts.
-    next: AtomicUsize,
     /// Closed by the kernel when we die; nothing is ever written.
     lifeline: Option<OwnedFd>,
 }
@@ -78,7 +76,7 @@ impl Guard {
             return Err(failure);
         }
         let adopts = matches!(child_subreaper(), Ok(Some(_)));
-        let guard = Arc::new(Self { pid, table, mark, adopts, next: AtomicUsize::new(0), lifeline: Some(ours) });
+        let guard = Arc::new(Self { pid, table, mark, adopts, lifeline: Some(ours) });
         let mut guards = lock(&GUARDS);
         guards.retain(|guard| guard.strong_count() > 0);
         guards.push(Arc::downgrade(&guard));
@@ -88,13 +86,12 @@ impl Guard {
     /// Takes a place for a group that is about to exist.
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
         let shared = self.table.shared();
-        let next = self.next.fetch_add(1, Ordering::Relaxed);
-        let index = (0..CAPACITY)
-            .map(|offset| next.wrapping_add(offset) % CAPACITY)
-            .find(|index| shared.places.get(*index).is_some_and(take))
-            .ok_or_else(|| io::Error::other("too many programs are running"))?;
         let start = shared.starts.fetch_add(1, Ordering::AcqRel);
-        Ok(Slot { guard: Arc::clone(self), index, start })
+        (0..CAPACITY)
+            .map(|offset| (start as usize).wrapping_add(offset) % CAPACITY)
+            .find(|index| shared.places.get(*index).is_some_and(take))
+            .map(|index| Slot { guard: Arc::clone(self), index, start })
+            .ok_or_else(|| io::Error::other("too many programs are running"))
     }
 
     /// How many starts there have been, if nothing that was started is registered any more, and if whoever it left behind
@@ -103,7 +100,7 @@ impl Guard {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
         let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
-        (self.adopts && shared.places.iter().all(is_free)).then_some(starts)
+        (self.adopts && shared.used().iter().all(is_free)).then_some(starts)
     }
 
     /// Has nobody looked for at our end who came of these starts: all of them are known to be gone.
@@ -113,13 +110,10 @@ impl Guard {
 
     /// Kills every registered group.
     pub(in crate::unix) fn end_all(&self) {
-        for place in &self.table.shared().places {
-            if let Some(group) =
-                Pid::from_raw(place.load(Ordering::Acquire)).filter(|group| group.as_raw_nonzero().get() > 1)
-            {
-                // A group that is gone already needs no killing.
-                let _ = kill_process_group(group, Signal::KILL);
-            }
+        let groups = self.table.shared().used().iter().map(|place| place.load(Ordering::Acquire));
+        for group in groups.filter(|group| *group > 1).filter_map(Pid::from_raw) {
+            // A group that is gone already needs no killing.
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
@@ -162,7 +156,7 @@ pub(super) fn is_known(pid: Pid) -> bool {
 
 fn any_place(is: impl Fn(i32) -> bool) -> bool {
     let is = |place: &AtomicI32| is(place.load(Ordering::Acquire));
-    lock(&GUARDS).iter().filter_map(Weak::upgrade).any(|guard| guard.table.shared().places.iter().any(is))
+    lock(&GUARDS).iter().filter_map(Weak::upgrade).any(|guard| guard.table.shared().used().iter().any(is))
 }
 
 impl Drop for Guard {
@@ -236,6 +230,11 @@ struct Shared {
 }
 
 impl Shared {
+    /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
+    fn used(&self) -> &[AtomicI32] {
+        self.places.get(..self.starts.load(Ordering::Acquire) as usize).unwrap_or(&self.places)
+    }
+
     /// Whether everybody is known to be gone.
     fn is_settled(&self) -> bool {
         self.starts.load(Ordering::Acquire) == self.settled.load(Ordering::Acquire)
@@ -278,7 +277,7 @@ extern "C" fn keep_watch(post: *mut c_void) -> c_int {
         libc::chdir(c"/".as_ptr());
         settle_files(post.theirs, post.ours);
         await_end();
-        for place in &post.table.places {
+        for place in post.table.used() {
             let group = place.load(Ordering::Acquire);
             if group > 1 {
                 libc::kill(-group, libc::SIGKILL);
@@ -351,6 +350,8 @@ unsafe fn close_from(first: RawFd) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+
     use super::*;
 
     #[test]
@@ -373,6 +374,33 @@ mod tests {
         assert!(is_known(group));
         drop(slot);
         assert!(!is_known(group));
+    }
+
+    #[test]
+    fn whoever_is_about_to_start_or_to_be_reaped_is_not_killed_with_the_others() {
+        let guard = Guard::start().unwrap();
+        let slots: Vec<_> = (0..3).map(|_| guard.register().unwrap()).collect();
+        let mut child = std::process::Command::new("sleep").arg("300").process_group(0).spawn().unwrap();
+        slots[1].spare(Pid::from_child(&child));
+        guard.end_all();
+        assert!(child.try_wait().unwrap().is_none());
+        slots[2].enter(Pid::from_child(&child).as_raw_nonzero().get());
+        guard.end_all();
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn what_is_written_to_the_lifeline_by_mistake_is_not_our_end() {
+        let guard = Guard::start().unwrap();
+        let lifeline = guard.lifeline.as_ref().unwrap();
+        for _ in 0..3 {
+            rustix::io::write(lifeline, b"x").unwrap();
+            let began = Instant::now();
+            while rustix::io::ioctl_fionread(lifeline).unwrap() > 0 {
+                assert!(began.elapsed() < Duration::from_mins(1), "the guard does not read it");
+                thread::yield_now();
+            }
+        }
     }
 
     #[test]

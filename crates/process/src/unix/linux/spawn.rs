@@ -97,7 +97,7 @@ impl Launcher {
         };
         let failure = io::Error::last_os_error();
         drop(blocked);
-        let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or(failure)?;
+        let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(failure)?;
         // SAFETY: the kernel has just made this file for us, closed on exec.
         let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
         Ok((pid, pidfd))
@@ -262,5 +262,5 @@ fn kernel_limit(resource: Resource, bound: u64) -> Rlimit {
 }
 
 fn whole_seconds(time: Duration) -> u64 {
-    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
 }
