@@ -30,8 +30,6 @@ pub struct Context {
 
 impl Context {
     /// Nothing is started; the HTTP client is made when the first server needs it.
-    ///
-    /// `children` should be the only one of the process: it cannot tell the programs of another one from strays.
     pub fn new(settings: Settings, ports: Ports, children: Arc<Children>) -> Self {
         Self { settings, ports, children, web: OnceLock::new() }
     }

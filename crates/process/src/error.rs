@@ -73,8 +73,12 @@ fn explain_exec(path: &Path, error: &io::Error) -> String {
         io::ErrorKind::PermissionDenied if path.is_dir() => {
             format!("`{program}` is a directory, not a program")
         }
+        io::ErrorKind::PermissionDenied if fs::metadata(path).is_ok_and(|meta| !meta.is_file()) => {
+            format!("`{program}` is not a file, and so no program")
+        }
         io::ErrorKind::PermissionDenied if !executable(path) => {
-            format!("`{program}` is not executable; run `chmod +x '{program}'`")
+            let quoted = program.to_string().replace('\'', r"'\''");
+            format!("`{program}` is not executable; run `chmod +x '{quoted}'`")
         }
         io::ErrorKind::PermissionDenied => match interpreter(path) {
             Some(interpreter) => format!(
@@ -108,9 +112,10 @@ fn explain_interpreter(path: &Path) -> String {
     }
 }
 
-/// The interpreter that the first line of a script names.
+/// The interpreter that the first line of a script names. Nothing but a file is opened: a pipe could keep us waiting.
 fn interpreter(path: &Path) -> Option<PathBuf> {
     let mut head = Vec::new();
+    fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
     File::open(path).ok()?.take(256).read_to_end(&mut head).ok()?;
     let line = head.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     // A carriage return is part of the name for the kernel, so it is shown as part of the name.

@@ -15,7 +15,7 @@ pub struct Job {
     pub arg0: Option<OsString>,
     /// Arguments after the name.
     pub args: Vec<OsString>,
-    /// The whole environment: nothing is inherited.
+    /// The whole environment but for the mark: nothing is inherited. What `OLLM_LIFELINE` says here stays in front of it.
     pub env: Vec<(OsString, OsString)>,
     /// Working directory; ours when absent.
     pub cwd: Option<PathBuf>,

@@ -7,7 +7,7 @@
 //! there is no runtime: one `poll` loop on the calling thread feeds and reads all jobs of a call and keeps their clocks.
 //!
 //! * **Start.** Every program gets a session and a process group of its own, no terminal, exactly the environment it was
-//!   given, the default signal set-up and no file but its three streams. On Linux the new process borrows our memory until
+//!   given and one variable more, the default signal set-up and no file but its three streams. On Linux the new process borrows our memory until
 //!   it becomes the program, so the cost does not grow with our size.
 //! * **Time.** The clock is monotonic and starts before the spawn. At the deadline the whole group gets `SIGTERM`,
 //!   and after the grace `SIGKILL`.
@@ -18,21 +18,25 @@
 //!   that keeps a stream open is waited for no longer than the drain time; the outcome is then `leaky`.
 //! * **Our own death.** The program itself dies with the thread that runs it (parent-death signal). Its group dies with
 //!   our process: a guard process, started with the first job of a [`Children`], waits for our end on a pipe and kills
-//!   every group that is still registered.
+//!   every group that is still registered, and then whoever else bears our mark.
+//! * **The mark.** `OLLM_LIFELINE` in the environment of every program holds a random number that belongs to its
+//!   `Children`, after those that are in the job's environment already: what our program starts is then also found by the
+//!   guard of the one that started our program. Whoever leaves group, session and parent still bears it; only a descendant
+//!   that clears its environment, or has the kernel hide it, is not found.
 //! * **Signals.** A program can have the signals that ask it to end held back while it runs jobs
 //!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
-//! * **Daemons.** A descendant that leaves the group lives on. A program whose only duty is to run jobs can call
-//!   [`become_subreaper`] and then end such descendants with [`Children::reap_strays`].
-//!
+//! * **Daemons.** A descendant that leaves the group lives on after its job, and ends with the `Children` or with us. A
+//!   program whose only duty is to run jobs can call [`become_subreaper`] and then end such descendants at once with
+//!   [`Children::reap_strays`]; then nobody has to be looked for at its end.
 //! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
 //!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
-//!   streams, and ends it. Dropped, it takes its group with it. Only Unix has them.
+//!   streams, and ends it. However it ends, its group and whoever left that end with it. Only Unix has them.
 //!
 //! The crate knows nothing of hooks, never prints, and reads neither environment nor home.
 //!
 //! # Platforms
 //!
-//! Linux has all of the above. Other Unix systems have neither guard nor parent-death signal nor resource limits;
+//! Linux has all of the above. Other Unix systems have neither guard nor mark, parent-death signal or resource limits;
 //! Windows has, beyond that, no process groups. Both are untested; a job that asks for a resource limit there does not
 //! start.
 //!

@@ -27,7 +27,7 @@ use rustix::process::Pid;
 use self::child::Child;
 use self::leader::Leader;
 use self::pipes::Pipes;
-use self::platform::{Guard, Held, Launcher};
+use self::platform::{Guard, Held, Launcher, Slot};
 use self::supervise::{Run, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
@@ -48,7 +48,7 @@ const BUSY_PAUSES: [Duration; 5] = [
 /// Runs programs and answers for what becomes of them; one per process is enough.
 ///
 /// The guard process is started with the first job and ends when this value is dropped or our process dies, however
-/// it dies. It holds up to 4096 running jobs; one more does not start.
+/// it dies; either way nothing is left of what was started. It holds up to 4096 running jobs; one more does not start.
 ///
 /// ```
 /// # use ollm_process::{Children, End, Job};
@@ -95,7 +95,9 @@ impl Children {
         self.put_back(launcher);
         supervise(&mut runs, held.as_deref(), stop);
         let [run] = runs;
-        self.close(run)
+        let outcome = self.close(run);
+        platform::reap_adopted();
+        outcome
     }
 
     /// Runs all jobs at once to their ends, on this thread; outcomes are in the order of the jobs.
@@ -119,7 +121,9 @@ impl Children {
         let mut runs: Vec<_> = jobs.into_iter().map(|job| self.begin(&launcher, job)).collect();
         self.put_back(launcher);
         supervise(&mut runs, held.as_deref(), stop);
-        runs.into_iter().map(|run| self.close(run)).collect()
+        let outcomes = runs.into_iter().map(|run| self.close(run)).collect();
+        platform::reap_adopted();
+        outcomes
     }
 
     /// Starts a program that runs until it is told to end, and that its owner feeds and reads.
@@ -129,32 +133,44 @@ impl Children {
     /// environment, limits, guard.
     pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
         self.reap_dying();
+        platform::reap_adopted();
         if self.interrupted() {
             return Err(SpawnError::new(job, Stage::Clone, io::ErrorKind::Interrupted.into()));
         }
         let launcher = self.launcher();
         let spawned = self.spawn(&launcher, job, Instant::now());
         self.put_back(launcher);
-        let (leader, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
+        let (mut leader, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
+        leader.kin = leader.slot.as_ref().map(Slot::kin);
         Ok(Resident::new(leader, pipes.ours, job.limits.grace))
     }
 
     /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
     ///
-    /// Does nothing unless [`become_subreaper`] was called. Every child process that this value did not start counts
-    /// as such a descendant, so this is for a process that starts others only through one `Children`, and for a time
-    /// when no job is running. Without strays it costs two system calls.
+    /// Does nothing unless [`become_subreaper`] was called. Every child process that was started neither by this value nor
+    /// as a job or resident of another one counts as such a descendant, so this is for a process that starts others only
+    /// through `Children`. Without strays it costs two system calls.
     pub fn reap_strays(&self) -> usize {
         self.reap_dying();
         let guard = lock(&self.guard).clone();
         let released: Vec<u32> = lock(&self.released).iter().map(process::Child::id).collect();
         let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
-        platform::reap_strays(|pid| is_released(pid) || guard.as_ref().is_some_and(|guard| guard.knows(pid)))
+        let over = guard.as_ref().and_then(|guard| guard.over());
+        let (killed, gone) = platform::reap_strays(is_released);
+        if let Some((guard, starts)) = guard.zip(over).filter(|_| gone) {
+            guard.settle(starts);
+        }
+        killed
     }
 
     /// Starts a program that goes on when we end, and that nobody answers for any more: it has neither a group, a
-    /// deadline nor a guard of ours. Its output goes nowhere, and its limits are its own affair.
+    /// deadline nor a guard of ours, and does not bear our mark. Its output goes nowhere, its limits are its own affair,
+    /// and signals that we hold back it is to let through by itself ([`leave_session`]). None starts once one has come.
     pub fn release(&self, job: &Job) -> io::Result<()> {
+        if self.interrupted() {
+            return Err(io::ErrorKind::Interrupted.into());
+        }
+        platform::keep_files();
         let mut command = Command::new(&job.program);
         command.args(&job.args).env_clear().envs(job.env.iter().map(|(name, value)| (name, value)));
         if let Some(cwd) = &job.cwd {
@@ -263,7 +279,7 @@ impl Children {
         if let Some(guard) = &*guard {
             return Ok(Arc::clone(guard));
         }
-        let started = Arc::new(Guard::start()?);
+        let started = Guard::start()?;
         *guard = Some(Arc::clone(&started));
         Ok(started)
     }
@@ -286,8 +302,10 @@ impl Children {
     }
 }
 
-/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it.
+/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it; and lets
+/// through, on this thread, the signals that whoever started it held back for itself.
 pub fn leave_session() -> io::Result<()> {
+    platform::let_signals_through();
     Ok(rustix::process::setsid().map(drop)?)
 }
 

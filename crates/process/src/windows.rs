@@ -71,6 +71,9 @@ impl Children {
     pub fn release(&self, job: &Job) -> io::Result<()> {
         let mut command = Command::new(&job.program);
         command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+        if let Some(cwd) = &job.cwd {
+            command.current_dir(cwd);
+        }
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).spawn()?;
         child.stdin.take().map_or(Ok(()), |mut stdin| stdin.write_all(&job.stdin))
     }

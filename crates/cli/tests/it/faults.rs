@@ -270,12 +270,31 @@ fn b12_our_own_death_leaves_no_hook_and_no_grandchild() {
 }
 
 #[test]
-fn a_polite_end_leaves_nothing_that_left_its_group_either() {
-    for signal in POLITE {
+fn our_own_death_leaves_nothing_that_left_its_group_either() {
+    for signal in [("-KILL", 9)].into_iter().chain(POLITE) {
         die_midway(signal, "setsid").assert_nobody_is_left();
         die_midway(signal, "trap '' TERM INT HUP; setsid").assert_nobody_is_left();
         die_midway(signal, "exec >/dev/null 2>&1 </dev/null; setsid setsid").assert_nobody_is_left();
+        die_midway(signal, "setsid setsid -f").assert_nobody_is_left();
     }
+}
+
+#[test]
+fn our_own_death_leaves_nothing_of_a_hook_that_runs_us() {
+    let lab = Lab::new();
+    let (ready, list) = (lab.fifo("ready"), lab.root.join("list"));
+    let daemon =
+        format!("printf %s \"$OLLM_LIFELINE\" > {}; echo up > {}; sleep 1000", list.display(), ready.display());
+    lab.user_hook("after_tool", "inner", &format!("setsid setsid -f sh -c '{daemon}' >/dev/null 2>&1; sleep 1000"), "");
+    let event = r#"{"event": "after_tool", "data": {"tool_name": "shell"}}"#;
+    lab.user_hook("before_tool", "outer", &format!("echo '{event}' | {OLLM} hook run"), "");
+    let mut child = start(lab.ollm(&["hook", "run"]));
+    child.stdin.take().unwrap().write_all(shell_event("ls").as_bytes()).unwrap();
+    assert_eq!(lines(&ready, 1), ["up"]);
+    assert_eq!(std::fs::read_to_string(list).unwrap().matches(',').count(), 2, "both guards know it");
+    kill("-KILL", child.id());
+    assert_died(child, 9);
+    lab.assert_nobody_is_left();
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::lab::{Lab, Ran};
 mod adding;
 mod asking;
 mod control;
+mod escape;
 mod faults;
 mod login;
 mod trust;
@@ -301,7 +302,8 @@ fn servers_get_the_usual_variables_and_what_they_declare() {
     one["env"] = json!({"TOKEN": "<${SECRET_TOKEN}>", "MISSING": "${NOT_THERE}"});
     let lab = lab_with(&one).set("SECRET_TOKEN", "t0psecret").set("AWS_SECRET_ACCESS_KEY", "k").set("LC_ALL", "C");
     let names = text_of(&call(&lab, "names", &json!({})));
-    assert_eq!(names.lines().collect::<Vec<_>>(), ["HOME", "LC_ALL", "MISSING", "OLLM_AGENT", "PATH", "TOKEN"]);
+    let expected = ["HOME", "LC_ALL", "MISSING", "OLLM_AGENT", "OLLM_LIFELINE", "PATH", "TOKEN"];
+    assert_eq!(names.lines().collect::<Vec<_>>(), expected);
     assert_eq!(text_of(&call(&lab, "env", &json!({"name": "TOKEN"}))), "<t0psecret>");
     let ran = call(&lab, "env", &json!({"name": "MISSING"}));
     assert_eq!(text_of(&ran), "");

@@ -166,6 +166,33 @@ fn who_is_stopped_while_starting_is_gone_once_that_is_told() {
     }
 }
 
+/// Descendants that have left group, session and parent before the server starts. One keeps its streams.
+const ESCAPES: [&str; 3] = [
+    "(setsid sh -c '(sleep 300 &); sleep 300' &)",
+    "(setsid setsid sh -c 'trap : TERM HUP; sleep 300; sleep 300' >/dev/null 2>&1 </dev/null &)",
+    "(setsid sh -c '(setsid sh -c \"while :; do sleep 0.05; done\" &)' >/dev/null 2>&1 </dev/null &)",
+];
+
+#[test]
+fn a_stopped_server_takes_along_who_left_its_group_and_nobody_else() {
+    let mark = |name: &str| format!("{name}-{}", std::process::id());
+    let server = testkit::mcp_server().to_str().unwrap();
+    let fleet = crate::support::fleet(settings(), Ports::default());
+    for (number, name) in ["one", "two"].into_iter().enumerate() {
+        fleet.add(Declaration { name: name.into(), ..marked(&mark(name), 4 * number, server) }, Memory::default());
+        fleet.start(name).unwrap();
+    }
+    eventually("all have escaped", || bearers(&mark("one")).len() >= 4 && bearers(&mark("two")).len() >= 3);
+    fleet.stop("one").unwrap();
+    eventually("nobody of it is left", || bearers(&mark("one")).is_empty());
+    let others = bearers(&mark("two"));
+    assert!(others.len() >= 3, "nobody else is harmed: {others:?}");
+    fleet.restart("two").unwrap();
+    eventually("only new ones are left", || !others.iter().any(|pid| runs(pid)));
+    drop(fleet);
+    eventually("nobody is left at all", || bearers(&mark("two")).is_empty());
+}
+
 /// How programs start servers: by becoming one, as a parent that stays, from the background, or not at all.
 const LAUNCHERS: [&str; 4] = [
     "sleep 300 & exec \"$0\" --child",
@@ -176,8 +203,8 @@ const LAUNCHERS: [&str; 4] = [
 
 /// A server behind one of the launchers; it and all that belongs to it bear a mark.
 fn marked(mark: &str, number: usize, server: &str) -> Declaration {
-    let launcher = LAUNCHERS[number % LAUNCHERS.len()];
-    let mut declaration = program("/bin/sh", &["-c", launcher, server]);
+    let (escape, launcher) = (ESCAPES[number % ESCAPES.len()], LAUNCHERS[number % LAUNCHERS.len()]);
+    let mut declaration = program("/bin/sh", &["-c", &format!("{escape}; {launcher}"), server]);
     if let ollm_mcp::Endpoint::Stdio { env, limits, .. } = &mut declaration.endpoint {
         env.push(("MARK".into(), mark.to_owned()));
         limits.grace = std::time::Duration::from_millis(20);

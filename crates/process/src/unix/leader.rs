@@ -2,13 +2,13 @@
 
 use std::os::fd::OwnedFd;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::platform::Slot;
+use super::platform::{Kin, Slot};
 use crate::End;
 
 /// How long a killed process that nobody waits for any more may take to go.
@@ -23,6 +23,8 @@ pub(super) struct Leader {
     pub(super) pidfd: Option<OwnedFd>,
     /// The guard's note of the group, as long as the group is to die with us.
     pub(super) slot: Option<Slot>,
+    /// The descendants that left the group, where they are to end with the process and not only with us.
+    pub(super) kin: Option<Kin>,
 }
 
 impl Leader {
@@ -37,33 +39,45 @@ impl Leader {
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }
 
+    /// Waits for the exit for a while, whatever signals come; without a file that tells it, for the whole while.
     pub(super) fn await_exit(&self, pause: Duration) {
         let Some(pidfd) = &self.pidfd else {
             return thread::sleep(pause);
         };
-        let pause = Timespec::try_from(pause).ok();
-        let _ = poll(&mut [PollFd::new(pidfd, PollFlags::IN)], pause.as_ref());
+        let began = Instant::now();
+        loop {
+            let left = Timespec::try_from(pause.saturating_sub(began.elapsed())).ok();
+            if poll(&mut [PollFd::new(pidfd, PollFlags::IN)], left.as_ref()) != Err(Errno::INTR) {
+                return;
+            }
+        }
     }
 
     /// Reaps the process if it has exited, and says how it ended.
     ///
-    /// The guard forgets the group first: once the process is reaped, its number may name a stranger's group.
+    /// The guard spares the group first: once the process is reaped, its number may name a stranger's group.
     pub(super) fn reap(&mut self) -> Option<End> {
         if !self.exited() {
             return None;
         }
+        if let Some(slot) = &self.slot {
+            slot.spare(self.pid);
+        }
+        let end = self.take_status();
         self.slot = None;
+        self.kin = None;
+        Some(end)
+    }
+
+    fn take_status(&self) -> End {
         loop {
             let status = match waitid(WaitId::Pid(self.pid), WaitIdOptions::EXITED) {
                 Ok(Some(status)) => status,
                 Err(Errno::INTR) => continue,
-                Ok(None) | Err(_) => return Some(End::Lost),
+                Ok(None) | Err(_) => return End::Lost,
             };
             let signal = status.terminating_signal().map(End::Signalled);
-            return Some(match status.exit_status() {
-                Some(code) => End::Exited(code),
-                None => signal.unwrap_or(End::Lost),
-            });
+            return status.exit_status().map(End::Exited).or(signal).unwrap_or(End::Lost);
         }
     }
 }
@@ -75,5 +89,50 @@ impl Drop for Leader {
             self.await_exit(LAST_WAIT);
             self.reap();
         }
+    }
+}
+
+#[cfg(test)]
+#[cfg(target_os = "linux")]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+    use crate::unix::platform::Launcher;
+    use crate::{Children, Job};
+
+    extern "C" fn ignore(_: libc::c_int) {}
+
+    /// Works while one signal after the other comes to this thread, each of which cuts system calls short.
+    #[expect(unsafe_code, reason = "the standard library neither sends nor handles signals")]
+    fn disturbed(work: impl FnOnce()) {
+        let done = AtomicBool::new(false);
+        // SAFETY: the handler does nothing, and the signal has no other use here.
+        let thread = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = ignore as *const () as usize;
+            libc::sigaction(libc::SIGUSR2, &raw const action, std::ptr::null_mut());
+            libc::pthread_self()
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Relaxed) {
+                    // SAFETY: the thread waits for us.
+                    unsafe { libc::pthread_kill(thread, libc::SIGUSR2) };
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+            work();
+            done.store(true, Ordering::Relaxed);
+        });
+    }
+
+    #[test]
+    fn an_exit_is_waited_for_whatever_signals_come() {
+        let children = Children::new();
+        let job = Job { args: vec!["0.1".into()], ..Job::new("/bin/sleep") };
+        let (leader, _pipes) = children.spawn(&Launcher::new(), &job, Instant::now()).unwrap();
+        disturbed(|| leader.await_exit(Duration::from_mins(1)));
+        assert!(leader.exited());
     }
 }

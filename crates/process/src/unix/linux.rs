@@ -2,22 +2,29 @@
 //!
 //! * `spawn` makes a process that borrows our memory until it becomes the program.
 //! * `guard` makes a process that outlives us and kills what we left behind.
+//! * `mark` is what those we start are known by, and `sweep` finds them by it; both are safe code.
+//! * `blank` has the guard forget what it shares with us; it is safe code.
+//! * `kin` ends what a program left behind; it is safe code.
 //! * `memory` maps their stacks and the table they share with us.
 //! * `signals` keeps signals away from both, and `SIGPIPE` away from us.
 //! * `held` keeps signals that ask us to end until our children have ended.
-//! * `strays` finds and ends adopted descendants; it is safe code.
+//! * `strays` finds, ends and reaps adopted descendants.
 //!
 //! The rule for both kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
 //! cannot panic; they make plain system calls on values that were ready before.
 
 #![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
 
+mod blank;
 mod guard;
 mod held;
+mod kin;
+mod mark;
 mod memory;
 mod signals;
 mod spawn;
 mod strays;
+mod sweep;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -25,13 +32,17 @@ use std::os::fd::AsFd;
 use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
+use rustix::io::Errno;
 use rustix::process::{getpid, set_child_subreaper};
+use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(super) use self::guard::{Guard, Slot};
 pub(super) use self::held::Held;
+pub(super) use self::kin::Kin;
 pub use self::signals::PipeShield;
+pub(super) use self::signals::let_signals_through;
 pub(super) use self::spawn::Launcher;
-pub(super) use self::strays::reap_strays;
+pub(super) use self::strays::{reap_adopted, reap_strays};
 
 /// Makes this process the one that adopts its descendants when their parents die, so that
 /// [`Children::reap_strays`](crate::Children::reap_strays) can end them.
@@ -41,6 +52,24 @@ pub(super) use self::strays::reap_strays;
 pub fn become_subreaper() -> io::Result<()> {
     signals::keep_exit_statuses();
     Ok(set_child_subreaper(Some(getpid()))?)
+}
+
+/// Keeps our files to ourselves, also those that we were given without the flag that does so. Kernels that do not know the
+/// call leave those to whom we start.
+pub(super) fn keep_files() {
+    // SAFETY: a plain system call that closes nothing now.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
+
+/// Fills a short buffer with what nobody can guess.
+fn random(bytes: &mut [u8]) -> io::Result<()> {
+    loop {
+        match getrandom(&mut *bytes, GetRandomFlags::empty()) {
+            Ok(count) if count == bytes.len() => return Ok(()),
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
 }
 
 /// A file that holds these bytes for good, to be read from their start; whoever reads it needs nobody to write.

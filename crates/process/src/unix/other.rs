@@ -1,6 +1,6 @@
 //! What Unix systems other than Linux have to offer: the standard library's spawn, in a group of its own.
 //!
-//! Untested. Not provided: guard, parent-death signal, resource limits, adoption of descendants, signals held back, and a
+//! Untested. Not provided: guard, the mark by which descendants are found, parent-death signal, resource limits, adoption of descendants, signals held back, and a
 //! signal set-up reset beyond what the standard library does. Files are only kept from the program by their own
 //! close-on-exec flag.
 
@@ -23,15 +23,17 @@ use crate::{Job, Stage};
 pub(super) struct Guard;
 
 impl Guard {
-    pub(super) fn start() -> io::Result<Self> {
-        Ok(Self)
-    }
-
-    pub(super) fn knows(&self, _: Pid) -> bool {
-        false
+    pub(super) fn start() -> io::Result<Arc<Self>> {
+        Ok(Arc::new(Self))
     }
 
     pub(super) fn end_all(&self) {}
+
+    pub(super) fn over(&self) -> Option<u32> {
+        None
+    }
+
+    pub(super) fn settle(&self, _: u32) {}
 }
 
 /// A file that holds these bytes, to be read from their start.
@@ -46,6 +48,18 @@ pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
 /// Stands for a place in a guard's table.
 #[derive(Debug)]
 pub(super) struct Slot;
+
+impl Slot {
+    pub(super) fn kin(&self) -> Kin {
+        Kin
+    }
+
+    pub(super) fn spare(&self, _: Pid) {}
+}
+
+/// Stands for descendants that left their group: they live on.
+#[derive(Debug)]
+pub(super) struct Kin;
 
 /// The Rust runtime ignores `SIGPIPE`; a program that undoes this is ended by a child that closes its input.
 #[derive(Debug)]
@@ -116,7 +130,7 @@ impl Launcher {
             .stderr(stdio(&pipes.theirs.stderr)?);
         let child = command.spawn().map_err(|error| (Stage::Exec, error))?;
         let pid = Pid::from_child(&child);
-        Ok(Leader { pid, pidfd: None, slot: Some(Slot) })
+        Ok(Leader { pid, pidfd: None, slot: Some(Slot), kin: None })
     }
 }
 
@@ -124,9 +138,18 @@ fn stdio(end: &OwnedFd) -> Result<Stdio, (Stage, io::Error)> {
     end.try_clone().map(Stdio::from).map_err(|error| (Stage::Pipe, error))
 }
 
+/// Our files have the flag that keeps them to us, but for those that we were given without it.
+pub(super) fn keep_files() {}
+
+/// No signal was held back.
+pub(super) fn let_signals_through() {}
+
 /// Nobody is adopted here.
-pub(super) fn reap_strays(_: impl Fn(Pid) -> bool) -> usize {
-    0
+pub(super) fn reap_adopted() {}
+
+/// Nobody is adopted here.
+pub(super) fn reap_strays(_: impl Fn(Pid) -> bool) -> (usize, bool) {
+    (0, false)
 }
 
 /// Not supported on this system.

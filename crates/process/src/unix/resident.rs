@@ -15,7 +15,8 @@ use crate::End;
 /// How often a program whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(5);
 
-/// A running program and its group. Dropped, the group is killed.
+/// A running program and its group. Dropped, the group is killed. Descendants that left the group are looked for and killed
+/// soon after the program has ended; nobody waits for that.
 ///
 /// ```
 /// # use std::io::{Read, Write};

@@ -112,6 +112,7 @@ fn asked() {
         sh(&format!("trap '' TERM; (setsid sh -c 'echo $$ >ready2; {ENDLESS}; :' >/dev/null 2>&1 &); {ENDLESS}; :")),
     ]);
     let late = children.run(sh("touch late"));
+    children.release(&sh("touch late")).unwrap_err();
     let ends: Vec<_> = outcomes.iter().chain([&late]).map(|outcome| format!("{:?}", outcome.end)).collect();
     children.reap_strays();
     fs::write("told", format!("{} {}", ends.join(" "), children.interrupted())).unwrap();
@@ -301,6 +302,52 @@ fn all_jobs_can_be_ended_from_another_thread() {
         run.join().unwrap()
     });
     assert!(matches!(outcome.end, End::Signalled(9)), "{outcome:?}");
+}
+
+#[test]
+fn a_released_program_has_no_file_of_ours_and_can_let_signals_through() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = role("death::holder").env("NOTES", folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let note = folder.path().join("done");
+    eventually("it has noted", || note.exists());
+    assert_eq!(fs::read_to_string(note).unwrap(), "[0, 1, 2] true []");
+}
+
+#[test]
+#[ignore = "a role that `a_released_program_has_no_file_of_ours_and_can_let_signals_through` starts"]
+fn holder() {
+    if !plays("death::holder") {
+        return;
+    }
+    let children = Children::new();
+    children.hold_signals();
+    assert_exited(&children.run(sh("exit 0")), 0);
+    // One that lacks the close-on-exec flag, as one that we inherited would.
+    let leaking = fs::File::open("/etc/passwd").unwrap();
+    rustix::io::fcntl_setfd(&leaking, rustix::io::FdFlags::empty()).unwrap();
+    let freed = role("death::freed");
+    let mut env: Vec<_> = std::env::vars_os().filter(|(name, _)| name != "ROLE").collect();
+    env.push(("ROLE".into(), "death::freed".into()));
+    let args = freed.get_args().map(Into::into).collect();
+    children.release(&Job { args, env, ..Job::new(freed.get_program()) }).unwrap();
+}
+
+#[test]
+#[ignore = "a role that `a_released_program_has_no_file_of_ours_and_can_let_signals_through` starts"]
+fn freed() {
+    if !plays("death::freed") {
+        return;
+    }
+    let name = |file: std::io::Result<fs::DirEntry>| file.ok()?.file_name().to_str()?.parse::<u32>().ok();
+    let is_open = |file: &u32| fs::read_link(format!("/proc/self/fd/{file}")).is_ok();
+    let mut files: Vec<_> = fs::read_dir("/proc/self/fd").unwrap().filter_map(name).collect();
+    files.retain(is_open);
+    files.sort_unstable();
+    let left = ollm_process::leave_session().is_ok();
+    let notes = PathBuf::from(std::env::var_os("NOTES").unwrap());
+    fs::write(notes.join("part"), format!("{files:?} {left} {:?}", blocked())).unwrap();
+    fs::rename(notes.join("part"), notes.join("done")).unwrap();
 }
 
 #[test]

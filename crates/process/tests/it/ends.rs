@@ -108,12 +108,11 @@ fn a_descendant_that_keeps_a_stream_open_holds_nobody() {
 fn a_daemon_that_keeps_a_stream_open_holds_nobody() {
     let folder = tempfile::tempdir().unwrap();
     let script = "(setsid sh -c 'echo $$; touch ready; exec sleep 300' &); while ! [ -e ready ]; do sleep 0.01; done";
-    let outcome = Children::new().run(Job { cwd: Some(folder.path().into()), ..sh(script) });
+    let children = Children::new();
+    let outcome = children.run(Job { cwd: Some(folder.path().into()), ..sh(script) });
     assert_exited(&outcome, 0);
     assert!(outcome.leaky && outcome.elapsed < PATIENCE, "{outcome:?}");
-    let daemon = words(&outcome)[0].clone();
-    assert!(runs(&daemon), "who left the group is not ours to kill");
-    assert_exited(&Children::new().run(sh(&format!("kill -9 {daemon}"))), 0);
+    assert!(runs(&words(&outcome)[0]), "who left the group does not end with the job");
 }
 
 #[test]

@@ -5,6 +5,7 @@
 
 mod death;
 mod ends;
+mod escape;
 mod residents;
 mod setup;
 mod start;

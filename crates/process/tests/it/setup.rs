@@ -17,11 +17,13 @@ fn text(job: Job) -> String {
 }
 
 #[test]
-fn the_environment_is_exactly_the_given_one() {
+fn the_environment_is_the_given_one_and_the_mark() {
     let env = vec![("A".into(), "1".into()), ("B".into(), OsString::from_vec(b"x=\xff\n".to_vec()))];
     let outcome = Children::new().run(Job { env, ..Job::new("/usr/bin/env") });
-    assert_eq!(outcome.stdout, b"A=1\nB=x=\xff\n\n");
-    assert_eq!(text(Job::new("/usr/bin/env")), "");
+    let end = outcome.stdout.strip_prefix(b"A=1\nB=x=\xff\n\nOLLM_LIFELINE=").unwrap();
+    assert!(end.iter().position(|byte| *byte == b'\n') == Some(end.len() - 1), "{outcome:?}");
+    let alone = text(Job::new("/usr/bin/env"));
+    assert!(alone.starts_with("OLLM_LIFELINE=") && alone.lines().count() == 1, "{alone}");
 }
 
 #[test]
@@ -109,6 +111,7 @@ fn limits_are_those_of_the_job() {
 fn a_limit_above_ours_is_ours() {
     let mut job = sh("ulimit -n");
     job.limits.files = Some(u64::MAX);
+    job.limits.cpu = Some(Duration::MAX);
     assert!(text(job).trim().parse::<u64>().unwrap() > 0);
 }
 

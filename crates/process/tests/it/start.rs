@@ -7,9 +7,11 @@ use std::thread;
 use std::time::Duration;
 
 use ollm_process::{Children, End, Job, SpawnError, Stage};
+use rustix::fs::{CWD, FileType, Mode};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tempfile::TempDir;
 
-use crate::support::{assert_exited, sh};
+use crate::support::{assert_exited, children_of, eventually, play, plays, sh};
 
 #[track_caller]
 fn failure(job: Job) -> SpawnError {
@@ -43,6 +45,58 @@ fn a_program_that_is_not_executable_is_named_with_the_way_out() {
     let program = path.display();
     let message = format!("`{program}` is not executable; run `chmod +x '{program}'`");
     assert_failure(Job::new(&path), Stage::Exec, &message);
+}
+
+#[test]
+fn the_way_out_can_be_pasted_whatever_the_program_is_called() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it's; touch done");
+    fs::write(&path, "#!/bin/sh\n").unwrap();
+    let error = failure(Job::new(&path)).to_string();
+    let advice = error.rsplit_once("run `").unwrap().1.trim_end_matches('`').to_owned();
+    assert_exited(&Children::new().run(Job { cwd: Some(folder.path().into()), ..sh(&advice) }), 0);
+    assert!(!folder.path().join("done").exists(), "{advice}");
+    assert_exited(&Children::new().run(Job::new(path)), 0);
+}
+
+#[test]
+fn a_pipe_is_no_program_and_nobody_waits_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pipe");
+    rustix::fs::mknodat(CWD, &path, FileType::Fifo, Mode::from_raw_mode(0o755), 0).unwrap();
+    assert_failure(Job::new(&path), Stage::Exec, &format!("`{}` is not a file, and so no program", path.display()));
+}
+
+#[test]
+fn a_process_that_is_short_of_files_says_so_and_loses_none() {
+    play("start::poor");
+}
+
+#[test]
+#[ignore = "a role that `a_process_that_is_short_of_files_says_so_and_loses_none` starts"]
+fn poor() {
+    if !plays("start::poor") {
+        return;
+    }
+    let files = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let (before, limit) = (files(), getrlimit(Resource::Nofile));
+    let mut ran = Vec::new();
+    for spare in 0..20 {
+        let children = Children::new();
+        // One of those counted is the folder that was read.
+        let current = Some(before as u64 - 1 + spare);
+        setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
+        let outcome = children.run(sh("exit 3"));
+        let resident = children.start(&sh("exit 3"));
+        setrlimit(Resource::Nofile, limit).unwrap();
+        assert!(matches!(outcome.end, End::Exited(3) | End::NotStarted(_)), "{outcome:?}");
+        ran.push(matches!(outcome.end, End::Exited(3)));
+        drop((resident, children));
+        // What a resident left behind is still being looked for.
+        eventually("all files are closed", || files() == before);
+        assert!(children_of("self").is_empty(), "with {spare} to spare: {outcome:?}");
+    }
+    assert!(!ran[0] && ran[19] && ran.is_sorted(), "{ran:?}");
 }
 
 #[test]

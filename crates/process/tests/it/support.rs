@@ -59,6 +59,17 @@ pub(crate) fn runs(pid: &str) -> bool {
     !matches!(state, Some("Z" | "X"))
 }
 
+/// Those who run with this in their environment.
+pub(crate) fn bearers(name: &str, value: &str) -> Vec<String> {
+    let entry = format!("{name}={value}").into_bytes();
+    let bears = |pid: &String| {
+        let environ = fs::read(Path::new("/proc").join(pid).join("environ")).unwrap_or_default();
+        environ.split(|byte| *byte == 0).any(|own| own == entry) && runs(pid)
+    };
+    let names = fs::read_dir("/proc").unwrap().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit())).filter(bears).collect()
+}
+
 /// The children of a process, as numbers.
 pub(crate) fn children_of(pid: &str) -> Vec<String> {
     let Ok(tasks) = fs::read_dir(Path::new("/proc").join(pid).join("task")) else {

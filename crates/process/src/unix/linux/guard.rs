@@ -1,49 +1,71 @@
-//! The guard: a process that waits for our death on a pipe and then kills every group that is still registered.
+//! The guard: a process that waits for our death on a pipe and then kills every group that is still registered, and
+//! whoever else bears our mark.
 //!
 //! Groups are registered in memory shared with the guard, so registering costs no system call, and a new process can do
-//! it for itself before its program runs. The guard is woken only once, by the end of the pipe.
+//! it for itself before its program runs. The guard is woken only once, by the end of the pipe. The mark has to be looked
+//! for in all processes there are; where we know before our end that nobody is left, we say so in the same memory, and
+//! nobody is looked for.
 
+use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::slice;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, Weak};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use libc::{c_int, c_uint, c_void, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
+use super::blank::blank;
+use super::kin::Kin;
+use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
 use super::signals::Blocked;
+use super::sweep::sweep;
+use crate::unix::lock;
 
 /// Groups that can be registered at once.
 const CAPACITY: usize = 4096;
 /// A free place in the table.
 const FREE: i32 = 0;
-/// A place that is taken, but whose group does not exist yet.
+/// A place that is taken, but whose group does not exist yet. Other negative numbers are those of programs that are about
+/// to be reaped: still ours, but their groups may be somebody else's at any moment.
 const TAKEN: i32 = -1;
 /// Where the guard keeps the lifeline, above its standard streams.
 const LIFELINE: RawFd = 3;
 /// What process lists call the guard.
 const NAME: &[u8; 16] = b"children-guard\0\0";
+/// How long a guard that was told to end may take; longer than it looks for anybody.
+const LAST_WAIT: Duration = Duration::from_secs(3);
+/// How often it is asked whether it has ended.
+const ASKING: Duration = Duration::from_micros(500);
 
-/// A running guard. Dropping it ends the guard without harm to anyone.
+/// All guards of this process. Who is a child of ours is a matter of the whole process, so whoever looks for strays has to
+/// know what was started elsewhere.
+static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
+
+/// A running guard. Dropped, it ends whoever is left, and then itself.
 #[derive(Debug)]
 pub(in crate::unix) struct Guard {
     pid: pid_t,
     table: Table,
-    /// Where the search for a free place starts.
-    next: AtomicUsize,
+    /// What those are known by who are started under it.
+    mark: Mark,
+    /// Whether whoever loses their parent comes to us from the very first start on.
+    adopts: bool,
     /// Closed by the kernel when we die; nothing is ever written.
-    _lifeline: OwnedFd,
+    lifeline: Option<OwnedFd>,
 }
 
 impl Guard {
-    pub(in crate::unix) fn start() -> io::Result<Self> {
+    pub(in crate::unix) fn start() -> io::Result<Arc<Self>> {
         let table = Table::new()?;
         let stack = Stack::new()?;
+        let mark = Mark::new()?;
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
-        let post = Post { table: table.places(), theirs: theirs.as_raw_fd(), ours: ours.as_raw_fd() };
+        let post = Post { table: table.shared(), mark, theirs: theirs.as_raw_fd(), ours: ours.as_raw_fd() };
         let blocked = Blocked::all();
         // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
         // runs on its own copy of the stack and of `post`, and `keep_watch` only makes system calls.
@@ -53,48 +75,97 @@ impl Guard {
         if pid == -1 {
             return Err(failure);
         }
-        Ok(Self { pid, table, next: AtomicUsize::new(0), _lifeline: ours })
+        let adopts = matches!(child_subreaper(), Ok(Some(_)));
+        let guard = Arc::new(Self { pid, table, mark, adopts, lifeline: Some(ours) });
+        let mut guards = lock(&GUARDS);
+        guards.retain(|guard| guard.strong_count() > 0);
+        guards.push(Arc::downgrade(&guard));
+        Ok(guard)
     }
 
     /// Takes a place for a group that is about to exist.
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
-        let places = self.table.places();
-        let start = self.next.fetch_add(1, Ordering::Relaxed);
+        let shared = self.table.shared();
+        let start = shared.starts.fetch_add(1, Ordering::AcqRel);
         (0..CAPACITY)
-            .map(|offset| start.wrapping_add(offset) % CAPACITY)
-            .find(|index| places.get(*index).is_some_and(take))
-            .map(|index| Slot { guard: Arc::clone(self), index })
+            .map(|offset| (start as usize).wrapping_add(offset) % CAPACITY)
+            .find(|index| shared.places.get(*index).is_some_and(take))
+            .map(|index| Slot { guard: Arc::clone(self), index, start })
             .ok_or_else(|| io::Error::other("too many programs are running"))
+    }
+
+    /// How many starts there have been, if nothing that was started is registered any more, and if whoever it left behind
+    /// has come to us.
+    pub(in crate::unix) fn over(&self) -> Option<u32> {
+        let shared = self.table.shared();
+        let starts = shared.starts.load(Ordering::Acquire);
+        let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
+        (self.adopts && shared.used().iter().all(is_free)).then_some(starts)
+    }
+
+    /// Has nobody looked for at our end who came of these starts: all of them are known to be gone.
+    pub(in crate::unix) fn settle(&self, starts: u32) {
+        self.table.shared().settled.store(starts, Ordering::Release);
     }
 
     /// Kills every registered group.
     pub(in crate::unix) fn end_all(&self) {
-        for place in self.table.places() {
-            if let Some(group) =
-                Pid::from_raw(place.load(Ordering::Acquire)).filter(|group| group.as_raw_nonzero().get() > 1)
-            {
-                // A group that is gone already needs no killing.
-                let _ = kill_process_group(group, Signal::KILL);
-            }
+        let groups = self.table.shared().used().iter().map(|place| place.load(Ordering::Acquire));
+        for group in groups.filter(|group| *group > 1).filter_map(Pid::from_raw) {
+            // A group that is gone already needs no killing.
+            let _ = kill_process_group(group, Signal::KILL);
         }
     }
 
-    /// Whether a process is the guard or the leader of a registered group.
-    pub(in crate::unix) fn knows(&self, pid: Pid) -> bool {
-        let pid = pid.as_raw_nonzero().get();
-        let is_pid = |place: &AtomicI32| place.load(Ordering::Acquire) == pid;
-        pid == self.pid || self.table.places().iter().any(is_pid)
+    /// Has the guard do its duty, and nothing after that; whether it has ended.
+    fn part(&mut self) -> bool {
+        self.lifeline = None;
+        let told = Instant::now();
+        while told.elapsed() < LAST_WAIT {
+            if self.reap(libc::WNOHANG) {
+                return true;
+            }
+            thread::sleep(ASKING);
+        }
+        false
     }
+
+    /// Whether the guard has ended; nobody has its number before that.
+    fn reap(&self, options: c_int) -> bool {
+        loop {
+            // SAFETY: no status is asked for.
+            match unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL | options) } {
+                0 => return false,
+                -1 if io::Error::last_os_error().kind() == io::ErrorKind::Interrupted => {}
+                _ => return true,
+            }
+        }
+    }
+}
+
+/// Whether a program of any guard is about to start, so that a child may not be registered yet.
+pub(super) fn someone_starts() -> bool {
+    any_place(|place| place == TAKEN)
+}
+
+/// Whether a process was started by us, under whichever guard.
+pub(super) fn is_known(pid: Pid) -> bool {
+    let pid = pid.as_raw_nonzero().get();
+    any_place(|place| place != TAKEN && place.checked_abs() == Some(pid))
+}
+
+fn any_place(is: impl Fn(i32) -> bool) -> bool {
+    let is = |place: &AtomicI32| is(place.load(Ordering::Acquire));
+    lock(&GUARDS).iter().filter_map(Weak::upgrade).any(|guard| guard.table.shared().used().iter().any(is))
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // SAFETY: the guard is our child and not reaped before this line, so its number is its own.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            while libc::waitpid(self.pid, std::ptr::null_mut(), libc::__WALL) == -1
-                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-            {}
+        // Places hold on to the guard, so no group is registered any more.
+        if self.table.shared().is_settled() || !self.part() {
+            // SAFETY: the guard is our child and not reaped before this line, so its number is its own.
+            unsafe { libc::kill(self.pid, libc::SIGKILL) };
+            self.reap(0);
         }
     }
 }
@@ -104,16 +175,35 @@ impl Drop for Guard {
 pub(in crate::unix) struct Slot {
     guard: Arc<Guard>,
     index: usize,
+    /// Which start it is for.
+    start: u32,
 }
 
 impl Slot {
+    /// What the program's descendants are known by.
+    pub(in crate::unix) fn kin(&self) -> Kin {
+        Kin::new(self.guard.mark.entry(self.start))
+    }
+
+    /// The variable by which they are known, with what was passed on to us.
+    pub(super) fn variable(&self, inherited: Option<&OsStr>) -> Vec<u8> {
+        let mut variable = format!("{}=", mark::VARIABLE).into_bytes();
+        variable.append(&mut mark::list(inherited, self.guard.mark.entry(self.start)));
+        variable
+    }
+
     /// Enters a group. Makes no system call, so that a new process can do it for itself.
     pub(super) fn enter(&self, group: pid_t) {
         self.set(group);
     }
 
+    /// Has the group outlive us from now on: its leader is about to be reaped, and then its number may be a stranger's.
+    pub(in crate::unix) fn spare(&self, group: Pid) {
+        self.set(-group.as_raw_nonzero().get());
+    }
+
     fn set(&self, value: i32) {
-        if let Some(place) = self.guard.table.places().get(self.index) {
+        if let Some(place) = self.guard.table.shared().places.get(self.index) {
             place.store(value, Ordering::Release);
         }
     }
@@ -129,25 +219,48 @@ fn take(place: &AtomicI32) -> bool {
     place.compare_exchange(FREE, TAKEN, Ordering::AcqRel, Ordering::Relaxed).is_ok()
 }
 
-/// Shared memory full of places.
+/// What we share with the guard.
+#[repr(C)]
+struct Shared {
+    /// How many programs were about to start.
+    starts: AtomicU32,
+    /// After how many of them nobody was left.
+    settled: AtomicU32,
+    places: [AtomicI32; CAPACITY],
+}
+
+impl Shared {
+    /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
+    fn used(&self) -> &[AtomicI32] {
+        self.places.get(..self.starts.load(Ordering::Acquire) as usize).unwrap_or(&self.places)
+    }
+
+    /// Whether everybody is known to be gone.
+    fn is_settled(&self) -> bool {
+        self.starts.load(Ordering::Acquire) == self.settled.load(Ordering::Acquire)
+    }
+}
+
+/// The memory for it.
 #[derive(Debug)]
 struct Table(Map);
 
 impl Table {
     fn new() -> io::Result<Self> {
-        Map::shared(CAPACITY * size_of::<AtomicI32>()).map(Self)
+        Map::shared(size_of::<Shared>()).map(Self)
     }
 
-    fn places(&self) -> &[AtomicI32] {
-        // SAFETY: the mapping is page-aligned, as long as this slice, starts as zeros, which are valid atomics, and is
-        // only ever accessed as atomics, here and in the guard.
-        unsafe { slice::from_raw_parts(self.0.base().cast(), CAPACITY) }
+    fn shared(&self) -> &Shared {
+        // SAFETY: the mapping is page-aligned, long enough, starts as zeros, which are valid atomics, and is only ever
+        // accessed as atomics, here and in the guard.
+        unsafe { &*self.0.base().cast() }
     }
 }
 
 /// What the guard is given.
 struct Post<'a> {
-    table: &'a [AtomicI32],
+    table: &'a Shared,
+    mark: Mark,
     theirs: RawFd,
     ours: RawFd,
 }
@@ -160,17 +273,38 @@ extern "C" fn keep_watch(post: *mut c_void) -> c_int {
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
+        blank(NAME);
         libc::chdir(c"/".as_ptr());
         settle_files(post.theirs, post.ours);
-        let mut byte = 0_u8;
-        while libc::read(LIFELINE, (&raw mut byte).cast(), 1) == -1 && *libc::__errno_location() == libc::EINTR {}
-        for place in post.table {
+        await_end();
+        for place in post.table.used() {
             let group = place.load(Ordering::Acquire);
             if group > 1 {
                 libc::kill(-group, libc::SIGKILL);
             }
         }
+        if !post.table.is_settled() {
+            sweep(post.mark.bytes(), drop);
+        }
         libc::_exit(0)
+    }
+}
+
+/// Waits until nobody holds the other end of the lifeline. What somebody might write there by mistake says nothing.
+///
+/// # Safety
+///
+/// Only for a process that has the lifeline in its place.
+unsafe fn await_end() {
+    let mut byte = 0_u8;
+    loop {
+        // SAFETY: there is room for one byte.
+        let count = unsafe { libc::read(LIFELINE, (&raw mut byte).cast(), 1) };
+        // SAFETY: the place of the error number is always valid.
+        let interrupted = count == -1 && unsafe { *libc::__errno_location() } == libc::EINTR;
+        if count != 1 && !interrupted {
+            return;
+        }
     }
 }
 
@@ -216,11 +350,13 @@ unsafe fn close_from(first: RawFd) {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::process::CommandExt;
+
     use super::*;
 
     #[test]
     fn a_full_table_takes_nobody_and_loses_nobody() {
-        let guard = Arc::new(Guard::start().unwrap());
+        let guard = Guard::start().unwrap();
         let mut slots: Vec<_> = (0..CAPACITY).map(|_| guard.register().unwrap()).collect();
         assert!(guard.register().is_err());
         slots.pop();
@@ -228,13 +364,58 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_knows_itself_and_whom_it_guards() {
-        let guard = Arc::new(Guard::start().unwrap());
-        let (itself, group) = (Pid::from_raw(guard.pid).unwrap(), Pid::from_raw(i32::MAX).unwrap());
+    fn whoever_is_guarded_is_known_until_the_place_is_free() {
+        let (guard, group) = (Guard::start().unwrap(), Pid::from_raw(i32::MAX).unwrap());
         let slot = guard.register().unwrap();
+        assert!(someone_starts());
         slot.enter(i32::MAX);
-        assert!(guard.knows(itself) && guard.knows(group));
+        assert!(is_known(group));
+        slot.spare(group);
+        assert!(is_known(group));
         drop(slot);
-        assert!(!guard.knows(group));
+        assert!(!is_known(group));
+    }
+
+    #[test]
+    fn whoever_is_about_to_start_or_to_be_reaped_is_not_killed_with_the_others() {
+        let guard = Guard::start().unwrap();
+        let slots: Vec<_> = (0..3).map(|_| guard.register().unwrap()).collect();
+        let mut child = std::process::Command::new("sleep").arg("300").process_group(0).spawn().unwrap();
+        slots[1].spare(Pid::from_child(&child));
+        guard.end_all();
+        assert!(child.try_wait().unwrap().is_none());
+        slots[2].enter(Pid::from_child(&child).as_raw_nonzero().get());
+        guard.end_all();
+        assert!(!child.wait().unwrap().success());
+    }
+
+    #[test]
+    fn what_is_written_to_the_lifeline_by_mistake_is_not_our_end() {
+        let guard = Guard::start().unwrap();
+        let lifeline = guard.lifeline.as_ref().unwrap();
+        for _ in 0..3 {
+            rustix::io::write(lifeline, b"x").unwrap();
+            let began = Instant::now();
+            while rustix::io::ioctl_fionread(lifeline).unwrap() > 0 {
+                assert!(began.elapsed() < Duration::from_mins(1), "the guard does not read it");
+                thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_is_looked_for_where_nobody_can_be_left() {
+        let guard = Guard::start().unwrap();
+        let settled = || guard.table.shared().is_settled();
+        assert!(settled());
+        let slot = guard.register().unwrap();
+        assert!(!settled());
+        assert_eq!(guard.over(), None, "one is registered");
+        drop(slot);
+        assert_eq!(guard.over(), None, "nobody comes to us who lost their parent");
+        guard.settle(1);
+        assert!(settled());
+        drop(guard.register());
+        assert!(!settled());
     }
 }

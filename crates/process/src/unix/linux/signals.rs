@@ -111,6 +111,11 @@ pub(super) fn keep_exit_statuses() {
     }
 }
 
+/// Blocks no signal on this thread.
+pub(in crate::unix) fn let_signals_through() {
+    mask(SIG_SETMASK, &empty());
+}
+
 /// Whether a signal does to us what it does to a process that never thought of it.
 pub(super) fn has_default_effect(signal: c_int) -> bool {
     action(signal).is_some_and(|action| action.sa_sigaction == SIG_DFL)

@@ -19,6 +19,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getpid, getrlimit, setrlimit, waitid};
 
 use super::guard::{Guard, Slot};
+use super::mark;
 use super::memory::Stack;
 use super::signals::{self, Blocked};
 use crate::unix::leader::Leader;
@@ -48,8 +49,8 @@ impl Launcher {
         pipes: &Pipes,
         guard: &Arc<Guard>,
     ) -> Result<Leader, (Stage, io::Error)> {
-        let words = Words::new(job).map_err(|error| (Stage::Arguments, error))?;
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
+        let words = Words::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
         let argv = pointers(&words.argv);
         let envp = pointers(&words.envp);
         let plan = Plan {
@@ -70,7 +71,7 @@ impl Launcher {
             while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {}
             return Err((stage, io::Error::from_raw_os_error(errno)));
         }
-        Ok(Leader { pid, pidfd, slot: Some(slot) })
+        Ok(Leader { pid, pidfd, slot: Some(slot), kin: None })
     }
 
     /// Returns once the child has become its program, or has failed to.
@@ -96,7 +97,7 @@ impl Launcher {
         };
         let failure = io::Error::last_os_error();
         drop(blocked);
-        let pid = Pid::from_raw(pid).filter(|_| pid > 0).ok_or(failure)?;
+        let pid = (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(failure)?;
         // SAFETY: the kernel has just made this file for us, closed on exec.
         let pidfd = (pidfd >= 0).then(|| unsafe { OwnedFd::from_raw_fd(pidfd) });
         Ok((pid, pidfd))
@@ -186,7 +187,7 @@ struct Words {
 }
 
 impl Words {
-    fn new(job: &Job) -> io::Result<Self> {
+    fn new(job: &Job, slot: &Slot) -> io::Result<Self> {
         if !job.program.is_absolute() {
             return Err(invalid("the path of the program is not absolute"));
         }
@@ -197,7 +198,10 @@ impl Words {
             .chain(job.args.iter().map(|argument| &**argument))
             .map(|argument| word(argument, "an argument"))
             .collect::<io::Result<_>>()?;
-        let envp = job.env.iter().map(|(name, value)| variable(name, value)).collect::<io::Result<_>>()?;
+        let (passed_on, given): (Vec<_>, Vec<_>) = job.env.iter().partition(|(name, _)| name == mark::VARIABLE);
+        let mut envp: Vec<_> =
+            given.into_iter().map(|(name, value)| variable(name, value)).collect::<io::Result<_>>()?;
+        envp.push(CString::new(slot.variable(passed_on.first().map(|(_, list)| &**list)))?);
         let cwd = job.cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
         Ok(Self { program, argv, envp, cwd: cwd.transpose()? })
     }
@@ -258,5 +262,5 @@ fn kernel_limit(resource: Resource, bound: u64) -> Rlimit {
 }
 
 fn whole_seconds(time: Duration) -> u64 {
-    (time.as_secs() + u64::from(time.subsec_nanos() > 0)).max(1)
+    time.as_secs().saturating_add(u64::from(time.subsec_nanos() > 0)).max(1)
 }

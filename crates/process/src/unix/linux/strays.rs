@@ -1,59 +1,141 @@
 //! Descendants that left their group, and whose parent died: they come to the nearest subreaper, which may be us.
 
 use std::fs;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, WaitIdStatus, child_subreaper, getpid, kill_process, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, child_subreaper, getpid, getsid, kill_process,
+    pidfd_open, pidfd_send_signal, waitid,
 };
+
+use super::guard::{is_known, someone_starts};
 
 /// How long strays that keep coming are fought.
 const BOUND: Duration = Duration::from_secs(2);
 /// Pause between two looks at strays that are dying.
 const PAUSE: Duration = Duration::from_millis(1);
+/// A look at whether a child has exited, which stays unreaped.
+const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
-/// Kills and reaps all children that are not `known`, and those that come to us by that; says how many were killed.
-pub(in crate::unix) fn reap_strays(known: impl Fn(Pid) -> bool) -> usize {
+/// Kills and reaps all children that we did not start and that are not `spared`, and those that come to us by that; says
+/// how many were killed, and whether it is certain that nobody is left.
+pub(in crate::unix) fn reap_strays(spared: impl Fn(Pid) -> bool) -> (usize, bool) {
     if !matches!(child_subreaper(), Ok(Some(_))) {
-        return 0;
+        return (0, false);
     }
     let started = Instant::now();
     let mut killed = 0;
-    while has_children() && started.elapsed() < BOUND {
-        let strays: Vec<_> = children().into_iter().filter(|pid| !known(*pid)).collect();
+    while has_children() {
+        let children = children();
+        if started.elapsed() >= BOUND {
+            return (killed, false);
+        }
+        if someone_starts() {
+            thread::sleep(PAUSE);
+            continue;
+        }
+        let is_stray = |pid: &Pid| !spared(*pid) && !is_known(*pid);
+        let strays: Vec<_> = children.into_iter().filter(is_stray).filter_map(Stray::find).collect();
         if strays.is_empty() {
-            break;
+            return (killed, false);
         }
-        for stray in &strays {
-            // The number cannot name anyone else: the stray is our child, and nobody but us reaps it.
-            let _ = kill_process(*stray, Signal::KILL);
-        }
-        let dying = strays.into_iter().filter(|stray| match reap(*stray) {
-            Ok(Some(status)) => {
-                killed += usize::from(status.terminating_signal() == Some(Signal::KILL.as_raw()));
-                false
+        strays.iter().for_each(Stray::kill);
+        let mut dying = false;
+        for stray in strays {
+            match stray.reap() {
+                Ok(Some(status)) => {
+                    killed += usize::from(status.terminating_signal() == Some(Signal::KILL.as_raw()));
+                }
+                Ok(None) => dying = true,
+                Err(_) => {}
             }
-            Ok(None) => true,
-            Err(_) => false,
-        });
-        if dying.count() > 0 {
+        }
+        if dying {
             thread::sleep(PAUSE);
         }
     }
-    killed
+    (killed, true)
+}
+
+/// A child of ours that we did not start. Held on to, it cannot be mistaken for one that has its number after it.
+#[derive(Debug)]
+enum Stray {
+    Held(OwnedFd),
+    /// Kernels before 5.4 hold on to nobody, or do not wait for them then.
+    Number(Pid),
+}
+
+impl Stray {
+    /// None where nobody of this number is a child that can be waited for: it has just been reaped by somebody else, or is
+    /// the guard of others.
+    fn find(pid: Pid) -> Option<Self> {
+        let stray = match pidfd_open(pid, PidfdFlags::empty()) {
+            Err(Errno::SRCH) => return None,
+            Err(_) => Self::Number(pid),
+            Ok(held) => Self::Held(held),
+        };
+        match waitid(stray.id(), LOOK) {
+            Err(Errno::CHILD) => None,
+            Err(Errno::INVAL) => Some(Self::Number(pid)),
+            Ok(_) | Err(_) => Some(stray),
+        }
+    }
+
+    fn id(&self) -> WaitId<'_> {
+        match self {
+            Self::Held(held) => WaitId::PidFd(held.as_fd()),
+            Self::Number(pid) => WaitId::Pid(*pid),
+        }
+    }
+
+    fn kill(&self) {
+        let _ = match self {
+            Self::Held(held) => pidfd_send_signal(held, Signal::KILL),
+            Self::Number(pid) => kill_process(*pid, Signal::KILL),
+        };
+    }
+
+    fn reap(&self) -> rustix::io::Result<Option<WaitIdStatus>> {
+        waitid(self.id(), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
+    }
+}
+
+/// Reaps those who lost their parent, came to us and have ended: members of groups that we ended, above all. Without any it
+/// costs one system call.
+///
+/// Neither a program that we started nor a child that anybody else in this process started is among them: the latter are
+/// in our own session.
+pub(in crate::unix) fn reap_adopted() {
+    while let Some(pid) = first_exited() {
+        let foreign = getsid(Some(pid)).is_ok_and(|session| getsid(None) != Ok(session));
+        if !foreign
+            || someone_starts()
+            || is_known(pid)
+            || Stray::find(pid).is_none_or(|stray| !matches!(stray.reap(), Ok(Some(_))))
+        {
+            return;
+        }
+    }
+}
+
+/// A child that has exited; it stays unreaped.
+fn first_exited() -> Option<Pid> {
+    // SAFETY: all zeros are a valid value of this plain structure.
+    let mut told: libc::siginfo_t = unsafe { std::mem::zeroed() };
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    // SAFETY: there is room for what is told.
+    let result = unsafe { libc::waitid(libc::P_ALL, 0, &raw mut told, options) };
+    // SAFETY: the call has filled in the number, or left it zero.
+    (result == 0).then(|| Pid::from_raw(unsafe { told.si_pid() })).flatten()
 }
 
 /// Whether there is any child but the guard, which does not count for such a wait.
 fn has_children() -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    !matches!(waitid(WaitId::All, options), Err(Errno::CHILD))
-}
-
-fn reap(pid: Pid) -> rustix::io::Result<Option<WaitIdStatus>> {
-    waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOHANG)
+    !matches!(waitid(WaitId::All, LOOK), Err(Errno::CHILD))
 }
 
 /// All children of this process, of whichever thread.

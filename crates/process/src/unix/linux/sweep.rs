@@ -1,0 +1,120 @@
+//! Finds whoever bears a mark, among all processes of the system, and kills them.
+//!
+//! Neither allocates nor panics nor takes a lock: the guard uses it. It is safe code all the same.
+//!
+//! What it sees of a process is the environment that its program was started with. A descendant that was started with
+//! another one is not found, and neither is one whose environment the kernel does not show us: a program with more rights
+//! than we have, or one that has asked for that.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
+use rustix::io::{Errno, read};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal};
+
+use super::mark::Search;
+
+/// So many looks in a row must find nobody: a process that is just becoming another program shows no environment.
+const LOOKS: u32 = 3;
+/// Pause between two looks that found nobody.
+const PAUSE: Duration = Duration::from_millis(5);
+/// How long those who keep coming are fought.
+const BOUND: Duration = Duration::from_secs(2);
+/// After so long there is no hurry any more.
+const HURRY: Duration = Duration::from_millis(100);
+/// Bytes of a list of processes, and of an environment, that are read at once.
+const ROOM: usize = 8 * 1024;
+
+/// Kills whoever bears an entry that begins with `wanted` until nobody does; `struck` is given each, to wait for it.
+pub(super) fn sweep(wanted: &[u8], mut struck: impl FnMut(OwnedFd)) {
+    let started = Instant::now();
+    let mut looks = 0;
+    while looks < LOOKS && started.elapsed() < BOUND {
+        if look(wanted, &mut struck) == Some(false) {
+            looks += 1;
+        } else {
+            looks = 0;
+        }
+        if (1..LOOKS).contains(&looks) || started.elapsed() > HURRY {
+            thread::sleep(PAUSE);
+        }
+    }
+}
+
+/// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
+/// whether there was anybody. None when that cannot be said.
+fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
+    let processes = folder(CWD, c"/proc").ok()?;
+    let mut room = [MaybeUninit::uninit(); ROOM];
+    let mut entries = RawDir::new(&processes, &mut room);
+    let mut found = false;
+    while let Some(entry) = entries.next() {
+        let entry = entry.ok()?;
+        if let Some(pid) = number(entry.file_name())
+            && bears(&processes, entry.file_name(), wanted)
+        {
+            found |= strike(&processes, entry.file_name(), pid, wanted, struck);
+        }
+    }
+    Some(found)
+}
+
+/// Kills one who bore the mark a moment ago.
+///
+/// The number may be somebody else's by now. So the process is held on to first and then looked at once more: if that is
+/// another one by then, the one held on to is gone, and no signal reaches anybody.
+fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> bool {
+    if pid == getpid() {
+        return false;
+    }
+    let held = pidfd_open(pid, PidfdFlags::empty());
+    if !bears(processes, name, wanted) {
+        return false;
+    }
+    match held {
+        Ok(held) => {
+            let sent = pidfd_send_signal(&held, Signal::KILL);
+            struck(held);
+            // Whom we may not kill is not fought.
+            sent != Err(Errno::PERM)
+        }
+        Err(Errno::SRCH) => true,
+        // Kernels before 5.3 hold on to nobody.
+        Err(_) => kill_process(pid, Signal::KILL) != Err(Errno::PERM),
+    }
+}
+
+/// Whether the environment of a process has the mark. One that has ended has none any more.
+fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
+    let environment = folder(processes.as_fd(), name)
+        .and_then(|process| openat(&process, c"environ", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()));
+    let Ok(environment) = environment else {
+        return false;
+    };
+    let mut search = Search::new(wanted);
+    let mut room = [0; ROOM];
+    loop {
+        match read(&environment, &mut room) {
+            Ok(0) => return false,
+            Ok(count) if search.finds(room.get(..count).unwrap_or_default()) => return true,
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(_) => return false,
+        }
+    }
+}
+
+fn folder(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
+    openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
+}
+
+/// The number of a process, if it is one.
+fn number(name: &CStr) -> Option<Pid> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| i32::from(byte - b'0'));
+    let bytes = name.to_bytes();
+    let number = bytes.iter().try_fold(0_i32, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))?;
+    Pid::from_raw(number)
+}
