@@ -10,6 +10,7 @@ use reqwest::{Client, ClientBuilder, NoProxy, Proxy, RequestBuilder, Response, S
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::log::Log;
 use crate::port::Authorize;
 use crate::settings::Proxies;
 
@@ -118,6 +119,8 @@ pub(crate) struct Site {
     server: Arc<str>,
     headers: HeaderMap,
     authorize: Option<Arc<dyn Authorize>>,
+    /// Hides what we prove with who we are.
+    log: Arc<Log>,
 }
 
 impl Site {
@@ -126,9 +129,10 @@ impl Site {
         server: &str,
         headers: &[(String, String)],
         authorize: Option<Arc<dyn Authorize>>,
+        log: Arc<Log>,
     ) -> Result<Self, WebError> {
         let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;
-        Ok(Self { client, server: server.into(), headers, authorize })
+        Ok(Self { client, server: server.into(), headers, authorize, log })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -162,6 +166,7 @@ impl Site {
         };
         let request = match known {
             Some(value) => {
+                self.log.hide(value.split_once(' ').map_or(&*value, |(_, proof)| proof));
                 let mut value = HeaderValue::try_from(value)
                     .map_err(|_| WebError::Refused("the authorization for it is no header value".to_owned()))?;
                 value.set_sensitive(true);

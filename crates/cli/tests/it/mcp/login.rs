@@ -68,7 +68,7 @@ fn get(url: &str) -> (u16, Option<String>) {
     (status, place)
 }
 
-fn login(lab: &Lab) -> Ran {
+pub(super) fn login(lab: &Lab) -> Ran {
     let begun = begin(lab);
     if let Some(page) = &begun.page {
         let (_, back) = get(page);
