@@ -145,9 +145,12 @@ pub(crate) fn needs_auth(shared: &Shared, challenge: &str) -> String {
     let server = ollm_protocol::shell_word(name);
     let trouble = shared.context.ports.authorize.as_ref().and_then(|authorize| authorize.trouble(name));
     let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
-    let scope = if challenge.contains("insufficient_scope") { " with more rights" } else { "" };
+    if web::is_insufficient(challenge) {
+        let named = web::scopes(challenge).iter().map(|scope| format!(" `{scope}`")).collect::<Vec<_>>().join(",");
+        return format!("it wants us to have more rights:{named}{trouble}; `ollm mcp login {server}` asks for them");
+    }
     format!(
-        "it wants to know who we are{trouble}; `ollm mcp login {server}` logs in{scope}, or declare its `Authorization` header"
+        "it wants to know who we are{trouble}; `ollm mcp login {server}` logs in, or declare its `Authorization` header"
     )
 }
 

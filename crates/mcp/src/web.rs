@@ -143,6 +143,14 @@ impl Site {
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, WebError> {
         let again = request.try_clone();
         let response = self.attempt(request).await?;
+        if response.status() == StatusCode::FORBIDDEN
+            && let Some(challenge) = challenge(&response).filter(|challenge| is_insufficient(challenge))
+        {
+            if let Some(authorize) = &self.authorize {
+                authorize.lacking(&self.server, &scopes(&challenge)).await;
+            }
+            return Err(WebError::Denied(challenge));
+        }
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
@@ -182,6 +190,25 @@ impl Site {
 pub(crate) fn challenge(response: &Response) -> Option<String> {
     let value = response.headers().get(WWW_AUTHENTICATE)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// Whether a challenge says that who we are is known, and not enough.
+pub(crate) fn is_insufficient(challenge: &str) -> bool {
+    challenge.contains("insufficient_scope")
+}
+
+/// The rights that a challenge names: letters that the protocol allows, and not too many.
+pub(crate) fn scopes(challenge: &str) -> Vec<String> {
+    const LONGEST: usize = 200;
+    const MOST: usize = 50;
+    let (_, rest) = challenge.split_once("scope=").unwrap_or_default();
+    let named = match rest.strip_prefix('"') {
+        Some(rest) => rest.split('"').next(),
+        None => rest.split([',', ' ']).next(),
+    };
+    let allowed = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '"' | '\\' | '`');
+    let words = named.unwrap_or_default().split(' ').filter(|word| !word.is_empty() && word.len() <= LONGEST);
+    words.filter(|word| word.chars().all(allowed)).take(MOST).map(str::to_owned).collect()
 }
 
 /// The whole body, if it is not too large.

@@ -103,7 +103,7 @@ impl Crew {
                     self.remove(name);
                 }
                 if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
-                    self.tokens.serve(name, url);
+                    self.tokens.serve(name, url, known.expanded(servers).0.oauth.and_then(|oauth| oauth.client_secret));
                 }
                 self.fleet.add(declaration, memory(known.cached.as_ref()));
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };

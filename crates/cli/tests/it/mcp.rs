@@ -7,6 +7,7 @@ use crate::lab::{Lab, Ran};
 
 mod adding;
 mod asking;
+mod clients;
 mod control;
 mod faults;
 mod login;
