@@ -117,14 +117,34 @@ impl Address {
 }
 
 /// How to log in to a server.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct Oauth {
     /// The name by which the issuer knows us already.
     pub client_id: Option<String>,
+    /// The word that proves it.
+    pub client_secret: Option<String>,
+    /// Where a document says who we are, for issuers that read it there.
+    pub metadata_url: Option<String>,
     /// What to ask for.
     pub scopes: Vec<String>,
     /// The port the browser comes back to.
     pub port: Option<u16>,
+    /// The whole address the browser comes back to, if the issuer knows another one than ours.
+    pub redirect: Option<String>,
+}
+
+impl fmt::Debug for Oauth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Oauth");
+        shown.field("client_id", &self.client_id).field("scopes", &self.scopes).field("port", &self.port);
+        // Approvals are bound to this text: what is not declared leaves no trace in it.
+        for (name, value) in [("metadata_url", &self.metadata_url), ("redirect", &self.redirect)] {
+            if let Some(value) = value {
+                shown.field(name, value);
+            }
+        }
+        shown.finish()
+    }
 }
 
 /// Names and values, of which the values may be secret and are never shown.
@@ -259,7 +279,8 @@ fn secrets_of<'a>(node: &'a Node, secret: bool, found: &mut Vec<&'a str>) {
         Node::Text(text) if secret && text.len() >= SHORTEST_SECRET => found.push(text),
         Node::List(items) => items.iter().for_each(|item| secrets_of(item, secret, found)),
         Node::Map(entries) => entries.iter().for_each(|(key, value)| {
-            secrets_of(value, secret || key == "env" || key == "headers", found);
+            let kept = matches!(key.as_str(), "env" | "headers" | "clientSecret" | "client_secret");
+            secrets_of(value, secret || kept, found);
         }),
         _ => {}
     }

@@ -243,6 +243,13 @@ impl Known {
         }
     }
 
+    /// The declaration with everything filled in, and what is missing for that.
+    pub(crate) fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
+        let bundle = self.bundle.as_deref();
+        let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
+        ollm_catalog::expand(&self.spec, &|name| of_bundle(name).or_else(|| servers.world.variable(name)))
+    }
+
     /// How to reach it, with everything filled in, and what is missing for that.
     pub(crate) fn declaration(&self, servers: &Servers<'_>) -> (Declaration, Vec<Problem>) {
         let world = servers.world;
@@ -283,7 +290,8 @@ fn private(spec: &ServerSpec, used: Vec<(String, String)>, world: &World) -> Vec
         Address::Command { env, .. } => env.0.clone(),
         Address::Url { .. } => Vec::new(),
     };
-    let all = used.into_iter().chain(declared);
+    let secret = spec.oauth.as_ref().and_then(|oauth| oauth.client_secret.clone());
+    let all = used.into_iter().chain(declared).chain(secret.map(|secret| ("oauth.clientSecret".to_owned(), secret)));
     all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value)).collect()
 }
 

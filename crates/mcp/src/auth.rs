@@ -49,10 +49,21 @@ pub struct Tokens {
 #[derive(Debug)]
 struct Target {
     url: Url,
+    /// The word by which the issuer knows us, if one was declared.
+    secret: Option<Secret>,
     /// What is known of the token; only one request at a time finds out that it must be renewed.
     known: Turn<Option<Known>>,
     /// Why it could not be renewed the last time.
     trouble: Mutex<Option<String>>,
+}
+
+/// A word that is not shown.
+struct Secret(String);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("(hidden)")
+    }
 }
 
 /// A token as it was last seen in the file; there may be none.
@@ -79,10 +90,12 @@ impl Tokens {
         Tokens { file: file.to_owned(), proxies, clock, servers: RwLock::default() }
     }
 
-    /// From now on a server of this name is the one at this address.
-    pub fn serve(&self, name: &str, url: &str) {
-        let target =
-            Url::parse(url).ok().map(|url| Arc::new(Target { url, known: Turn::default(), trouble: Mutex::default() }));
+    /// From now on a server of this name is the one at this address, and this is the word by which its issuer knows us.
+    pub fn serve(&self, name: &str, url: &str, secret: Option<String>) {
+        let secret = secret.map(Secret);
+        let target = Url::parse(url)
+            .ok()
+            .map(|url| Arc::new(Target { url, secret, known: Turn::default(), trouble: Mutex::default() }));
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         match target {
             Some(target) => drop(servers.insert(name.to_owned(), target)),
@@ -137,9 +150,10 @@ impl Tokens {
     async fn manager(&self, target: &Target, record: &Record) -> Result<AuthorizationManager, AuthError> {
         let net = Net::new(&target.url, &self.proxies).map_err(|error| AuthError::InternalError(error.to_string()))?;
         let mut manager = AuthorizationManager::new_with_oauth_http_client(target.url.as_str(), Arc::new(net)).await?;
-        manager.set_credential_store(Slot::new(&self.file, &target.url, record.frame.clone()));
+        manager.set_credential_store(Slot::of(&self.file, &target.url, record));
         manager.set_metadata(record.frame.metadata.clone());
-        manager.configure_client(record.frame.client(&record.credentials.client_id))?;
+        let declared = target.secret.as_ref().map(|secret| &secret.0);
+        manager.configure_client(record.frame.client(&record.credentials.client_id, declared))?;
         Ok(manager)
     }
 }
@@ -173,6 +187,22 @@ impl Authorize for Tokens {
         })
     }
 
+    fn lacking<'a>(&'a self, server: &'a str, scopes: &'a [String]) -> Answering<'a, ()> {
+        Box::pin(async move {
+            let Some(target) = self.target(server) else { return };
+            let Ok(_lock) = lock(&self.file).await else { return };
+            let Some(mut record) = Record::load(&self.file, &target.url) else { return };
+            let granted = |scope: &String| record.credentials.granted_scopes.contains(scope);
+            let known = !scopes.is_empty() && scopes.iter().all(granted);
+            target.note(known.then(|| format!("{} was granted, and it refuses all the same", scopes.join(" "))));
+            if record.lacking != scopes {
+                record.lacking = scopes.to_vec();
+                // Where it cannot be kept, the person reads the names in the message.
+                let _ = record.save(&self.file, &target.url);
+            }
+        })
+    }
+
     fn trouble(&self, server: &str) -> Option<String> {
         let target = self.target(server)?;
         let unread =
@@ -183,22 +213,24 @@ impl Authorize for Tokens {
 
 /// Forgets what was granted for this address, and tells the issuer so where it wants to know. Nothing is remembered even
 /// if the issuer cannot be told, which is the error then.
-pub fn log_out(file: &Path, url: &str, proxies: &Proxies) -> Result<Option<Grant>, LoginError> {
-    let url = Url::parse(url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
+pub fn log_out(wanted: &Wanted, file: &Path) -> Result<Option<Grant>, LoginError> {
+    let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
     usable(file)?;
     let Some(record) = Record::load(file, &url) else { return Ok(None) };
     Record::remove(file, &url)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(revoke(&record, &url, proxies))?;
+    runtime.block_on(revoke(&record, &url, wanted))?;
     Ok(Some(record.grant()))
 }
 
 /// Tells the issuer that nobody needs the tokens any more.
-async fn revoke(record: &Record, url: &Url, proxies: &Proxies) -> Result<(), LoginError> {
+async fn revoke(record: &Record, url: &Url, wanted: &Wanted) -> Result<(), LoginError> {
     let endpoint = record.frame.metadata.additional_fields.get("revocation_endpoint").and_then(|url| url.as_str());
     let (Some(endpoint), Some((kind, token))) = (endpoint, record.revocable()) else { return Ok(()) };
-    let net = Net::new(url, proxies)?;
-    let fields = [("token", &*token), ("token_type_hint", kind), ("client_id", &record.credentials.client_id)];
+    let net = Net::new(url, &wanted.proxies)?;
+    let mut fields = vec![("token", &*token), ("token_type_hint", kind), ("client_id", &record.credentials.client_id)];
+    let secret = record.frame.secret.as_ref().or(wanted.client_secret.as_ref());
+    fields.extend(secret.map(|secret| ("client_secret", secret.as_str())));
     net.form(endpoint, &fields).await
 }
 
@@ -217,9 +249,10 @@ async fn lock(file: &Path) -> Result<std::fs::File, LoginError> {
 
 impl Frame {
     /// Who we are to the issuer.
-    fn client(&self, id: &str) -> OAuthClientConfig {
+    fn client(&self, id: &str, declared: Option<&String>) -> OAuthClientConfig {
         let client = OAuthClientConfig::new(id, self.redirect.clone());
-        self.secret.iter().fold(client, |client, secret| client.with_client_secret(secret.clone()))
+        let secret = self.secret.as_ref().or(declared);
+        secret.into_iter().fold(client, |client, secret| client.with_client_secret(secret.clone()))
     }
 }
 

@@ -174,7 +174,7 @@ fn site(shared: &Shared, url: &str, headers: &[(String, String)]) -> Result<Site
     }
     let client = shared.context.web().map_err(|error| Fault::Web(WebError::Net(error)))?;
     let authorize = shared.context.ports.authorize.clone();
-    Ok(Site::new(client, &shared.declaration.name, headers, authorize)?)
+    Ok(Site::new(client, &shared.declaration.name, headers, authorize, Arc::clone(&shared.log))?)
 }
 
 impl Connection {

@@ -203,6 +203,14 @@ fn introduction(settings: &Settings, ports: &Ports) -> ClientConfig {
     ClientConfig::new(abilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
+/// A message of a server's log, as a line.
+pub(crate) fn logged(params: &LoggingMessageNotificationParam) -> String {
+    let text = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
+    let logger = params.logger.as_ref().map(|logger| format!("{logger}: ")).unwrap_or_default();
+    let level = serde_json::to_value(params.level).unwrap_or_default();
+    format!("{}: {logger}{text}", level.as_str().unwrap_or("log"))
+}
+
 /// A call whose progress is reported.
 pub(crate) struct Attendance<'a> {
     desk: &'a Desk,
@@ -276,10 +284,7 @@ impl ClientHandler for Desk {
     }
 
     async fn on_logging_message(&self, params: LoggingMessageNotificationParam, _: NotificationContext<RoleClient>) {
-        let text = params.data.as_str().map_or_else(|| params.data.to_string(), str::to_owned);
-        let logger = params.logger.map(|logger| format!("{logger}: ")).unwrap_or_default();
-        let level = serde_json::to_value(params.level).unwrap_or_default();
-        self.log.add(&format!("{}: {logger}{text}", level.as_str().unwrap_or("log")));
+        self.log.add(&logged(&params));
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {

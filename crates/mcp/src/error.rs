@@ -13,12 +13,25 @@ use crate::web::WebError;
 
 /// A call that has no result.
 #[derive(Debug, thiserror::Error)]
-#[error("MCP server `{server}`: {kind}")]
+#[error("MCP server `{server}`: {}", self.reason())]
 pub struct CallError {
     /// The server that was called.
     pub server: String,
     /// What happened.
     pub kind: Trouble,
+    /// What the server said last on its standard error, where that may explain it.
+    pub said: String,
+}
+
+impl CallError {
+    pub(crate) fn new(server: &str, kind: Trouble) -> Self {
+        Self { server: server.to_owned(), kind, said: String::new() }
+    }
+
+    /// What happened, and what the server said last.
+    pub fn reason(&self) -> String {
+        format!("{}{}", self.kind, last_words(&self.said))
+    }
 }
 
 /// Why there is no result.
@@ -105,7 +118,12 @@ impl Fault {
     /// there is told by the newer one.
     pub(crate) fn or_else_of(self, newer: Fault) -> Fault {
         let telling = match &self {
-            Fault::Web(WebError::Redirect(_)) | Fault::Denied(_) | Fault::Foreign(_) | Fault::Refused(_) => true,
+            Fault::Web(WebError::Redirect(_))
+            | Fault::Denied(_)
+            | Fault::Foreign(_)
+            | Fault::Refused(_)
+            | Fault::Late(_)
+            | Fault::Closed => true,
             Fault::Web(WebError::Refused(why)) => why != NO_EVENTS,
             _ => false,
         };
@@ -159,6 +177,11 @@ impl From<ErrorData> for Fault {
     fn from(error: ErrorData) -> Self {
         Fault::Refused(format!("{} (error {})", error.message, error.code.0))
     }
+}
+
+/// What a server said last, to stand after what happened.
+pub(crate) fn last_words(said: &str) -> String {
+    if said.is_empty() { String::new() } else { format!("; its last words:\n{said}") }
 }
 
 /// A time for people.

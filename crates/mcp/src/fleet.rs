@@ -60,7 +60,7 @@ impl Fleet {
     /// The server of a name.
     pub fn server(&self, name: &str) -> Result<Arc<Server>, CallError> {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
-        let unknown = || CallError { server: name.to_owned(), kind: Trouble::Unknown };
+        let unknown = || CallError::new(name, Trouble::Unknown);
         servers.get(name).cloned().ok_or_else(unknown)
     }
 
@@ -173,7 +173,7 @@ impl Fleet {
         let post = self.keeper.post();
         if post.is_here() {
             let text = "it cannot be waited for by those who do the waiting".to_owned();
-            return Err(CallError { server: name.to_owned(), kind: Trouble::Unavailable(text) });
+            return Err(CallError::new(name, Trouble::Unavailable(text)));
         }
         let task = RefCell::new(Some(post.spawn(question(server))));
         Ok(Pending { server: name.to_owned(), task, post: Arc::clone(post) })
@@ -211,7 +211,7 @@ impl<T> Pending<T> {
     }
 
     fn gone(&self) -> CallError {
-        CallError { server: self.server.clone(), kind: Trouble::Cancelled }
+        CallError::new(&self.server, Trouble::Cancelled)
     }
 }
 

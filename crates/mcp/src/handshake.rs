@@ -10,11 +10,13 @@ use rmcp::RoleClient;
 use rmcp::model::{
     ClientConfig, ClientJsonRpcMessage, ClientNotification, ClientRequest, ClientResult, DiscoverRequest,
     DiscoverRequestParams, ErrorCode, ErrorData, InitializeRequest, InitializeResult, InitializedNotification,
-    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerPeerInfo, ServerRequest, ServerResult,
+    ProtocolVersion, RequestId, RequestMetaObject, ServerJsonRpcMessage, ServerNotification, ServerPeerInfo,
+    ServerRequest, ServerResult,
 };
 use rmcp::transport::Transport;
 use tokio::time::timeout;
 
+use crate::desk::logged;
 use crate::error::Fault;
 use crate::log::Log;
 
@@ -179,8 +181,9 @@ where
                 Heard::Nothing
             }
             ServerJsonRpcMessage::Notification(notification) => {
-                if let Ok(text) = serde_json::to_string(&notification.notification) {
-                    self.log.add(&text);
+                match &notification.notification {
+                    ServerNotification::LoggingMessageNotification(message) => self.log.add(&logged(&message.params)),
+                    other => self.log.add(&serde_json::to_string(other).unwrap_or_default()),
                 }
                 Heard::Nothing
             }

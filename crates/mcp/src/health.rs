@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::sleep;
 
-use crate::error::seconds;
+use crate::error::{last_words, seconds};
 use crate::life::tools;
 use crate::link::{Failure, Link};
 use crate::list::Listing;
@@ -121,20 +121,21 @@ impl Watchman {
                 if self.missed >= MISSES {
                     return Some(Finding::Hung);
                 }
-                let silence = seconds(self.link.silence());
-                self.shared.set(State::Degraded(format!("it has not answered for {silence}")));
+                self.ail(&format!("it has not answered for {}", seconds(self.link.silence())));
             }
             Errand::Listed(Ok(listing)) => self.shared.change(|now| {
                 now.state = State::Ready;
                 now.tools = listing.items.into();
                 now.warnings = listing.warnings;
             }),
-            Errand::Listed(Err(_)) => {
-                let text = "its tools have changed, and the new ones cannot be listed".to_owned();
-                self.shared.set(State::Degraded(text));
-            }
+            Errand::Listed(Err(_)) => self.ail("its tools have changed, and the new ones cannot be listed"),
         }
         None
+    }
+
+    fn ail(&self, what: &str) {
+        let said = self.shared.log.tail(self.shared.now.borrow().mark);
+        self.shared.set(State::Degraded(format!("{what}{}", last_words(&said))));
     }
 
     fn well(&mut self) {

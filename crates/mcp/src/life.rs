@@ -8,7 +8,7 @@ use tokio::time::{Instant, sleep};
 
 use crate::backoff::{Breaker, pause};
 use crate::connect::{Connection, Failed, connect};
-use crate::error::{Fault, Trouble, seconds};
+use crate::error::{Fault, Trouble, last_words, seconds};
 use crate::handshake::Era;
 use crate::health::{Finding, Watchman};
 use crate::link::{Failure, Link};
@@ -215,7 +215,10 @@ impl Life {
     fn announce(&mut self, connection: &Connection, listing: Result<Listing, String>) {
         let (listing, state) = match listing {
             Ok(listing) => (listing, State::Ready),
-            Err(why) => (Listing::default(), State::Degraded(self.shared.log.clean(&why))),
+            Err(why) => {
+                let (why, said) = (self.shared.log.clean(&why), self.shared.log.tail(connection.mark));
+                (Listing::default(), State::Degraded(format!("{why}{}", last_words(&said))))
+            }
         };
         for warning in &listing.warnings {
             self.shared.log.add(warning);
@@ -226,6 +229,7 @@ impl Life {
             now.lapsed = Arc::new([]);
             now.warnings = listing.warnings;
             now.info = Some(Arc::clone(&connection.link.info));
+            now.mark = connection.mark;
             now.process = connection.program.as_ref().map(crate::program::Program::id);
             now.link = Some(Arc::clone(&connection.link));
         });
@@ -305,11 +309,7 @@ impl Life {
         let how = connection.close(REMAINS).await.filter(|_| !hung);
         let what = if hung { "it does not answer any more" } else { "it ended the connection" };
         let text = fault.unwrap_or_else(|| how.unwrap_or_else(|| what.to_owned()));
-        let mut text = self.shared.log.clean(&text);
-        let tail = self.shared.log.tail(mark);
-        if !tail.is_empty() {
-            text = format!("{text}; its last words:\n{tail}");
-        }
+        let mut text = format!("{}{}", self.shared.log.clean(&text), last_words(&self.shared.log.tail(mark)));
         self.breaker.crashed(&self.shared.context.settings.pace);
         let stuck = self.breaker.is_open(self.pace());
         if stuck {
@@ -364,10 +364,5 @@ fn verdict(shared: &Shared, failed: &Failed, tries: u32) -> State {
     if let Some(program) = &failed.program {
         text = format!("{text}; {program}");
     }
-    let mut text = shared.log.clean(&text);
-    let tail = shared.log.tail(failed.mark);
-    if !tail.is_empty() {
-        text = format!("{text}; its last words:\n{tail}");
-    }
-    State::Failed(text)
+    State::Failed(format!("{}{}", shared.log.clean(&text), last_words(&shared.log.tail(failed.mark))))
 }

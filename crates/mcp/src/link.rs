@@ -22,6 +22,7 @@ use crate::desk::{Desk, OnProgress};
 use crate::error::{Fault, Trouble};
 use crate::http::HttpError;
 use crate::log::Log;
+use crate::shared::redact;
 use crate::web::WebError;
 
 /// How often one call may come back with questions.
@@ -221,7 +222,7 @@ impl Link {
                     Err(error) => Failure::Trouble(Trouble::Lost(self.log.clean(&error.to_string()))),
                 },
             },
-            error => unexpected(&error.to_string()),
+            error => unexpected(&self.log.clean(&error.to_string())),
         }
     }
 
@@ -234,8 +235,9 @@ impl Link {
         }
     }
 
-    fn refused(&self, error: ErrorData) -> Failure {
+    fn refused(&self, mut error: ErrorData) -> Failure {
         let message = self.log.clean(&error.message);
+        error.data.iter_mut().for_each(|data| redact(data, &self.log.redactor()));
         Failure::Trouble(Trouble::Refused { code: error.code.0, message, data: error.data.map(Box::new) })
     }
 

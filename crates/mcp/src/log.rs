@@ -1,7 +1,10 @@
 //! The last words of a server: lines of its standard error and of its log messages, bounded, secrets hidden.
+//!
+//! What it writes to standard output that is no message is kept apart: however much there is of it, it does not push out
+//! what the server said on purpose.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use ollm_store::{Redactor, cut, escape_for_people};
 
@@ -11,38 +14,109 @@ const KEPT: usize = 4096;
 const SHOWN: usize = 2048;
 /// Bytes shown of the last lines in a message.
 const TAIL: usize = 2048;
+/// Lines of noise that are kept of one connection.
+const NOISE: usize = 50;
+/// Lines of noise in a message.
+const NOISE_TOLD: usize = 3;
 
 /// Lines that a server wrote, the oldest dropped when there are too many.
 #[derive(Debug)]
 pub(crate) struct Log {
-    redactor: Redactor,
+    secrets: RwLock<Secrets>,
     bound: usize,
     lines: Mutex<Lines>,
+}
+
+struct Secrets {
+    redactor: Arc<Redactor>,
+    /// What the declaration says must not be seen.
+    declared: Vec<(String, String)>,
+    /// What we last proved with who we are.
+    proof: Option<String>,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Secrets").field("redactor", &self.redactor).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug, Default)]
 struct Lines {
     /// The number of the next line, counted from the first one ever.
     next: u64,
-    kept: VecDeque<String>,
+    kept: VecDeque<Line>,
+    /// Lines of noise since the last mark.
+    noise: usize,
+    /// Whether the next line stands alone, because somebody counts from it.
+    marked: bool,
+}
+
+#[derive(Debug)]
+struct Line {
+    text: String,
+    /// How often it was said in a row.
+    times: u64,
+    noise: bool,
 }
 
 impl Log {
-    pub(crate) fn new(redactor: Redactor, bound: usize) -> Self {
-        Self { redactor, bound: bound.max(1), lines: Mutex::default() }
+    pub(crate) fn new(declared: Vec<(String, String)>, bound: usize) -> Self {
+        let redactor = Arc::new(redactor(&declared, None));
+        let secrets = RwLock::new(Secrets { redactor, declared, proof: None });
+        Self { secrets, bound: bound.max(1), lines: Mutex::default() }
+    }
+
+    /// What hides everything that must not be seen.
+    pub(crate) fn redactor(&self) -> Arc<Redactor> {
+        Arc::clone(&self.secrets.read().unwrap_or_else(PoisonError::into_inner).redactor)
+    }
+
+    /// Hides what we prove with who we are, in place of what that was before.
+    pub(crate) fn hide(&self, proof: &str) {
+        let known = |secrets: &Secrets| secrets.proof.as_deref() == Some(proof);
+        if known(&self.secrets.read().unwrap_or_else(PoisonError::into_inner)) {
+            return;
+        }
+        let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
+        // One that was just replaced may still be in an answer that is on its way.
+        let before = secrets.proof.replace(proof.to_owned());
+        let both = before.iter().map(String::as_str).chain([proof]);
+        secrets.redactor = Arc::new(redactor(&secrets.declared, both));
     }
 
     /// The same text without secrets, fit for eyes.
     pub(crate) fn clean(&self, text: &str) -> String {
-        escape_for_people(&self.redactor.redact_str(text)).into_owned()
+        escape_for_people(&self.redactor().redact_str(text)).into_owned()
     }
 
     /// Adds a line. It is cleaned when it is looked at, so that a flood of lines costs little.
     pub(crate) fn add(&self, line: &str) {
-        let kept = line.get(..line.floor_char_boundary(KEPT)).unwrap_or_default().to_owned();
+        self.put(line, false);
+    }
+
+    /// Adds a line that is no message where only messages should be.
+    pub(crate) fn add_noise(&self, line: &str) {
+        self.put(&format!("stdout: {line}"), true);
+    }
+
+    fn put(&self, line: &str, noise: bool) {
+        let text = line.get(..line.floor_char_boundary(KEPT)).unwrap_or_default();
         let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        if !std::mem::take(&mut lines.marked)
+            && let Some(last) = lines.kept.back_mut().filter(|last| last.text == text)
+        {
+            last.times += 1;
+            return;
+        }
+        lines.noise += usize::from(noise);
+        let text = match lines.noise {
+            count if noise && count > NOISE + 1 => return,
+            count if noise && count > NOISE => "stdout: further lines that are no messages are left out",
+            _ => text,
+        };
         lines.next += 1;
-        lines.kept.push_back(kept);
+        lines.kept.push_back(Line { text: text.to_owned(), times: 1, noise });
         while lines.kept.len() > self.bound {
             lines.kept.pop_front();
         }
@@ -50,29 +124,91 @@ impl Log {
 
     /// The kept lines from a number on, and the number of the next line.
     pub(crate) fn since(&self, number: u64) -> (Vec<String>, u64) {
-        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
-        let first = lines.next.saturating_sub(lines.kept.len() as u64);
-        let skipped = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
-        let shown = lines.kept.iter().skip(skipped).map(|line| cut(&self.clean(line), SHOWN).into_owned());
-        (shown.collect(), lines.next)
+        let (lines, next) = self.read(number);
+        (lines.into_iter().map(|(text, _)| text).collect(), next)
     }
 
     /// The number of the next line.
     pub(crate) fn mark(&self) -> u64 {
-        self.lines.lock().unwrap_or_else(PoisonError::into_inner).next
+        let mut lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        (lines.noise, lines.marked) = (0, true);
+        lines.next
     }
 
     /// The last lines from a number on, as much as fits into a message.
     pub(crate) fn tail(&self, number: u64) -> String {
-        let (lines, _) = self.since(number);
-        let mut room = TAIL;
-        let fits = |line: &&String| {
-            let fits = line.len() < room;
-            room = room.saturating_sub(line.len() + 1);
-            fits
-        };
-        let mut last: Vec<_> = lines.iter().rev().take_while(fits).map(String::as_str).collect();
+        let (lines, _) = self.read(number);
+        let (mut room, mut noise) = (TAIL, 0);
+        let mut last = Vec::new();
+        for (line, is_noise) in lines.iter().rev() {
+            noise += usize::from(*is_noise);
+            if *is_noise && noise > NOISE_TOLD {
+                continue;
+            }
+            if line.len() >= room {
+                break;
+            }
+            room -= line.len() + 1;
+            last.push(line.as_str());
+        }
         last.reverse();
         last.join("\n")
+    }
+
+    /// Lines for people, and whether each is noise.
+    fn read(&self, number: u64) -> (Vec<(String, bool)>, u64) {
+        let redactor = self.redactor();
+        let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner);
+        let first = lines.next.saturating_sub(lines.kept.len() as u64);
+        let skipped = usize::try_from(number.saturating_sub(first)).unwrap_or(usize::MAX);
+        let shown = lines.kept.iter().skip(skipped).map(|line| (line.shown(&redactor), line.noise));
+        (shown.collect(), lines.next)
+    }
+}
+
+impl Line {
+    fn shown(&self, redactor: &Redactor) -> String {
+        let clean = escape_for_people(&redactor.redact_str(&self.text)).into_owned();
+        let text = cut(&clean, SHOWN);
+        if self.times > 1 { format!("{text} ({} times)", self.times) } else { text.into_owned() }
+    }
+}
+
+fn redactor<'a>(declared: &[(String, String)], proofs: impl IntoIterator<Item = &'a str>) -> Redactor {
+    let declared = declared.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    Redactor::new(declared.chain(proofs.into_iter().map(|proof| ("Authorization", proof))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noise_does_not_push_out_what_was_said_and_repetitions_are_counted() {
+        let log = Log::new(Vec::new(), 300);
+        log.add("before");
+        let mark = log.mark();
+        log.add("before");
+        log.add("my last words");
+        for number in 0..10_000 {
+            log.add_noise(&format!("noise {number}"));
+        }
+        for _ in 0..10_000 {
+            log.add("again");
+        }
+        let (lines, _) = log.since(mark);
+        assert_eq!(lines.len(), 2 + NOISE + 1 + 1);
+        let tail = log.tail(mark);
+        assert!(tail.starts_with("before\nmy last words\nstdout: noise "), "{tail}");
+        assert!(tail.ends_with("no messages are left out\nagain (10000 times)"), "{tail}");
+    }
+
+    #[test]
+    fn what_proves_who_we_are_is_hidden_also_the_one_before() {
+        let log = Log::new(vec![("KEY".to_owned(), "declared-value".to_owned())], 300);
+        log.hide("first-token");
+        log.hide("other-token");
+        let text = log.clean("declared-value first-token other-token");
+        assert_eq!(text, "[redacted:KEY] [redacted:Authorization] [redacted:Authorization]");
     }
 }

@@ -71,6 +71,11 @@ pub trait Authorize: Send + Sync {
     /// whether there is a better one now, so that one more try is worth it.
     fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> Answering<'a, bool>;
 
+    /// The server knows who we are, and wants these rights beside those we have.
+    fn lacking<'a>(&'a self, _server: &'a str, _scopes: &'a [String]) -> Answering<'a, ()> {
+        Box::pin(async {})
+    }
+
     /// Why there is no value, or no better one, where something went wrong.
     fn trouble(&self, _server: &str) -> Option<String> {
         None

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ollm_store::Redactor;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
@@ -18,7 +19,7 @@ use crate::link::{Failure, Link, Patience, Wish};
 use crate::list::{Kind, Listing, list};
 use crate::log::Log;
 use crate::place::is_remote;
-use crate::shared::{Now, Shared, needs_auth, secrets};
+use crate::shared::{Now, Shared, needs_auth, redact, secrets};
 use crate::status::{State, Status};
 
 pub use crate::shared::Context;
@@ -85,6 +86,7 @@ impl Server {
             lapsed: Arc::new([]),
             info: None,
             process: None,
+            mark: 0,
             warnings: memory.warnings,
         });
         let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now, post });
@@ -142,6 +144,16 @@ impl Server {
         self.shared.log.since(since)
     }
 
+    /// What hides the secrets that it was given, for what of its answers is kept somewhere.
+    pub fn redactor(&self) -> Arc<Redactor> {
+        self.shared.log.redactor()
+    }
+
+    /// What it said last on its standard error and in its log messages since it was connected, without secrets.
+    pub fn last_words(&self) -> String {
+        self.shared.log.tail(self.shared.now.borrow().mark)
+    }
+
     /// Starts it without waiting for that.
     pub fn begin(&self) {
         if self.refusal().is_none() {
@@ -176,7 +188,12 @@ impl Server {
             return Err(self.error(Trouble::Unavailable(text)));
         }
         let idle = call.timeout.unwrap_or(self.shared.declaration.tool_timeout);
-        self.fulfil(Wish::Call(call.tool, call.args), idle, call.progress).await
+        let mut result = self.fulfil(Wish::Call(call.tool, call.args), idle, call.progress).await?;
+        // What went wrong is told to more than whoever asked.
+        if result.get("isError") == Some(&Value::Bool(true)) {
+            redact(&mut result, &self.shared.log.redactor());
+        }
+        Ok(result)
     }
 
     /// Gets a prompt, filled in.
@@ -295,17 +312,22 @@ impl Server {
             Failure::Denied(challenge) => {
                 let text = needs_auth(&self.shared, &challenge);
                 let _ = self.control.send(Control::Denied(text.clone()));
-                Trouble::Unavailable(text)
+                return self.error(Trouble::Unavailable(text));
             }
             Failure::Unsent => Trouble::Unavailable("it ended the connection".to_owned()),
             Failure::Trouble(Trouble::Lost(text)) => {
                 let _ = self.control.send(Control::Doubt);
                 let known = if is_remote(&self.shared.declaration.endpoint) { None } else { self.reason().await };
-                Trouble::Lost(known.unwrap_or(text))
+                // The reason holds its last words already.
+                match known {
+                    Some(reason) => return self.error(Trouble::Lost(reason)),
+                    None => Trouble::Lost(text),
+                }
             }
             Failure::Trouble(trouble) => trouble,
         };
-        self.error(trouble)
+        let said = if trouble == Trouble::Cancelled { String::new() } else { self.last_words() };
+        CallError { said, ..self.error(trouble) }
     }
 
     /// Why the connection was lost, once that is known.
@@ -321,7 +343,7 @@ impl Server {
     }
 
     fn error(&self, kind: Trouble) -> CallError {
-        CallError { server: self.name().to_owned(), kind }
+        CallError::new(self.name(), kind)
     }
 
     fn admitted<'a>(&'a self, tools: &'a [Value]) -> impl Iterator<Item = &'a Value> {

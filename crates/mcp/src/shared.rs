@@ -1,5 +1,6 @@
 //! What servers share with one another, and what the handle and the task of one server share.
 
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 use ollm_process::{Children, Job, Resident, SpawnError};
@@ -70,6 +71,8 @@ pub(crate) struct Now {
     pub(crate) lapsed: Arc<[Value]>,
     pub(crate) info: Option<Arc<ServerPeerInfo>>,
     pub(crate) process: Option<u32>,
+    /// The first line of the log that belongs to the last connection.
+    pub(crate) mark: u64,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -128,6 +131,7 @@ impl Shared {
                 tools: Arc::new([]),
                 lapsed,
                 process: None,
+                mark: now.mark,
                 warnings: Vec::new(),
                 info: now.info.take(),
             };
@@ -146,22 +150,37 @@ pub(crate) fn needs_auth(shared: &Shared, challenge: &str) -> String {
     let server = ollm_protocol::shell_word(name);
     let trouble = shared.context.ports.authorize.as_ref().and_then(|authorize| authorize.trouble(name));
     let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
-    let scope = if challenge.contains("insufficient_scope") { " with more rights" } else { "" };
+    if web::is_insufficient(challenge) {
+        let named = web::scopes(challenge).iter().map(|scope| format!(" `{scope}`")).collect::<Vec<_>>().join(",");
+        return format!("it wants us to have more rights:{named}{trouble}; `ollm mcp login {server}` asks for them");
+    }
     format!(
-        "it wants to know who we are{trouble}; `ollm mcp login {server}` logs in{scope}, or declare its `Authorization` header"
+        "it wants to know who we are{trouble}; `ollm mcp login {server}` logs in, or declare its `Authorization` header"
     )
 }
 
-/// What must not be seen in anything that the server says.
-pub(crate) fn secrets(declaration: &Declaration) -> Redactor {
-    let told = declaration.hidden.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    match &declaration.endpoint {
-        Endpoint::Stdio { args, env, .. } => {
-            let env = env.iter().filter(|(name, _)| looks_secret(name)).map(|(name, value)| (&**name, &**value));
-            Redactor::new(env.chain(hidden(args)).chain(told))
+/// Hides secrets in every text of a value.
+pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
+    match value {
+        Value::String(text) => {
+            if let Cow::Owned(clean) = redactor.redact_str(text) {
+                *text = clean;
+            }
         }
-        Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => {
-            Redactor::new(headers.iter().map(|(name, value)| (&**name, &**value)).chain(told))
-        }
+        Value::Array(items) => items.iter_mut().for_each(|item| redact(item, redactor)),
+        Value::Object(fields) => fields.values_mut().for_each(|field| redact(field, redactor)),
+        _ => {}
     }
+}
+
+/// What must not be seen in anything that the server says.
+pub(crate) fn secrets(declaration: &Declaration) -> Vec<(String, String)> {
+    let own: Vec<(String, String)> = match &declaration.endpoint {
+        Endpoint::Stdio { args, env, .. } => {
+            let env = env.iter().filter(|(name, _)| looks_secret(name)).cloned();
+            env.chain(hidden(args).map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+        }
+        Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => headers.clone(),
+    };
+    [own, declaration.hidden.clone()].concat()
 }

@@ -10,6 +10,7 @@ use reqwest::{Client, ClientBuilder, NoProxy, Proxy, RequestBuilder, Response, S
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::log::Log;
 use crate::port::Authorize;
 use crate::settings::Proxies;
 
@@ -118,6 +119,8 @@ pub(crate) struct Site {
     server: Arc<str>,
     headers: HeaderMap,
     authorize: Option<Arc<dyn Authorize>>,
+    /// Hides what we prove with who we are.
+    log: Arc<Log>,
 }
 
 impl Site {
@@ -126,9 +129,10 @@ impl Site {
         server: &str,
         headers: &[(String, String)],
         authorize: Option<Arc<dyn Authorize>>,
+        log: Arc<Log>,
     ) -> Result<Self, WebError> {
         let headers = headers.iter().map(|(name, value)| header(name, value)).collect::<Result<_, _>>()?;
-        Ok(Self { client, server: server.into(), headers, authorize })
+        Ok(Self { client, server: server.into(), headers, authorize, log })
     }
 
     pub(crate) fn client(&self) -> &Client {
@@ -139,6 +143,14 @@ impl Site {
     pub(crate) async fn send(&self, request: RequestBuilder) -> Result<Response, WebError> {
         let again = request.try_clone();
         let response = self.attempt(request).await?;
+        if response.status() == StatusCode::FORBIDDEN
+            && let Some(challenge) = challenge(&response).filter(|challenge| is_insufficient(challenge))
+        {
+            if let Some(authorize) = &self.authorize {
+                authorize.lacking(&self.server, &scopes(&challenge)).await;
+            }
+            return Err(WebError::Denied(challenge));
+        }
         if response.status() != StatusCode::UNAUTHORIZED {
             return Ok(response);
         }
@@ -162,6 +174,7 @@ impl Site {
         };
         let request = match known {
             Some(value) => {
+                self.log.hide(value.split_once(' ').map_or(&*value, |(_, proof)| proof));
                 let mut value = HeaderValue::try_from(value)
                     .map_err(|_| WebError::Refused("the authorization for it is no header value".to_owned()))?;
                 value.set_sensitive(true);
@@ -177,6 +190,25 @@ impl Site {
 pub(crate) fn challenge(response: &Response) -> Option<String> {
     let value = response.headers().get(WWW_AUTHENTICATE)?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
+/// Whether a challenge says that who we are is known, and not enough.
+pub(crate) fn is_insufficient(challenge: &str) -> bool {
+    challenge.contains("insufficient_scope")
+}
+
+/// The rights that a challenge names: letters that the protocol allows, and not too many.
+pub(crate) fn scopes(challenge: &str) -> Vec<String> {
+    const LONGEST: usize = 200;
+    const MOST: usize = 50;
+    let (_, rest) = challenge.split_once("scope=").unwrap_or_default();
+    let named = match rest.strip_prefix('"') {
+        Some(rest) => rest.split('"').next(),
+        None => rest.split([',', ' ']).next(),
+    };
+    let allowed = |letter: char| letter.is_ascii_graphic() && !matches!(letter, '"' | '\\' | '`');
+    let words = named.unwrap_or_default().split(' ').filter(|word| !word.is_empty() && word.len() <= LONGEST);
+    words.filter(|word| word.chars().all(allowed)).take(MOST).map(str::to_owned).collect()
 }
 
 /// The whole body, if it is not too large.

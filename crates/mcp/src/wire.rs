@@ -82,7 +82,7 @@ where
             match self.lines.next() {
                 Some(Found::Message(message)) => return Some(message),
                 Some(Found::Noise(line)) if line.trim().is_empty() => {}
-                Some(Found::Noise(line)) => self.log.add(&format!("stdout: {line}")),
+                Some(Found::Noise(line)) => self.log.add_noise(&line),
                 Some(Found::Flood) => {
                     let _ = self.fault.set("it wrote far too much that is no message".to_owned());
                     return None;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{Address, Pairs, ServerSpec};
+use super::{Address, Oauth, Pairs, ServerSpec};
 use crate::problem::{Problem, Severity};
 
 /// The server with every variable filled in, and a warning for each that is not set. `${NAME:-TEXT}` has a text of its
@@ -41,8 +41,13 @@ pub fn expand(server: &ServerSpec, get: &dyn Fn(&str) -> Option<String>) -> (Ser
             transport: *transport,
         },
     };
+    let oauth = server.oauth.clone().map(|oauth| Oauth {
+        client_id: oauth.client_id.map(|text| filling.text(&text, "oauth.clientId")),
+        client_secret: oauth.client_secret.map(|text| filling.text(&text, "oauth.clientSecret")),
+        ..oauth
+    });
     let warnings = filling.warnings;
-    (ServerSpec { address, ..server.clone() }, warnings)
+    (ServerSpec { address, oauth, ..server.clone() }, warnings)
 }
 
 struct Filling<'a> {

@@ -41,6 +41,9 @@ pub fn server_digest(
     }
     if let Some(oauth) = &server.oauth {
         hasher = shown(hasher, "oauth", oauth);
+        if let Some(secret) = &oauth.client_secret {
+            hasher = hasher.field("client secret", secret.as_bytes());
+        }
     }
     match &server.address {
         Address::Url { url, headers, transport } => {

@@ -38,7 +38,7 @@ const KEYS: &[&str] = &[
     "oauth",
     "description",
 ];
-const OAUTH: &[&str] = &["clientId", "scopes", "callbackPort"];
+const OAUTH: &[&str] = &["clientId", "clientSecret", "clientMetadataUrl", "scopes", "callbackPort", "redirectUri"];
 const LIMITS: &[&str] = &["cpu", "memory", "processes", "files", "fileSize"];
 /// Keys with which other programs let servers do things unasked.
 const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
@@ -214,24 +214,61 @@ impl Reader<'_> {
         let mut oauth = Oauth::default();
         for (key, value) in at.entries().filter(|(_, value)| !matches!(value.node, Node::Null)) {
             match key {
-                "clientId" => oauth.client_id = self.need(&value, value::word(value.node), "text"),
-                "scopes" => {
-                    oauth.scopes = self.need(&value, value::texts(value.node), "a list of names").unwrap_or_default();
+                "clientId" | "client_id" => oauth.client_id = self.need(&value, value::word(value.node), "text"),
+                "clientSecret" | "client_secret" => {
+                    oauth.client_secret = self.need(&value, value::word(value.node), "text");
                 }
-                "callbackPort" => {
-                    let port = match value.node.shown().parse() {
-                        Ok(port @ 1..) => Some(port),
-                        _ => None,
-                    };
-                    if port.is_none() {
-                        self.refuse(&value, Part::Value, "`callbackPort` must be a number from 1 to 65535", None);
-                    }
-                    oauth.port = port;
-                }
+                "clientMetadataUrl" | "clientIdMetadataUrl" => oauth.metadata_url = self.document(&value),
+                "scopes" | "scope" => oauth.scopes = self.scopes(&value),
+                "callbackPort" | "callback_port" | "redirectPort" => oauth.port = self.port(&value),
+                "redirectUri" | "redirect_uri" => oauth.redirect = self.redirect(&value),
+                // Whether it is needed is found out by asking.
+                "enabled" => {}
                 key => self.unknown(&value, key, OAUTH),
             }
         }
+        if oauth.client_secret.is_some() && oauth.client_id.is_none() {
+            let help = "a secret proves a name: write `clientId` beside it".to_owned();
+            self.refuse(at, Part::Value, "`oauth` has a `clientSecret` without a `clientId`", Some(help));
+        }
         Some(oauth)
+    }
+
+    /// Names as a list, or in one text with spaces between.
+    fn scopes(&mut self, at: &Cursor<'_>) -> Vec<String> {
+        let listed = self.need(at, value::texts(at.node), "a list of names").unwrap_or_default();
+        listed.iter().flat_map(|text| text.split_whitespace()).map(str::to_owned).collect()
+    }
+
+    fn port(&mut self, at: &Cursor<'_>) -> Option<u16> {
+        let port = at.node.shown().parse().ok().filter(|port| *port > 0);
+        if port.is_none() {
+            self.refuse(at, Part::Value, "`callbackPort` must be a number from 1 to 65535", None);
+        }
+        port
+    }
+
+    /// The address of a document that issuers read.
+    fn document(&mut self, at: &Cursor<'_>) -> Option<String> {
+        let url = self.need(at, value::word(at.node), "text")?;
+        let path = url.strip_prefix("https://").and_then(|rest| rest.split_once('/')).map(|(_, path)| path);
+        if path.is_none_or(str::is_empty) || url.contains(char::is_whitespace) {
+            let message = "`clientMetadataUrl` is not the https address of a document";
+            self.refuse(at, Part::Value, message, Some("write https://HOST/PATH".to_owned()));
+        }
+        Some(url)
+    }
+
+    /// An address of this machine that a browser comes back to.
+    fn redirect(&mut self, at: &Cursor<'_>) -> Option<String> {
+        let url = self.need(at, value::word(at.node), "text")?;
+        let rest = ["http://localhost:", "http://127.0.0.1:"].iter().find_map(|start| url.strip_prefix(start));
+        let port = rest.map(|rest| rest.split_once('/').map_or(rest, |(port, _)| port));
+        if !port.is_some_and(|port| port.parse().is_ok_and(|port: u16| port > 0)) || url.contains(['?', '#', ' ']) {
+            let message = "`redirectUri` is not an address of this machine with a port";
+            self.refuse(at, Part::Value, message, Some("write http://localhost:PORT/PATH".to_owned()));
+        }
+        Some(url)
     }
 
     /// What a declaration may not say about itself.

@@ -8,7 +8,7 @@ use std::time::SystemTime;
 use ollm_catalog::Problem;
 use ollm_mcp::{
     Cache, CallError, Context, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings,
-    Taken, Tokens, Trouble, read_error, read_result,
+    Spill, Taken, Tokens, Trouble, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
@@ -17,6 +17,7 @@ use serde_json::Value;
 
 use super::{Known, Servers, cache, filter, now, proxies, tokens};
 use crate::error::{Failure, Kind};
+use crate::world::World;
 
 /// More of a log is not kept.
 const LARGEST_LOG: usize = 256 << 10;
@@ -102,7 +103,7 @@ impl Crew {
                     self.remove(name);
                 }
                 if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
-                    self.tokens.serve(name, url);
+                    self.tokens.serve(name, url, known.expanded(servers).0.oauth.and_then(|oauth| oauth.client_secret));
                 }
                 self.fleet.add(declaration, memory(known.cached.as_ref()));
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
@@ -193,6 +194,12 @@ impl Crew {
         .flatten()
     }
 
+    /// Where results of a server are kept that are too large to show.
+    pub(crate) fn spill(&self, world: &World, name: &str) -> Spill {
+        let redactor = self.fleet.server(name).map(|server| server.redactor()).unwrap_or_default();
+        Spill::new(world.state().join("mcp-results"), redactor)
+    }
+
     /// Ends all of them, and what they left behind.
     pub(crate) fn close(self) {
         self.fleet.close();
@@ -242,10 +249,13 @@ pub(crate) fn remarks(name: &str, warnings: &[String], offers: &Offers) -> Vec<S
 pub(crate) fn taken(answer: Result<Value, CallError>, promised: Option<&ToolSchema>) -> Result<Taken, CallError> {
     match answer {
         Ok(answer) => Ok(read_result(&answer, promised)),
-        Err(CallError { kind: Trouble::Refused { code, message, data }, .. }) => {
-            Ok(Taken { result: read_error(code.into(), &message, data.as_deref()), notes: Vec::new() })
-        }
-        Err(error) => Err(error),
+        Err(error) => match &error.kind {
+            Trouble::Refused { code, message, data } => {
+                let result = read_error((*code).into(), message, data.as_deref());
+                Ok(Taken { result, notes: vec![error.reason()] })
+            }
+            _ => Err(error),
+        },
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{CallError, Fleet, Notice, Pending, Ports, State, Status, Watch};
+use ollm_mcp::{CallError, Fleet, Notice, Pending, Ports, Spill, State, Status, Watch};
 use serde_json::Value;
 
 use super::crew::Crew;
@@ -12,6 +12,7 @@ use super::{Known, Servers};
 use crate::error::Failure;
 use crate::output::Output;
 use crate::questions::Questions;
+use crate::world::World;
 
 /// Whoever waits longer is told for what.
 const SILENCE: Duration = Duration::from_secs(2);
@@ -111,6 +112,11 @@ impl Live {
     /// The tools a server lists, as it wrote them.
     pub(crate) fn listed(&self, name: &str) -> Vec<Value> {
         self.fleet().server(name).map(|server| server.memory().tools.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Where results of a server are kept that are too large to show.
+    pub(crate) fn spill(&self, world: &World, name: &str) -> Spill {
+        self.crew.spill(world, name)
     }
 
     /// Remembers what the servers said, and ends them.

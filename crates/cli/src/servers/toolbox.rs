@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
 use ollm_engine::{ToolCall, ToolCaller};
-use ollm_mcp::{Call, Notice, Offer, Ports, Progress, Spill, State, Status, Watch, bound_result};
+use ollm_mcp::{Call, Notice, Offer, Ports, Progress, State, Status, Watch, bound_result, read_result};
 use ollm_protocol::{Content, Tool, ToolResult};
 
 use super::crew::Crew;
@@ -247,14 +247,6 @@ impl Toolbox {
         }
         Arc::clone(&offered.1)
     }
-
-    /// A result no larger than an agent shows to its model.
-    fn bounded(&self, result: ToolResult, note: &dyn Fn(&str)) -> ToolResult {
-        let spill = Spill::new(guard(&self.world).state().join("mcp-results"));
-        let bounded = bound_result(result, Limits::default().result, &spill);
-        bounded.notes.iter().for_each(|text| note(text));
-        bounded.result
-    }
 }
 
 impl ToolSource for Toolbox {
@@ -302,7 +294,10 @@ impl ToolSource for Toolbox {
         match taken(answer, offered.tool.output.as_ref()) {
             Ok(taken) => {
                 taken.notes.iter().for_each(|note| (order.progress)(note));
-                self.bounded(taken.result, &order.progress)
+                let spill = crew.spill(&self.world(), &offered.server);
+                let bounded = bound_result(taken.result, Limits::default().result, &spill);
+                bounded.notes.iter().for_each(|text| (order.progress)(text));
+                bounded.result
             }
             Err(error) => ToolResult::error(error.to_string()),
         }
@@ -317,10 +312,20 @@ impl ToolCaller for Toolbox {
         let what = Call { tool: call.tool.clone(), args: call.args.clone(), timeout: Some(timeout), progress: None };
         let pending = crew.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
         let answer = pending.wait_for(timeout.saturating_sub(began.elapsed()));
-        let answer = answer.ok_or_else(|| format!("no answer came within {} seconds", call.timeout.as_secs_f64()))?;
-        let result = taken(answer, None).map_err(|error| error.to_string())?.result;
+        let answer = answer.ok_or_else(|| late(&crew, call))?;
+        let result = read_result(&answer.map_err(|error| error.to_string())?, None).result;
         let text = text_of(&result);
         if result.is_error { Err(format!("`{}` of `{}` failed: {text}", call.tool, call.server)) } else { Ok(text) }
+    }
+}
+
+/// What there is to say about a hook whose answer did not come.
+fn late(crew: &Crew, call: &ToolCall) -> String {
+    let time = call.timeout.as_secs_f64();
+    let text = format!("no answer to `{}` came from server `{}` within {time} seconds", call.tool, call.server);
+    match crew.fleet().server(&call.server).map(|server| server.last_words()) {
+        Ok(said) if !said.is_empty() => format!("{text}; its last words:\n{said}"),
+        _ => text,
     }
 }
 

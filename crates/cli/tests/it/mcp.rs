@@ -7,10 +7,12 @@ use crate::lab::{Lab, Ran};
 
 mod adding;
 mod asking;
+mod clients;
 mod control;
 mod escape;
 mod faults;
 mod login;
+mod secrets;
 mod trust;
 
 const USER: &str = "home/.ollm/settings/mcp.json";
@@ -106,6 +108,26 @@ fn tools_of_all_servers_are_one_list_and_a_bad_server_is_only_named() {
     );
     assert_eq!(lab.run(&["mcp", "tools", "bad", "--json"]).code, 5);
     lab.assert_nobody_is_left();
+}
+
+#[test]
+fn nothing_but_failures_is_a_failure_and_what_is_switched_off_is_none() {
+    let lab = Lab::new();
+    let mut off = server(&[]);
+    off["enabled"] = json!(false);
+    let bad = server(&["--exit", "7"]);
+    declare(&lab, USER, &json!({"off": off}));
+    assert_eq!(lab.run(&["mcp", "tools", "--json"]).code, 0);
+    declare(&lab, PROJECT, &json!({"theirs": server(&[])}));
+    assert_eq!(lab.run(&["mcp", "tools", "--json"]).code, 4);
+    declare(&lab, USER, &json!({"off": off, "bad": bad, "worse": {"command": "no-such-program"}}));
+    let ran = lab.run(&["mcp", "tools", "--json"]);
+    assert_eq!((ran.code, ran.answer()), (5, json!([])), "{ran:?}");
+    assert_eq!(lab.run(&["mcp", "start", "--json"]).code, 5);
+    assert_eq!(lab.run(&["mcp", "list", "--json"]).code, 0);
+    declare(&lab, USER, &json!({"bad": bad, "good": server(&[])}));
+    assert_eq!(lab.run(&["mcp", "tools", "--json"]).code, 0);
+    assert_eq!(lab.run(&["mcp", "start", "--json"]).code, 5);
 }
 
 #[test]

@@ -14,7 +14,7 @@ const GLANCE: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest request.
 const LONGEST: usize = 16 << 10;
-/// The page.
+/// The page, unless the issuer knows another one.
 const PATH: &str = "/callback";
 
 const DONE: &str = "You can close this page and go back to the terminal.";
@@ -23,6 +23,8 @@ const NOT_OURS: &str = "This is not what was asked for. Nothing happened.";
 pub(super) struct Callback {
     listener: TcpListener,
     port: u16,
+    redirect: String,
+    path: String,
 }
 
 /// What a visitor brings.
@@ -48,15 +50,22 @@ impl Heard {
 }
 
 impl Callback {
-    pub(super) async fn listen(port: Option<u16>) -> io::Result<Callback> {
+    /// Listens on a port, or for the address the issuer knows.
+    pub(super) async fn listen(port: Option<u16>, known: Option<&str>) -> io::Result<Callback> {
+        let known = known.and_then(|known| Some((known, Url::parse(known).ok()?)));
+        let port = known.as_ref().and_then(|(_, url)| url.port_or_known_default()).or(port);
         let listener = TcpListener::bind(("127.0.0.1", port.unwrap_or(0))).await?;
         let port = listener.local_addr()?.port();
-        Ok(Callback { listener, port })
+        let (redirect, path) = match known {
+            Some((known, url)) => (known.to_owned(), url.path().to_owned()),
+            None => (format!("http://127.0.0.1:{port}{PATH}"), PATH.to_owned()),
+        };
+        Ok(Callback { listener, port, redirect, path })
     }
 
     /// Where the browser is to be sent.
     pub(super) fn redirect(&self) -> String {
-        format!("http://127.0.0.1:{}{PATH}", self.port)
+        self.redirect.clone()
     }
 
     /// The next visitor to the page, if one comes soon.
@@ -88,7 +97,7 @@ impl Callback {
         let host = host.map(|(_, value)| value.trim().to_owned())?;
         let ours = [format!("127.0.0.1:{}", self.port), format!("localhost:{}", self.port)];
         let path = target.split('?').next().unwrap_or_default();
-        (ours.contains(&host) && path == PATH).then(|| Heard::of(&format!("http://{host}{target}"))).flatten()
+        (ours.contains(&host) && path == self.path).then(|| Heard::of(&format!("http://{host}{target}"))).flatten()
     }
 }
 
@@ -110,7 +119,7 @@ mod tests {
 
     #[tokio::test]
     async fn only_our_page_on_our_host_is_heard() {
-        let callback = Callback::listen(None).await.unwrap();
+        let callback = Callback::listen(None, None).await.unwrap();
         let port = callback.port;
         let request = |line: &str, host: &str| format!("{line} HTTP/1.1\r\nHost: {host}\r\n\r\n");
         let here = format!("127.0.0.1:{port}");
@@ -127,5 +136,16 @@ mod tests {
         ] {
             assert_eq!(callback.read(&request(line, host)), None, "{line} {host}");
         }
+    }
+
+    #[tokio::test]
+    async fn the_page_an_issuer_knows_is_listened_for() {
+        let port = TcpListener::bind("127.0.0.1:0").await.unwrap().local_addr().unwrap().port();
+        let known = format!("http://localhost:{port}/oauth/back");
+        let callback = Callback::listen(Some(1), Some(&known)).await.unwrap();
+        assert_eq!((callback.redirect(), callback.port), (known, port));
+        let heard =
+            |path: &str| callback.read(&format!("GET {path}?state=s HTTP/1.1\r\nHost: localhost:{port}\r\n\r\n"));
+        assert!(heard("/oauth/back").is_some() && heard("/callback").is_none());
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use ollm_store::{FileError, SecretError, cut, escape_for_people};
 use reqwest::Url;
-use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadataSource};
+use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource};
 use tokio::runtime::{Builder, Runtime};
 use tokio::time::timeout;
 
@@ -21,18 +21,32 @@ use crate::settings::Proxies;
 const SHOWN: usize = 300;
 
 /// Who wants to log in where.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Wanted {
     /// The server's address.
     pub url: String,
     /// The name by which the issuer knows us already, if it does.
     pub client_id: Option<String>,
+    /// The word that proves it, if there is one.
+    pub client_secret: Option<String>,
+    /// Where a document says who we are, for issuers that read it there.
+    pub metadata_url: Option<String>,
     /// What to ask for, if not what the server says.
     pub scopes: Vec<String>,
+    /// Ask for exactly that, and not for what the server found lacking as well.
+    pub exact: bool,
     /// The port for the way back, if the issuer knows us with one.
     pub port: Option<u16>,
+    /// The whole address of the way back, if the issuer knows us with one.
+    pub redirect: Option<String>,
     /// The way to servers that are not on this machine.
     pub proxies: Proxies,
+}
+
+impl std::fmt::Debug for Wanted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Wanted").field("url", &self.url).field("client_id", &self.client_id).finish_non_exhaustive()
+    }
 }
 
 /// Why nobody is logged in.
@@ -100,7 +114,9 @@ impl Login {
         usable(file)?;
         let runtime = Builder::new_current_thread().enable_all().build()?;
         let url = Url::parse(&wanted.url).map_err(|_| LoginError::Address("its `url` is no address".to_owned()))?;
-        let callback = runtime.block_on(Callback::listen(wanted.port))?;
+        let callback = runtime
+            .block_on(Callback::listen(wanted.port, wanted.redirect.as_deref()))
+            .map_err(|error| LoginError::Net(format!("the browser could not come back to this machine: {error}")))?;
         let redirect = callback.redirect();
         let beginning = async { timeout(patience, begin(wanted, &url, file, &redirect)).await };
         let begun = runtime.block_on(beginning).map_err(|_| LoginError::Slow(patience))??;
@@ -194,17 +210,51 @@ async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Resul
     }
     let issuer = metadata.issuer.clone().unwrap_or_else(|| url.origin().ascii_serialization());
     manager.set_metadata(metadata.clone());
-    let scopes =
-        if wanted.scopes.is_empty() { manager.select_initial_scopes(&[]).await } else { wanted.scopes.clone() };
+    let scopes = scopes(wanted, &manager, Record::load(file, url), &metadata).await;
     let names: Vec<&str> = scopes.iter().map(String::as_str).collect();
     let mut frame = Frame { metadata, redirect: redirect.to_owned(), secret: None };
-    match &wanted.client_id {
-        Some(id) => manager.configure_client(frame.client(id).with_scopes(scopes.clone()))?,
+    let document = wanted.metadata_url.as_ref().filter(|_| reads_documents(&frame.metadata));
+    match wanted.client_id.as_ref().or(document) {
+        Some(id) => {
+            let secret = wanted.client_secret.as_ref().filter(|_| wanted.client_id.is_some());
+            manager.configure_client(frame.client(id, secret).with_scopes(scopes.clone()))?;
+        }
         None => frame.secret = manager.register_client("ollm", redirect, &names).await?.client_secret,
     }
     manager.set_credential_store(Slot::new(file, url, frame));
     let page = manager.get_authorization_url(&names).await?;
     Ok(Begun { manager, page, issuer })
+}
+
+/// What to ask for: what was said, or what the server wants from the beginning; and where it found that lacking, what
+/// was granted before and what it wants beside that.
+async fn scopes(
+    wanted: &Wanted,
+    manager: &AuthorizationManager,
+    before: Option<Record>,
+    metadata: &AuthorizationMetadata,
+) -> Vec<String> {
+    const RENEWING: &str = "offline_access";
+    let mut scopes =
+        if wanted.scopes.is_empty() { manager.select_initial_scopes(&[]).await } else { wanted.scopes.clone() };
+    if wanted.exact {
+        return scopes;
+    }
+    let before = before.filter(|before| !before.lacking.is_empty());
+    let more = before.into_iter().flat_map(|before| [before.credentials.granted_scopes, before.lacking].concat());
+    let renewing = metadata.scopes_supported.iter().flatten().filter(|scope| *scope == RENEWING).cloned();
+    for scope in more.chain(renewing).collect::<Vec<_>>() {
+        if !scopes.contains(&scope) && !(scopes.is_empty() && scope == RENEWING) {
+            scopes.push(scope);
+        }
+    }
+    scopes
+}
+
+/// Whether an issuer reads who we are where our name says.
+fn reads_documents(metadata: &AuthorizationMetadata) -> bool {
+    let told = metadata.additional_fields.get("client_id_metadata_document_supported");
+    told.and_then(serde_json::Value::as_bool).unwrap_or_default()
 }
 
 impl LoginError {

@@ -16,6 +16,8 @@ use super::login::LoginError;
 pub(super) struct Record {
     pub(super) credentials: StoredCredentials,
     pub(super) frame: Frame,
+    /// What the server wants to be granted beside what was.
+    pub(super) lacking: Vec<String>,
 }
 
 /// What is needed to renew it.
@@ -25,7 +27,7 @@ pub(super) struct Frame {
     pub(super) metadata: AuthorizationMetadata,
     /// Where the browser was sent back to.
     pub(super) redirect: String,
-    /// The word by which the issuer knows us, if it gave us one.
+    /// The word by which the issuer knows us, if it gave us one. One that was declared is not kept here.
     pub(super) secret: Option<String>,
 }
 
@@ -53,7 +55,23 @@ impl Record {
             return None;
         }
         let frame = Frame { metadata, redirect: text("redirect")?, secret: text("clientSecret") };
-        Some(Record { credentials, frame })
+        let lacking = value.get("lacking").and_then(Value::as_array).into_iter().flatten();
+        let lacking = lacking.filter_map(|scope| scope.as_str().map(str::to_owned)).collect();
+        Some(Record { credentials, frame, lacking })
+    }
+
+    /// Keeps it.
+    pub(super) fn save(&self, file: &Path, url: &Url) -> Result<(), SecretError> {
+        let value = json!({
+            "url": url.as_str(),
+            "credentials": self.credentials,
+            "metadata": self.frame.metadata,
+            "redirect": self.frame.redirect,
+            "clientSecret": self.frame.secret,
+            "lacking": self.lacking,
+        });
+        // A token lives for minutes and is renewed by whoever runs: a keyring that asks people is no place for it.
+        keep_secret(file, None, &key(url), &value.to_string()).map(drop)
     }
 
     pub(super) fn remove(file: &Path, url: &Url) -> Result<bool, SecretError> {
@@ -105,11 +123,18 @@ pub(super) struct Slot {
     file: PathBuf,
     url: Url,
     frame: Frame,
+    lacking: Vec<String>,
 }
 
 impl Slot {
+    /// A place for what is granted anew.
     pub(super) fn new(file: &Path, url: &Url, frame: Frame) -> Slot {
-        Slot { file: file.to_owned(), url: url.clone(), frame }
+        Slot { file: file.to_owned(), url: url.clone(), frame, lacking: Vec::new() }
+    }
+
+    /// The place of what was granted before.
+    pub(super) fn of(file: &Path, url: &Url, record: &Record) -> Slot {
+        Slot { lacking: record.lacking.clone(), ..Slot::new(file, url, record.frame.clone()) }
     }
 }
 
@@ -120,16 +145,8 @@ impl CredentialStore for Slot {
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
-        let value = json!({
-            "url": self.url.as_str(),
-            "credentials": credentials,
-            "metadata": self.frame.metadata,
-            "redirect": self.frame.redirect,
-            "clientSecret": self.frame.secret,
-        });
-        // A token lives for minutes and is renewed by whoever runs: a keyring that asks people is no place for it.
-        let saved = keep_secret(&self.file, None, &key(&self.url), &value.to_string());
-        saved.map(drop).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
+        let record = Record { credentials, frame: self.frame.clone(), lacking: self.lacking.clone() };
+        record.save(&self.file, &self.url).map_err(|error| AuthError::CredentialStoreError(error.to_string()))
     }
 
     async fn clear(&self) -> Result<(), AuthError> {

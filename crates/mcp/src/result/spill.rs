@@ -3,9 +3,10 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use ollm_store::{FileError, digest_bytes, write_atomic};
+use ollm_store::{FileError, Redactor, digest_bytes, write_atomic};
 
 /// What the names of our files begin with.
 const START: &str = "result-";
@@ -19,6 +20,8 @@ pub struct Spill {
     pub most_files: usize,
     /// Larger results are cut.
     pub largest: usize,
+    /// What must not be in them.
+    pub redactor: Arc<Redactor>,
 }
 
 /// Why a result was not kept.
@@ -27,15 +30,16 @@ pub struct Spill {
 pub struct SpillError(#[from] FileError);
 
 impl Spill {
-    /// Keeps at most 50 results of 32 MiB in a folder.
-    pub fn new(folder: impl Into<PathBuf>) -> Spill {
-        Spill { folder: folder.into(), most_files: 50, largest: 32 << 20 }
+    /// Keeps at most 50 results of 32 MiB in a folder, and of the secrets in them none that the redactor knows.
+    pub fn new(folder: impl Into<PathBuf>, redactor: Arc<Redactor>) -> Spill {
+        Spill { folder: folder.into(), most_files: 50, largest: 32 << 20, redactor }
     }
 
     /// Keeps a result and says where. The same bytes are kept once.
     pub fn keep(&self, bytes: &[u8]) -> Result<PathBuf, SpillError> {
+        let bytes = self.redactor.redact(bytes);
         let kept = bytes.get(..bytes.len().min(self.largest)).unwrap_or_default();
-        let hash = digest_bytes(bytes).hex();
+        let hash = digest_bytes(&bytes).hex();
         let path = self.folder.join(format!("{START}{}", hash.get(..16).unwrap_or_default()));
         write_atomic(&path, kept)?;
         self.tidy(&path);

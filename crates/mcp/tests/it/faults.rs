@@ -128,7 +128,8 @@ fn one_bad_tool_does_not_drop_the_list() {
 #[test]
 fn a_server_whose_tools_cannot_be_listed_is_degraded() {
     let fleet = started("unlisted");
-    let why = "its tools cannot be listed: its answer to `tools/list` has no list of tools";
+    let why = "its tools cannot be listed: its answer to `tools/list` has no list of tools; its last words:\n\
+               info: hello from the log";
     assert_eq!(state(&fleet), State::Degraded(why.to_owned()));
     assert_echoes(&fleet);
 }
@@ -188,9 +189,14 @@ fn a_server_that_stops_answering_is_degraded_and_then_gone() {
     let fleet = fleet(settings, Ports::default());
     fleet.add(scripted("hung"), Memory::default());
     fleet.start("fake").unwrap();
-    eventually("it is degraded", || matches!(state(&fleet), State::Degraded(_) | State::Crashed(_)));
+    eventually("it is degraded, or gone already", || {
+        let state = state(&fleet);
+        let told = state.problem().is_some_and(|text| text.contains("; its last words:\nI shall say no more"));
+        told && matches!(state, State::Degraded(_) | State::Crashed(_))
+    });
     eventually("it is gone", || matches!(state(&fleet), State::Crashed(_)));
-    assert!(state(&fleet).problem().unwrap().starts_with("it does not answer any more"));
+    let text = state(&fleet).problem().unwrap().to_owned();
+    assert!(text.starts_with("it does not answer any more; its last words:\nI shall say no more"), "{text}");
 }
 
 #[test]
@@ -263,7 +269,7 @@ fn whatever_goes_wrong_at_the_start_is_told_with_name_and_last_words_and_hurts_n
         (&["--exit", "0"][..], "it exited with code 0"),
         (&["--mute"], "it did not answer within 2 s"),
         (&["--garbage"], "it did not answer within 2 s"),
-        (&["--mute", "--flood", "stdout"], "it "),
+        (&["--mute", "--flood", "stdout"], "stdout: nothing to see here ("),
         (&["--mute", "--long-line", "100000000"], "it did not answer within 2 s"),
         (&["--fork"], "it exited with code 0"),
         (&["--stubborn", "--revision", "1999-01-01"], "`1999-01-01`"),
@@ -281,7 +287,7 @@ fn whatever_goes_wrong_at_the_start_is_told_with_name_and_last_words_and_hurts_n
             },
         );
         assert!(error.starts_with("MCP server `bad`: it ") && error.contains(why), "{flags:?} {error}");
-        assert!(error.contains("the last straw") && error.len() < 8_192, "{flags:?} {error}");
+        assert!(error.contains("its last words:\nthe last straw") && error.len() < 8_192, "{flags:?} {error}");
         let echo = crate::support::tool("echo", json!({"text": "still here"}));
         assert_eq!(text(&fleet.call("good", echo).unwrap().wait().unwrap()), "still here", "{flags:?}");
     }
@@ -294,7 +300,7 @@ fn whatever_goes_wrong_in_a_call_is_told_with_the_name_and_hurts_no_other_call()
     let neighbour = fleet.call("good", crate::support::tool("slow", json!({"ms": 60_000}))).unwrap();
     let short = Some(Duration::from_millis(50));
     for (flags, tool, args, timeout, why) in [
-        (&["--die-in-call"][..], "echo", json!({}), None, "it exited with code 3; its last words:\nthe last straw"),
+        (&["--die-in-call"][..], "echo", json!({}), None, "it exited with code 3"),
         (&["--refuse"], "echo", json!({}), None, "no call is answered"),
         (&[], "error", json!({}), None, "something is wrong inside"),
         (&[], "slow", json!({"ms": 60_000}), short, "`slow`"),
@@ -304,6 +310,7 @@ fn whatever_goes_wrong_in_a_call_is_told_with_the_name_and_hurts_no_other_call()
         let call = ollm_mcp::Call { timeout, ..crate::support::tool(tool, args) };
         let error = fleet.call("bad", call).unwrap().wait().unwrap_err().to_string();
         assert!(error.starts_with("MCP server `bad`: ") && error.contains(why), "{flags:?} {tool} {error}");
+        assert!(error.ends_with("; its last words:\nthe last straw"), "{flags:?} {tool} {error}");
         assert!(neighbour.wait_for(Duration::ZERO).is_none());
     }
 }

@@ -1,6 +1,7 @@
 //! Results: every kind of content, promises kept and broken, and bounds.
 
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 
 use ollm_mcp::{Spill, bound_result, read_error, read_result, show_result, write_result};
 use ollm_protocol::{Content, ToolResult, ToolSchema};
@@ -82,7 +83,7 @@ fn people_see_control_characters_and_words_for_the_rest() {
 #[test]
 fn a_result_that_is_too_large_is_kept_whole_in_a_file_of_the_owner() {
     let folder = tempfile::tempdir().unwrap();
-    let spill = Spill::new(folder.path().join("results"));
+    let spill = Spill::new(folder.path().join("results"), Arc::default());
     let text = "é".repeat(1000);
     let bounded = bound_result(ToolResult { is_error: true, ..ToolResult::text(text.clone()) }, 101, &spill);
     let [Content::Text(shown)] = bounded.result.content.as_slice() else { panic!("{bounded:?}") };
@@ -96,7 +97,7 @@ fn a_result_that_is_too_large_is_kept_whole_in_a_file_of_the_owner() {
 fn a_small_result_stays_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let result = ToolResult::text("small");
-    assert_eq!(bound_result(result.clone(), 5, &Spill::new(folder.path())).result, result);
+    assert_eq!(bound_result(result.clone(), 5, &Spill::new(folder.path(), Arc::default())).result, result);
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
 }
 
@@ -105,7 +106,7 @@ fn what_is_not_only_text_is_kept_as_json() {
     let folder = tempfile::tempdir().unwrap();
     let picture = Content::Image { data: "A".repeat(500), mime_type: "image/png".into() };
     let result = ToolResult { content: vec![picture, Content::Text("x".repeat(200))], ..ToolResult::default() };
-    let bounded = bound_result(result.clone(), 100, &Spill::new(folder.path()));
+    let bounded = bound_result(result.clone(), 100, &Spill::new(folder.path(), Arc::default()));
     let path = std::fs::read_dir(folder.path()).unwrap().next().unwrap().unwrap().path();
     let kept: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     assert_eq!(kept, write_result(&result));
@@ -119,8 +120,8 @@ fn a_picture_is_not_counted_as_text_but_has_a_bound_too() {
         content: vec![Content::Image { data: "A".repeat(size), mime_type: "image/png".into() }],
         ..ToolResult::default()
     };
-    assert_eq!(bound_result(of(1 << 20), 100, &Spill::new(folder.path())).result, of(1 << 20));
-    let bounded = bound_result(of(6 << 20), 100, &Spill::new(folder.path())).result;
+    assert_eq!(bound_result(of(1 << 20), 100, &Spill::new(folder.path(), Arc::default())).result, of(1 << 20));
+    let bounded = bound_result(of(6 << 20), 100, &Spill::new(folder.path(), Arc::default())).result;
     assert!(matches!(bounded.content.as_slice(), [Content::Text(text)] if text.contains("the whole is in")));
 }
 
@@ -129,13 +130,13 @@ fn a_structured_result_counts_once() {
     let folder = tempfile::tempdir().unwrap();
     let structured = json!({"text": "x".repeat(60)});
     let result = ToolResult { structured: Some(structured.clone()), ..ToolResult::text(structured.to_string()) };
-    assert_eq!(bound_result(result.clone(), 100, &Spill::new(folder.path())).result, result);
+    assert_eq!(bound_result(result.clone(), 100, &Spill::new(folder.path(), Arc::default())).result, result);
 }
 
 #[test]
 fn no_more_files_are_kept_than_allowed_and_none_larger() {
     let folder = tempfile::tempdir().unwrap();
-    let spill = Spill { most_files: 3, largest: 10, ..Spill::new(folder.path()) };
+    let spill = Spill { most_files: 3, largest: 10, ..Spill::new(folder.path(), Arc::default()) };
     std::fs::write(folder.path().join("notes.txt"), "mine").unwrap();
     let mut last = None;
     for number in 0..8 {
@@ -148,7 +149,7 @@ fn no_more_files_are_kept_than_allowed_and_none_larger() {
 
 #[test]
 fn a_result_that_cannot_be_kept_is_cut_and_says_so() {
-    let bounded = bound_result(ToolResult::text("x".repeat(50)), 10, &Spill::new("/proc/nowhere"));
+    let bounded = bound_result(ToolResult::text("x".repeat(50)), 10, &Spill::new("/proc/nowhere", Arc::default()));
     assert_eq!(bounded.notes.len(), 1);
     assert!(matches!(bounded.result.content.as_slice(), [Content::Text(text)] if text.contains("the rest is lost")));
 }
@@ -213,7 +214,7 @@ proptest! {
     fn property_38_what_a_model_gets_is_bounded(content in vec(part(), 0..6), most in 0usize..200) {
         let folder = tempfile::tempdir().unwrap();
         let result = ToolResult { content, ..ToolResult::default() };
-        let bounded = bound_result(result, most, &Spill::new(folder.path())).result;
+        let bounded = bound_result(result, most, &Spill::new(folder.path(), Arc::default())).result;
         let size = write_result(&bounded)["content"].as_array().unwrap().iter().map(|part| {
             ["text", "uri", "name", "description"].iter().filter_map(|key| part[key].as_str()).map(str::len).sum::<usize>()
         }).sum::<usize>();

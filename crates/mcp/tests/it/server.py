@@ -163,6 +163,8 @@ def main():
     if MODE == "mute":
         print("thinking", file=sys.stderr, flush=True)
         time.sleep(300)
+    if MODE == "hung":
+        print("I shall say no more", file=sys.stderr, flush=True)
     if MODE == "rubbish":
         while True:
             sys.stdout.write("this is no message\n" * 1000)

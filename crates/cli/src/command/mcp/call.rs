@@ -8,7 +8,7 @@ use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     write_result,
 };
-use ollm_protocol::{shell_word, units};
+use ollm_protocol::{ToolResult, shell_word, units};
 use ollm_store::cut;
 use serde_json::{Map, Value};
 
@@ -31,13 +31,20 @@ pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output)
     let servers = Servers::load(world)?;
     servers.tell_problems(output);
     let (server, tool) = named(arguments, &servers)?;
-    let taken = with_server(&servers, server, output, |live, known, output| {
+    let (taken, spill) = with_server(&servers, server, output, |live, known, output| {
         let tool = fitting(tool, &args, known, &servers, live, output)?;
         let call = Call { tool: tool.clone(), args, timeout, progress: None };
         let answer = ask(live, server, call, output);
-        take(answer, &tool, &servers.offers(known, &live.listed(server)))
+        let taken = take(answer, &tool, &servers.offers(known, &live.listed(server)))?;
+        Ok((taken, live.spill(world, server)))
     })?;
-    show(taken, (arguments, tool), world, output)
+    if taken.result.is_error && taken.notes.is_empty() {
+        output.tell(&format!("server `{server}`, tool `{tool}`: it says that it failed"));
+    }
+    for note in &taken.notes {
+        output.tell(&format!("server `{server}`, tool `{tool}`: {note}"));
+    }
+    show(taken.result, arguments, &spill, output)
 }
 
 /// The server and the tool that are meant.
@@ -71,17 +78,9 @@ fn take(answer: Result<serde_json::Value, CallError>, tool: &str, offers: &Offer
     taken(answer, promised).map_err(unanswered)
 }
 
-fn show(
-    taken: Taken,
-    (arguments, tool): (&CallArguments, &str),
-    world: &World,
-    output: &mut Output,
-) -> Result<u8, Failure> {
-    for note in &taken.notes {
-        output.tell(&format!("tool `{tool}`: {note}"));
-    }
+fn show(result: ToolResult, arguments: &CallArguments, spill: &Spill, output: &mut Output) -> Result<u8, Failure> {
     let most = if arguments.full { usize::MAX } else { LARGEST_RESULT };
-    let bounded = bound_result(taken.result, most, &Spill::new(world.state().join("mcp-results")));
+    let bounded = bound_result(result, most, spill);
     bounded.notes.iter().for_each(|note| output.tell(note));
     let code = if bounded.result.is_error { FINDING } else { OK };
     if arguments.json {

@@ -61,6 +61,12 @@ impl<'a> Row<'a> {
     }
 }
 
+/// What is wrong, without the last words of the server: they are told beside the table.
+fn gist(error: &str) -> &str {
+    let line = error.lines().next().unwrap_or_default();
+    line.strip_suffix("; its last words:").unwrap_or(line)
+}
+
 pub(super) fn table(rows: &[Row<'_>]) -> String {
     if rows.is_empty() {
         return "There are no servers. Add one, for instance:\n  ollm mcp add time -- uvx mcp-server-time\n".to_owned();
@@ -75,7 +81,7 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
             row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
             spec.source.name().to_owned(),
             row.known.trust().to_owned(),
-            row.error.clone().unwrap_or_default(),
+            row.error.as_deref().map(gist).unwrap_or_default().to_owned(),
         ]
     });
     columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ollm_catalog::Address;
+use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
 use ollm_protocol::units;
+use ollm_store::Redactor;
 use serde_json::{Value, json};
 
 use crate::agent::refuse_agents;
@@ -34,13 +35,17 @@ pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output
     if let Some(failure) = servers.refusal(known) {
         return Err(failure);
     }
-    let wanted = wanted(known, arguments, world)?;
+    let declared = wanted(known, &servers)?;
+    let exact = !arguments.scope.is_empty();
+    let scopes = if exact { arguments.scope.clone() } else { declared.scopes.clone() };
+    let wanted = Wanted { scopes, exact, ..declared };
+    let failed = |error: LoginError| failed(known, &error, wanted.client_secret.as_deref());
     let began = Instant::now();
-    let login = Login::begin(&wanted, &file(world), patience).map_err(|error| failed(known, &error))?;
+    let login = Login::begin(&wanted, &file(world), patience).map_err(failed)?;
     show(&login, arguments, world, output);
     let pasted = || if is_terminal() { typed() } else { None };
     let left = patience.saturating_sub(began.elapsed());
-    let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(|error| failed(known, &error))?;
+    let grant = login.finish(left, pasted, |text| output.tell(text)).map_err(failed)?;
     told(known, &grant, arguments.json, output)
 }
 
@@ -48,8 +53,7 @@ pub(super) fn out(name: &str, as_json: bool, world: &World, output: &mut Output)
     refuse_agents(world, "log out of servers")?;
     let servers = Servers::load(world)?;
     let known = servers.find(name)?;
-    let url = address(known, world)?;
-    let forgotten = log_out(&file(world), &url, &proxies(world));
+    let forgotten = log_out(&wanted(known, &servers)?, &file(world));
     let said = match &forgotten {
         Ok(Some(grant)) => format!("server `{name}`: logged out at {}", grant.issuer),
         Ok(None) => format!("server `{name}`: nobody was logged in"),
@@ -69,21 +73,28 @@ fn file(world: &World) -> PathBuf {
     tokens(world)
 }
 
-fn wanted(known: &Known, arguments: &LoginArguments, world: &World) -> Result<Wanted, Failure> {
-    let declared = known.spec.oauth.clone().unwrap_or_default();
-    let scopes = if arguments.scope.is_empty() { declared.scopes } else { arguments.scope.clone() };
+/// Where to log in and as whom, as it is declared.
+fn wanted(known: &Known, servers: &Servers<'_>) -> Result<Wanted, Failure> {
+    let (spec, missing) = known.expanded(servers);
+    if let Some(problem) = missing.iter().find(|problem| problem.field.contains(".oauth.")) {
+        return Err(Failure::new(Kind::Configuration, problem.to_string()));
+    }
+    let declared = spec.oauth.clone().unwrap_or_default();
     Ok(Wanted {
-        url: address(known, world)?,
+        url: address(spec)?,
         client_id: declared.client_id,
-        scopes,
+        client_secret: declared.client_secret,
+        metadata_url: declared.metadata_url,
+        scopes: declared.scopes,
+        exact: false,
         port: declared.port,
-        proxies: proxies(world),
+        redirect: declared.redirect,
+        proxies: proxies(servers.world),
     })
 }
 
 /// Where the server is; one that we start knows us already.
-fn address(known: &Known, world: &World) -> Result<String, Failure> {
-    let (spec, _) = ollm_catalog::expand(&known.spec, &|name| world.variable(name));
+fn address(spec: ServerSpec) -> Result<String, Failure> {
     match spec.address {
         Address::Url { url, headers, .. } => {
             if headers.0.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization")) {
@@ -129,6 +140,9 @@ fn entry(name: &str, grant: &Grant) -> Value {
     json!({"server": name, "issuer": grant.issuer, "scopes": grant.scopes, "renewable": grant.renewable})
 }
 
-fn failed(known: &Known, error: &LoginError) -> Failure {
-    Failure::new(Kind::Environment, format!("nobody is logged in to server `{}`: {error}", known.spec.name))
+/// What went wrong, without the word that only the issuer should know.
+fn failed(known: &Known, error: &LoginError, secret: Option<&str>) -> Failure {
+    let text = format!("nobody is logged in to server `{}`: {error}", known.spec.name);
+    let redactor = Redactor::new(secret.map(|secret| ("oauth.clientSecret", secret)));
+    Failure::new(Kind::Environment, redactor.redact_str(&text))
 }

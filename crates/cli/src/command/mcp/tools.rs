@@ -28,8 +28,12 @@ pub(super) fn run(
     } else {
         output.text(&table(&lists))?;
     }
-    // Whoever asks for all servers gets what there is.
-    Ok(if names.is_empty() { servers.code() } else { code })
+    // Whoever asks for all servers gets what there is. Nothing at all is a failure, unless all are switched off.
+    Ok(match code {
+        code if !names.is_empty() => code,
+        code if lists.is_empty() && code != Kind::Configuration as u8 => code.max(servers.code()),
+        _ => servers.code(),
+    })
 }
 
 type Listed<'a> = (&'a Known, Offers, &'static str);

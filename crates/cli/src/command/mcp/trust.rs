@@ -167,10 +167,17 @@ fn review(known: &Known, world: &World) -> String {
             rows.extend(headers.0.iter().map(|(name, value)| ("header", format!("{name}: {}", shown(name, value)))));
         }
     }
+    if let Some(oauth) = &spec.oauth {
+        let (id, secret) = (oauth.client_id.clone(), oauth.client_secret.as_deref());
+        rows.extend(id.map(|id| ("logs in as", id)));
+        rows.extend(secret.map(|secret| ("proved by", shown("clientSecret", secret).into_owned())));
+        rows.extend(oauth.metadata_url.clone().map(|url| ("described at", url)));
+        rows.extend((!oauth.scopes.is_empty()).then(|| ("asks for", oauth.scopes.join(" "))));
+    }
     rows.extend(known.digest.as_ref().map(|digest| ("digest", digest.to_string())));
     let mut text = String::new();
     for (name, value) in rows {
-        let _ = writeln!(text, "{name:<12}{}", value.replace('\n', "\n            "));
+        let _ = writeln!(text, "{name:<13}{}", value.replace('\n', "\n             "));
     }
     let program = known.program.as_ref().ok().and_then(|program| program.as_deref());
     let files = server_files(spec, program, came_with(spec, world).as_deref(), &|name| world.variable(name));

@@ -21,20 +21,22 @@ fn hasty(flags: &[&str]) -> Value {
 fn a_server_that_does_not_start_is_named_and_the_others_work() {
     for (flags, text) in [
         (&["--exit", "0"][..], "exited with code 0"),
-        (&["--exit", "9", "--stderr", "the last straw"], "the last straw"),
+        (&["--exit", "9"], "exited with code 9"),
         (&["--mute"], "did not answer"),
-        (&["--garbage"], "`bad`"),
-        (&["--flood", "stdout", "--mute"], "`bad`"),
-        (&["--flood", "stderr", "--mute"], "`bad`"),
-        (&["--long-line", "100000000", "--mute"], "`bad`"),
-        (&["--fork"], "`bad`"),
+        (&["--garbage"], "stdout: }{ this is no message"),
+        (&["--flood", "stdout", "--mute"], "stdout: nothing to see here ("),
+        (&["--flood", "stderr", "--mute"], "nothing to see here ("),
+        (&["--long-line", "100000000", "--mute"], "stdout: xxxxx"),
+        (&["--fork"], "exited with code 0"),
     ] {
         let lab = Lab::new();
+        let flags = &[&["--stderr", "the last straw"], flags].concat();
         declare(&lab, USER, &json!({"bad": hasty(flags), "good": server(&[])}));
         let ran = lab.run(&["mcp", "tools", "--json"]);
         assert_eq!(ran.code, 0, "{flags:?} {ran:?}");
         assert!(names(&ran).iter().all(|name| name.starts_with("mcp__good__")) && names(&ran).len() == 21, "{flags:?}");
-        let told = ran.stderr.lines().find(|line| line.contains("`bad`") && line.contains(text));
+        let last = "; its last words: the last straw";
+        let told = ran.stderr.lines().find(|line| line.contains("`bad`") && line.contains(last) && line.contains(text));
         assert!(told.is_some() && ran.stderr.len() < 20_000, "{flags:?} {ran:?}");
         lab.assert_nobody_is_left();
     }
@@ -89,18 +91,23 @@ fn a_server_that_ignores_everything_is_ended_all_the_same() {
 #[test]
 fn a_call_that_does_not_end_well_is_told() {
     for (flags, tool, args, text) in [
-        (&["--die-in-call", "--stderr", "my end"][..], "echo", json!({"text": "hi"}), "my end"),
+        (&["--die-in-call"][..], "echo", json!({"text": "hi"}), "it exited with code 3"),
         (&[], "crash", json!({}), "may have had an effect"),
         (&[], "slow", json!({"ms": 60000}), "no answer to `slow` within 700 ms"),
     ] {
-        let lab = lab_with(&hasty(flags));
+        let lab = lab_with(&hasty(&[&["--stderr", "my end"], flags].concat()));
         let ran = call(&lab, tool, &args);
         assert_eq!(ran.code, 5, "{tool} {ran:?}");
         assert!(ran.stderr.contains(text) && ran.stderr.contains("`s`"), "{tool} {ran:?}");
+        assert!(ran.stderr.contains("; its last words: my end\n"), "{tool} {ran:?}");
         lab.assert_nobody_is_left();
     }
-    let lab = lab_with(&server(&["--refuse"]));
-    assert_eq!(call(&lab, "echo", &json!({"text": "hi"})).code, 1);
+    let lab = lab_with(&server(&["--refuse", "--stderr", "my end"]));
+    let ran = call(&lab, "echo", &json!({"text": "hi"}));
+    let told = "server `s`, tool `echo`: no call is answered (error -32603); its last words: my end\n";
+    assert!(ran.code == 1 && ran.stderr.contains(told), "{ran:?}");
+    let ran = call(&lab_with(&server(&[])), "fail", &json!({}));
+    assert!(ran.code == 1 && ran.stderr.contains("server `s`, tool `fail`: it says that it failed"), "{ran:?}");
 }
 
 #[test]

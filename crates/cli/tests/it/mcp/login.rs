@@ -31,13 +31,13 @@ fn logged(flags: &[&str]) -> (RemoteServer, Lab) {
 }
 
 /// A login that has shown the page it wants opened, or has ended before.
-struct Begun {
-    child: Child,
-    page: Option<String>,
+pub(super) struct Begun {
+    pub(super) child: Child,
+    pub(super) page: Option<String>,
     said: String,
 }
 
-fn begin(lab: &Lab) -> Begun {
+pub(super) fn begin(lab: &Lab) -> Begun {
     until_page(start(lab.ollm(&["mcp", "login", "s", "--no-browser", "--json", "--timeout", "60s"])))
 }
 
@@ -57,7 +57,7 @@ fn until_page(mut child: Child) -> Begun {
 }
 
 /// What a browser does: asks, and says where it is sent.
-fn get(url: &str) -> (u16, Option<String>) {
+pub(super) fn get(url: &str) -> (u16, Option<String>) {
     let (host, path) = url.strip_prefix("http://").unwrap().split_once('/').unwrap();
     let mut stream = TcpStream::connect(host).unwrap();
     write!(stream, "GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n").unwrap();
@@ -68,7 +68,7 @@ fn get(url: &str) -> (u16, Option<String>) {
     (status, place)
 }
 
-fn login(lab: &Lab) -> Ran {
+pub(super) fn login(lab: &Lab) -> Ran {
     let begun = begin(lab);
     if let Some(page) = &begun.page {
         let (_, back) = get(page);
@@ -79,7 +79,7 @@ fn login(lab: &Lab) -> Ran {
     ran
 }
 
-fn echo(lab: &Lab) -> Ran {
+pub(super) fn echo(lab: &Lab) -> Ran {
     call(lab, "echo", &json!({"text": "hi"}))
 }
 
@@ -89,7 +89,7 @@ fn assert_logged_out(lab: &Lab) {
     assert!(ran.stderr.contains("`ollm mcp login s` logs in"), "{ran:?}");
 }
 
-fn tokens(lab: &Lab) -> String {
+pub(super) fn tokens(lab: &Lab) -> String {
     fs::read_to_string(lab.home.join(".ollm/state/mcp-tokens.json")).unwrap_or_default()
 }
 

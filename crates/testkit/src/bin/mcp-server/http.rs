@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::events::Events;
-use crate::oauth::{Issuer, challenge_header};
+use crate::oauth::{Issuer, challenge_header, scope_header};
 use crate::server::{Out, Server, lock};
 
 /// How often a silent stream shows that it is alive.
@@ -74,6 +74,15 @@ impl Door {
         }
         if plan.oauth && !self.issuer.admits(request, plan) {
             return plain(&mut stream, "401 Unauthorized", &challenge_header(request), "");
+        }
+        if plan.oauth
+            && let Some(scope) = self.issuer.lacks(request, plan)
+        {
+            return plain(&mut stream, "403 Forbidden", &scope_header(&scope), "");
+        }
+        if plan.fault("blab") && String::from_utf8_lossy(&request.body).contains("tools/call") {
+            let proof = request.headers.get("authorization").map(String::as_str).unwrap_or_default();
+            return plain(&mut stream, "500 Internal Server Error", "", &format!("{proof} is too much for us"));
         }
         if plan.unauthorized && !request.headers.contains_key("authorization") {
             let challenge = "WWW-Authenticate: Bearer resource_metadata=\"http://127.0.0.1:1/\"\r\n";

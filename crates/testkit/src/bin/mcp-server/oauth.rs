@@ -1,6 +1,6 @@
 //! Who may call: an issuer of tokens on the same port, which does everything right unless it is told otherwise.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 use std::net::TcpStream;
 use std::sync::Mutex;
@@ -25,18 +25,29 @@ struct Granted {
     next: usize,
     clients: HashMap<String, String>,
     codes: HashMap<String, HashMap<String, String>>,
-    access: HashMap<String, usize>,
-    refresh: HashSet<String>,
+    /// How often each token was used, and for what it is good.
+    access: HashMap<String, (usize, String)>,
+    /// What each token that renews is good for.
+    refresh: HashMap<String, String>,
 }
 
 impl Issuer {
     /// Whether a request may pass; each token is good for so many requests.
     pub(crate) fn admits(&self, request: &Request, plan: &Plan) -> bool {
-        let token = request.headers.get("authorization").and_then(|value| value.strip_prefix("Bearer "));
         let mut granted = lock(&self.granted);
-        let Some(uses) = token.and_then(|token| granted.access.get_mut(token)) else { return false };
+        let Some((uses, _)) = token(request).and_then(|token| granted.access.get_mut(token)) else { return false };
         *uses += 1;
         plan.token_uses.is_none_or(|most| *uses <= most)
+    }
+
+    /// What a request lacks, though it is known who makes it.
+    pub(crate) fn lacks(&self, request: &Request, plan: &Plan) -> Option<String> {
+        let scope = plan.step_up.as_ref()?;
+        let message: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+        let asks = message.pointer("/params/name").and_then(Value::as_str) == Some("add");
+        let granted = lock(&self.granted);
+        let (_, scopes) = granted.access.get(token(request)?)?;
+        (asks && !scopes.split(' ').any(|one| one == scope)).then(|| scope.clone())
     }
 
     /// Answers what is the issuer's to answer; says whether it was.
@@ -53,10 +64,15 @@ impl Issuer {
             }
             ("POST", "/register") => {
                 let asked: Value = serde_json::from_slice(&request.body).unwrap_or_default();
+                plan.note("register");
                 plain(stream, "201 Created", JSON, &self.register(&asked).to_string())?;
             }
             ("GET", "/authorize") => self.authorize(&fields(query), &origin, plan, stream)?,
-            ("POST", "/token") => self.token(&fields(&body), plan, stream)?,
+            ("POST", "/token") => {
+                let mut asked = fields(&body);
+                asked.extend(login(request));
+                self.token(&asked, plan, stream)?;
+            }
             ("POST", "/revoke") => {
                 let token = fields(&body).remove("token").unwrap_or_default();
                 let mut granted = lock(&self.granted);
@@ -89,7 +105,8 @@ impl Issuer {
         let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
         let mut granted = lock(&self.granted);
         let known = granted.clients.get(field("client_id")).is_some_and(|redirect| redirect == field("redirect_uri"));
-        let known = known || field("client_id") == "known-client";
+        let known = known || field("client_id") == "known-client" || field("client_id").starts_with("https://");
+        plan.note(&format!("authorize {} for {}", field("client_id"), field("scope")));
         let sound = known
             && field("response_type") == "code"
             && field("code_challenge_method") == "S256"
@@ -115,15 +132,25 @@ impl Issuer {
         plan.note(&format!("token {}", asked.get("grant_type").map(String::as_str).unwrap_or_default()));
         let mut granted = lock(&self.granted);
         let field = |name: &str| asked.get(name).map(String::as_str).unwrap_or_default();
+        if field("client_id") == "known-client" && plan.client_secret.as_ref() != asked.get("client_secret") {
+            let why = format!("{} is not the word", field("client_secret"));
+            let answer = json!({"error": "invalid_client", "error_description": why});
+            return plain(stream, "401 Unauthorized", JSON, &answer.to_string());
+        }
+        let mut scope = String::new();
         let sound = match field("grant_type") {
             "authorization_code" => granted.codes.remove(field("code")).is_some_and(|wanted| {
+                scope = wanted.get("scope").cloned().unwrap_or_default();
                 wanted.get("code_challenge").map(String::as_str) == Some(&*challenge(field("code_verifier")))
                     && ["redirect_uri", "client_id", "resource"]
                         .iter()
                         .all(|name| wanted.get(*name) == asked.get(*name))
             }),
             "refresh_token" if plan.fault("down") => return plain(stream, "503 Service Unavailable", "", ""),
-            "refresh_token" => granted.refresh.remove(field("refresh_token")),
+            "refresh_token" => granted.refresh.remove(field("refresh_token")).is_some_and(|granted| {
+                scope = granted;
+                true
+            }),
             _ => false,
         };
         if !sound {
@@ -131,12 +158,44 @@ impl Issuer {
         }
         granted.next += 1;
         let (access, refresh) = (format!("access-secret-{}", granted.next), format!("refresh-secret-{}", granted.next));
-        granted.access.insert(access.clone(), 0);
-        granted.refresh.insert(refresh.clone());
+        granted.access.insert(access.clone(), (0, scope.clone()));
+        granted.refresh.insert(refresh.clone(), scope.clone());
         let life = plan.token_life.unwrap_or(3600);
-        let answer = json!({"access_token": access, "token_type": "Bearer", "expires_in": life, "refresh_token": refresh, "scope": "tools"});
+        let answer = json!({"access_token": access, "token_type": "Bearer", "expires_in": life, "refresh_token": refresh, "scope": scope});
         plain(stream, "200 OK", JSON, &answer.to_string())
     }
+}
+
+/// The token of a request.
+fn token(request: &Request) -> Option<&str> {
+    request.headers.get("authorization")?.strip_prefix("Bearer ")
+}
+
+/// Who a client says it is in the head of its request.
+fn login(request: &Request) -> Vec<(String, String)> {
+    let words = request.headers.get("authorization").and_then(|value| value.strip_prefix("Basic "));
+    let words = words.map(|words| String::from_utf8_lossy(&from_base64(words)).into_owned()).unwrap_or_default();
+    let Some((id, secret)) = words.split_once(':') else { return Vec::new() };
+    vec![("client_id".to_owned(), decoded(id)), ("client_secret".to_owned(), decoded(secret))]
+}
+
+fn from_base64(text: &str) -> Vec<u8> {
+    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let (mut bytes, mut bits, mut count) = (Vec::new(), 0_u32, 0);
+    for value in text.bytes().filter_map(|byte| LETTERS.iter().position(|letter| *letter == byte)) {
+        bits = bits << 6 | u32::try_from(value).unwrap_or_default();
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            bytes.push(u8::try_from(bits >> count & 255).unwrap_or_default());
+        }
+    }
+    bytes
+}
+
+/// The header that says what else must be granted.
+pub(crate) fn scope_header(scope: &str) -> String {
+    format!("WWW-Authenticate: Bearer error=\"insufficient_scope\", scope=\"{scope}\"\r\n")
 }
 
 /// The header that says where to log in.
@@ -167,6 +226,8 @@ fn metadata(origin: &str, plan: &Plan) -> Value {
         "response_types_supported": ["code"],
         "code_challenge_methods_supported": if plan.fault("no-pkce") { ["plain"] } else { ["S256"] },
         "authorization_response_iss_parameter_supported": true,
+        "client_id_metadata_document_supported": plan.fault("metadata"),
+        "token_endpoint_auth_methods_supported": if plan.fault("post") { ["client_secret_post"] } else { ["client_secret_basic"] },
     })
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Plan {
     pub(crate) flood: Option<String>,
     /// Begin with one line of so many bytes.
     pub(crate) long_line: usize,
+    /// Send every message as the only one of many.
+    pub(crate) batch: bool,
     /// Start a child, and go on.
     pub(crate) child: bool,
     /// Start a child that keeps the streams, and end.
@@ -78,6 +80,10 @@ pub(crate) struct Plan {
     pub(crate) oauth: bool,
     /// What the issuer of tokens does wrong.
     pub(crate) oauth_fault: Option<String>,
+    /// The word by which the issuer knows `known-client`, which has none without it.
+    pub(crate) client_secret: Option<String>,
+    /// Let only those call `add` who were granted this.
+    pub(crate) step_up: Option<String>,
     /// So many seconds a token is said to be good for.
     pub(crate) token_life: Option<u64>,
     /// So many requests a token is good for.
@@ -125,6 +131,7 @@ impl Plan {
             "--mute" => &mut self.mute,
             "--garbage" => &mut self.garbage,
             "--noise" => &mut self.noise,
+            "--batch" => &mut self.batch,
             "--child" => &mut self.child,
             "--fork" => &mut self.fork,
             "--stubborn" => &mut self.stubborn,
@@ -161,6 +168,8 @@ impl Plan {
             "--redirect" => self.redirect = Some(value.to_owned()),
             "--forget" => self.forget = Some(number(word, value)?),
             "--oauth-fault" => self.oauth_fault = Some(value.to_owned()),
+            "--client-secret" => self.client_secret = Some(value.to_owned()),
+            "--step-up" => self.step_up = Some(value.to_owned()),
             "--token-life" => self.token_life = Some(number(word, value)?),
             "--token-uses" => self.token_uses = Some(number(word, value)?),
             "--endpoint" => self.endpoint = Some(value.to_owned()),

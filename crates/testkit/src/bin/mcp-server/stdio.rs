@@ -11,6 +11,7 @@ use crate::server::{Out, Server, lock};
 struct Lines {
     stdout: Mutex<io::Stdout>,
     garbage: bool,
+    batch: bool,
 }
 
 impl Lines {
@@ -24,7 +25,11 @@ impl Lines {
 
 impl Out for Lines {
     fn send(&self, message: &Value) {
-        let text = if self.garbage { "}{ this is no message".to_owned() } else { message.to_string() };
+        let text = match (self.garbage, self.batch) {
+            (true, _) => "}{ this is no message".to_owned(),
+            (false, true) => format!("[{message}]"),
+            (false, false) => message.to_string(),
+        };
         // A client that is gone needs no answer.
         let _ = self.line(&text);
     }
@@ -32,7 +37,7 @@ impl Out for Lines {
 
 pub(crate) fn serve(server: &Arc<Server>) -> Result<u8, String> {
     let plan = &server.plan;
-    let lines = Arc::new(Lines { stdout: Mutex::new(io::stdout()), garbage: plan.garbage });
+    let lines = Arc::new(Lines { stdout: Mutex::new(io::stdout()), garbage: plan.garbage, batch: plan.batch });
     if plan.noise {
         let _ = lines.line("welcome to the server\n\n{\"not\": \"a message\"}");
     }

@@ -118,12 +118,15 @@ fn quick(server: &Server, name: &str, params: &Value, out: &Arc<dyn Out>) -> Ans
             json!({"content": [{"type": "resource", "resource": resource}]})
         }
         "link" => json!({"content": [{"type": "resource_link", "uri": "test://text", "name": "text"}]}),
-        "fail" => json!({"content": [{"type": "text", "text": "it did not work"}], "isError": true}),
-        "error" => return Err((-32603, "something is wrong inside".to_owned())),
+        "fail" => {
+            let why = format!("it did not work{}", blabbed(params));
+            json!({"content": [{"type": "text", "text": why}], "isError": true})
+        }
+        "error" => return Err((-32603, format!("something is wrong inside{}", blabbed(params)))),
         "crash" => std::process::exit(3),
         "big" => {
             let bytes = argument("bytes").and_then(Value::as_u64).unwrap_or_default();
-            text(&"x".repeat(usize::try_from(bytes).unwrap_or_default()))
+            text(&format!("{}{}", "x".repeat(usize::try_from(bytes).unwrap_or_default()), blabbed(params)))
         }
         "env" => text(&std::env::var(word("name")).unwrap_or_else(|_| "(not set)".to_owned())),
         "names" => {
@@ -145,6 +148,12 @@ fn quick(server: &Server, name: &str, params: &Value, out: &Arc<dyn Out>) -> Ans
         name if name == "grown" || name.starts_with("tool_") => text(name),
         name => return Err((-32602, format!("there is no tool {name}"))),
     })
+}
+
+/// The value of the variable that the arguments name, which the server should better keep to itself.
+fn blabbed(params: &Value) -> String {
+    let name = params.pointer("/arguments/name").and_then(Value::as_str);
+    name.and_then(|name| std::env::var(name).ok()).map(|value| format!(": {value}")).unwrap_or_default()
 }
 
 fn long(server: &Server, name: &str, id: &Value, params: &Value, out: &Arc<dyn Out>) -> Value {
