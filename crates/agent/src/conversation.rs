@@ -12,6 +12,8 @@ pub(crate) struct Conversation {
     pending: Vec<Message>,
     /// Bytes of all of them, counted as they come: every event tells of it.
     size: usize,
+    /// The first messages as JSON, as far as events have told of them: each is written down once, not at every turn.
+    told: Vec<Value>,
 }
 
 /// How a conversation was made shorter.
@@ -68,9 +70,19 @@ impl Conversation {
         pending
     }
 
-    /// The messages, with those that wait, as JSON.
-    pub(crate) fn to_json(&self) -> Value {
-        self.messages.iter().chain(&self.pending).map(Message::to_json).collect()
+    /// The messages, with those that wait, as JSON. To be given [back](Self::give_back), so that the next time only what
+    /// is new has to be written.
+    pub(crate) fn lend(&mut self) -> Vec<Value> {
+        let mut told = std::mem::take(&mut self.told);
+        let new = self.messages.iter().skip(told.len());
+        told.extend(new.chain(&self.pending).map(Message::to_json));
+        told
+    }
+
+    /// Takes back what was lent; the conversation is the same as then.
+    pub(crate) fn give_back(&mut self, mut told: Vec<Value>) {
+        told.truncate(self.messages.len());
+        self.told = told;
     }
 
     /// The last few messages, none of them long.
@@ -86,7 +98,9 @@ impl Conversation {
         self.size
     }
 
+    /// Starts anew where messages have changed that were there before.
     fn count(&mut self) {
+        self.told = Vec::new();
         self.size = self.messages.iter().chain(&self.pending).map(Message::size).sum();
     }
 
@@ -223,6 +237,31 @@ mod tests {
             assert_eq!(talk.messages, before, "{most}: no call without result, no result without call");
             assert_eq!(Squeeze::from_json(&squeeze.to_json()), Some(squeeze));
         }
+    }
+
+    #[test]
+    fn what_is_lent_is_all_that_was_said_however_it_came_about() {
+        let whole = |talk: &Conversation| -> Vec<Value> {
+            talk.messages.iter().chain(&talk.pending).map(Message::to_json).collect()
+        };
+        let mut talk = talk();
+        let changes: [fn(&mut Conversation); 7] = [
+            |_| {},
+            |talk| talk.push(Message::User("more".into())),
+            |talk| talk.wait(Message::System("a hook's word".into())),
+            |talk| talk.take_pending().into_iter().for_each(|message| talk.push(message)),
+            |talk| talk.shorten(10),
+            |talk| talk.apply(&talk.squeeze(1000).unwrap()),
+            Conversation::mend,
+        ];
+        for (at, change) in changes.into_iter().enumerate() {
+            change(&mut talk);
+            let (lent, expected) = (talk.lend(), whole(&talk));
+            assert_eq!(lent, expected, "{at}");
+            talk.give_back(lent);
+        }
+        drop(talk.lend());
+        assert_eq!(talk.lend(), whole(&talk), "what is not given back is written again");
     }
 
     #[test]

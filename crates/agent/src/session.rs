@@ -303,10 +303,9 @@ impl<'a> Session<'a> {
         session.insert("endTime".to_owned(), iso(now).into());
         session.insert("duration".to_owned(), seconds(self.started, now).into());
         session.insert("messageCount".to_owned(), self.talk.messages.len().into());
-        let messages = self.talk.to_json();
         // Before the event: should it fail, the hooks hear of that within the session.
         self.note(json!({"end": iso(now)}));
-        self.emit(EventKind::SessionEnd, [("messages", messages), ("session", session.into())]);
+        self.emit_talk(EventKind::SessionEnd, [("session", session.into())]);
     }
 
     /// What every event tells of the session.

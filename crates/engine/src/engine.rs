@@ -122,7 +122,7 @@ impl Engine {
     pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
-        let progress = Progress::new(event.clone(), Vec::new());
+        let progress = Progress::new(event, Vec::new());
         self.walk(stages, progress, Facts::default(), &self.means(self.wire(&trace_id), Stop(None))).reports
     }
 
@@ -151,7 +151,7 @@ impl Engine {
         let planned = plan(&self.registry, event, &facts);
         let order = planned.stages.iter().map(|stage| stage.iter().map(|planned| Arc::clone(planned)).collect());
         let order = order.collect();
-        let mut progress = Progress::new(event.clone(), planned.skipped);
+        let mut progress = Progress::new(event, planned.skipped);
         let stages = match self.trust.untrusted {
             Untrusted::Skip => planned.stages.into_iter().map(Stage::Planned).collect(),
             // Who is not approved refuses the event before anybody runs, so all are looked at first.
@@ -178,7 +178,13 @@ impl Engine {
 
     /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
     /// nobody is asked about it.
-    fn walk(&self, stages: Vec<Stage>, mut progress: Progress, mut facts: Facts, means: &Means<'_>) -> Progress {
+    fn walk<'e>(
+        &self,
+        stages: Vec<Stage>,
+        mut progress: Progress<'e>,
+        mut facts: Facts,
+        means: &Means<'_>,
+    ) -> Progress<'e> {
         for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
                 progress.skipped.extend(stage.hooks().into_iter().map(|hook| self.left_out(hook, &refuser)));
@@ -207,7 +213,7 @@ impl Engine {
 
     /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
     /// can get past it by rewriting what it has seen.
-    fn look_again(&self, progress: &mut Progress, original: &Event, means: &Means<'_>) {
+    fn look_again(&self, progress: &mut Progress<'_>, original: &Event, means: &Means<'_>) {
         if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
             return;
         }
@@ -230,7 +236,7 @@ impl Engine {
         }
     }
 
-    fn clear(&self, stage: Vec<Planned>, progress: &mut Progress) -> Vec<Step> {
+    fn clear(&self, stage: Vec<Planned>, progress: &mut Progress<'_>) -> Vec<Step> {
         let session = progress.session();
         let Cleared { steps, skipped } = clear(stage, &self.trust, &self.environment, session.as_deref());
         progress.skipped.extend(skipped);
@@ -238,7 +244,12 @@ impl Engine {
     }
 
     /// The steps that really run, and what is odd about each. Only here is a run taken from a limit.
-    fn admit(&self, steps: Vec<Step>, progress: &mut Progress, facts: &mut Facts) -> (Vec<Step>, Vec<Option<String>>) {
+    fn admit(
+        &self,
+        steps: Vec<Step>,
+        progress: &mut Progress<'_>,
+        facts: &mut Facts,
+    ) -> (Vec<Step>, Vec<Option<String>>) {
         let mut notes = Vec::with_capacity(steps.len());
         let mut admitted = Vec::with_capacity(steps.len());
         for step in steps {

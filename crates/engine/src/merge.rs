@@ -1,5 +1,6 @@
 //! From reports to one verdict: the failure policy of each hook, and what passes from one hook to the next.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
@@ -38,8 +39,9 @@ pub(crate) struct Begun {
 
 /// An event on its way through the stages, with everything decided so far.
 #[derive(Debug)]
-pub(crate) struct Progress {
-    event: Event,
+pub(crate) struct Progress<'e> {
+    /// Copied when a hook changes it: most pass by without that, and a conversation in it may be long.
+    event: Cow<'e, Event>,
     pub(crate) verdict: Verdict,
     pub(crate) reports: Vec<Report>,
     pub(crate) skipped: Vec<Skip>,
@@ -47,14 +49,18 @@ pub(crate) struct Progress {
     pub(crate) stopped_by: Option<String>,
 }
 
-impl Progress {
-    pub(crate) fn new(event: Event, skipped: Vec<Skip>) -> Progress {
+impl<'e> Progress<'e> {
+    pub(crate) fn new(event: &'e Event, skipped: Vec<Skip>) -> Progress<'e> {
+        let event = Cow::Borrowed(event);
         Progress { event, verdict: Verdict::default(), reports: Vec::new(), skipped, stopped_by: None }
     }
 
     /// The event as the next stage sees it: patched arguments, kept tools, and the data of earlier hooks.
-    pub(crate) fn event(&self) -> Event {
-        self.event.clone().with_extra(&self.verdict.data)
+    pub(crate) fn event(&self) -> Cow<'_, Event> {
+        if self.verdict.data.is_empty() {
+            return Cow::Borrowed(&self.event);
+        }
+        Cow::Owned(Event::clone(&self.event).with_extra(&self.verdict.data))
     }
 
     /// The session the event belongs to.
@@ -67,10 +73,10 @@ impl Progress {
         for report in reports {
             let verdict = report.verdict.clone();
             if let Some(args) = patched(&self.event, &verdict.patch) {
-                self.event.data.insert("args".to_owned(), args.into());
+                self.event.to_mut().data.insert("args".to_owned(), args.into());
             }
             if let Some(kept) = &verdict.tools {
-                self.event.keep_tools(kept);
+                self.event.to_mut().keep_tools(kept);
             }
             if report.refused && !report.hook.dialect.defaults().runs_on_after_refusal {
                 self.stopped_by.get_or_insert_with(|| report.hook.id().to_owned());
@@ -109,6 +115,9 @@ impl Progress {
 
 /// The complete arguments with a patch on top, if that changes them.
 fn patched(event: &Event, patch: &Map<String, Value>) -> Option<Map<String, Value>> {
+    if patch.is_empty() {
+        return None;
+    }
     let mut args = event.args().cloned().unwrap_or_default();
     let before = args.clone();
     args.extend(patch.clone());

@@ -23,7 +23,7 @@ mod identity;
 mod ledger;
 
 pub use bundle::Bundle;
-use identity::{Identified, Known, identify, present, program};
+use identity::{Defined, Identified, Known, identify, present, program};
 pub use identity::{Identity, Unready, source};
 use ledger::Ledger;
 
@@ -201,7 +201,7 @@ impl Trust {
 
     /// What an approval of this hook is, or would be, bound to.
     pub fn identity(&self, hook: &Hook, environment: &Environment) -> Result<Identity, Unready> {
-        Ok(self.identified(hook, program(hook, environment)?, environment)?.identity)
+        Ok(self.identified(hook, &Defined::of(hook), program(hook, environment)?, environment)?.identity)
     }
 
     /// The approval a hook has, whatever its content is now.
@@ -231,7 +231,8 @@ impl Trust {
         }
         // Without it a process that lives on would never learn that a file has been quiet for a while.
         self.known.digests.advance(self.now());
-        let identified = program.and_then(|program| self.identified(hook, program, environment));
+        let defined = self.known.defined(hook);
+        let identified = program.and_then(|program| self.identified(hook, &defined, program, environment));
         match identified {
             Ok(found) => self.approved(hook, found, environment, session),
             Err(why) if self.approval(hook).is_some() => Err(unready(why)),
@@ -248,7 +249,8 @@ impl Trust {
             let ready = self.owned(hook, environment).and(program).and_then(|_| present(hook));
             return ready.map_err(unready).err();
         }
-        match program.and_then(|program| self.identified(hook, program, environment)) {
+        let defined = self.known.defined(hook);
+        match program.and_then(|program| self.identified(hook, &defined, program, environment)) {
             Ok(found) => match self.standing(hook, Some(&found.identity)) {
                 Standing::Approved | Standing::Limited => self.owned(hook, environment).map_err(unready).err(),
                 standing => Some(self.refusal(hook, &found.identity, standing)),
@@ -261,7 +263,7 @@ impl Trust {
     /// What a person would approve: the hook's identity, and a copy of its files to look at. What is approved later is
     /// what stands in the copy, whatever happens to the files meanwhile.
     pub fn propose(&self, hook: &Hook, environment: &Environment) -> Result<Proposal, Unready> {
-        let found = self.identified(hook, program(hook, environment)?, environment)?;
+        let found = self.identified(hook, &Defined::of(hook), program(hook, environment)?, environment)?;
         self.owned(hook, environment)?;
         let copy = self.copy(&found)?;
         Ok(Proposal { identity: found.identity, copy })
@@ -345,9 +347,15 @@ impl Trust {
         Ok(Trusted { hook: Arc::clone(hook), program: found.program, digest, copy })
     }
 
-    fn identified(&self, hook: &Hook, program: PathBuf, environment: &Environment) -> Result<Identified, Unready> {
+    fn identified(
+        &self,
+        hook: &Hook,
+        defined: &Defined,
+        program: PathBuf,
+        environment: &Environment,
+    ) -> Result<Identified, Unready> {
         let held = hook.spec.tree.as_deref().and_then(|root| self.held(root));
-        identify(hook, program, held, &self.known, environment)
+        identify(hook, defined, program, held, &self.known, environment)
     }
 
     /// What was approved is what runs: the files are copied, and hashed as they are copied.

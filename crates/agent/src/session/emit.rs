@@ -23,11 +23,33 @@ pub(super) enum Notice {
 impl Session<'_> {
     /// Tells the hooks of an event, and takes in what they have to say to the conversation and the person.
     pub(super) fn emit<'a>(&mut self, kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Decision {
-        let mut event = Event::new(kind, self.common());
-        event.data.extend(data.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        let event = self.event(kind, data);
         let decision = self.ports.events.dispatch(&event);
         self.absorb(&event, &decision);
         decision
+    }
+
+    /// Like [`Self::emit`], of an event that tells of the whole conversation. That is lent to it: it may be long, and
+    /// mostly nobody listens.
+    pub(super) fn emit_talk<'a>(
+        &mut self,
+        kind: EventKind,
+        data: impl IntoIterator<Item = (&'a str, Value)>,
+    ) -> Decision {
+        let messages = ("messages", self.talk.lend().into());
+        let mut event = self.event(kind, std::iter::once(messages).chain(data));
+        let decision = self.ports.events.dispatch(&event);
+        if let Some(Value::Array(messages)) = event.data.get_mut("messages").map(Value::take) {
+            self.talk.give_back(messages);
+        }
+        self.absorb(&event, &decision);
+        decision
+    }
+
+    fn event<'a>(&self, kind: EventKind, data: impl IntoIterator<Item = (&'a str, Value)>) -> Event {
+        let mut event = Event::new(kind, self.common());
+        event.data.extend(data.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        event
     }
 
     fn common(&self) -> Vec<(&'static str, Value)> {

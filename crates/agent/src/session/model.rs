@@ -15,10 +15,8 @@ use crate::provider::{Answer, ModelError, Piece, Question};
 impl Session<'_> {
     pub(super) fn ask_model(&mut self, tools: &[Tool], tally: &mut Tally) -> Result<Answer, TurnEnd> {
         let kind = EventKind::BeforeModel;
-        let messages = self.talk.to_json();
         let model = self.model.name().to_owned();
-        let decision =
-            self.emit(kind, [("messages", messages), ("model", model.into()), ("prompt", tally.prompt.clone().into())]);
+        let decision = self.emit_talk(kind, [("model", model.into()), ("prompt", tally.prompt.clone().into())]);
         self.passes(kind, &decision).map_err(|refusal| refused(kind, refusal))?;
         self.flush();
         let mut heard = String::new();

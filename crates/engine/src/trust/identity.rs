@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ollm_process::find_program;
 use ollm_protocol::{Action, Hook};
@@ -106,11 +106,46 @@ pub(super) struct Known {
     /// How scripts begin, by the digest of their content. One that was exchanged while it was read is filed wrongly and
     /// then not recognised as what was approved.
     env_words: Mutex<HashMap<Digest, Option<String>>>,
+    /// How hooks are defined, by the place where they are: to write that down costs more than all else about them. What
+    /// somebody refers to, if only weakly, neither changes nor makes room for another one.
+    defined: Mutex<HashMap<usize, (Weak<Hook>, Arc<Defined>)>>,
+}
+
+/// How a hook is defined.
+#[derive(Debug)]
+pub(super) struct Defined {
+    /// Of the definition alone.
+    digest: Digest,
+    /// What follows is added to the definition.
+    hasher: Hasher,
+}
+
+impl Defined {
+    pub(super) fn of(hook: &Hook) -> Defined {
+        let definition = hook.definition().to_string();
+        let hasher = Hasher::new().field("definition", definition.as_bytes());
+        Defined { digest: digest_bytes(definition.as_bytes()), hasher }
+    }
 }
 
 impl Known {
     pub(super) fn new(digests: Arc<FileDigests>) -> Known {
-        Known { digests, env_words: Mutex::default() }
+        Known { digests, env_words: Mutex::default(), defined: Mutex::default() }
+    }
+
+    pub(super) fn defined(&self, hook: &Arc<Hook>) -> Arc<Defined> {
+        let mut known = self.defined.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Arc::as_ptr(hook).addr();
+        if let Some((_, defined)) = known.get(&place) {
+            return Arc::clone(defined);
+        }
+        if known.len().is_power_of_two() {
+            // Of hooks that are gone.
+            known.retain(|_, (hook, _)| hook.strong_count() > 0);
+        }
+        let defined = Arc::new(Defined::of(hook));
+        known.insert(place, (Arc::downgrade(hook), Arc::clone(&defined)));
+        defined
     }
 
     fn env_word(&self, script: &Path, content: Digest) -> Option<String> {
@@ -121,15 +156,14 @@ impl Known {
 
 pub(super) fn identify(
     hook: &Hook,
+    defined: &Defined,
     program: PathBuf,
     held: Option<Digest>,
     known: &Known,
     environment: &Environment,
 ) -> Result<Identified, Unready> {
     let digests = &*known.digests;
-    let definition = hook.definition().to_string();
-    let mut hasher = Hasher::new().field("definition", definition.as_bytes());
-    hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
+    let mut hasher = defined.hasher.clone().field("program", program.as_os_str().as_encoded_bytes());
     let whole = |root: &Path| held.map_or_else(|| of_tree(root, digests), |digest| Ok((root.to_owned(), digest)));
     let tree = hook.spec.tree.as_deref().map(whole).transpose()?;
     if let Some((_, digest)) = &tree {
@@ -163,7 +197,7 @@ pub(super) fn identify(
     for input in &hook.spec.inputs {
         hasher = hasher.digest("input", &piece(input)?);
     }
-    let hash = script.unwrap_or_else(|| digest_bytes(definition.as_bytes()));
+    let hash = script.unwrap_or(defined.digest);
     let identity = Identity { source: source(hook), hash, digest: hasher.finish(), program: runs };
     if let Some((root, _)) = &tree
         && let Some(piece) = pieces.iter().find(|piece| !piece.path.starts_with(root))

@@ -16,6 +16,9 @@ use crate::{End, Job, Limits, Outcome, Stream};
 const PARTING: Duration = Duration::from_millis(200);
 /// How long a killed group may take to go before its job is answered without it.
 const SETTLE: Duration = Duration::from_millis(100);
+/// How long nothing but the exit of a program is waited for. Most end within it, and each further thing that is waited for
+/// would wake us once more; one that says more than a pipe holds waits so long for us.
+const QUIET: Duration = Duration::from_millis(2);
 /// Room made for one read; a quiet job needs one page pair, a loud one grows its buffer by doubling.
 const CHUNK: usize = 8 * 1024;
 /// Stands for "never" where a timeout is beyond what the clock can hold.
@@ -30,6 +33,8 @@ pub(super) struct Child {
     stderr: Output,
     limits: Limits,
     started: Instant,
+    /// Until when only the exit is waited for.
+    quiet: Option<Instant>,
     state: State,
 }
 
@@ -67,9 +72,13 @@ impl Child {
             stderr: Output::new(ours.stderr, cap),
             limits: job.limits.clone(),
             started,
+            quiet: None,
             state: State::Running { deadline: after(started, job.limits.timeout) },
         };
         child.feed();
+        if child.stdin.is_none() && child.leader.pidfd.is_some() {
+            child.quiet = Some(after(Instant::now(), QUIET));
+        }
         child
     }
 
@@ -78,10 +87,14 @@ impl Child {
         let gone = matches!(self.state, State::Draining { .. } | State::Over { .. });
         let exit = self.leader.pidfd.as_ref().filter(|_| !gone);
         let stdin = self.stdin.as_ref().map(|input| &input.pipe);
+        let (stdout, stderr) = match self.quiet {
+            Some(_) => (None, None),
+            None => (self.stdout.pipe.as_ref(), self.stderr.pipe.as_ref()),
+        };
         [
             (Source::Stdin, stdin),
-            (Source::Output(Stream::Stdout), self.stdout.pipe.as_ref()),
-            (Source::Output(Stream::Stderr), self.stderr.pipe.as_ref()),
+            (Source::Output(Stream::Stdout), stdout),
+            (Source::Output(Stream::Stderr), stderr),
             (Source::Exit, exit),
         ]
         .into_iter()
@@ -90,6 +103,10 @@ impl Child {
 
     /// The moment at which the state changes by itself; none when all is over.
     pub(super) fn timer(&self) -> Option<Instant> {
+        self.clock().map(|clock| self.quiet.map_or(clock, |quiet| quiet.min(clock)))
+    }
+
+    fn clock(&self) -> Option<Instant> {
         match self.state {
             State::Running { deadline } => Some(deadline),
             State::Terminating { kill_at, .. } => Some(kill_at),
@@ -113,7 +130,10 @@ impl Child {
                     self.overflow(stream);
                 }
             }
-            Source::Exit => self.check_exit(),
+            Source::Exit => {
+                self.leader.gone = true;
+                self.check_exit();
+            }
         }
     }
 
@@ -123,9 +143,10 @@ impl Child {
             self.check_exit();
         }
         let now = Instant::now();
+        self.quiet = self.quiet.filter(|quiet| *quiet > now);
         if matches!(self.state, State::Draining { .. }) && self.closed() {
             self.finish(now);
-        } else if self.timer().is_some_and(|timer| timer <= now) {
+        } else if self.clock().is_some_and(|clock| clock <= now) {
             self.expire(now);
         }
     }
@@ -133,6 +154,7 @@ impl Child {
     /// Ends the job before its time: first politely, and at once if that has been done before.
     pub(super) fn interrupt(&mut self) {
         let now = Instant::now();
+        self.quiet = None;
         match self.state {
             State::Running { .. } => self.terminate(End::Interrupted, after(now, PARTING.min(self.limits.grace))),
             State::Terminating { .. } => self.kill(now),
@@ -185,6 +207,18 @@ impl Child {
         };
         self.stdin = None;
         self.state = State::Draining { end, until };
+        if self.quiet.take().is_some() {
+            self.drain();
+        }
+    }
+
+    /// Takes what was said while nobody listened; mostly that is all.
+    fn drain(&mut self) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if self.output(stream).read_rest() {
+                self.overflow(stream);
+            }
+        }
     }
 
     /// The cap of a stream was passed: no more is read of it, and nobody of the group writes on.

@@ -21,6 +21,8 @@ pub(super) struct Leader {
     pub(super) pid: Pid,
     /// Readable once the process has exited; absent on old kernels and other systems.
     pub(super) pidfd: Option<OwnedFd>,
+    /// Whether it is known to have exited.
+    pub(super) gone: bool,
     /// The guard's note of the group, as long as the group is to die with us.
     pub(super) slot: Option<Slot>,
     /// The descendants that left the group, where they are to end with the process and not only with us.
@@ -35,6 +37,9 @@ impl Leader {
 
     /// Whether the process has exited; it stays unreaped.
     pub(super) fn exited(&self) -> bool {
+        if self.gone {
+            return true;
+        }
         let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
         !matches!(waitid(WaitId::Pid(self.pid), options), Ok(None))
     }

@@ -130,7 +130,7 @@ impl Launcher {
             .stderr(stdio(&pipes.theirs.stderr)?);
         let child = command.spawn().map_err(|error| (Stage::Exec, error))?;
         let pid = Pid::from_child(&child);
-        Ok(Leader { pid, pidfd: None, slot: Some(Slot), kin: None })
+        Ok(Leader { pid, pidfd: None, gone: false, slot: Some(Slot), kin: None })
     }
 }
 

@@ -71,7 +71,7 @@ impl Launcher {
             while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {}
             return Err((stage, io::Error::from_raw_os_error(errno)));
         }
-        Ok(Leader { pid, pidfd, slot: Some(slot), kin: None })
+        Ok(Leader { pid, pidfd, gone: false, slot: Some(slot), kin: None })
     }
 
     /// Returns once the child has become its program, or has failed to.
