@@ -27,6 +27,13 @@ impl Cancel {
         self.0.changed.notify_all();
     }
 
+    /// Interrupts everything at once.
+    pub fn end(&self) {
+        let mut times = self.0.times.lock().unwrap_or_else(PoisonError::into_inner);
+        *times = times.saturating_add(2);
+        self.0.changed.notify_all();
+    }
+
     /// Whether the turn should end.
     pub fn is_set(&self) -> bool {
         self.times() > 0

@@ -16,9 +16,10 @@ pub(crate) fn listen(cancel: &Cancel) {
     let cancel = cancel.clone();
     let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            cancel.interrupt();
-            if signal != SIGINT {
+            if signal == SIGINT {
                 cancel.interrupt();
+            } else {
+                cancel.end();
             }
             if cancel.is_final() {
                 thread::spawn(move || {

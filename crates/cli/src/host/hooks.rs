@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Decision, Events, Said};
@@ -68,7 +69,15 @@ impl<'a, 'o> Hooks<'a, 'o> {
         let cancel = &self.cancel;
         if !cancel.is_set() {
             self.leaving = None;
-            return app.engine.dispatch_until(event, &|| cancel.is_set());
+            let noticed = OnceLock::new();
+            // A terminal that is closed ends the input and sends a signal, in either order: the hooks of the end have
+            // their time also where the signal comes second.
+            let parting = || {
+                event.kind == EventKind::SessionEnd
+                    && cancel.is_final()
+                    && noticed.get_or_init(Instant::now).elapsed() < WAY_OUT
+            };
+            return app.engine.dispatch_until(event, &|| cancel.is_set() && !parting());
         }
         let since = *self.leaving.get_or_insert_with(Instant::now);
         let last = cancel.is_final();

@@ -114,6 +114,16 @@ fn a_chat_that_is_told_to_end_while_it_waits_ends_in_order() {
 }
 
 #[test]
+fn hooks_of_the_end_have_their_time_when_the_signal_to_end_comes_after_them() {
+    let lab = lab(&[text("hello")]);
+    // Long enough for an interruption to be noticed.
+    lab.user_hook("session_end", "end", "kill -TERM $PPID; sleep 0.5; touch ../ended; echo '{\"continue\": true}'", "");
+    let ran = lab.run(&["chat", "--model", "replay:../talk.jsonl"]);
+    assert!(lab.root.join("ended").exists(), "{ran:?}");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn where_nobody_can_be_asked_the_mode_that_would_help_is_named() {
     for (mode, name, arguments, told) in [
         ("auto", "shell", json!({"command": "touch a"}), "use --approval yolo"),
