@@ -9,7 +9,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -87,8 +87,9 @@ impl Guard {
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
         let shared = self.table.shared();
         let start = shared.starts.fetch_add(1, Ordering::AcqRel);
+        let first = usize::try_from(start % CAPACITY as u64).unwrap_or_default();
         (0..CAPACITY)
-            .map(|offset| (start as usize).wrapping_add(offset) % CAPACITY)
+            .map(|offset| (first + offset) % CAPACITY)
             .find(|index| shared.places.get(*index).is_some_and(take))
             .map(|index| Slot { guard: Arc::clone(self), index, start })
             .ok_or_else(|| io::Error::other("too many programs are running"))
@@ -96,7 +97,7 @@ impl Guard {
 
     /// How many starts there have been, if nothing that was started is registered any more, and if whoever it left behind
     /// has come to us.
-    pub(in crate::unix) fn over(&self) -> Option<u32> {
+    pub(in crate::unix) fn over(&self) -> Option<u64> {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
         let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
@@ -104,7 +105,7 @@ impl Guard {
     }
 
     /// Has nobody looked for at our end who came of these starts: all of them are known to be gone.
-    pub(in crate::unix) fn settle(&self, starts: u32) {
+    pub(in crate::unix) fn settle(&self, starts: u64) {
         self.table.shared().settled.store(starts, Ordering::Release);
     }
 
@@ -176,7 +177,7 @@ pub(in crate::unix) struct Slot {
     guard: Arc<Guard>,
     index: usize,
     /// Which start it is for.
-    start: u32,
+    start: u64,
 }
 
 impl Slot {
@@ -223,16 +224,17 @@ fn take(place: &AtomicI32) -> bool {
 #[repr(C)]
 struct Shared {
     /// How many programs were about to start.
-    starts: AtomicU32,
+    starts: AtomicU64,
     /// After how many of them nobody was left.
-    settled: AtomicU32,
+    settled: AtomicU64,
     places: [AtomicI32; CAPACITY],
 }
 
 impl Shared {
     /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
     fn used(&self) -> &[AtomicI32] {
-        self.places.get(..self.starts.load(Ordering::Acquire) as usize).unwrap_or(&self.places)
+        let starts = usize::try_from(self.starts.load(Ordering::Acquire)).unwrap_or(usize::MAX);
+        self.places.get(..starts).unwrap_or(&self.places)
     }
 
     /// Whether everybody is known to be gone.
@@ -284,7 +286,7 @@ extern "C" fn keep_watch(post: *mut c_void) -> c_int {
             }
         }
         if !post.table.is_settled() {
-            sweep(post.mark.bytes(), drop);
+            sweep(post.mark.bytes());
         }
         libc::_exit(0)
     }

@@ -29,12 +29,12 @@ const HURRY: Duration = Duration::from_millis(100);
 /// Bytes of a list of processes, and of an environment, that are read at once.
 const ROOM: usize = 8 * 1024;
 
-/// Kills whoever bears an entry that begins with `wanted` until nobody does; `struck` is given each, to wait for it.
-pub(super) fn sweep(wanted: &[u8], mut struck: impl FnMut(OwnedFd)) {
+/// Kills whoever bears an entry that begins with `wanted` until nobody does.
+pub(super) fn sweep(wanted: &[u8]) {
     let started = Instant::now();
     let mut looks = 0;
     while looks < LOOKS && started.elapsed() < BOUND {
-        if look(wanted, &mut struck) == Some(false) {
+        if look(wanted) == Some(false) {
             looks += 1;
         } else {
             looks = 0;
@@ -47,7 +47,7 @@ pub(super) fn sweep(wanted: &[u8], mut struck: impl FnMut(OwnedFd)) {
 
 /// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
 /// whether there was anybody. None when that cannot be said.
-fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
+fn look(wanted: &[u8]) -> Option<bool> {
     let processes = folder(CWD, c"/proc").ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut entries = RawDir::new(&processes, &mut room);
@@ -57,7 +57,7 @@ fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
         if let Some(pid) = number(entry.file_name())
             && bears(&processes, entry.file_name(), wanted)
         {
-            found |= strike(&processes, entry.file_name(), pid, wanted, struck);
+            found |= strike(&processes, entry.file_name(), pid, wanted);
         }
     }
     Some(found)
@@ -67,7 +67,7 @@ fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
 ///
 /// The number may be somebody else's by now. So the process is held on to first and then looked at once more: if that is
 /// another one by then, the one held on to is gone, and no signal reaches anybody.
-fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> bool {
+fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> bool {
     if pid == getpid() {
         return false;
     }
@@ -76,12 +76,8 @@ fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8], struck: &mu
         return false;
     }
     match held {
-        Ok(held) => {
-            let sent = pidfd_send_signal(&held, Signal::KILL);
-            struck(held);
-            // Whom we may not kill is not fought.
-            sent != Err(Errno::PERM)
-        }
+        // Whom we may not kill is not fought.
+        Ok(held) => pidfd_send_signal(&held, Signal::KILL) != Err(Errno::PERM),
         Err(Errno::SRCH) => true,
         // Kernels before 5.3 hold on to nobody.
         Err(_) => kill_process(pid, Signal::KILL) != Err(Errno::PERM),
