@@ -9,7 +9,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,7 +23,7 @@ use super::kin::Kin;
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
 use super::signals::Blocked;
-use super::sweep::sweep;
+use super::sweep::{HASTY, THOROUGH, sweep};
 use crate::unix::lock;
 
 /// Groups that can be registered at once.
@@ -120,6 +120,7 @@ impl Guard {
 
     /// Has the guard do its duty, and nothing after that; whether it has ended.
     fn part(&mut self) -> bool {
+        self.table.shared().awaited.store(true, Ordering::Release);
         self.lifeline = None;
         let told = Instant::now();
         while told.elapsed() < LAST_WAIT {
@@ -227,6 +228,8 @@ struct Shared {
     starts: AtomicU64,
     /// After how many of them nobody was left.
     settled: AtomicU64,
+    /// Whether we live and wait for the guard to end.
+    awaited: AtomicBool,
     places: [AtomicI32; CAPACITY],
 }
 
@@ -286,7 +289,7 @@ extern "C" fn keep_watch(post: *mut c_void) -> c_int {
             }
         }
         if !post.table.is_settled() {
-            sweep(post.mark.bytes());
+            sweep(post.mark.bytes(), if post.table.awaited.load(Ordering::Acquire) { HASTY } else { THOROUGH });
         }
         libc::_exit(0)
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::signals::Blocked;
 use super::strays::reap_adopted;
-use super::sweep::sweep;
+use super::sweep::{THOROUGH, sweep};
 
 /// Room for the thread that looks for them.
 const STACK: usize = 128 * 1024;
@@ -38,6 +38,6 @@ impl Drop for Kin {
 /// Kills them, and reaps those who came to us by that.
 fn end(entry: &[u8]) {
     thread::sleep(PAUSE);
-    sweep(entry);
+    sweep(entry, THOROUGH);
     reap_adopted();
 }

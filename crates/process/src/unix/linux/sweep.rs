@@ -8,7 +8,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
 
 use super::mark::Search;
 
-/// So many looks in a row must find nobody: a process that is just becoming another program shows no environment.
-const LOOKS: u32 = 3;
-/// Pause between two looks that found nobody.
+/// Pauses between looks that found nobody; each of them, and one more, must find nobody in a row: a process that is just
+/// becoming another program shows no environment.
+pub(super) const THOROUGH: &[Duration] = &[PAUSE, PAUSE];
+/// The same where somebody waits for the end.
+pub(super) const HASTY: &[Duration] = &[Duration::from_millis(1)];
+/// Pause between two looks where there is no hurry.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long those who keep coming are fought.
 const BOUND: Duration = Duration::from_secs(2);
@@ -28,19 +31,24 @@ const BOUND: Duration = Duration::from_secs(2);
 const HURRY: Duration = Duration::from_millis(100);
 /// Bytes of a list of processes, and of an environment, that are read at once.
 const ROOM: usize = 8 * 1024;
+/// Longer than the path of an environment below that list.
+const LONGEST: usize = 32;
 
 /// Kills whoever bears an entry that begins with `wanted` until nobody does.
-pub(super) fn sweep(wanted: &[u8]) {
+pub(super) fn sweep(wanted: &[u8], pauses: &[Duration]) {
     let started = Instant::now();
-    let mut looks = 0;
-    while looks < LOOKS && started.elapsed() < BOUND {
+    let mut left = pauses.iter();
+    while started.elapsed() < BOUND {
         if look(wanted) == Some(false) {
-            looks += 1;
+            match left.next() {
+                Some(pause) => thread::sleep(*pause),
+                None => return,
+            }
         } else {
-            looks = 0;
-        }
-        if (1..LOOKS).contains(&looks) || started.elapsed() > HURRY {
-            thread::sleep(PAUSE);
+            left = pauses.iter();
+            if started.elapsed() > HURRY {
+                thread::sleep(PAUSE);
+            }
         }
     }
 }
@@ -48,7 +56,7 @@ pub(super) fn sweep(wanted: &[u8]) {
 /// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
 /// whether there was anybody. None when that cannot be said.
 fn look(wanted: &[u8]) -> Option<bool> {
-    let processes = folder(CWD, c"/proc").ok()?;
+    let processes = openat(CWD, c"/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut entries = RawDir::new(&processes, &mut room);
     let mut found = false;
@@ -86,9 +94,12 @@ fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> bool {
 
 /// Whether the environment of a process has the mark. One that has ended has none any more.
 fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
-    let environment = folder(processes.as_fd(), name)
-        .and_then(|process| openat(&process, c"environ", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()));
-    let Ok(environment) = environment else {
+    let mut path = [0; LONGEST];
+    for (place, byte) in path.iter_mut().zip(name.to_bytes().iter().chain(b"/environ\0")) {
+        *place = *byte;
+    }
+    let path = CStr::from_bytes_until_nul(&path).unwrap_or_default();
+    let Ok(environment) = openat(processes, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
         return false;
     };
     let mut search = Search::new(wanted);
@@ -101,10 +112,6 @@ fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
             Err(_) => return false,
         }
     }
-}
-
-fn folder(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// The number of a process, if it is one.
