@@ -18,8 +18,10 @@ fn seen(world: &World, spec: HookSpec) -> BTreeMap<String, String> {
     assert_eq!(report.status, Status::Ok, "{report:?}");
     let text = fs::read_to_string(world.path("environ")).unwrap();
     let entries: Vec<_> = text.split_terminator('\0').map(|entry| entry.split_once('=').unwrap()).collect();
-    let map: BTreeMap<_, _> = entries.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
+    let mut map: BTreeMap<_, _> =
+        entries.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     assert_eq!(map.len(), entries.len(), "no variable is given twice");
+    assert!(map.remove("OLLM_LIFELINE").is_some(), "what a hook starts is found by this");
     map
 }
 

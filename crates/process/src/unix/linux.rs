@@ -1,7 +1,7 @@
 //! What Linux needs beyond safe system calls; the only unsafe code of the project.
 //!
 //! * `spawn` makes a process that borrows our memory until it becomes the program.
-//! * `guard` makes a process that outlives us and kills what we left behind.
+//! * `guard` makes a process that outlives us and kills what we left behind; `watch` is its life.
 //! * `mark` is what those we start are known by, and `sweep` finds them by it; both are safe code.
 //! * `blank` has the guard forget what it shares with us; it is safe code.
 //! * `kin` ends what a program left behind; it is safe code.
@@ -25,6 +25,7 @@ mod signals;
 mod spawn;
 mod strays;
 mod sweep;
+mod watch;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};

@@ -29,11 +29,11 @@ impl Guard {
 
     pub(super) fn end_all(&self) {}
 
-    pub(super) fn over(&self) -> Option<u32> {
+    pub(super) fn over(&self) -> Option<u64> {
         None
     }
 
-    pub(super) fn settle(&self, _: u32) {}
+    pub(super) fn settle(&self, _: u64) {}
 }
 
 /// A file that holds these bytes, to be read from their start.

@@ -8,22 +8,21 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicI32, AtomicU32, Ordering};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use libc::{c_int, c_uint, c_void, pid_t};
+use libc::{c_int, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
-use super::blank::blank;
 use super::kin::Kin;
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
 use super::signals::Blocked;
-use super::sweep::sweep;
+use super::watch::{Post, keep_watch};
 use crate::unix::lock;
 
 /// Groups that can be registered at once.
@@ -33,10 +32,6 @@ const FREE: i32 = 0;
 /// A place that is taken, but whose group does not exist yet. Other negative numbers are those of programs that are about
 /// to be reaped: still ours, but their groups may be somebody else's at any moment.
 const TAKEN: i32 = -1;
-/// Where the guard keeps the lifeline, above its standard streams.
-const LIFELINE: RawFd = 3;
-/// What process lists call the guard.
-const NAME: &[u8; 16] = b"children-guard\0\0";
 /// How long a guard that was told to end may take; longer than it looks for anybody.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// How often it is asked whether it has ended.
@@ -87,8 +82,9 @@ impl Guard {
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
         let shared = self.table.shared();
         let start = shared.starts.fetch_add(1, Ordering::AcqRel);
+        let first = usize::try_from(start % CAPACITY as u64).unwrap_or_default();
         (0..CAPACITY)
-            .map(|offset| (start as usize).wrapping_add(offset) % CAPACITY)
+            .map(|offset| (first + offset) % CAPACITY)
             .find(|index| shared.places.get(*index).is_some_and(take))
             .map(|index| Slot { guard: Arc::clone(self), index, start })
             .ok_or_else(|| io::Error::other("too many programs are running"))
@@ -96,7 +92,7 @@ impl Guard {
 
     /// How many starts there have been, if nothing that was started is registered any more, and if whoever it left behind
     /// has come to us.
-    pub(in crate::unix) fn over(&self) -> Option<u32> {
+    pub(in crate::unix) fn over(&self) -> Option<u64> {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
         let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
@@ -104,7 +100,7 @@ impl Guard {
     }
 
     /// Has nobody looked for at our end who came of these starts: all of them are known to be gone.
-    pub(in crate::unix) fn settle(&self, starts: u32) {
+    pub(in crate::unix) fn settle(&self, starts: u64) {
         self.table.shared().settled.store(starts, Ordering::Release);
     }
 
@@ -119,6 +115,7 @@ impl Guard {
 
     /// Has the guard do its duty, and nothing after that; whether it has ended.
     fn part(&mut self) -> bool {
+        self.table.shared().awaited.store(true, Ordering::Release);
         self.lifeline = None;
         let told = Instant::now();
         while told.elapsed() < LAST_WAIT {
@@ -176,7 +173,7 @@ pub(in crate::unix) struct Slot {
     guard: Arc<Guard>,
     index: usize,
     /// Which start it is for.
-    start: u32,
+    start: u64,
 }
 
 impl Slot {
@@ -221,22 +218,25 @@ fn take(place: &AtomicI32) -> bool {
 
 /// What we share with the guard.
 #[repr(C)]
-struct Shared {
+pub(super) struct Shared {
     /// How many programs were about to start.
-    starts: AtomicU32,
+    starts: AtomicU64,
     /// After how many of them nobody was left.
-    settled: AtomicU32,
+    settled: AtomicU64,
+    /// Whether we live and wait for the guard to end.
+    pub(super) awaited: AtomicBool,
     places: [AtomicI32; CAPACITY],
 }
 
 impl Shared {
     /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
-    fn used(&self) -> &[AtomicI32] {
-        self.places.get(..self.starts.load(Ordering::Acquire) as usize).unwrap_or(&self.places)
+    pub(super) fn used(&self) -> &[AtomicI32] {
+        let starts = usize::try_from(self.starts.load(Ordering::Acquire)).unwrap_or(usize::MAX);
+        self.places.get(..starts).unwrap_or(&self.places)
     }
 
     /// Whether everybody is known to be gone.
-    fn is_settled(&self) -> bool {
+    pub(super) fn is_settled(&self) -> bool {
         self.starts.load(Ordering::Acquire) == self.settled.load(Ordering::Acquire)
     }
 }
@@ -254,97 +254,6 @@ impl Table {
         // SAFETY: the mapping is page-aligned, long enough, starts as zeros, which are valid atomics, and is only ever
         // accessed as atomics, here and in the guard.
         unsafe { &*self.0.base().cast() }
-    }
-}
-
-/// What the guard is given.
-struct Post<'a> {
-    table: &'a Shared,
-    mark: Mark,
-    theirs: RawFd,
-    ours: RawFd,
-}
-
-/// The life of the guard. All signals are blocked from before its birth, so only `SIGKILL` ends it early.
-extern "C" fn keep_watch(post: *mut c_void) -> c_int {
-    // SAFETY: `Guard::start` passes a `Post` whose copy is valid for the life of the guard.
-    let post = unsafe { &*post.cast::<Post<'_>>() };
-    // SAFETY: these are plain system calls on valid arguments in a process that shares nothing with ours but the table.
-    unsafe {
-        libc::setsid();
-        libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        blank(NAME);
-        libc::chdir(c"/".as_ptr());
-        settle_files(post.theirs, post.ours);
-        await_end();
-        for place in post.table.used() {
-            let group = place.load(Ordering::Acquire);
-            if group > 1 {
-                libc::kill(-group, libc::SIGKILL);
-            }
-        }
-        if !post.table.is_settled() {
-            sweep(post.mark.bytes(), drop);
-        }
-        libc::_exit(0)
-    }
-}
-
-/// Waits until nobody holds the other end of the lifeline. What somebody might write there by mistake says nothing.
-///
-/// # Safety
-///
-/// Only for a process that has the lifeline in its place.
-unsafe fn await_end() {
-    let mut byte = 0_u8;
-    loop {
-        // SAFETY: there is room for one byte.
-        let count = unsafe { libc::read(LIFELINE, (&raw mut byte).cast(), 1) };
-        // SAFETY: the place of the error number is always valid.
-        let interrupted = count == -1 && unsafe { *libc::__errno_location() } == libc::EINTR;
-        if count != 1 && !interrupted {
-            return;
-        }
-    }
-}
-
-/// Leaves the lifeline open and nothing else of ours, least of all our end of the lifeline and our standard streams.
-///
-/// # Safety
-///
-/// Closes nearly every file of the process: only for a process whose files nobody else uses.
-unsafe fn settle_files(theirs: RawFd, ours: RawFd) {
-    // SAFETY: as the caller promised; all are plain system calls.
-    unsafe {
-        if theirs != LIFELINE {
-            libc::dup2(theirs, LIFELINE);
-        }
-        if ours != LIFELINE {
-            libc::close(ours);
-        }
-        let first = LIFELINE + 1;
-        if libc::syscall(libc::SYS_close_range, first, c_uint::MAX, 0) == -1 {
-            close_from(first);
-        }
-        for stream in 0..=2 {
-            libc::close(stream);
-            libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
-        }
-    }
-}
-
-/// Closes files one by one, for kernels that cannot close a range; as far as files are likely to be.
-///
-/// # Safety
-///
-/// As for [`settle_files`].
-unsafe fn close_from(first: RawFd) {
-    // SAFETY: as the caller promised.
-    unsafe {
-        let limit = libc::sysconf(libc::_SC_OPEN_MAX).clamp(1024, 65536);
-        for file in first..limit as RawFd {
-            libc::close(file);
-        }
     }
 }
 

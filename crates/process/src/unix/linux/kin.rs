@@ -1,16 +1,18 @@
 //! What came of one program, and outlives it: descendants that left its group.
 
 use std::mem;
-use std::os::fd::AsFd;
 use std::thread;
-
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use std::time::Duration;
 
 use super::signals::Blocked;
-use super::sweep::sweep;
+use super::strays::reap_adopted;
+use super::sweep::{THOROUGH, sweep};
 
 /// Room for the thread that looks for them.
 const STACK: usize = 128 * 1024;
+/// Before anybody is looked for. A command that is about to end has nobody looked for twice: it does that itself, or its
+/// guard.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The descendants of a program that is about to end. Dropped, they are looked for and killed, by a thread of their own:
 /// nobody waits for that, and a look at all processes there are may take its time.
@@ -35,9 +37,7 @@ impl Drop for Kin {
 
 /// Kills them, and reaps those who came to us by that.
 fn end(entry: &[u8]) {
-    let mut struck = Vec::new();
-    sweep(entry, |process| struck.push(process));
-    for process in &struck {
-        let _ = waitid(WaitId::PidFd(process.as_fd()), WaitIdOptions::EXITED | WaitIdOptions::NOHANG);
-    }
+    thread::sleep(PAUSE);
+    sweep(entry, THOROUGH);
+    reap_adopted();
 }

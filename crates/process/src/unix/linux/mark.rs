@@ -19,7 +19,7 @@ const DIGITS: usize = 32;
 /// Digits and the dash after them.
 const LENGTH: usize = DIGITS + 1;
 /// An entry that was passed on to us is no longer than this.
-const LONGEST: usize = LENGTH + 10 + 1;
+const LONGEST: usize = LENGTH + 20 + 1;
 /// So many entries are passed on; deeper than that nobody nests with good intent.
 const MOST: usize = 31;
 
@@ -46,7 +46,7 @@ impl Mark {
     }
 
     /// The whole entry of one start.
-    pub(super) fn entry(&self, start: u32) -> Vec<u8> {
+    pub(super) fn entry(&self, start: u64) -> Vec<u8> {
         let mut entry = self.0.to_vec();
         entry.extend(start.to_string().bytes());
         entry.push(END);
@@ -144,7 +144,7 @@ mod tests {
     fn no_two_marks_are_the_same() {
         let (one, two) = (Mark::new().unwrap(), Mark::new().unwrap());
         assert_ne!(one, two);
-        assert!(is_entry(&one.entry(0)) && is_entry(&two.entry(u32::MAX)));
+        assert!(is_entry(&one.entry(0)) && is_entry(&two.entry(u64::MAX)));
     }
 
     #[test]
@@ -152,7 +152,7 @@ mod tests {
         let mark = Mark::new().unwrap();
         let text = String::from_utf8(mark.entry(7)).unwrap();
         let other = String::from_utf8(Mark::new().unwrap().entry(7)).unwrap();
-        let found = |environment: &str, start: u32| {
+        let found = |environment: &str, start: u64| {
             [1, 2, 3, 7, 1000].map(|size| {
                 let environment = environment.as_bytes();
                 (found(mark.bytes(), environment, size), found(&mark.entry(start), environment, size))
@@ -185,7 +185,7 @@ mod tests {
     fn only_what_is_a_list_is_passed_on() {
         let mark = Mark::new().unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        let (own, one) = (text(mark.entry(1)), text(Mark::new().unwrap().entry(u32::MAX)));
+        let (own, one) = (text(mark.entry(1)), text(Mark::new().unwrap().entry(u64::MAX)));
         let passed = |given: &str| text(list(Some(given.as_ref()), mark.entry(1)));
         assert_eq!(text(list(None, mark.entry(1))), own);
         assert_eq!(passed(&one), format!("{one}{own}"));

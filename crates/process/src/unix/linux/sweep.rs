@@ -8,7 +8,7 @@
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,9 +18,12 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open,
 
 use super::mark::Search;
 
-/// So many looks in a row must find nobody: a process that is just becoming another program shows no environment.
-const LOOKS: u32 = 3;
-/// Pause between two looks that found nobody.
+/// Pauses between looks that found nobody; each of them, and one more, must find nobody in a row: a process that is just
+/// becoming another program shows no environment.
+pub(super) const THOROUGH: &[Duration] = &[PAUSE, PAUSE];
+/// The same where somebody waits for the end.
+pub(super) const HASTY: &[Duration] = &[Duration::from_millis(1)];
+/// Pause between two looks where there is no hurry.
 const PAUSE: Duration = Duration::from_millis(5);
 /// How long those who keep coming are fought.
 const BOUND: Duration = Duration::from_secs(2);
@@ -28,27 +31,32 @@ const BOUND: Duration = Duration::from_secs(2);
 const HURRY: Duration = Duration::from_millis(100);
 /// Bytes of a list of processes, and of an environment, that are read at once.
 const ROOM: usize = 8 * 1024;
+/// Longer than the path of an environment below that list.
+const LONGEST: usize = 32;
 
-/// Kills whoever bears an entry that begins with `wanted` until nobody does; `struck` is given each, to wait for it.
-pub(super) fn sweep(wanted: &[u8], mut struck: impl FnMut(OwnedFd)) {
+/// Kills whoever bears an entry that begins with `wanted` until nobody does.
+pub(super) fn sweep(wanted: &[u8], pauses: &[Duration]) {
     let started = Instant::now();
-    let mut looks = 0;
-    while looks < LOOKS && started.elapsed() < BOUND {
-        if look(wanted, &mut struck) == Some(false) {
-            looks += 1;
+    let mut left = pauses.iter();
+    while started.elapsed() < BOUND {
+        if look(wanted) == Some(false) {
+            match left.next() {
+                Some(pause) => thread::sleep(*pause),
+                None => return,
+            }
         } else {
-            looks = 0;
-        }
-        if (1..LOOKS).contains(&looks) || started.elapsed() > HURRY {
-            thread::sleep(PAUSE);
+            left = pauses.iter();
+            if started.elapsed() > HURRY {
+                thread::sleep(PAUSE);
+            }
         }
     }
 }
 
 /// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
 /// whether there was anybody. None when that cannot be said.
-fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
-    let processes = folder(CWD, c"/proc").ok()?;
+fn look(wanted: &[u8]) -> Option<bool> {
+    let processes = openat(CWD, c"/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut entries = RawDir::new(&processes, &mut room);
     let mut found = false;
@@ -57,7 +65,7 @@ fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
         if let Some(pid) = number(entry.file_name())
             && bears(&processes, entry.file_name(), wanted)
         {
-            found |= strike(&processes, entry.file_name(), pid, wanted, struck);
+            found |= strike(&processes, entry.file_name(), pid, wanted);
         }
     }
     Some(found)
@@ -67,7 +75,7 @@ fn look(wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> Option<bool> {
 ///
 /// The number may be somebody else's by now. So the process is held on to first and then looked at once more: if that is
 /// another one by then, the one held on to is gone, and no signal reaches anybody.
-fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8], struck: &mut impl FnMut(OwnedFd)) -> bool {
+fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> bool {
     if pid == getpid() {
         return false;
     }
@@ -76,12 +84,8 @@ fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8], struck: &mu
         return false;
     }
     match held {
-        Ok(held) => {
-            let sent = pidfd_send_signal(&held, Signal::KILL);
-            struck(held);
-            // Whom we may not kill is not fought.
-            sent != Err(Errno::PERM)
-        }
+        // Whom we may not kill is not fought.
+        Ok(held) => pidfd_send_signal(&held, Signal::KILL) != Err(Errno::PERM),
         Err(Errno::SRCH) => true,
         // Kernels before 5.3 hold on to nobody.
         Err(_) => kill_process(pid, Signal::KILL) != Err(Errno::PERM),
@@ -90,9 +94,12 @@ fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8], struck: &mu
 
 /// Whether the environment of a process has the mark. One that has ended has none any more.
 fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
-    let environment = folder(processes.as_fd(), name)
-        .and_then(|process| openat(&process, c"environ", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()));
-    let Ok(environment) = environment else {
+    let mut path = [0; LONGEST];
+    for (place, byte) in path.iter_mut().zip(name.to_bytes().iter().chain(b"/environ\0")) {
+        *place = *byte;
+    }
+    let path = CStr::from_bytes_until_nul(&path).unwrap_or_default();
+    let Ok(environment) = openat(processes, path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
         return false;
     };
     let mut search = Search::new(wanted);
@@ -105,10 +112,6 @@ fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
             Err(_) => return false,
         }
     }
-}
-
-fn folder(parent: BorrowedFd<'_>, name: &CStr) -> rustix::io::Result<OwnedFd> {
-    openat(parent, name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())
 }
 
 /// The number of a process, if it is one.
