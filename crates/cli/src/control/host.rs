@@ -191,6 +191,7 @@ fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
             "name": status.name,
             "state": status.state.name(),
             "status": status.state.word(),
+            "transport": status.transport,
             "tools": status.tools,
             "revision": status.revision,
             "process": status.process,

@@ -295,6 +295,12 @@ fn every_transport_lists_and_calls() {
         );
         let ran = call(&lab, "progress", &json!({"steps": 2, "ms": 20}));
         assert!(ran.stderr.contains("progress 2 of 2"), "{flags:?} {transport} {ran:?}");
+        // An address says how it is spoken to only once it was.
+        let reached = if flags.contains(&"--sse") { "sse" } else { "http" };
+        for command in ["list", "start", "status"] {
+            let rows = lab.run(&["mcp", command, "--json"]).answer();
+            assert_eq!(rows[0]["transport"], reached, "{command} {flags:?} {transport}");
+        }
     }
 }
 

@@ -168,7 +168,10 @@ fn a_tool_that_is_nested_too_deeply_is_refused_and_no_other() {
     let remote =
         [["--http", "--deep", "180"], ["--sse", "--deep", "180"]].map(|flags| RemoteServer::start(&flags).unwrap());
     let over = |remote: &RemoteServer| json!({"url": remote.url});
-    for declaration in [server(&["--deep", "180"]), server(&["--deep", "1000"]), over(&remote[0]), over(&remote[1])] {
+    let batch = server(&["--deep", "180", "--batch"]);
+    for declaration in
+        [server(&["--deep", "180"]), server(&["--deep", "1000"]), batch, over(&remote[0]), over(&remote[1])]
+    {
         let lab = lab_with(&declaration);
         // The second time it is the list that was remembered.
         for _ in 0..2 {
