@@ -126,7 +126,8 @@ async fn by_program(
             let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
             let late = matches!(error, Fault::Late(_));
             let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
-            Err(Failed { fault: error, program, mark })
+            // One that was ended because it did not answer did not end by itself.
+            Err(Failed { fault: error, program: program.filter(|_| !late), mark })
         }
     }
 }
