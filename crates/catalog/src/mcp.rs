@@ -133,6 +133,7 @@ pub struct Oauth {
     pub redirect: Option<String>,
 }
 
+#[expect(clippy::missing_fields_in_debug, reason = "the secret is not shown, and approvals are bound to the rest")]
 impl fmt::Debug for Oauth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("Oauth");

@@ -19,6 +19,7 @@ pub(crate) mod mcp;
 mod run_command;
 mod shell;
 
+pub(crate) use mcp::Witness;
 pub use mcp::{ToolCall, ToolCaller};
 
 /// Keeps Python from writing its caches into the copy of what was approved, which would no longer be that.
@@ -60,6 +61,14 @@ impl Errand {
         }
     }
 
+    /// Whoever may know why it takes so long.
+    pub(crate) fn witness(&self) -> Option<Witness> {
+        match self {
+            Errand::Post(_) => None,
+            Errand::Call(call) => Some(call.witness()),
+        }
+    }
+
     /// How long it may take.
     pub(crate) fn timeout(&self) -> Duration {
         match self {
@@ -78,6 +87,8 @@ pub(crate) enum Said {
     Nothing,
     /// A failure, whatever else was said; a refusal in that counts all the same.
     Failure(String, Vec<u8>),
+    /// Nothing in time, and what is known of why.
+    Overdue(Duration, String),
 }
 
 impl Said {
@@ -100,6 +111,10 @@ impl Said {
                 let refusal = Some(verdict).filter(|verdict| verdict.flow.refuses());
                 Answer { verdict: refusal.unwrap_or_default(), failure: Some(why.clone()), warnings: Vec::new() }
             }
+            Said::Overdue(after, why) => {
+                let answer = read(b"", End::TimedOut(*after));
+                Answer { failure: answer.failure.map(|text| format!("{text}; {why}")), ..answer }
+            }
         }
     }
 
@@ -109,6 +124,7 @@ impl Said {
             Said::Something(_, end) => *end,
             Said::Nothing => End::Exited(0),
             Said::Failure(..) => End::Exited(1),
+            Said::Overdue(after, _) => End::TimedOut(*after),
         }
     }
 }

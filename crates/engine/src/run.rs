@@ -12,7 +12,7 @@ use ollm_process::{Children, Job};
 use ollm_protocol::template::TemplateWarning;
 use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
-use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, prepare};
+use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, Witness, prepare};
 use crate::background::Background;
 use crate::bus::Wire;
 use crate::environment::Environment;
@@ -162,11 +162,12 @@ struct Away {
     told: Receiver<Said>,
     started: Instant,
     timeout: Duration,
+    witness: Option<Witness>,
 }
 
 impl Away {
     fn send(errand: Errand, started: Instant) -> Away {
-        let timeout = errand.timeout();
+        let (timeout, witness) = (errand.timeout(), errand.witness());
         let (tell, told) = mpsc::channel();
         let failed = tell.clone();
         let sent = thread::Builder::new().name("ollm-errand".to_owned()).spawn(move || {
@@ -176,7 +177,7 @@ impl Away {
         if let Err(error) = sent {
             let _ = failed.send(Said::failed(format!("no thread could be started for it: {error}")));
         }
-        Away { told, started, timeout }
+        Away { told, started, timeout, witness }
     }
 
     fn wait(self, stop: Stop<'_>) -> Said {
@@ -186,9 +187,16 @@ impl Away {
                 Ok(said) => return said,
                 Err(RecvTimeoutError::Disconnected) => return Said::failed("it panicked"),
                 Err(RecvTimeoutError::Timeout) if stop.is_set() => return Said::failed(INTERRUPTED),
-                Err(RecvTimeoutError::Timeout) if left <= LOOKING => return Said::late(self.timeout),
+                Err(RecvTimeoutError::Timeout) if left <= LOOKING => return self.late(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
+        }
+    }
+
+    fn late(&self) -> Said {
+        match &self.witness {
+            Some(witness) => Said::Overdue(self.timeout, witness.testify()),
+            None => Said::late(self.timeout),
         }
     }
 }

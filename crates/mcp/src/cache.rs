@@ -29,6 +29,8 @@ pub struct Entry {
     pub warnings: Vec<String>,
     /// The revision of the protocol it speaks.
     pub revision: Option<String>,
+    /// How it was reached: stdio, http or sse.
+    pub transport: Option<String>,
     /// When it said so, in seconds since 1970.
     pub at: u64,
 }
@@ -89,10 +91,14 @@ fn read_entry(entry: &Value) -> Option<Entry> {
         warnings: warnings.filter_map(Value::as_str).map(str::to_owned).collect(),
         tools: entry.get("tools")?.as_array()?.clone(),
         revision: entry.get("revision").and_then(Value::as_str).map(str::to_owned),
+        transport: entry.get("transport").and_then(Value::as_str).map(str::to_owned),
         at: entry.get("at").and_then(Value::as_u64).unwrap_or_default(),
     })
 }
 
 fn write_entry(entry: &Entry) -> Value {
-    json!({"tools": entry.tools, "warnings": entry.warnings, "revision": entry.revision, "at": entry.at})
+    json!({
+        "tools": entry.tools, "warnings": entry.warnings, "revision": entry.revision,
+        "transport": entry.transport, "at": entry.at
+    })
 }

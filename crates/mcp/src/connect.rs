@@ -47,6 +47,8 @@ pub(crate) struct Connection {
     pub(crate) fault: wire::Fault,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
+    /// Whether it is spoken to in the older way, with events.
+    older: bool,
     cancel: Option<RunningServiceCancellationToken>,
     announcements: Option<JoinHandle<()>>,
 }
@@ -124,7 +126,8 @@ async fn by_program(
             let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
             let late = matches!(error, Fault::Late(_));
             let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
-            Err(Failed { fault: error, program, mark })
+            // One that was ended because it did not answer did not end by itself.
+            Err(Failed { fault: error, program: program.filter(|_| !late), mark })
         }
     }
 }
@@ -153,7 +156,9 @@ async fn by_events(shared: &Shared, site: Site, url: &str, mark: u64, end: Insta
     let mut transport = timeout_at(end, Sse::open(site, url, cap)).await.map_err(|_| Fault::Late(limit))??;
     let info = hands(shared, &mut transport, Some(Era::Handshake), end).await?;
     let fault = transport.fault();
-    Ok(Connection::new(shared, transport, info, None, fault, mark))
+    let mut connection = Connection::new(shared, transport, info, None, fault, mark);
+    connection.older = true;
+    Ok(connection)
 }
 
 async fn hands<T>(shared: &Shared, transport: &mut T, era: Option<Era>, end: Instant) -> Result<ServerPeerInfo, Fault>
@@ -196,7 +201,16 @@ impl Connection {
         let service = Service(Some(Box::pin(async move {
             let _ = running.waiting().await;
         })));
-        Self { link, program, service, fault, mark, cancel: Some(cancel), announcements }
+        Self { link, program, service, fault, mark, older: false, cancel: Some(cancel), announcements }
+    }
+
+    /// The word for how the server is spoken to.
+    pub(crate) fn transport(&self) -> &'static str {
+        match (&self.program, self.older) {
+            (Some(_), _) => "stdio",
+            (None, false) => "http",
+            (None, true) => "sse",
+        }
     }
 
     /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.

@@ -17,6 +17,27 @@ pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
     })
 }
 
+/// The entries of a list, each as it is written.
+pub(crate) fn elements(text: &[u8]) -> Vec<&[u8]> {
+    let (mut depth, mut quoted, mut escaped, mut start) = (0_usize, false, false, 1);
+    let mut found = Vec::new();
+    for (at, byte) in text.iter().enumerate() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' if !quoted => depth += 1,
+            b'}' | b']' if !quoted && depth > 1 => depth -= 1,
+            b',' | b']' if !quoted && depth == 1 => {
+                found.extend(text.get(start..at).map(<[u8]>::trim_ascii));
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
 /// A list of tools without what is nested too deeply in it; nothing if the message is another one, or not too deep.
 pub(crate) fn shallow(text: &[u8]) -> Option<Vec<u8>> {
     if text.len() <= 2 * KEPT || !text.windows(7).any(|part| part == b"\"tools\"") {
@@ -90,6 +111,15 @@ mod tests {
             assert_eq!((is_deep(&tools[0]), is_deep(&tools[1])), (levels > 99, false), "{levels}");
             assert_eq!(shallow(text.as_bytes()).is_some(), levels > 106, "{levels}");
         }
+    }
+
+    #[test]
+    fn the_entries_of_a_list_are_found_however_deep_they_are() {
+        let deep = list(1_000_000);
+        let text = format!(r#"[ {deep}, {{"a":"],[\\\"}}"}} ,[1,2], 3]"#);
+        let found: Vec<&str> =
+            elements(text.as_bytes()).iter().map(|part| std::str::from_utf8(part).unwrap()).collect();
+        assert_eq!(found, [deep.as_str(), r#"{"a":"],[\\\"}"}"#, "[1,2]", "3"]);
     }
 
     #[test]

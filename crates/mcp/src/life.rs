@@ -230,6 +230,7 @@ impl Life {
             now.warnings = listing.warnings;
             now.info = Some(Arc::clone(&connection.link.info));
             now.mark = connection.mark;
+            now.transport = Some(connection.transport());
             now.process = connection.program.as_ref().map(crate::program::Program::id);
             now.link = Some(Arc::clone(&connection.link));
         });

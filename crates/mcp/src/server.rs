@@ -32,6 +32,8 @@ const REASON: Duration = Duration::from_secs(1);
 pub struct Memory {
     /// The protocol revision that was agreed upon.
     pub revision: Option<String>,
+    /// How it was reached: stdio, http or sse.
+    pub transport: Option<String>,
     /// Its tools, as it wrote them.
     pub tools: Option<Vec<Value>>,
     /// What was left out of them.
@@ -86,6 +88,7 @@ impl Server {
             lapsed: Arc::new([]),
             info: None,
             process: None,
+            transport: None,
             mark: 0,
             warnings: memory.warnings,
         });
@@ -112,6 +115,7 @@ impl Server {
         Status {
             name: self.name().to_owned(),
             tools: self.admitted(&now.tools).count(),
+            transport: now.transport,
             revision: now.info.as_ref().map(|info| info.protocol_version.as_str().to_owned()),
             server: now.info.as_ref().and_then(|info| serde_json::to_value(info.server_info.as_ref()?).ok()),
             instructions: now.info.as_ref().and_then(|info| info.instructions.clone()),
@@ -136,7 +140,8 @@ impl Server {
         let now = self.shared.now();
         let connected = now.link.is_some().then(|| now.tools.to_vec());
         let revision = now.info.map(|info| info.protocol_version.as_str().to_owned());
-        Memory { revision, tools: connected, warnings: now.warnings }
+        let transport = now.transport.map(str::to_owned);
+        Memory { revision, transport, tools: connected, warnings: now.warnings }
     }
 
     /// Lines of its log from a number on, and the number of the next one.

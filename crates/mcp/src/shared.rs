@@ -71,6 +71,8 @@ pub(crate) struct Now {
     pub(crate) lapsed: Arc<[Value]>,
     pub(crate) info: Option<Arc<ServerPeerInfo>>,
     pub(crate) process: Option<u32>,
+    /// How the last connection was made.
+    pub(crate) transport: Option<&'static str>,
     /// The first line of the log that belongs to the last connection.
     pub(crate) mark: u64,
     pub(crate) warnings: Vec<String>,
@@ -131,6 +133,7 @@ impl Shared {
                 tools: Arc::new([]),
                 lapsed,
                 process: None,
+                transport: now.transport,
                 mark: now.mark,
                 warnings: Vec::new(),
                 info: now.info.take(),

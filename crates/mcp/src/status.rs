@@ -66,6 +66,8 @@ pub struct Status {
     pub state: State,
     /// How many tools it offers.
     pub tools: usize,
+    /// How it was reached: stdio, http or sse, which an address may turn out to be.
+    pub transport: Option<&'static str>,
     /// The protocol revision that was agreed upon.
     pub revision: Option<String>,
     /// What it says of itself: name, version, title.

@@ -248,3 +248,26 @@ fn header(name: &str, value: &str) -> Result<(HeaderName, HeaderValue), WebError
     value.set_sensitive(true);
     Ok((parsed, value))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rights_a_challenge_names_are_read_and_nothing_else() {
+        for (challenge, wanted) in [
+            (
+                r#"Bearer error="insufficient_scope", scope="read write", resource_metadata="https://x""#,
+                &["read", "write"][..],
+            ),
+            (r#"Bearer error="insufficient_scope",scope=read,realm="x""#, &["read"]),
+            (r#"Bearer error="insufficient_scope""#, &[]),
+            ("Bearer scope=\"a\u{1b}[2J ok `id`\"", &["ok"]),
+            (r#"Bearer scope="#, &[]),
+        ] {
+            assert_eq!(scopes(challenge), wanted, "{challenge}");
+        }
+        let many = format!("Bearer scope=\"{} {}\"", "x".repeat(1000), "y ".repeat(1000));
+        assert_eq!(scopes(&many).len(), 50);
+    }
+}

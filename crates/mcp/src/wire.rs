@@ -200,10 +200,19 @@ impl Lines {
 fn read(line: &[u8], batch: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
     let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
     if line.first() == Some(&b'[') {
-        batch.extend(serde_json::from_slice::<Vec<_>>(line).ok()?);
+        let all = serde_json::from_slice::<Vec<_>>(line);
+        batch.extend(all.unwrap_or_else(|_| deep::elements(line).into_iter().filter_map(alone).collect()));
         return batch.pop_front();
     }
     deep::read(line).ok()
+}
+
+/// One of several messages, of which not all can be read.
+fn alone(part: &[u8]) -> Option<ServerJsonRpcMessage> {
+    deep::read(part).ok().or_else(|| match unreadable(part, "it is no JSON-RPC message") {
+        Found::Message(failure) => Some(failure),
+        Found::Noise(_) | Found::Flood => None,
+    })
 }
 
 /// A failure for whoever waits for this line; if that cannot be told, noise.
@@ -266,6 +275,15 @@ mod tests {
         let answer = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{}}}}");
         assert_eq!(found, ["noise starting...".to_owned(), answer(1), "noise ".to_owned(), answer(2), answer(3)]);
         assert_eq!(feed(&mut lines, b":\"2.0\",\"id\":4,\"result\":{}}\n"), [answer(4)]);
+    }
+
+    #[test]
+    fn one_of_several_messages_that_cannot_be_read_takes_no_other_with_it() {
+        let good = "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}";
+        let found =
+            feed(&mut Lines::new(1000), format!("[{{\"id\":1,\"result\":7,\"x\":}},{good},7]\n[INFO] up\n").as_bytes());
+        assert!(found[0].contains("\"id\":1") && found[0].contains("cannot be read"), "{found:?}");
+        assert_eq!(found[1..], [good.to_owned(), "noise [INFO] up".to_owned()]);
     }
 
     #[test]

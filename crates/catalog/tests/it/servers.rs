@@ -194,6 +194,44 @@ fn no_problem_shows_a_secret() {
 }
 
 #[test]
+fn how_to_log_in_is_read_in_the_words_of_others_too_and_its_secret_is_shown_nowhere() {
+    let with = |oauth: &Value| user(&json!({"url": "https://example.org/mcp", "oauth": oauth}));
+    let of = |oauth: &Value| with(oauth).0.and_then(|server| server.oauth).unwrap();
+    let ours = json!({"clientId": "me", "clientSecret": "hush-${WORD}", "scopes": ["a", "b"], "callbackPort": 8080,
+        "clientMetadataUrl": "https://client.example/me.json", "redirectUri": "http://localhost:8080/back"});
+    let theirs = json!({"enabled": true, "client_id": "me", "client_secret": "hush-${WORD}", "scope": "a b",
+        "callback_port": 8080, "clientIdMetadataUrl": "https://client.example/me.json",
+        "redirect_uri": "http://localhost:8080/back"});
+    assert_eq!(of(&ours), of(&theirs));
+    assert_eq!(with(&ours).1, []);
+    let (server, _) = expand(&with(&ours).0.unwrap(), &|_| Some("value".to_owned()));
+    assert_eq!(server.oauth.as_ref().unwrap().client_secret.as_deref(), Some("hush-value"));
+    assert!(!format!("{server:?}").contains("hush"));
+    for (key, value) in [
+        ("clientSecret", "hush-other"),
+        ("clientMetadataUrl", "https://client.example/x"),
+        ("redirectUri", "http://localhost:1/"),
+    ] {
+        let mut other = ours.clone();
+        other[key] = json!(value);
+        assert_ne!(digest(&with(&ours).0.unwrap()), digest(&with(&other).0.unwrap()), "{key}");
+    }
+    for (oauth, text) in [
+        (json!({"clientSecret": "hush-hush"}), "`clientSecret` without a `clientId`"),
+        (json!({"clientMetadataUrl": "http://client.example/x"}), "https address of a document"),
+        (json!({"clientMetadataUrl": "https://client.example"}), "https address of a document"),
+        (json!({"redirectUri": "https://evil.example:1/"}), "not an address of this machine"),
+        (json!({"redirectUri": "http://localhost/"}), "not an address of this machine"),
+        (json!({"callbackPort": 0}), "from 1 to 65535"),
+        (json!("me"), "`oauth` must be a map"),
+    ] {
+        let (server, problems) = with(&oauth);
+        assert!(server.is_none() && problems[0].message.contains(text), "{oauth} {problems:?}");
+        assert!(!format!("{problems:?}").contains("hush"), "{problems:?}");
+    }
+}
+
+#[test]
 fn a_file_that_others_can_change_declares_nothing() {
     use std::os::unix::fs::PermissionsExt;
     let world = World::new();

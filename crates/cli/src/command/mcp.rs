@@ -76,8 +76,13 @@ fn with_server<T>(
 /// A server that gave no answer.
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
 fn unanswered(error: CallError) -> Failure {
-    let logs = format!("`ollm mcp logs {}` shows what it said last", ollm_protocol::shell_word(&error.server));
-    Failure::new(Kind::Environment, error.to_string()).hint(logs)
+    let text = error.to_string();
+    let failure = Failure::new(Kind::Environment, &text);
+    // Who said nothing has no log to look at.
+    if !text.contains("its last words:") {
+        return failure;
+    }
+    failure.hint(format!("`ollm mcp logs {}` shows all that it said", ollm_protocol::shell_word(&error.server)))
 }
 
 /// What stands on standard input, as far as anybody would write it.

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::io;
+use std::net::Shutdown;
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -85,18 +87,41 @@ pub(super) fn sockets(folder: &Path) -> Result<Vec<String>, String> {
 }
 
 /// What one conversation says; nothing if it is another project's, or gone. To do something may take it minutes, so
-/// it is asked how it is before: one that is frozen is not waited for, and does not obey when it is long too late.
+/// it is asked how it is before, and again and again meanwhile: one that is frozen is not waited for, and one that was
+/// frozen before does not obey when it is long too late.
 fn ask_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, String> {
-    if order.deed.changes() {
-        let look = Order { deed: Deed::Status, place: order.place.clone(), servers: order.servers.clone() };
-        if tell_one(folder, name, &look)?.is_none() {
-            return Ok(None);
-        }
+    if !order.deed.changes() {
+        return tell_one(folder, name, order);
     }
-    tell_one(folder, name, order)
+    let look = Order { deed: Deed::Status, place: order.place.clone(), servers: order.servers.clone() };
+    if tell_one(folder, name, &look)?.is_none() {
+        return Ok(None);
+    }
+    let Some(stream) = connect(folder, name)? else { return Ok(None) };
+    let (tell, told) = channel();
+    thread::scope(|scope| {
+        scope.spawn(|| drop(tell.send(exchange(&stream, order, DOING))));
+        loop {
+            match told.recv_timeout(TELLING) {
+                Ok(answer) => return read(&answer.map_err(|error| unanswered(name, DOING, &error))?),
+                Err(_) => {
+                    if let Err(why) = tell_one(folder, name, &look) {
+                        let _ = stream.shutdown(Shutdown::Both);
+                        return Err(format!("{why}; it was told to {} servers, and does so then", order.deed.name()));
+                    }
+                }
+            }
+        }
+    })
 }
 
 fn tell_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, String> {
+    let Some(stream) = connect(folder, name)? else { return Ok(None) };
+    read(&exchange(&stream, order, TELLING).map_err(|error| unanswered(name, TELLING, &error))?)
+}
+
+/// The way to one conversation; none if it is gone.
+fn connect(folder: &Path, name: &str) -> Result<Option<UnixStream>, String> {
     let stream = match way(folder, name, |path| UnixStream::connect(path)) {
         Ok(stream) => stream,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
@@ -112,15 +137,17 @@ fn tell_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, St
     {
         return Err(format!("another user ({user}) answers there"));
     }
-    let patience = if order.deed.changes() { DOING } else { TELLING };
-    let answer = exchange(&stream, order, patience).map_err(|error| match error.kind() {
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
-            let (process, time) = (name.trim_end_matches(SUFFIX), patience.as_secs());
-            format!("it did not answer within {time} seconds; process {process} is frozen or busy, `kill -CONT {process}` thaws it")
-        }
+    Ok(Some(stream))
+}
+
+fn unanswered(name: &str, patience: Duration, error: &io::Error) -> String {
+    let (process, time) = (name.trim_end_matches(SUFFIX), patience.as_secs());
+    match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => format!(
+            "it did not answer within {time} seconds; process {process} is frozen or busy, `kill -CONT {process}` thaws it"
+        ),
         _ => format!("its answer cannot be read: {error}"),
-    })?;
-    read(&answer)
+    }
 }
 
 fn exchange(stream: &UnixStream, order: &Order, patience: Duration) -> io::Result<Value> {

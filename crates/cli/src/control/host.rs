@@ -172,8 +172,8 @@ fn allowed(stream: &UnixStream, deed: Deed) -> Result<(), String> {
 fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
     let outcomes: Vec<(String, Result<(), String>)> = match order.deed {
         Deed::Status | Deed::Logs => Vec::new(),
-        Deed::Stop => named(order, toolbox).into_iter().map(|name| (name.clone(), toolbox.stop(&name))).collect(),
-        Deed::Restart => restarted(&named(order, toolbox), toolbox),
+        Deed::Stop => each(&named(order, toolbox), &|name| toolbox.stop(name)),
+        Deed::Restart => each(&named(order, toolbox), &|name| toolbox.restart(name)),
     };
     let mut told = Vec::new();
     for status in toolbox.statuses() {
@@ -185,6 +185,7 @@ fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
             "name": status.name,
             "state": status.state.name(),
             "status": status.state.word(),
+            "transport": status.transport,
             "tools": status.tools,
             "revision": status.revision,
             "process": status.process,
@@ -215,11 +216,10 @@ fn named(order: &Order, toolbox: &Toolbox) -> Vec<String> {
 }
 
 /// Slow servers do not wait for one another.
-fn restarted(names: &[String], toolbox: &Toolbox) -> Vec<(String, Result<(), String>)> {
+fn each(names: &[String], work: &(dyn Fn(&str) -> Result<(), String> + Sync)) -> Vec<(String, Result<(), String>)> {
     thread::scope(|scope| {
-        let starting: Vec<_> = names.iter().map(|name| scope.spawn(|| toolbox.restart(name))).collect();
-        let outcomes =
-            starting.into_iter().map(|start| start.join().unwrap_or_else(|_| Err("it broke down".to_owned())));
+        let working: Vec<_> = names.iter().map(|name| scope.spawn(|| work(name))).collect();
+        let outcomes = working.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("it broke down".to_owned())));
         let outcomes: Vec<_> = outcomes.collect();
         names.iter().cloned().zip(outcomes).collect()
     })

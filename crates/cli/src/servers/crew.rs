@@ -174,8 +174,8 @@ impl Crew {
         self.read(server.name(), |member| {
             let memory = server.memory();
             let mut trouble = None;
-            let (revision, warnings) = (memory.revision, memory.warnings);
-            let said = memory.tools.map(|tools| Entry { tools, warnings, revision, at: now() });
+            let (revision, transport, warnings) = (memory.revision, memory.transport, memory.warnings);
+            let said = memory.tools.map(|tools| Entry { tools, warnings, revision, transport, at: now() });
             if let (Some(digest), Some(said)) = (&member.digest, said)
                 && !member.knows(&said)
                 && let Err(error) = self.cache.put(digest, &said)
@@ -269,6 +269,7 @@ pub(crate) fn told(step: &Progress) -> String {
 fn memory(cached: Option<&Entry>) -> Memory {
     let known = |entry: &Entry| Memory {
         revision: entry.revision.clone(),
+        transport: entry.transport.clone(),
         tools: Some(entry.tools.clone()),
         warnings: entry.warnings.clone(),
     };

@@ -317,6 +317,13 @@ impl ToolCaller for Toolbox {
         let text = text_of(&result);
         if result.is_error { Err(format!("`{}` of `{}` failed: {text}", call.tool, call.server)) } else { Ok(text) }
     }
+
+    fn last_words(&self, server: &str) -> String {
+        // Whoever asks has waited long enough: servers that are still being looked for have said nothing.
+        let opened = self.opened.try_lock().ok().and_then(|opened| opened.clone());
+        let crew = opened.and_then(|opened| opened.crew.clone());
+        crew.and_then(|crew| Some(crew.fleet().server(server).ok()?.last_words())).unwrap_or_default()
+    }
 }
 
 /// What there is to say about a hook whose answer did not come.

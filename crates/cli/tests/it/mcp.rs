@@ -296,6 +296,12 @@ fn every_transport_lists_and_calls() {
         );
         let ran = call(&lab, "progress", &json!({"steps": 2, "ms": 20}));
         assert!(ran.stderr.contains("progress 2 of 2"), "{flags:?} {transport} {ran:?}");
+        // An address says how it is spoken to only once it was.
+        let reached = if flags.contains(&"--sse") { "sse" } else { "http" };
+        for command in ["list", "start", "status"] {
+            let rows = lab.run(&["mcp", command, "--json"]).answer();
+            assert_eq!(rows[0]["transport"], reached, "{command} {flags:?} {transport}");
+        }
     }
 }
 
@@ -312,7 +318,8 @@ fn resources_and_prompts_are_listed_and_read() {
     let listed = lab.run(&["mcp", "resources", "s", "--json"]).answer();
     assert_eq!(listed[0]["uri"], "test://text");
     assert_eq!(lab.run(&["mcp", "resources", "s", "test://text"]).stdout, "a text\n");
-    assert_eq!(lab.run(&["mcp", "resources", "s", "test://gone"]).code, 5);
+    let gone = lab.run(&["mcp", "resources", "s", "test://gone"]);
+    assert!(gone.code == 1 && gone.stderr.contains("MCP server `s`: there is no resource test://gone"), "{gone:?}");
     assert_eq!(lab.run(&["mcp", "prompts", "s", "--json"]).answer()[0]["name"], "greet");
     let filled = lab.run(&["mcp", "prompts", "s", "greet", "--args", r#"{"name": "Ada"}"#]);
     assert_eq!(filled.stdout, "user: Greet Ada.\n");

@@ -15,6 +15,11 @@ pub trait ToolCaller: fmt::Debug + Send + Sync {
     /// Calls a tool; the text of its result, otherwise what went wrong. It should end within the time it is given;
     /// nobody waits for it longer than that.
     fn call(&self, call: &ToolCall) -> Result<String, String>;
+
+    /// What a server said last, for whoever waited for it in vain; nothing if it said nothing.
+    fn last_words(&self, _server: &str) -> String {
+        String::new()
+    }
 }
 
 /// A call of a tool.
@@ -38,7 +43,28 @@ pub(crate) struct Call {
     cap: usize,
 }
 
+/// Who knows what became of a call.
+pub(crate) struct Witness {
+    caller: Arc<dyn ToolCaller>,
+    server: String,
+}
+
+impl Witness {
+    /// What there is to say about a call that nobody waits for any more.
+    pub(crate) fn testify(&self) -> String {
+        let (server, said) = (&self.server, self.caller.last_words(&self.server));
+        if said.is_empty() {
+            return format!("server `{server}` said nothing");
+        }
+        format!("server `{server}`, its last words:\n{said}")
+    }
+}
+
 impl Call {
+    pub(super) fn witness(&self) -> Witness {
+        Witness { caller: Arc::clone(&self.caller), server: self.what.server.clone() }
+    }
+
     pub(super) fn run(self) -> Said {
         match self.caller.call(&self.what) {
             Ok(text) if text.len() > self.cap => Said::Something(Vec::new(), End::Overflowed(self.cap)),

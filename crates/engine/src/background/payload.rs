@@ -90,7 +90,7 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
             let secrets = post.headers.clone();
             let said = post.run();
             let failure = match &said {
-                Said::Failure(why, _) => Some(why.clone()),
+                Said::Failure(why, _) | Said::Overdue(_, why) => Some(why.clone()),
                 Said::Nothing => None,
                 Said::Something(body, end) => {
                     let output = Output { end: *end, stdout: body, stderr: b"" };

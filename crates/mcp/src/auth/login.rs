@@ -244,7 +244,9 @@ async fn scopes(
     let more = before.into_iter().flat_map(|before| [before.credentials.granted_scopes, before.lacking].concat());
     let renewing = metadata.scopes_supported.iter().flatten().filter(|scope| *scope == RENEWING).cloned();
     for scope in more.chain(renewing).collect::<Vec<_>>() {
-        if !scopes.contains(&scope) && !(scopes.is_empty() && scope == RENEWING) {
+        // Who asks for nothing gets what the issuer thinks fit, which this alone would change.
+        let alone = scopes.is_empty() && scope == RENEWING;
+        if !alone && !scopes.contains(&scope) {
             scopes.push(scope);
         }
     }

@@ -52,7 +52,7 @@ fn the_cache_remembers_a_list_for_one_configuration() {
     let (key, other) = (digest_bytes(b"one"), digest_bytes(b"other"));
     assert_eq!(cache.get(&key), None);
     let (tools, warnings) = (vec![json!({"name": "t"})], vec!["the rest is left out".to_owned()]);
-    let entry = Entry { tools, warnings, revision: Some("2025-11-25".into()), at: 7 };
+    let entry = Entry { tools, warnings, revision: Some("2025-11-25".into()), transport: Some("sse".into()), at: 7 };
     cache.put(&key, &entry).unwrap();
     assert_eq!((cache.get(&key), cache.get(&other)), (Some(entry.clone()), None));
     assert_eq!(cache.all(), [(key, entry)]);
@@ -67,7 +67,10 @@ fn the_cache_keeps_the_newest_two_hundred() {
     let key = |number: u64| digest_bytes(&number.to_le_bytes());
     for number in 0..203 {
         cache
-            .put(&key(number), &Entry { tools: Vec::new(), warnings: Vec::new(), revision: None, at: number })
+            .put(
+                &key(number),
+                &Entry { tools: Vec::new(), warnings: Vec::new(), revision: None, transport: None, at: number },
+            )
             .unwrap();
     }
     assert_eq!(cache.all().len(), 200);

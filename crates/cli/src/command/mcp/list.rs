@@ -28,6 +28,8 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 /// How a server is, for a list.
 pub(super) struct Row<'a> {
     pub(super) known: &'a Known,
+    /// How it is spoken to: as declared, or as it was reached.
+    pub(super) transport: String,
     pub(super) state: &'static str,
     /// How many tools it offers, as far as that is known.
     pub(super) tools: Option<usize>,
@@ -43,14 +45,16 @@ impl<'a> Row<'a> {
         // Who switched a server off knows it; whose extension is off may not.
         let error = servers.obstacle(known).filter(|_| on || off).map(|(_, why)| why);
         let tools = known.cached.as_ref().map(|entry| servers.offers(known, &entry.tools).tools.len());
-        Row { known, state: if on { "configured" } else { "stopped" }, tools, error }
+        let reached = known.cached.as_ref().and_then(|entry| entry.transport.clone());
+        let transport = reached.unwrap_or_else(|| known.spec.address.transport().to_owned());
+        Row { known, transport, state: if on { "configured" } else { "stopped" }, tools, error }
     }
 
     pub(super) fn entry(&self) -> Value {
         let spec = &self.known.spec;
         json!({
             "name": spec.name,
-            "transport": spec.address.transport(),
+            "transport": self.transport,
             "state": self.state,
             "tools": self.tools,
             "error": self.error,
@@ -76,7 +80,7 @@ pub(super) fn table(rows: &[Row<'_>]) -> String {
         let spec = &row.known.spec;
         [
             spec.name.clone(),
-            spec.address.transport().to_owned(),
+            row.transport.clone(),
             row.state.to_owned(),
             row.tools.map_or_else(|| "?".to_owned(), |tools| tools.to_string()),
             spec.source.name().to_owned(),

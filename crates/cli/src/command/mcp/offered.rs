@@ -1,11 +1,12 @@
 //! `ollm mcp resources` and `prompts`: what a server has to read, and what it suggests to ask.
 
+use ollm_mcp::Trouble;
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
 use super::super::hook::columns;
 use super::{unanswered, with_server};
-use crate::error::Failure;
+use crate::error::{FINDING, Failure};
 use crate::output::Output;
 use crate::servers::{Live, Servers};
 use crate::world::World;
@@ -34,7 +35,14 @@ pub(super) fn run(
             Sort::Resources => live.fleet().read(server, name),
             Sort::Prompts => live.fleet().prompt(server, name, args),
         };
-        let answer = live.wait(asked, |_| (), output).map_err(unanswered)?;
+        let answer = match live.wait(asked, |_| (), output) {
+            Ok(answer) => answer,
+            Err(error) if matches!(error.kind, Trouble::Refused { .. }) => {
+                output.tell(&error.to_string());
+                return Ok(FINDING);
+            }
+            Err(error) => return Err(unanswered(error)),
+        };
         if as_json { output.pretty_json(&answer) } else { output.text(&escape_for_people(&sort.text(&answer))) }
     })
 }

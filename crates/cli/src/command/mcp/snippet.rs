@@ -19,7 +19,7 @@ pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failu
     if is_declaration(&object) {
         let name =
             name.ok_or_else(|| Failure::usage("the snippet does not name the server; give its name before it"))?;
-        return Ok(vec![(name.to_owned(), Value::Object(object))]);
+        return Ok(vec![(name.to_owned(), usual(Value::Object(object)))]);
     }
     // `"time": {…}` inside of braces, which is how some print one entry.
     if !object.is_empty() && object.values().all(|value| value.as_object().is_some_and(is_declaration)) {
@@ -28,9 +28,10 @@ pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failu
     Err(Failure::usage("the snippet holds neither `mcpServers` nor a `command` or `url`"))
 }
 
-/// Some print one entry of the map without the braces around it.
+/// Some print one entry of the map without the braces around it, and many print comments.
 fn parse(text: &str) -> Result<Value, Failure> {
-    let text = text.trim().trim_end_matches(',');
+    let relaxed = relaxed(unfenced(text));
+    let text = relaxed.trim().trim_end_matches(',');
     let braced = || serde_json::from_str(&format!("{{{text}}}"));
     serde_json::from_str(text).or_else(|error| if text.starts_with('"') { braced() } else { Err(error) }).map_err(
         |error| {
@@ -40,14 +41,97 @@ fn parse(text: &str) -> Result<Value, Failure> {
     )
 }
 
+/// What stands between the marks of a piece of code, if there are such.
+fn unfenced(text: &str) -> &str {
+    const FENCE: &str = "```";
+    let Some((_, rest)) = text.trim().strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) else { return text };
+    rest.trim_end().strip_suffix(FENCE).unwrap_or(rest)
+}
+
+/// The text without comments, and without commas that nothing follows.
+fn relaxed(text: &str) -> String {
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let (piece, after) = match first {
+            '"' => rest.split_at(quoted(rest)),
+            '/' if rest.starts_with("//") => rest.split_at(rest.find('\n').unwrap_or(rest.len())),
+            '/' if rest.starts_with("/*") => rest.split_at(rest.find("*/").map_or(rest.len(), |end| end + 2)),
+            other => rest.split_at(other.len_utf8()),
+        };
+        if matches!(first, '}' | ']') {
+            let end = kept.trim_end().len();
+            if kept.get(..end).is_some_and(|kept| kept.ends_with(',')) {
+                kept.truncate(end - 1);
+            }
+        }
+        if !piece.starts_with("//") && !piece.starts_with("/*") {
+            kept.push_str(piece);
+        }
+        rest = after;
+    }
+    kept
+}
+
+/// The length of a text in quotes; to the end where it is not closed.
+fn quoted(text: &str) -> usize {
+    let mut escaped = false;
+    let closes = |(_, letter): &(usize, char)| match letter {
+        '"' if !escaped => true,
+        '\\' => {
+            escaped = !escaped;
+            false
+        }
+        _ => {
+            escaped = false;
+            false
+        }
+    };
+    text.char_indices().skip(1).find(closes).map_or(text.len(), |(at, _)| at + 1)
+}
+
 /// The map of servers, under the keys that programs use for it.
 fn servers_of(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
     let direct = ["mcpServers", "servers", "context_servers"].iter().find_map(|key| object.get(*key)?.as_object());
-    direct.or_else(|| object.get("mcp")?.as_object().and_then(servers_of))
+    let below = || {
+        let mcp = object.get("mcp")?.as_object()?;
+        let all = mcp.values().all(|server| server.as_object().is_some_and(is_declaration));
+        servers_of(mcp).or((!mcp.is_empty() && all).then_some(mcp))
+    };
+    direct.or_else(below)
+}
+
+/// A declaration in the usual words: some programs have the whole command line in one list, or the program in a map.
+fn usual(mut declaration: Value) -> Value {
+    let Some(object) = declaration.as_object_mut() else { return declaration };
+    match object.get("command").cloned() {
+        Some(Value::Array(mut words)) if !words.is_empty() => {
+            let command = words.remove(0);
+            object.insert("command".to_owned(), command);
+            object.insert("args".to_owned(), words.into());
+        }
+        Some(Value::Object(mut program)) => {
+            let path = program.remove("path").unwrap_or_default();
+            object.insert("command".to_owned(), path);
+            object.extend(program);
+        }
+        _ => {}
+    }
+    if let Some(variables) = object.shift_remove("environment") {
+        object.entry("env").or_insert(variables);
+    }
+    // What these words say is told by the rest.
+    if object.get("type").is_some_and(|kind| kind == "local" || kind == "remote") {
+        object.shift_remove("type");
+    }
+    if object.get("source").is_some_and(|source| source == "custom") {
+        object.shift_remove("source");
+    }
+    declaration
 }
 
 fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<Snippet, Failure> {
-    let found: Snippet = servers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+    let found: Snippet = servers.iter().map(|(name, value)| (name.clone(), usual(value.clone()))).collect();
     match (name, found.as_slice()) {
         (_, []) => Err(Failure::usage("the snippet holds no server")),
         (None, _) => Ok(found),
@@ -59,7 +143,9 @@ fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<Snippet, Fa
 }
 
 fn is_declaration(object: &Map<String, Value>) -> bool {
-    ["command", "url", "httpUrl", "serverUrl"].iter().any(|key| object.get(*key).is_some_and(Value::is_string))
+    let said = |key: &str| object.get(key).is_some_and(Value::is_string);
+    let command = object.get("command").is_some_and(|command| command.is_array() || command.get("path").is_some());
+    command || ["command", "url", "httpUrl", "serverUrl"].iter().any(|key| said(key))
 }
 
 /// What a command line says about a server.
@@ -148,11 +234,27 @@ mod tests {
             json!({"mcp": {"servers": {"time": time}}}).to_string(),
             json!({"time": time}).to_string(),
             format!("\"time\": {time},"),
+            format!("```json\n{}\n```\n", json!({"mcpServers": {"time": time}})),
+            "{\"mcpServers\": { // all of them\n \"time\": {\"command\": \"uvx\", /* no, */ \"args\": [\"mcp-server-time\", ], }, }, }"
+                .to_owned(),
+            json!({"mcp": {"time": {"type": "local", "command": ["uvx", "mcp-server-time"]}}}).to_string(),
+            json!({"context_servers": {"time": {"source": "custom", "command": {"path": "uvx", "args": ["mcp-server-time"]}}}})
+                .to_string(),
         ] {
             assert_eq!(from_json(&text, None).unwrap(), expected, "{text}");
         }
         assert_eq!(from_json(&time.to_string(), Some("time")).unwrap(), expected);
         assert!(from_json(&time.to_string(), None).is_err());
+    }
+
+    #[test]
+    fn what_looks_like_a_comment_in_a_text_is_none() {
+        let text = r#"{"a": {"url": "https://example.com/x", "headers": {"A": "/* b, */ \"//,]", "C": ",}"}}}"#;
+        let found = from_json(text, None).unwrap();
+        assert_eq!(found, [("a".to_owned(), serde_json::from_str::<Value>(text).unwrap()["a"].clone())]);
+        for broken in ["\"", "\"\\", "/*", "{\"a\": \"é", "//", "```", "```json"] {
+            assert!(from_json(broken, None).is_err(), "{broken}");
+        }
     }
 
     #[test]

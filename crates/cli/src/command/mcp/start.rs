@@ -65,6 +65,7 @@ fn probe<'a>(
     for (status, outcome) in live.start(output) {
         let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
         row.state = status.state.name();
+        row.transport = status.transport.map_or(std::mem::take(&mut row.transport), str::to_owned);
         row.error = problem(&status, outcome);
         if matches!(status.state, State::Ready | State::Degraded(_)) {
             let offers = servers.offers(row.known, &live.listed(&status.name));

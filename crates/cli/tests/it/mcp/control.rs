@@ -202,6 +202,32 @@ fn a_frozen_chat_is_named_soon_and_does_not_obey_later() {
 }
 
 #[test]
+fn a_chat_that_freezes_while_it_obeys_is_named_soon() {
+    let lab = Lab::new();
+    // It takes its time to end, so that there is a while to freeze in.
+    declare(&lab, USER, &json!({"s": server(&["--stubborn"]), "t": server(&[])}));
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let chat = chat(&lab);
+    await_states(&lab, &["ready"]);
+    let signal = |name: &str| {
+        let sent = std::process::Command::new("kill").args([name, &chat.id().to_string()]).status();
+        assert!(sent.unwrap().success());
+    };
+    let stop = start(lab.ollm(&["mcp", "stop", "s"]));
+    await_states(&lab, &["stopped"]);
+    signal("-STOP");
+    let ran = outcome(stop);
+    let told = format!("conversation {}: it did not answer within 5 seconds", chat.id());
+    assert!(ran.code == 5 && ran.stderr.contains(&told), "{ran:?}");
+    assert!(ran.stderr.contains(&format!("kill -CONT {}", chat.id())), "{ran:?}");
+    assert!(ran.stderr.contains("it was told to stop servers, and does so then"), "{ran:?}");
+    signal("-CONT");
+    await_states(&lab, &["stopped"]);
+    end(chat);
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn what_is_no_order_is_refused_and_harms_nobody() {
     let lab = lab();
     lab.write("order.py", ORDER);

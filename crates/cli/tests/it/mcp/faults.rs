@@ -111,6 +111,19 @@ fn a_call_that_does_not_end_well_is_told() {
 }
 
 #[test]
+fn a_hook_whose_server_is_too_slow_is_told_with_the_last_words_of_the_server() {
+    let lab = lab_with(&server(&["--stderr", "my end"]));
+    let action = json!({"type": "mcp", "server": "s", "tool": "slow", "args": {"ms": 60_000}});
+    let hook = json!({"name": "judge", "timeout": 1500, "onFailure": "block", "action": action});
+    lab.write("home/.ollm/hooks/judge.json", json!({"hooks": {"before_tool": [hook]}}).to_string());
+    let ran = lab.run(&["hook", "run", "before_tool", "--data", r#"{"tool_name": "shell", "args": {}}"#]);
+    assert_eq!(ran.code, 2, "{ran:?}");
+    let told = "did not answer within 1.5s and was stopped; server `s`, its last words: my end\n";
+    assert!(ran.stderr.contains(told) && ran.stdout.contains("\"status\":\"timeout\""), "{ran:?}");
+    lab.assert_nobody_is_left();
+}
+
+#[test]
 fn progress_keeps_a_slow_call_alive() {
     let lab = lab_with(&hasty(&[]));
     let ran = call(&lab, "progress", &json!({"steps": 6, "ms": 300}));
@@ -168,7 +181,10 @@ fn a_tool_that_is_nested_too_deeply_is_refused_and_no_other() {
     let remote =
         [["--http", "--deep", "180"], ["--sse", "--deep", "180"]].map(|flags| RemoteServer::start(&flags).unwrap());
     let over = |remote: &RemoteServer| json!({"url": remote.url});
-    for declaration in [server(&["--deep", "180"]), server(&["--deep", "1000"]), over(&remote[0]), over(&remote[1])] {
+    let batch = server(&["--deep", "180", "--batch"]);
+    for declaration in
+        [server(&["--deep", "180"]), server(&["--deep", "1000"]), batch, over(&remote[0]), over(&remote[1])]
+    {
         let lab = lab_with(&declaration);
         // The second time it is the list that was remembered.
         for _ in 0..2 {
