@@ -34,6 +34,14 @@ impl Node {
         }
     }
 
+    /// The text, where it is one.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Node::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
     /// The same as a JSON value; of doubled keys the last one stays.
     pub(crate) fn to_json(&self) -> Value {
         match self {
