@@ -87,11 +87,11 @@ fn is_idle(entry: &Cursor<'_>) -> bool {
 
 /// What its failure means: what is said about that and not understood is taken for the strictest.
 fn on_failure(entry: &Cursor<'_>) -> Option<OnFailure> {
-    match find(entry, "onFailure")? {
-        Node::Null => None,
-        Node::Text(text) => Some(OnFailure::from_name(text).unwrap_or(OnFailure::Block)),
-        _ => Some(OnFailure::Block),
-    }
+    let said: Vec<OnFailure> = all(entry, "onFailure")
+        .filter(|node| !matches!(node, Node::Null))
+        .map(|node| node.as_text().and_then(OnFailure::from_name).unwrap_or(OnFailure::Block))
+        .collect();
+    [OnFailure::Block, OnFailure::Ask, OnFailure::Allow].into_iter().find(|one| said.contains(one))
 }
 
 /// The events that are known: that of the list it stands in, or those it names itself.
@@ -134,7 +134,13 @@ fn text<'a>(entry: &'a Cursor<'a>, key: &str) -> Option<&'a str> {
     find(entry, key).and_then(Node::as_text)
 }
 
-/// The value of a key, by any word for it.
+/// The value of a key; none where it is written twice, because nobody knows which one counts.
 fn find<'a>(entry: &'a Cursor<'a>, key: &str) -> Option<&'a Node> {
-    entry.entries().find(|(written, _)| canonical(written) == key).map(|(_, value)| value.node)
+    let mut found = all(entry, key);
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Every value of a key, by any word for it.
+fn all<'a>(entry: &'a Cursor<'a>, key: &str) -> impl Iterator<Item = &'a Node> {
+    entry.entries().filter(move |(written, _)| canonical(written) == key).map(|(_, value)| value.node)
 }
