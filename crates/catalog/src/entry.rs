@@ -108,6 +108,11 @@ pub(crate) fn read(entry: &Cursor<'_>, context: &Context<'_>, findings: &mut Vec
 }
 
 impl Draft {
+    /// One of which nothing is known but its name.
+    pub(crate) fn named(name: Option<String>) -> Draft {
+        Draft { name, ..Draft::default() }
+    }
+
     /// What it does as written, which is what a hook without a name is told by.
     pub(crate) fn line(&self) -> String {
         self.deed.as_ref().map(Deed::line).unwrap_or_default()

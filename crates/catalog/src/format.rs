@@ -15,6 +15,7 @@ pub(crate) mod agent;
 pub(crate) mod events;
 mod form;
 mod modern;
+mod stand_in;
 mod when_then;
 
 pub use form::Form;
@@ -107,6 +108,13 @@ pub(crate) struct Intake<'a> {
     pub(crate) findings: Vec<Finding>,
 }
 
+/// A hook that could not be taken in.
+#[derive(Debug, Default)]
+pub(crate) struct Untaken {
+    /// The id that was made up for it, if it came so far.
+    id: Option<String>,
+}
+
 /// Where an entry stands: under an event, perhaps in a group.
 #[derive(Clone, Copy)]
 pub(crate) struct Spotted<'a> {
@@ -117,17 +125,18 @@ pub(crate) struct Spotted<'a> {
 
 impl Intake<'_> {
     /// Takes one hook in, if it is valid.
-    pub(crate) fn take(&mut self, draft: Draft, action: ActionSpec, at: Spotted<'_>) {
+    fn take(&mut self, draft: Draft, action: ActionSpec, at: Spotted<'_>) -> Result<(), Untaken> {
         let chosen = draft.id.clone();
-        let id = match &chosen {
-            Some(id) => id.clone(),
-            None => self.made_up(&draft, at.event),
-        };
+        let made_up = chosen.is_none().then(|| self.made_up(&draft, at.event));
+        let id = chosen.clone().or_else(|| made_up.clone()).unwrap_or_default();
         let mut spec = draft.spec(id, at.event, action, self.context);
         self.context.path.clone_into(&mut spec.origin.file);
         let hook = match Hook::new(spec, self.context.rules) {
             Ok(hook) => hook,
-            Err(error) => return self.findings.push(invalid(&error, at)),
+            Err(error) => {
+                self.findings.push(invalid(&error, at));
+                return Err(Untaken { id: made_up });
+            }
         };
         if let Some(Err(error)) = &hook.condition {
             let meaning = if hook.is_gate() { "it refuses whatever it is for" } else { "it does not run" };
@@ -141,7 +150,8 @@ impl Intake<'_> {
             let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
             let message = format!("id `{}` is taken by {earlier}", hook.id());
             let cursor = at.entry.get("id").unwrap_or(*at.entry);
-            return self.findings.push(not_loaded(&cursor, &message, Some("choose another id".to_owned())));
+            self.findings.push(not_loaded(&cursor, &message, Some("choose another id".to_owned())));
+            return Err(Untaken::default());
         }
         let place = chosen.map(|_| match at.entry.spot(Part::Value).field {
             field if field.is_empty() => self.context.path.display().to_string(),
@@ -152,21 +162,29 @@ impl Intake<'_> {
             spots.push(at.entry.spot(Part::Value));
         }
         self.hooks.push(hook);
+        Ok(())
     }
 
     /// Takes in the only hook of a file, which names its event itself.
     fn take_single(&mut self, root: &Cursor<'_>, event: &str, own: Own) {
-        let Some(mut draft) = entry::read(root, self.context, &mut self.findings, own) else {
-            return;
-        };
+        let before = self.findings.len();
+        if let Err(untaken) = self.single(root, event, own) {
+            self.stand_in(before, untaken, Spotted { event: "", group: None, entry: root });
+        }
+    }
+
+    fn single(&mut self, root: &Cursor<'_>, event: &str, own: Own) -> Result<(), Untaken> {
+        let draft = entry::read(root, self.context, &mut self.findings, own);
+        let mut draft = draft.ok_or_else(Untaken::default)?;
         let Some(first) = draft.events.first().cloned() else {
             let help = Some("name one such as \"fileEdited\" or \"before_tool\"".to_owned());
-            return self.findings.push(not_loaded(root, &format!("the hook has no `{event}`"), help));
+            self.findings.push(not_loaded(root, &format!("the hook has no `{event}`"), help));
+            return Err(Untaken::default());
         };
         let action = root.get("action").or_else(|| root.get("then"));
-        if let Some(action) = draft.act(action.as_ref().unwrap_or(root), self.context, &mut self.findings) {
-            self.take(draft, action, Spotted { event: &first, group: None, entry: root });
-        }
+        let action = draft.act(action.as_ref().unwrap_or(root), self.context, &mut self.findings);
+        let action = action.ok_or_else(Untaken::default)?;
+        self.take(draft, action, Spotted { event: &first, group: None, entry: root })
     }
 
     /// Whether the key is the name of an event; if not, that is a finding.

@@ -28,9 +28,18 @@ impl Node {
             Node::Null => "nothing",
             Node::Bool(_) => "true or false",
             Node::Whole(_) | Node::Fraction(_) => "a number",
+            Node::Text(text) if text.trim().is_empty() => "empty text",
             Node::Text(_) => "text",
             Node::List(_) => "a list",
             Node::Map(_) => "a map",
+        }
+    }
+
+    /// The text, where it is one.
+    pub(crate) fn as_text(&self) -> Option<&str> {
+        match self {
+            Node::Text(text) => Some(text),
+            _ => None,
         }
     }
 

@@ -185,6 +185,12 @@ impl App {
         self.kept = fresh.kept;
     }
 
+    /// Has what can no longer be read told again, as if it had just happened.
+    pub(crate) fn forget_kept(&mut self) {
+        self.changes.kept.clear();
+        self.kept.clear();
+    }
+
     /// Has the hooks of extensions that can no longer be understood go on as they were approved.
     pub(crate) fn hold_kept(&self) {
         let kept = self.changes.kept.iter().filter_map(|(name, _)| self.extensions.get(name));

@@ -25,7 +25,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Hook { command } => hook::run_command(command, world, output),
         Command::Emit(arguments) => emit::run(&arguments, world, output),
         Command::Completions { shell } => completions::run(shell, output),
-        Command::Schema(arguments) => schema::run(&arguments, output),
+        Command::Schema(arguments) => schema::run(&arguments, world, output),
         Command::Man { out } => man::run(out.as_deref(), output),
         Command::Trace { command } => trace::run(&command, world, output),
         Command::Ext { command } => ext::run_command(command, world, output),

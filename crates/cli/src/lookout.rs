@@ -78,6 +78,7 @@ impl Lookout {
         self.seen = self.shared.look(&app.borrow().directories);
         // Whoever asks is told everything.
         self.lapsed.clear();
+        app.borrow_mut().forget_kept();
         self.take_in(app, true)
     }
 

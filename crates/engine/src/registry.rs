@@ -156,7 +156,7 @@ impl Needs {
         Needs {
             surroundings: seeing,
             facts: facts::is_demanding(hook) || hook.spec.rate_limit != RateLimit::default(),
-            narrowing: seeing || hook.reach.value != Reach::All,
+            narrowing: seeing || hook.reach.value != Reach::All || hook.broken.is_some(),
             twins: false,
         }
     }

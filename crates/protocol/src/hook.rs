@@ -416,6 +416,9 @@ pub struct Hook {
     /// The condition under which it runs. One that cannot be read does not make the hook go away: it may be a gate, and then
     /// it stands in the way.
     pub condition: Option<Result<Arc<Condition>, ConditionError>>,
+    /// Why it can do nothing, where it only stands in for one that could not be loaded: at every event it is for, it has
+    /// failed.
+    pub broken: Option<String>,
 }
 
 impl Hook {
@@ -451,6 +454,7 @@ impl Hook {
             settings: Vec::new(),
             patterns,
             condition,
+            broken: None,
         })
     }
 

@@ -74,6 +74,13 @@ pub(super) fn read(
     }
     // What is shown before an approval must be what is approved.
     let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
+    if bytes.trim_ascii().is_empty() {
+        let help = Some("`ollm ext new NAME` writes one to begin with".to_owned());
+        return Some(failed(
+            candidate,
+            Problem { help, ..whole_file(Severity::Error, &path, "it is empty".to_owned()) },
+        ));
+    }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
         Err(problem) => return Some(failed(candidate, *problem)),

@@ -138,6 +138,14 @@ fn hint(text: &str, error: &serde_json::Error) -> Option<&'static str> {
         () if reason.starts_with("expected value") => {
             Some("a value is missing here: text in quotes, a number, true, false, null, [ or {")
         }
+        () if reason.starts_with("expected ident") => {
+            Some("write text in double quotes; the only bare words are true, false and null")
+        }
+        () if reason.starts_with("key must be") => Some("write every key in double quotes"),
+        () if reason.starts_with("expected `:`") => Some("put a colon between the key and its value"),
+        () if reason.starts_with("expected `,`") => Some("put a comma between the two, or close the bracket before"),
+        () if reason.starts_with("invalid escape") => Some("write a backslash as \\\\"),
+        () if reason.starts_with("invalid number") => Some("write numbers as 1, -2.5 or 3e8"),
         () => None,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! The file belongs to another tool: whatever it holds beside `hooks` is none of our business.
 
-use super::{Intake, Spotted};
+use super::{Intake, Spotted, Untaken};
 use crate::entry::{self, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -54,33 +54,43 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut Intake<'_>) {
         None => None,
         Some((_, Reading::Exact(text))) => Some(text),
         Some((matcher, _)) => {
+            let before = intake.findings.len();
             let message = format!("`matcher` must be text, not {}; the group is not loaded", matcher.node.kind());
-            return intake.findings.push(wrong(&matcher, message));
+            intake.findings.push(wrong(&matcher, message));
+            for entry in hooks.items() {
+                intake.stand_in(before, Untaken::default(), Spotted { event, group: Some(group), entry: &entry });
+            }
+            return;
         }
     };
+    let before = intake.findings.len();
     if !intake.is_list("`hooks`", &hooks) {
-        return;
+        return intake.stand_in(before, Untaken::default(), Spotted { event, group: Some(group), entry: &hooks });
     }
     for entry in hooks.items() {
-        take_entry(event, matcher.clone(), group, &entry, intake);
+        let (before, at) = (intake.findings.len(), Spotted { event, group: Some(group), entry: &entry });
+        if let Err(untaken) = take_entry(matcher.clone(), at, intake) {
+            intake.stand_in(before, untaken, at);
+        }
     }
 }
 
-fn take_entry(event: &str, matcher: Option<String>, group: &Cursor<'_>, entry: &Cursor<'_>, intake: &mut Intake<'_>) {
-    let Some(mut draft) = entry::read(entry, intake.context, &mut intake.findings, entry::no_own) else {
-        return;
-    };
+fn take_entry(matcher: Option<String>, at: Spotted<'_>, intake: &mut Intake<'_>) -> Result<(), Untaken> {
+    let entry = at.entry;
+    let draft = entry::read(entry, intake.context, &mut intake.findings, entry::no_own);
+    let mut draft = draft.ok_or_else(Untaken::default)?;
     let meaningless =
         MEANINGLESS.iter().filter_map(|key| entry.get(key)).find(|value| !matches!(value.node, Node::Null));
     if let Some(value) = meaningless {
         let key = value.key().unwrap_or_default();
         let message = format!("`{key}` has no meaning beside a line of shell");
         let help = if key == "matcher" { "move it to the group" } else { "remove it" };
-        return intake.findings.push(not_loaded(&value, &message, Some(help.to_owned())));
+        intake.findings.push(not_loaded(&value, &message, Some(help.to_owned())));
+        return Err(Untaken::default());
     }
     draft.matcher = matcher;
     let action = draft.shell();
-    intake.take(draft, action, Spotted { event, group: Some(group), entry });
+    intake.take(draft, action, at)
 }
 
 fn wrong(at: &Cursor<'_>, message: String) -> Finding {

@@ -1,6 +1,6 @@
 //! Hook files in the form `{"hooks": {EVENT: [ENTRY, …]}}`, also without the wrapper.
 
-use super::{Form, Intake, Spotted};
+use super::{Form, Intake, Spotted, Untaken};
 use crate::entry;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -27,7 +27,12 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
 /// Takes in the hooks of a map of events.
 pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
     for (event, list) in events.entries() {
-        if !intake.is_event(event, &list) || !intake.is_list(&format!("`{event}`"), &list) {
+        let before = intake.findings.len();
+        if !intake.is_event(event, &list) {
+            continue;
+        }
+        if !intake.is_list(&format!("`{event}`"), &list) {
+            intake.stand_in(before, Untaken::default(), Spotted { event, group: None, entry: &list });
             continue;
         }
         let fits = intake.context.moment.is_none_or(|moment| moment.fits_event(event));
@@ -40,13 +45,18 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
 }
 
 fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut Intake<'_>) {
-    let Some(mut draft) = entry::read(entry, intake.context, &mut intake.findings, entry::no_own) else {
-        return;
-    };
-    let action = entry.get("action");
-    if let Some(action) = draft.act(action.as_ref().unwrap_or(entry), intake.context, &mut intake.findings) {
-        intake.take(draft, action, Spotted { event, group: None, entry });
+    let (before, at) = (intake.findings.len(), Spotted { event, group: None, entry });
+    if let Err(untaken) = try_entry(at, intake) {
+        intake.stand_in(before, untaken, at);
     }
+}
+
+fn try_entry(at: Spotted<'_>, intake: &mut Intake<'_>) -> Result<(), Untaken> {
+    let draft = entry::read(at.entry, intake.context, &mut intake.findings, entry::no_own);
+    let mut draft = draft.ok_or_else(Untaken::default)?;
+    let action = at.entry.get("action");
+    let action = draft.act(action.as_ref().unwrap_or(at.entry), intake.context, &mut intake.findings);
+    intake.take(draft, action.ok_or_else(Untaken::default)?, at)
 }
 
 fn not_events(at: &Cursor<'_>, intake: &mut Intake<'_>) {

@@ -291,6 +291,27 @@ fn d13_a_missing_dependency_disables_only_who_needs_it() {
 }
 
 #[test]
+fn a_manifest_that_is_no_json_says_what_would_be_right() {
+    for (text, place, help) in [
+        ("", "manifest.json: it is empty", "`ollm ext new NAME` writes one to begin with"),
+        (" \n", "manifest.json: it is empty", "`ollm ext new NAME` writes one to begin with"),
+        ("nonsense", "manifest.json:1:2: ", "the only bare words are true, false and null"),
+        ("{\"name\": \"a\"\n \"version\": 1}", "manifest.json:2:2: ", "put a comma between the two"),
+        ("{name: 1}", "manifest.json:1:2: ", "write every key in double quotes"),
+        ("{\"name\" \"a\"}", "manifest.json:1:9: ", "put a colon between the key and its value"),
+        ("{\"name\": \"C:\\x\"}", "manifest.json:1:14: ", "write a backslash as \\\\"),
+        ("{\"name\": 01}", "manifest.json:1:11: ", "write numbers as 1, -2.5 or 3e8"),
+        ("{\"name\": \"a\",}", "manifest.json:1:14: ", "remove the comma before the closing bracket"),
+    ] {
+        let world = World::new();
+        world.write("home/.ollm/extensions/a/manifest.json", text);
+        let (extensions, _) = world.extensions();
+        let error = error(&extensions, "a");
+        assert!(error.contains(place) && error.contains(help), "{text}: {error}");
+    }
+}
+
+#[test]
 fn e12_a_missing_required_setting_names_the_command_that_mends_it() {
     let mut world = World::new();
     let settings = json!({"settings": [

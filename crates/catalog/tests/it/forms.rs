@@ -172,9 +172,11 @@ fn keys_may_be_spelled_in_snake_case() {
 #[test]
 fn two_spellings_of_one_key_are_one_too_many() {
     let world = World::new();
-    world.entry(r#"{"command": "npx", "onFailure": "block", "on_failure": "allow"}"#);
+    world.entry(r#"{"command": "npx", "onFailure": "allow", "on_failure": "block"}"#);
     let (problem, loaded) = world.problem();
-    assert_eq!((loaded, problem.message.as_str()), (0, "`onFailure` is written twice; the hook is not loaded"));
+    // Which of the two counts is not known, so it is the stricter one.
+    let message = "`onFailure` is written twice; until that is mended it refuses whatever it is for";
+    assert_eq!((loaded, problem.message.as_str()), (1, message));
 }
 
 #[test]

@@ -2,31 +2,44 @@
 
 use std::fmt::Write;
 
-use ollm_catalog::{Form, config_schema, hook_file_schema, hook_schema, manifest_schema};
+use ollm_catalog::{
+    Form, Positions, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
+};
 use ollm_protocol::dialect::{self, event_named, event_schema};
 use ollm_protocol::{Dialect, EventKind};
+use ollm_store::Switches;
 use serde_json::{Value, json};
 
+use crate::app::extensions;
 use crate::arguments::SchemaArguments;
 use crate::cases;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
+use crate::world::World;
 
 /// The name of a file, what it is, and its schema.
-type FileSchema = (&'static str, &'static str, fn() -> Value);
+type FileSchema = (&'static str, &'static str, fn(&World) -> Value);
 
 /// The files that have a schema.
 const FILES: &[FileSchema] = &[
-    ("hooks", "a hook file of any form", hook_file_schema),
-    ("hooks-events", "hooks by event", || hook_schema(Form::Events)),
-    ("hooks-modern", "one hook, with eventType and action", || hook_schema(Form::Modern)),
-    ("hooks-when-then", "one hook, with when and then", || hook_schema(Form::WhenThen)),
-    ("hooks-agent", "hooks in an agent's settings", || hook_schema(Form::Agent)),
-    ("config", "config.yaml", config_schema),
-    ("mcp", "settings/mcp.json", mcp_schema),
-    ("manifest", "an extension's manifest.json", manifest_schema),
-    ("case", "a golden case of a hook", cases::schema),
+    ("hooks", "a hook file of any form", |_| hook_file_schema()),
+    ("hooks-events", "hooks by event", |_| hook_schema(Form::Events)),
+    ("hooks-modern", "one hook, with eventType and action", |_| hook_schema(Form::Modern)),
+    ("hooks-when-then", "one hook, with when and then", |_| hook_schema(Form::WhenThen)),
+    ("hooks-agent", "hooks in an agent's settings", |_| hook_schema(Form::Agent)),
+    ("config", "config.yaml, with the settings of the extensions there are", whole_config),
+    ("mcp", "settings/mcp.json", |_| mcp_schema()),
+    ("manifest", "an extension's manifest.json", |_| manifest_schema()),
+    ("case", "a golden case of a hook", |_| cases::schema()),
 ];
+
+/// The configuration of this person in this place.
+fn whole_config(world: &World) -> Value {
+    let env = |name: &str| world.variable(name);
+    let (config, _) = configuration(&world.places, &env, &world.overrides, Positions::OnDemand);
+    let (switches, _) = Switches::load(&world.switches());
+    settings_schema(&extensions(world, &config, &switches, Positions::OnDemand, &mut Vec::new()))
+}
 
 /// The servers are declared there as in config.yaml.
 fn mcp_schema() -> Value {
@@ -41,10 +54,10 @@ fn mcp_schema() -> Value {
     })
 }
 
-pub(super) fn run(arguments: &SchemaArguments, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(arguments: &SchemaArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let Some(name) = &arguments.name else { return output.text(&listing()) };
     if let Some((_, _, schema)) = FILES.iter().find(|(known, _, _)| known == name) {
-        return output.pretty_json(&schema());
+        return output.pretty_json(&schema(world));
     }
     let kind = match event_named(name) {
         Ok(named) => named.kinds.first().copied().unwrap_or(EventKind::Custom),

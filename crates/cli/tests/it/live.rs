@@ -329,6 +329,11 @@ fn what_can_no_longer_be_read_stays_as_it_was() {
     chat.is_told("servers that stay as they were: mine; ");
     fs::write(&manifest, "{\"name\": \"tools\", ").unwrap();
     chat.is_told("extension `tools` stays as it was: ");
+    let told = chat.say("/ext reload");
+    assert!(
+        told.contains("extension `tools` stays as it was: ") && told.contains("hooks stay as they were: "),
+        "{told}"
+    );
     let said = chat.say("two");
     assert_eq!((count("own"), count("its")), (2, 2), "{said} {}", chat.told());
     assert_eq!((chat.server("srv").0.as_str(), chat.server("mine").0.as_str()), ("ready", "ready"));

@@ -22,6 +22,7 @@ mod extension_laws;
 mod extensions;
 mod faults;
 mod forms;
+mod gates;
 mod groups;
 mod hosts;
 mod invariants;

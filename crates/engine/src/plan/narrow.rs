@@ -19,7 +19,11 @@ pub(crate) enum Narrowed {
 pub(crate) fn narrow(hook: &Arc<Hook>, event: &Event, facts: &Facts) -> Result<Narrowed, Skip> {
     scope(hook, event)?;
     patterns(hook, event, facts)?;
-    condition(hook, event, facts)
+    let narrowed = condition(hook, event, facts)?;
+    Ok(match &hook.broken {
+        Some(why) if narrowed == Narrowed::Fits => Narrowed::Fails(why.clone()),
+        _ => narrowed,
+    })
 }
 
 fn scope(hook: &Arc<Hook>, event: &Event) -> Result<(), Skip> {

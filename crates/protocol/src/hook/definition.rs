@@ -49,6 +49,9 @@ impl Hook {
         if let (true, Some(fields)) = (spec.persistent, definition.as_object_mut()) {
             fields.insert("persistent".to_owned(), true.into());
         }
+        if let (Some(why), Some(fields)) = (&self.broken, definition.as_object_mut()) {
+            fields.insert("broken".to_owned(), why.as_str().into());
+        }
         definition
     }
 }

@@ -76,6 +76,7 @@ pub(super) fn action(hook: &Hook) -> &'static str {
         Action::RunCommand { .. } => "runCommand",
         Action::Http { .. } => "http",
         Action::Mcp { .. } => "mcp",
+        Action::Builtin(_) if hook.broken.is_some() => "none",
         Action::Builtin(_) => "builtin",
     }
 }

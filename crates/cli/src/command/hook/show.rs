@@ -54,7 +54,7 @@ pub(super) fn state(hook: &Hook, app: &App) -> State {
         Standing::Unknown => "untrusted",
     };
     let digest = identity.as_ref().map(|identity| identity.digest.to_string());
-    State { trust, digest, group_digest: None, unready }
+    State { trust, digest, group_digest: None, unready: hook.broken.clone().or(unready) }
 }
 
 pub(super) fn run(id: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -119,6 +119,7 @@ pub(crate) fn command(hook: &Hook) -> String {
         ActionSpec::Mcp { server, tool, args } => {
             format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))
         }
+        ActionSpec::Builtin(_) if hook.broken.is_some() => "nothing".to_owned(),
         ActionSpec::Builtin(_) => "built in".to_owned(),
     }
 }

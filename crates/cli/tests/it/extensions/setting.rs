@@ -67,6 +67,21 @@ fn settings_are_checked_kept_and_shown_with_who_says_so() {
 }
 
 #[test]
+fn settings_are_part_of_the_schema_of_the_configuration() {
+    let lab = Lab::new();
+    let plain = lab.run(&["schema", "config"]).answer();
+    let path = "/properties/extensions/properties/settings/properties";
+    assert_eq!(plain.pointer(path), Some(&json!({})));
+    let level = json!({"name": "level", "description": "How much", "type": "integer", "enum": [1, 2], "default": 1});
+    extension(&lab, "home", "guard", QUIET, &json!({"settings": [level]}));
+    extension(&lab, "project", "theirs", QUIET, &json!({"settings": [{"name": "x", "description": "d"}]}));
+    let schema = lab.run(&["schema", "config"]).answer();
+    let guard = schema.pointer(&format!("{path}/guard/properties/level")).unwrap();
+    assert_eq!(*guard, json!({"description": "How much", "type": "integer", "enum": [1, 2], "default": 1}));
+    assert!(schema.pointer(&format!("{path}/theirs/properties/x")).is_some());
+}
+
+#[test]
 fn a_project_cannot_set_what_an_extension_of_the_user_does() {
     let lab = Lab::new();
     let settings = json!({"settings": [{"name": "level", "description": "d", "default": "safe"}]});

@@ -1,0 +1,146 @@
+//! What stands where a hook of the user's cannot be loaded although its failure was meant to stand in the way: until it is
+//! mended, whatever it is for is refused. What cannot be understood of when it runs is taken for always.
+//!
+//! Only the user's own: a project or an extension must not get to refuse anything by a mistake that nobody approved.
+
+use ollm_protocol::hook::Reach;
+use ollm_protocol::pattern::FilePatterns;
+use ollm_protocol::{
+    ActionSpec, Builtin, Event, Hook, HookSpec, Matcher, OnFailure, Priority, Rules, Verdict, dialect,
+};
+
+use super::{Intake, Spotted, Untaken};
+use crate::entry::{Draft, canonical};
+use crate::node::{Cursor, Node, Part};
+use crate::problem::Severity;
+use crate::value::{self, Reading};
+
+const LEFT_OUT: &str = "; the hook is not loaded";
+const REFUSES: &str = "; until that is mended it refuses whatever it is for";
+
+impl Intake<'_> {
+    /// Has something stand where an entry could not be taken in, for what was found since `before`.
+    pub(super) fn stand_in(&mut self, before: usize, untaken: Untaken, at: Spotted<'_>) {
+        if !self.context.is_users_own() || is_idle(at.entry) {
+            return;
+        }
+        let found = self.findings.get(before..).unwrap_or_default();
+        let Some(first) = found.iter().find(|finding| finding.severity <= Severity::Error) else { return };
+        let message = first.message.trim_end_matches(LEFT_OUT);
+        let field = first.spot.as_ref().map(|spot| spot.field.as_str()).filter(|field| !field.is_empty());
+        let place = field.map(|field| format!("{field} in ")).unwrap_or_default();
+        let why = format!("it cannot be loaded: {message} ({place}{})", self.context.path.display());
+        let Some(hook) = self.stand(at, untaken.id, why) else { return };
+        for finding in self.findings.iter_mut().skip(before) {
+            if let Some(message) = finding.message.strip_suffix(LEFT_OUT) {
+                finding.message = format!("{message}{REFUSES}");
+            }
+        }
+        self.ids.taken.insert(hook.id().to_owned(), None);
+        if let Some(spots) = &mut self.spots {
+            spots.push(at.entry.spot(Part::Value));
+        }
+        self.hooks.push(hook);
+    }
+
+    /// The hook that stands there, if its failure counts.
+    fn stand(&mut self, at: Spotted<'_>, made_up: Option<String>, why: String) -> Option<Hook> {
+        let events = events(at);
+        let event = events.first()?.clone();
+        let name = text(at.entry, "name").map(str::to_owned);
+        let chosen = text(at.entry, "id").filter(|id| !id.is_empty() && !self.ids.taken.contains_key(*id));
+        let id = match chosen.map(str::to_owned).or(made_up) {
+            Some(id) => id,
+            None => self.made_up(&Draft::named(name.clone()), &event),
+        };
+        let nothing = ActionSpec::Builtin(Builtin::new(|_: &Event| Verdict::default()));
+        let mut spec = HookSpec {
+            name: name.unwrap_or_else(|| "a hook without a name".to_owned()),
+            events,
+            matcher: matcher(at).filter(|text| Matcher::parse(text).is_ok()).map(str::to_owned),
+            file_patterns: patterns(at.entry),
+            condition: text(at.entry, "if").map(str::to_owned),
+            dialect: spoken(at),
+            on_failure: on_failure(at.entry),
+            priority: text(at.entry, "priority").and_then(Priority::from_name).unwrap_or_default(),
+            reach: text(at.entry, "scope").and_then(Reach::from_name),
+            source: self.context.source,
+            layer: self.context.layer,
+            ..HookSpec::new(id, event, nothing)
+        };
+        self.context.path.clone_into(&mut spec.origin.file);
+        // What is not valid even so, such as two events that exclude each other, is for any subject.
+        let any = HookSpec { matcher: None, ..spec.clone() };
+        let hook = Hook::new(spec, &Rules::default()).or_else(|_| Hook::new(any, &Rules::default())).ok()?;
+        hook.is_gate().then_some(Hook { broken: Some(why), ..hook })
+    }
+}
+
+/// Whether a hook would not decide anything even if it were loaded.
+fn is_idle(entry: &Cursor<'_>) -> bool {
+    let flag = |key: &str| match find(entry, key).map(value::flag) {
+        Some(Reading::Exact(flag) | Reading::Converted(flag)) => Some(flag),
+        Some(Reading::Wrong) | None => None,
+    };
+    flag("enabled") == Some(false) || flag("async") == Some(true)
+}
+
+/// What its failure means: what is said about that and not understood is taken for the strictest.
+fn on_failure(entry: &Cursor<'_>) -> Option<OnFailure> {
+    let said: Vec<OnFailure> = all(entry, "onFailure")
+        .filter(|node| !matches!(node, Node::Null))
+        .map(|node| node.as_text().and_then(OnFailure::from_name).unwrap_or(OnFailure::Block))
+        .collect();
+    [OnFailure::Block, OnFailure::Ask, OnFailure::Allow].into_iter().find(|one| said.contains(one))
+}
+
+/// The events that are known: that of the list it stands in, or those it names itself.
+fn events(at: Spotted<'_>) -> Vec<String> {
+    let when = at.entry.get("when");
+    let own = find(at.entry, "eventType").or_else(|| when.as_ref()?.get("type").map(|at| at.node));
+    let written: Vec<String> = match own.map(value::texts) {
+        _ if !at.event.is_empty() => vec![at.event.to_owned()],
+        Some(Reading::Exact(names) | Reading::Converted(names)) => names,
+        _ => own.and_then(Node::as_text).map(str::to_owned).into_iter().collect(),
+    };
+    written.into_iter().filter(|name| dialect::is_event(name)).collect()
+}
+
+fn matcher(at: Spotted<'_>) -> Option<&str> {
+    match at.group {
+        Some(group) => text(group, "matcher"),
+        None => text(at.entry, "matcher"),
+    }
+}
+
+fn patterns(entry: &Cursor<'_>) -> Vec<String> {
+    let when = entry.get("when");
+    let written = find(entry, "filePatterns").or_else(|| when.as_ref()?.get("patterns").map(|at| at.node));
+    match written.map(value::texts) {
+        Some(Reading::Exact(patterns)) if FilePatterns::parse(&patterns).is_ok() => patterns,
+        _ => Vec::new(),
+    }
+}
+
+/// Its dialect, as far as it has a known one of its own.
+fn spoken(at: Spotted<'_>) -> Option<String> {
+    if at.group.is_some() {
+        return Some("agent".to_owned());
+    }
+    text(at.entry, "dialect").filter(|name| dialect::by_name(name).is_some()).map(str::to_owned)
+}
+
+fn text<'a>(entry: &'a Cursor<'a>, key: &str) -> Option<&'a str> {
+    find(entry, key).and_then(Node::as_text)
+}
+
+/// The value of a key; none where it is written twice, because nobody knows which one counts.
+fn find<'a>(entry: &'a Cursor<'a>, key: &str) -> Option<&'a Node> {
+    let mut found = all(entry, key);
+    found.next().filter(|_| found.next().is_none())
+}
+
+/// Every value of a key, by any word for it.
+fn all<'a>(entry: &'a Cursor<'a>, key: &str) -> impl Iterator<Item = &'a Node> {
+    entry.entries().filter(move |(written, _)| canonical(written) == key).map(|(_, value)| value.node)
+}
