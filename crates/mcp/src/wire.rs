@@ -6,14 +6,14 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as Turns;
 use tokio::time::timeout;
 
 use crate::deep;
@@ -37,7 +37,7 @@ pub(crate) type Fault = Arc<OnceLock<String>>;
 #[derive(Debug)]
 pub(crate) struct Wire<R, W> {
     reader: R,
-    writer: Arc<Mutex<Option<W>>>,
+    outbox: Arc<Outbox<W>>,
     lines: Lines,
     log: Arc<Log>,
     fault: Fault,
@@ -45,8 +45,11 @@ pub(crate) struct Wire<R, W> {
 
 impl<R, W> Wire<R, W> {
     pub(crate) fn new(reader: R, writer: W, cap: usize, log: Arc<Log>) -> Self {
-        let writer = Arc::new(Mutex::new(Some(writer)));
-        Self { reader, writer, lines: Lines::new(cap), log, fault: Fault::default() }
+        let outbox = Arc::new(Outbox {
+            waiting: Mutex::default(),
+            writer: Turns::new(Writer { stream: Some(writer), written: 0 }),
+        });
+        Self { reader, outbox, lines: Lines::new(cap), log, fault: Fault::default() }
     }
 
     /// Where it will be told why the connection was given up.
@@ -63,18 +66,9 @@ where
     type Error = io::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        let line = serde_json::to_vec(&item).map(|mut line| {
-            line.push(b'\n');
-            line
-        });
-        async move {
-            let line = line?;
-            let mut writer = writer.lock().await;
-            let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-            writer.write_all(&line).await?;
-            writer.flush().await
-        }
+        let outbox = Arc::clone(&self.outbox);
+        let turn = outbox.put(&item);
+        async move { outbox.send(turn?).await }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
@@ -99,10 +93,83 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        if let Ok(mut writer) = timeout(LAST_WRITE, self.writer.lock()).await {
-            *writer = None;
+        if let Ok(mut writer) = timeout(LAST_WRITE, self.outbox.writer.lock()).await {
+            writer.stream = None;
         }
         Ok(())
+    }
+}
+
+/// Messages on their way out. Those that wait when somebody's turn to write comes go out together: many calls at once
+/// wake the server once.
+#[derive(Debug)]
+struct Outbox<W> {
+    waiting: Mutex<Waiting>,
+    writer: Turns<Writer<W>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    /// How many messages there ever were.
+    count: u64,
+}
+
+/// The stream, until it is closed or broken.
+#[derive(Debug)]
+struct Writer<W> {
+    stream: Option<W>,
+    /// How many messages went out on it.
+    written: u64,
+}
+
+impl<W: AsyncWrite + Unpin> Outbox<W> {
+    /// Puts a message behind the others; the number it has.
+    fn put(&self, item: &ClientJsonRpcMessage) -> io::Result<u64> {
+        let mut waiting = self.waiting();
+        let before = waiting.lines.len();
+        if let Err(error) = serde_json::to_writer(&mut waiting.lines, item) {
+            waiting.lines.truncate(before);
+            return Err(error.into());
+        }
+        waiting.lines.push(b'\n');
+        waiting.count += 1;
+        Ok(waiting.count)
+    }
+
+    /// Returns when the message with this number has gone out.
+    async fn send(&self, number: u64) -> io::Result<()> {
+        let mut writer = self.writer.lock().await;
+        if writer.written >= number {
+            return Ok(());
+        }
+        // Half a message is the end of the stream: it is put back only when all of it went out.
+        let mut stream = writer.stream.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let Waiting { lines, count } = self.take();
+        stream.write_all(&lines).await?;
+        stream.flush().await?;
+        *writer = Writer { stream: Some(stream), written: count };
+        self.keep(lines);
+        Ok(())
+    }
+
+    /// All that waits.
+    fn take(&self) -> Waiting {
+        let mut waiting = self.waiting();
+        Waiting { lines: std::mem::take(&mut waiting.lines), count: waiting.count }
+    }
+
+    /// Keeps the room of what was written for what comes next.
+    fn keep(&self, mut lines: Vec<u8>) {
+        let mut waiting = self.waiting();
+        if waiting.lines.is_empty() && lines.capacity() <= KEPT {
+            lines.clear();
+            waiting.lines = lines;
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
