@@ -301,9 +301,72 @@ fn answered(head: &str) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use ollm_store::Redactor;
     use proptest::prelude::*;
+    use rmcp::model::{ClientRequest, PingRequest};
 
     use super::*;
+
+    /// What was written, each write by itself; fails where nothing may be written.
+    #[derive(Clone, Default)]
+    struct Paper {
+        writes: Arc<Mutex<Vec<String>>>,
+        full: bool,
+    }
+
+    impl AsyncWrite for Paper {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            if self.full {
+                return Poll::Ready(Err(io::ErrorKind::StorageFull.into()));
+            }
+            self.writes.lock().unwrap().push(String::from_utf8(bytes.to_vec()).unwrap());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn wire(paper: &Paper) -> Wire<tokio::io::Empty, Paper> {
+        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Redactor::default(), 10)))
+    }
+
+    fn ping(id: i64) -> ClientJsonRpcMessage {
+        ClientJsonRpcMessage::request(ClientRequest::PingRequest(PingRequest::default()), RequestId::Number(id))
+    }
+
+    #[tokio::test]
+    async fn messages_that_wait_go_out_in_one_write_and_each_once() {
+        let paper = Paper::default();
+        let mut wire = wire(&paper);
+        let numbers: Vec<u64> = (1..=3).map(|id| wire.outbox.put(&ping(id)).unwrap()).collect();
+        for number in numbers.into_iter().rev() {
+            wire.outbox.send(number).await.unwrap();
+        }
+        wire.send(ping(4)).await.unwrap();
+        let line = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+        assert_eq!(*paper.writes.lock().unwrap(), [line(1) + &line(2) + &line(3), line(4)]);
+        wire.close().await.unwrap();
+        assert!(wire.send(ping(5)).await.is_err());
+        assert_eq!(paper.writes.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn every_message_that_did_not_go_out_is_known_as_such() {
+        let wire = wire(&Paper { full: true, ..Paper::default() });
+        let numbers: Vec<u64> = (1..=3).map(|id| wire.outbox.put(&ping(id)).unwrap()).collect();
+        for number in numbers {
+            assert!(wire.outbox.send(number).await.is_err());
+        }
+    }
 
     fn texts(lines: &mut Lines) -> Vec<String> {
         std::iter::from_fn(|| lines.next())
