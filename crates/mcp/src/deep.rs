@@ -4,6 +4,8 @@
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
 
+use crate::quick;
+
 /// Levels of a message that are kept: a few less than the reader of JSON bears, as what is kept goes into files as well.
 const KEPT: usize = 110;
 /// Levels of an entry of a list that are put up with. What was cut off has more of them.
@@ -11,6 +13,9 @@ pub(crate) const DEEPEST: usize = 100;
 
 /// Reads a message; a list of tools even if one of them is nested too deeply.
 pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
+    if let Some(answer) = quick::read(text) {
+        return Ok(answer);
+    }
     serde_json::from_slice(text).or_else(|error| match shallow(text) {
         Some(text) => serde_json::from_slice(&text),
         None => Err(error),

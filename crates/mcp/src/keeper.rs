@@ -4,8 +4,10 @@
 //! drives the runtime meanwhile, and the thread rests; it comes back once nobody has waited for a moment. Only programs
 //! are started by the thread and nobody else, for they die with the thread that started them.
 
+use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, JoinHandle, Thread, ThreadId};
@@ -17,7 +19,12 @@ use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::{JoinError, JoinHandle as Task, yield_now};
 
 /// How long nobody must have waited before the thread comes back. Until then nothing happens by itself.
-const LULL: Duration = Duration::from_millis(5);
+const LULL: Duration = Duration::from_millis(20);
+/// How long an answer is looked out for without falling asleep: to be woken costs us, and whoever wakes us, as much as a
+/// short call takes.
+const SOON: Duration = Duration::from_micros(100);
+/// After so many answers in a row that took longer nobody looks out, until one comes sooner again.
+const LATE: u32 = 3;
 /// How long work that cannot be interrupted, such as looking up a name, is waited for at the end.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
@@ -41,6 +48,34 @@ pub(crate) struct Post {
     closed: watch::Sender<bool>,
     /// Whether a server that is gone could end us by a signal.
     shielded: bool,
+    pace: Pace,
+}
+
+/// Whether it pays to look out for answers: servers that answer at once are as common as such that take their time.
+#[derive(Debug)]
+struct Pace {
+    /// Whether somebody else can work while we look out.
+    alone: bool,
+    /// How many answers in a row did not come soon.
+    late: AtomicU32,
+}
+
+impl Pace {
+    fn new() -> Self {
+        Self { alone: thread::available_parallelism().is_ok_and(|cores| cores.get() == 1), late: AtomicU32::new(0) }
+    }
+
+    fn is_quick(&self) -> bool {
+        !self.alone && self.late.load(Ordering::Relaxed) < LATE
+    }
+
+    fn note(&self, waited: Duration) {
+        if waited <= SOON {
+            self.late.store(0, Ordering::Relaxed);
+        } else if self.is_quick() {
+            self.late.fetch_add(1, Ordering::Relaxed);
+        }
+    }
 }
 
 #[derive(Default)]
@@ -90,6 +125,7 @@ impl Keeper {
             relief: Notify::new(),
             closed: watch::channel(false).0,
             shielded: PipeShield::is_needed(),
+            pace: Pace::new(),
         });
         let kept = Arc::clone(&post);
         let thread = thread::Builder::new().name("mcp".to_owned()).spawn(move || keep(&kept, runtime))?;
@@ -284,8 +320,14 @@ impl<'a> Guest<'a> {
     fn drive<T>(&self, task: &mut Task<T>, end: Option<Instant>) -> Outcome<Result<T, JoinError>> {
         let Some(runtime) = &self.runtime else { return Outcome::Closed };
         let _shield = self.post.shielded.then(PipeShield::raise);
-        let mut closed = self.post.closed.subscribe();
-        runtime.block_on(async {
+        let begun = Instant::now();
+        let outcome = runtime.block_on(async {
+            if self.post.pace.is_quick()
+                && let Some(answer) = soon(task, begun).await
+            {
+                return Outcome::Answer(answer);
+            }
+            let mut closed = self.post.closed.subscribe();
             let late = async {
                 match end {
                     Some(end) => tokio::time::sleep_until(end.into()).await,
@@ -298,7 +340,23 @@ impl<'a> Guest<'a> {
                 _ = closed.wait_for(|closed| *closed) => Outcome::Closed,
                 () = late => Outcome::Late,
             }
-        })
+        });
+        self.post.pace.note(begun.elapsed());
+        outcome
+    }
+}
+
+/// The answer of a task, if it comes at once. The runtime goes on with everything else meanwhile.
+async fn soon<T>(task: &mut Task<T>, begun: Instant) -> Option<Result<T, JoinError>> {
+    loop {
+        let look = poll_fn(|context| Poll::Ready(Pin::new(&mut *task).poll(context)));
+        if let Poll::Ready(answer) = look.await {
+            return Some(answer);
+        }
+        if begun.elapsed() > SOON {
+            return None;
+        }
+        yield_now().await;
     }
 }
 

@@ -89,6 +89,7 @@ mod name;
 mod place;
 mod port;
 mod program;
+mod quick;
 mod result;
 mod server;
 mod settings;

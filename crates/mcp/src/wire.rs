@@ -6,14 +6,14 @@
 use std::collections::VecDeque;
 use std::future::Future;
 use std::io;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Mutex;
+use tokio::sync::Mutex as Turns;
 use tokio::time::timeout;
 
 use crate::deep;
@@ -37,7 +37,7 @@ pub(crate) type Fault = Arc<OnceLock<String>>;
 #[derive(Debug)]
 pub(crate) struct Wire<R, W> {
     reader: R,
-    writer: Arc<Mutex<Option<W>>>,
+    outbox: Arc<Outbox<W>>,
     lines: Lines,
     log: Arc<Log>,
     fault: Fault,
@@ -45,8 +45,11 @@ pub(crate) struct Wire<R, W> {
 
 impl<R, W> Wire<R, W> {
     pub(crate) fn new(reader: R, writer: W, cap: usize, log: Arc<Log>) -> Self {
-        let writer = Arc::new(Mutex::new(Some(writer)));
-        Self { reader, writer, lines: Lines::new(cap), log, fault: Fault::default() }
+        let outbox = Arc::new(Outbox {
+            waiting: Mutex::default(),
+            writer: Turns::new(Writer { stream: Some(writer), written: 0 }),
+        });
+        Self { reader, outbox, lines: Lines::new(cap), log, fault: Fault::default() }
     }
 
     /// Where it will be told why the connection was given up.
@@ -63,18 +66,9 @@ where
     type Error = io::Error;
 
     fn send(&mut self, item: ClientJsonRpcMessage) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let writer = Arc::clone(&self.writer);
-        let line = serde_json::to_vec(&item).map(|mut line| {
-            line.push(b'\n');
-            line
-        });
-        async move {
-            let line = line?;
-            let mut writer = writer.lock().await;
-            let writer = writer.as_mut().ok_or(io::ErrorKind::BrokenPipe)?;
-            writer.write_all(&line).await?;
-            writer.flush().await
-        }
+        let outbox = Arc::clone(&self.outbox);
+        let turn = outbox.put(&item);
+        async move { outbox.send(turn?).await }
     }
 
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
@@ -99,10 +93,83 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        if let Ok(mut writer) = timeout(LAST_WRITE, self.writer.lock()).await {
-            *writer = None;
+        if let Ok(mut writer) = timeout(LAST_WRITE, self.outbox.writer.lock()).await {
+            writer.stream = None;
         }
         Ok(())
+    }
+}
+
+/// Messages on their way out. Those that wait when somebody's turn to write comes go out together: many calls at once
+/// wake the server once.
+#[derive(Debug)]
+struct Outbox<W> {
+    waiting: Mutex<Waiting>,
+    writer: Turns<Writer<W>>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    /// How many messages there ever were.
+    count: u64,
+}
+
+/// The stream, until it is closed or broken.
+#[derive(Debug)]
+struct Writer<W> {
+    stream: Option<W>,
+    /// How many messages went out on it.
+    written: u64,
+}
+
+impl<W: AsyncWrite + Unpin> Outbox<W> {
+    /// Puts a message behind the others; the number it has.
+    fn put(&self, item: &ClientJsonRpcMessage) -> io::Result<u64> {
+        let mut waiting = self.waiting();
+        let before = waiting.lines.len();
+        if let Err(error) = serde_json::to_writer(&mut waiting.lines, item) {
+            waiting.lines.truncate(before);
+            return Err(error.into());
+        }
+        waiting.lines.push(b'\n');
+        waiting.count += 1;
+        Ok(waiting.count)
+    }
+
+    /// Returns when the message with this number has gone out.
+    async fn send(&self, number: u64) -> io::Result<()> {
+        let mut writer = self.writer.lock().await;
+        if writer.written >= number {
+            return Ok(());
+        }
+        // Half a message is the end of the stream: it is put back only when all of it went out.
+        let mut stream = writer.stream.take().ok_or(io::ErrorKind::BrokenPipe)?;
+        let Waiting { lines, count } = self.take();
+        stream.write_all(&lines).await?;
+        stream.flush().await?;
+        *writer = Writer { stream: Some(stream), written: count };
+        self.keep(lines);
+        Ok(())
+    }
+
+    /// All that waits.
+    fn take(&self) -> Waiting {
+        let mut waiting = self.waiting();
+        Waiting { lines: std::mem::take(&mut waiting.lines), count: waiting.count }
+    }
+
+    /// Keeps the room of what was written for what comes next.
+    fn keep(&self, mut lines: Vec<u8>) {
+        let mut waiting = self.waiting();
+        if waiting.lines.is_empty() && lines.capacity() <= KEPT {
+            lines.clear();
+            waiting.lines = lines;
+        }
+    }
+
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -243,9 +310,72 @@ fn answered(head: &str) -> Option<RequestId> {
 
 #[cfg(test)]
 mod tests {
+    use std::pin::Pin;
+    use std::task::{Context, Poll};
+
+    use ollm_store::Redactor;
     use proptest::prelude::*;
+    use rmcp::model::{ClientRequest, PingRequest};
 
     use super::*;
+
+    /// What was written, each write by itself; fails where nothing may be written.
+    #[derive(Clone, Default)]
+    struct Paper {
+        writes: Arc<Mutex<Vec<String>>>,
+        full: bool,
+    }
+
+    impl AsyncWrite for Paper {
+        fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+            if self.full {
+                return Poll::Ready(Err(io::ErrorKind::StorageFull.into()));
+            }
+            self.writes.lock().unwrap().push(String::from_utf8(bytes.to_vec()).unwrap());
+            Poll::Ready(Ok(bytes.len()))
+        }
+
+        fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+
+        fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+            Poll::Ready(Ok(()))
+        }
+    }
+
+    fn wire(paper: &Paper) -> Wire<tokio::io::Empty, Paper> {
+        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Redactor::default(), 10)))
+    }
+
+    fn ping(id: i64) -> ClientJsonRpcMessage {
+        ClientJsonRpcMessage::request(ClientRequest::PingRequest(PingRequest::default()), RequestId::Number(id))
+    }
+
+    #[tokio::test]
+    async fn messages_that_wait_go_out_in_one_write_and_each_once() {
+        let paper = Paper::default();
+        let mut wire = wire(&paper);
+        let numbers: Vec<u64> = (1..=3).map(|id| wire.outbox.put(&ping(id)).unwrap()).collect();
+        for number in numbers.into_iter().rev() {
+            wire.outbox.send(number).await.unwrap();
+        }
+        wire.send(ping(4)).await.unwrap();
+        let line = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"ping\"}}\n");
+        assert_eq!(*paper.writes.lock().unwrap(), [line(1) + &line(2) + &line(3), line(4)]);
+        wire.close().await.unwrap();
+        assert!(wire.send(ping(5)).await.is_err());
+        assert_eq!(paper.writes.lock().unwrap().len(), 2);
+    }
+
+    #[tokio::test]
+    async fn every_message_that_did_not_go_out_is_known_as_such() {
+        let wire = wire(&Paper { full: true, ..Paper::default() });
+        let numbers: Vec<u64> = (1..=3).map(|id| wire.outbox.put(&ping(id)).unwrap()).collect();
+        for number in numbers {
+            assert!(wire.outbox.send(number).await.is_err());
+        }
+    }
 
     fn texts(lines: &mut Lines) -> Vec<String> {
         std::iter::from_fn(|| lines.next())

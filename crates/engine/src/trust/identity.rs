@@ -108,8 +108,11 @@ pub(super) struct Known {
     env_words: Mutex<HashMap<Digest, Option<String>>>,
     /// How hooks are defined, by the place where they are: to write that down costs more than all else about them. What
     /// somebody refers to, if only weakly, neither changes nor makes room for another one.
-    defined: Mutex<HashMap<usize, (Weak<Hook>, Arc<Defined>)>>,
+    defined: Mutex<HashMap<usize, Noted>>,
 }
+
+/// Whose definition it is, and the definition.
+type Noted = (Weak<Hook>, Arc<Defined>);
 
 /// How a hook is defined.
 #[derive(Debug)]
