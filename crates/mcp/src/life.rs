@@ -74,7 +74,7 @@ pub(crate) async fn live(shared: Arc<Shared>, orders: mpsc::UnboundedReceiver<Co
     loop {
         next = match next {
             Next::Rest => life.rest().await,
-            Next::Start => match life.bring_up().await {
+            Next::Start => match Box::pin(life.bring_up()).await {
                 Ok(mut connection) => {
                     let ending = life.serve(&mut connection).await;
                     life.wind_up(connection, ending).await

@@ -313,7 +313,6 @@ mod tests {
     use std::pin::Pin;
     use std::task::{Context, Poll};
 
-    use ollm_store::Redactor;
     use proptest::prelude::*;
     use rmcp::model::{ClientRequest, PingRequest};
 
@@ -345,7 +344,7 @@ mod tests {
     }
 
     fn wire(paper: &Paper) -> Wire<tokio::io::Empty, Paper> {
-        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Redactor::default(), 10)))
+        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Vec::new(), 10)))
     }
 
     fn ping(id: i64) -> ClientJsonRpcMessage {
