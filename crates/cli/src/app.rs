@@ -57,6 +57,8 @@ pub(crate) struct Stay<'a> {
     pub(crate) background: Option<Launcher>,
     /// What was there before, for who lives on: what can no longer be read stays as it was.
     pub(crate) previous: Option<&'a App>,
+    /// Whether extensions that can no longer be understood count as such, though what was approved of them goes on.
+    pub(crate) as_is: bool,
 }
 
 impl Stay<'_> {
@@ -64,7 +66,8 @@ impl Stay<'_> {
     pub(crate) fn short(world: &World) -> Stay<'static> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
-        Stay { adapt: |hook| hook, background: world.program.clone().map(handed_to), previous: None }
+        let background = world.program.clone().map(handed_to);
+        Stay { adapt: |hook| hook, background, previous: None, as_is: false }
     }
 }
 
@@ -72,6 +75,12 @@ impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub(crate) fn load(world: &World, positions: Positions) -> Result<App, Failure> {
         App::load_with(world, positions, Stay::short(world))
+    }
+
+    /// Like [`App::load`], with the extensions as they are in their folders, also those of which something else goes on
+    /// that was approved.
+    pub(crate) fn load_as_is(world: &World) -> Result<App, Failure> {
+        App::load_with(world, Positions::Always, Stay { as_is: true, ..Stay::short(world) })
     }
 
     /// Like [`App::load`], for a stay of another kind.
@@ -107,9 +116,8 @@ impl App {
         let mut trust = Trust::new(world.approvals(), SystemTime::now);
         let before = match stay.previous {
             Some(previous) => Before::Extensions(&previous.extensions),
-            None if positions == Positions::OnDemand => Before::Approvals(&trust),
-            // Who wants to see them wants to see them as they are.
-            None => Before::Nothing,
+            None if stay.as_is => Before::Nothing,
+            None => Before::Approvals(&trust),
         };
         let (extensions, changes) =
             extensions_since(&before, world, &catalog.config, &switches, positions, &mut problems);
@@ -195,6 +203,23 @@ impl App {
     pub(crate) fn hold_kept(&self) {
         let kept = self.changes.kept.iter().filter_map(|(name, _)| self.extensions.get(name));
         self.engine.trust.hold(kept.map(|extension| (extension.name.as_str(), extension.root.as_path())));
+    }
+
+    /// What a person should know of extensions that cannot be understood as they are: some of them go on nevertheless.
+    pub(crate) fn going_on(&self, world: &World) -> Vec<String> {
+        if !self.extensions.iter().any(Extension::is_broken) {
+            return Vec::new();
+        }
+        let (switches, _) = Switches::load(&world.switches());
+        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
+        let told = |one: &Extension| {
+            let (name, word) = (&one.name, shell_word(&one.name));
+            format!(
+                "what was approved of `{name}` goes on until its manifest is mended; `ollm ext disable {word}` ends it"
+            )
+        };
+        found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
     }
 
     /// Why no extension is loaded, where the configuration says so.

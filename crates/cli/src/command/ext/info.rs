@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_catalog::{Extension, Positions, Problem, SettingValue, State};
+use ollm_catalog::{Extension, Problem, SettingValue, State};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
@@ -17,7 +17,7 @@ use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::Always)?;
+    let app = App::load_as_is(world)?;
     app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
     let extension = named(name, &app)?;
     let state = approved(extension, &app);
@@ -30,6 +30,9 @@ pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output)
     output.text(&escape_for_people(&text(extension, &state, world)))?;
     for problem in problems {
         output.explain(&problem::render(problem));
+    }
+    if extension.is_broken() {
+        app.going_on(world).iter().for_each(|text| output.tell(text));
     }
     Ok(OK)
 }

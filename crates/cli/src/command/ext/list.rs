@@ -1,6 +1,6 @@
 //! `ollm ext list`: every extension there is, also those that cannot be loaded.
 
-use ollm_catalog::{Extension, Positions, Problem, State};
+use ollm_catalog::{Extension, Problem, State};
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
@@ -12,14 +12,16 @@ use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::Always)?;
+    let app = App::load_as_is(world)?;
     let rows: Vec<(&Extension, Approved)> = app.extensions.iter().map(|one| (one, approved(one, &app))).collect();
     app.engine.trust.remember();
     if let Some(off) = app.extensions_off() {
         output.tell(&off);
     }
     let of_skills: Vec<Problem> = rows.iter().flat_map(|(extension, _)| extension.skills().1).collect();
+    let going_on = app.going_on(world);
     if as_json {
+        going_on.iter().for_each(|text| output.tell(text));
         let told = app.problems_around_extensions(world).chain(&of_skills);
         told.for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
@@ -30,6 +32,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills) {
         output.explain(&problem::render(problem));
     }
+    going_on.iter().for_each(|text| output.tell(text));
     Ok(OK)
 }
 

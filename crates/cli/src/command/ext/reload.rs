@@ -3,7 +3,7 @@
 //! Every command reads everything when it starts, so nothing has to be told to anybody; a process that lives on notices by
 //! itself.
 
-use ollm_catalog::{Extension, Positions, State};
+use ollm_catalog::{Extension, State};
 
 use super::{approved, consent, named};
 use crate::app::App;
@@ -12,7 +12,7 @@ use crate::output::{Output, one_line};
 use crate::world::World;
 
 pub(super) fn run(name: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::Always)?;
+    let app = App::load_as_is(world)?;
     app.problems_around_extensions(world).for_each(|problem| output.tell(&problem.to_string()));
     let chosen: Vec<&Extension> = match name {
         Some(name) => vec![named(name, &app)?],

@@ -2,7 +2,7 @@
 
 use std::time::SystemTime;
 
-use ollm_catalog::{Extension, Positions, State};
+use ollm_catalog::{Extension, State};
 use ollm_store::{Switch, set_switches};
 
 use super::trust::{ask_person, bundle, by_digest, is_approved, record};
@@ -50,7 +50,7 @@ pub(super) fn disable(names: &[String], world: &World, output: &mut Output) -> R
 
 /// Everything, where all the names are known: nothing is switched if one of them is not.
 fn load(names: &[String], world: &World) -> Result<App, Failure> {
-    let app = App::load(world, Positions::Always)?;
+    let app = App::load_as_is(world)?;
     if let Some(off) = app.extensions_off() {
         return Err(Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`"));
     }

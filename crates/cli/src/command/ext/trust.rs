@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_catalog::{Extension, Positions};
+use ollm_catalog::Extension;
 use ollm_engine::{Bundle, Proposal, Standing, Unready};
 use ollm_protocol::{Hook, shell_word};
 use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
@@ -21,7 +21,7 @@ const LARGEST_MANIFEST: u64 = 1 << 20;
 
 pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "approve extensions")?;
-    let app = App::load(world, Positions::Always)?;
+    let app = App::load_as_is(world)?;
     let extension = loaded_or_lacking(name, &app)?;
     let bundle = bundle(extension, &app)?;
     // Whoever names a digest counts on it, also where nothing is left to approve.

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_catalog::{Extension, Positions, Problem, Severity, validate_extension};
+use ollm_catalog::{Extension, Problem, Severity, validate_extension};
 use ollm_protocol::{Action, Hook, shell_word};
 use ollm_store::{TreeLimits, digest_tree};
 
@@ -17,7 +17,7 @@ use crate::scaffold::Language;
 use crate::world::World;
 
 pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let app = App::load(world, Positions::Always)?;
+    let app = App::load_as_is(world)?;
     let root = root(target, world, &app)?;
     let (extension, mut problems) = validate_extension(&root, &app.rules);
     problems.extend(here(&extension, &app));

@@ -32,8 +32,17 @@ fn what_was_approved_goes_on_when_its_manifest_breaks_until_it_is_switched_off()
     assert!(ran.stderr.contains("what was approved of `guard` goes on"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("what was approved of `other`"), "nobody approved it: {}", ran.stderr);
     assert!(entry(&lab, "guard")["error"].is_string(), "it is shown as it is");
+    for command in [&["ext", "list"][..], &["ext", "list", "--json"], &["ext", "info", "guard"]] {
+        let told = lab.run(command).stderr;
+        assert!(told.contains("what was approved of `guard` goes on"), "{command:?}: {told}");
+        assert!(!told.contains("`other` goes on"), "{command:?}: {told}");
+    }
+    let hooks = lab.run(&["hook", "list", "--json"]);
+    let listed = hooks.answer().as_array().unwrap().iter().any(|hook| hook["id"] == "user:guard:before_tool:guard");
+    assert!(listed && hooks.stderr.contains("goes on"), "what runs is listed: {hooks:?}");
     ok(&lab.run(&["ext", "disable", "guard"]));
     assert_eq!(lab.event(shell_event("ls")).code, 0);
+    assert!(!lab.run(&["ext", "list"]).stderr.contains("goes on"), "it does not any more");
 }
 
 #[test]
