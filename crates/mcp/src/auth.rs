@@ -49,8 +49,8 @@ pub struct Tokens {
 #[derive(Debug)]
 struct Target {
     url: Url,
-    /// The word by which the issuer knows us, if one was declared.
-    secret: Option<Secret>,
+    /// The client that was declared, and the word that proves it.
+    client: Option<(String, Secret)>,
     /// What is known of the token; only one request at a time finds out that it must be renewed.
     known: Turn<Option<Known>>,
     /// Why it could not be renewed the last time.
@@ -90,12 +90,13 @@ impl Tokens {
         Tokens { file: file.to_owned(), proxies, clock, servers: RwLock::default() }
     }
 
-    /// From now on a server of this name is the one at this address, and this is the word by which its issuer knows us.
-    pub fn serve(&self, name: &str, url: &str, secret: Option<String>) {
-        let secret = secret.map(Secret);
+    /// From now on a server of this name is the one at this address, and its issuer knows us by this name and word, if it
+    /// was told them.
+    pub fn serve(&self, name: &str, url: &str, client: Option<(String, String)>) {
+        let client = client.map(|(id, secret)| (id, Secret(secret)));
         let target = Url::parse(url)
             .ok()
-            .map(|url| Arc::new(Target { url, secret, known: Turn::default(), trouble: Mutex::default() }));
+            .map(|url| Arc::new(Target { url, client, known: Turn::default(), trouble: Mutex::default() }));
         let mut servers = self.servers.write().unwrap_or_else(PoisonError::into_inner);
         match target {
             Some(target) => drop(servers.insert(name.to_owned(), target)),
@@ -152,8 +153,10 @@ impl Tokens {
         let mut manager = AuthorizationManager::new_with_oauth_http_client(target.url.as_str(), Arc::new(net)).await?;
         manager.set_credential_store(Slot::of(&self.file, &target.url, record));
         manager.set_metadata(record.frame.metadata.clone());
-        let declared = target.secret.as_ref().map(|secret| &secret.0);
-        manager.configure_client(record.frame.client(&record.credentials.client_id, declared))?;
+        let id = &record.credentials.client_id;
+        // Another client's word is nothing that this issuer should hear.
+        let declared = target.client.as_ref().filter(|(known, _)| known == id).map(|(_, secret)| &secret.0);
+        manager.configure_client(record.frame.client(id, declared))?;
         Ok(manager)
     }
 }
@@ -229,7 +232,8 @@ async fn revoke(record: &Record, url: &Url, wanted: &Wanted) -> Result<(), Login
     let (Some(endpoint), Some((kind, token))) = (endpoint, record.revocable()) else { return Ok(()) };
     let net = Net::new(url, &wanted.proxies)?;
     let mut fields = vec![("token", &*token), ("token_type_hint", kind), ("client_id", &record.credentials.client_id)];
-    let secret = record.frame.secret.as_ref().or(wanted.client_secret.as_ref());
+    let known = wanted.client_id.as_ref() == Some(&record.credentials.client_id);
+    let secret = record.frame.secret.as_ref().or(wanted.client_secret.as_ref().filter(|_| known));
     fields.extend(secret.map(|secret| ("client_secret", secret.as_str())));
     net.form(endpoint, &fields).await
 }

@@ -158,7 +158,7 @@ pub(crate) struct LoginArguments {
     /// What to ask for, if not what the server says; may be repeated
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Vec<String>,
-    /// How long to wait for the person, such as 90s; 5 minutes without it
+    /// How long it may take to find out where to log in and for the person to do so, such as 90s; 5 minutes without it
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<String>,
     /// Print a JSON object

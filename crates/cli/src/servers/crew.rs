@@ -103,7 +103,7 @@ impl Crew {
                     self.remove(name);
                 }
                 if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
-                    self.tokens.serve(name, url, known.expanded(servers).0.oauth.and_then(|oauth| oauth.client_secret));
+                    self.tokens.serve(name, url, client(known, servers));
                 }
                 self.fleet.add(declaration, memory(known.cached.as_ref()));
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
@@ -264,6 +264,12 @@ pub(crate) fn told(step: &Progress) -> String {
     let total = step.total.map(|total| format!(" of {total}")).unwrap_or_default();
     let text = step.message.as_ref().map(|message| format!(": {message}")).unwrap_or_default();
     format!("progress {}{total}{text}", step.done)
+}
+
+/// The client that is declared for a server, and the word that proves it.
+fn client(known: &Known, servers: &Servers<'_>) -> Option<(String, String)> {
+    let oauth = known.expanded(servers).0.oauth?;
+    oauth.client_id.zip(oauth.client_secret)
 }
 
 fn memory(cached: Option<&Entry>) -> Memory {
