@@ -96,7 +96,7 @@ fn a_manifest_that_grows_while_it_is_read_is_an_error_at_most_and_hides_no_other
                 let mut file = fs::File::create(&manifest).unwrap();
                 file.write_all(&whole).unwrap();
                 for _ in 0..40 {
-                    file.write_all(&[b' '; 64 << 10]).unwrap();
+                    file.write_all(&vec![b' '; 64 << 10]).unwrap();
                 }
                 file.write_all(b"}").unwrap();
                 over.store(true, Ordering::Relaxed);
