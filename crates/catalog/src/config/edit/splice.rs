@@ -195,7 +195,8 @@ impl<'a> Page<'a> {
     fn appended(&self, root: &Found<'_>, rest: &[&str], value: &Node) -> Vec<String> {
         let newline = self.source.newline;
         let gap = if self.text.is_empty() || self.text.ends_with('\n') { "" } else { newline };
-        let end = format!("{}{gap}{}{newline}", self.text, self.lines(rest, value, self.indent(root)));
+        let lines = self.source.broken(&block(&nested(rest, value), self.indent(root)));
+        let end = format!("{}{gap}{lines}{newline}", self.text);
         std::iter::once(end).chain(self.inserted(root, rest, value)).collect()
     }
 
@@ -219,12 +220,7 @@ impl<'a> Page<'a> {
             }
             _ => return None,
         };
-        Some(self.source.after_line(at, &self.lines(rest, value, indent)))
-    }
-
-    /// The lines of a value below the rest of its path.
-    fn lines(&self, rest: &[&str], value: &Node, indent: usize) -> String {
-        self.source.broken(&block(&nested(rest, value), indent))
+        Some(self.source.after_line(at, &block(&flow, indent)))
     }
 
     fn removed(&self, path: &[&str]) -> Option<String> {
