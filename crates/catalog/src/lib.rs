@@ -25,6 +25,7 @@ mod node;
 mod path;
 mod place;
 mod problem;
+mod scribe;
 mod value;
 
 pub use config::{

@@ -1,19 +1,23 @@
 //! YAML: the spans of the parser's events say what to splice; everything else stays byte for byte.
 
+use std::ops::Deref;
+
+use serde_json::Value;
+
 use super::EditError;
 use super::op::Op;
+use crate::node::Node;
+use crate::scribe::{self, Span, word};
 
 mod tree;
-mod write;
 
-use tree::{Kind, Pair, Span, Tree};
-use write::{block, flow};
+use tree::{Kind, Pair, Tree};
 
 /// The text after an operation.
 pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
-    let source = Source::new(text);
+    let source = Source(scribe::Source::new(text));
     if let Op::Fill { value } = op {
-        return Ok(source.fill(&block(value, 0)));
+        return Ok(source.fill(&scribe::block(&Node::from_json(value), 0)));
     }
     let tree = tree::read(text).ok_or(EditError::Formless)?;
     match op {
@@ -32,7 +36,7 @@ pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
         Op::Rename { at, index, key } => {
             let (_, pairs) = source.map(&tree, at)?;
             let pair = pairs.get(*index).ok_or(EditError::NoSuch)?;
-            Ok(source.with(pair.key.span, &write::key(key)))
+            Ok(source.with(pair.key.span, &word(key)))
         }
         Op::Push { at, value } => {
             let (list, items) = source.list(&tree, at)?;
@@ -51,17 +55,19 @@ const ALIAS: &str = "an alias is in the way";
 /// So many dashes may stand in the comments before an item.
 const MOST_DASHES: usize = 1000;
 
-/// A text and the words for its parts.
-struct Source<'a> {
-    text: &'a str,
-    newline: &'static str,
+/// A text that is changed by what the parser says of it.
+#[derive(Clone, Copy)]
+struct Source<'a>(scribe::Source<'a>);
+
+impl<'a> Deref for Source<'a> {
+    type Target = scribe::Source<'a>;
+
+    fn deref(&self) -> &scribe::Source<'a> {
+        &self.0
+    }
 }
 
-impl<'a> Source<'a> {
-    fn new(text: &'a str) -> Source<'a> {
-        Source { text, newline: if text.contains("\r\n") { "\r\n" } else { "\n" } }
-    }
-
+impl Source<'_> {
     fn map<'t>(&self, root: &'t Tree, at: &[usize]) -> Result<(&'t Tree, &'t [Pair]), EditError> {
         match self.descend(root, at)? {
             tree @ Tree { kind: Kind::Map(pairs), .. } => Ok((tree, pairs)),
@@ -80,47 +86,9 @@ impl<'a> Source<'a> {
         root.descend(at).map_err(|deepest| self.by_hand(deepest, ALIAS))
     }
 
-    fn slice(&self, start: usize, end: usize) -> &'a str {
-        self.text.get(start..end).unwrap_or_default()
-    }
-
-    /// The text with a span of it replaced.
-    fn with(&self, span: Span, new: &str) -> String {
-        let (before, after) = (self.slice(0, span.start), self.slice(span.end, self.text.len()));
-        format!("{before}{new}{after}")
-    }
-
-    /// New lines behind the line that holds this place.
-    fn after_line(&self, place: usize, lines: &str) -> String {
-        let end = self.line_end(place);
-        let lines = lines.replace('\n', self.newline);
-        self.with(Span { start: end, end }, &format!("{}{lines}", self.newline))
-    }
-
-    fn line_start(&self, place: usize) -> usize {
-        self.slice(0, place).rfind('\n').map_or(0, |at| at + 1)
-    }
-
-    /// The end of a line, before its line break.
-    fn line_end(&self, place: usize) -> usize {
-        let rest = self.slice(place, self.text.len());
-        let end = place + rest.find('\n').unwrap_or(rest.len());
-        if self.slice(0, end).ends_with('\r') { end - 1 } else { end }
-    }
-
-    /// The start of the line after this place.
-    fn next_line(&self, place: usize) -> usize {
-        let rest = self.slice(place, self.text.len());
-        rest.find('\n').map_or(self.text.len(), |at| place + at + 1)
-    }
-
-    /// How far in a place stands, if nothing but blanks stands before it.
+    /// Whether nothing but blanks stands before a place in its line.
     fn opens_line(&self, place: usize) -> bool {
         self.slice(self.line_start(place), place).bytes().all(|byte| byte == b' ')
-    }
-
-    fn column(&self, place: usize) -> usize {
-        self.slice(self.line_start(place), place).chars().count()
     }
 
     fn by_hand(&self, place: usize, what: &'static str) -> EditError {
@@ -130,7 +98,7 @@ impl<'a> Source<'a> {
     fn fill(&self, content: &str) -> String {
         let body = self.text.trim_end();
         let gap = if body.is_empty() { "" } else { self.newline };
-        format!("{body}{gap}{}{}", content.replace('\n', self.newline), self.newline)
+        format!("{body}{gap}{}{}", self.broken(content), self.newline)
     }
 
     /// The value of a pair replaced by one in flow style; comments before the old one stay.
@@ -151,16 +119,16 @@ impl<'a> Source<'a> {
         Ok(self.with(Span { start: pair.colon, end: value.end().max(pair.colon) }, &format!(" {new}{kept}")))
     }
 
-    fn add_pair(&self, map: &Tree, pairs: &[Pair], key: &str, value: &serde_json::Value) -> Result<String, EditError> {
+    fn add_pair(&self, map: &Tree, pairs: &[Pair], key: &str, value: &Value) -> Result<String, EditError> {
         match pairs.last() {
             _ if map.anchored => Err(self.by_hand(map.span.start, "an anchor is in the way")),
-            None => Ok(self.with(Span::empty(map.span.start + 1), &format!("{}: {}", write::key(key), flow(value)))),
+            None => Ok(self.with(Span::empty(map.span.start + 1), &format!("{}: {}", word(key), flow(value)))),
             Some(last) if map.flow => {
-                Ok(self.with(Span::empty(last.end()), &format!(", {}: {}", write::key(key), flow(value))))
+                Ok(self.with(Span::empty(last.end()), &format!(", {}: {}", word(key), flow(value))))
             }
             Some(last) => {
                 let column = pairs.first().map_or(0, |first| self.column(first.key.span.start));
-                Ok(self.after_line(last.end(), &write::pair(key, value, column)))
+                Ok(self.after_line(last.end(), &scribe::pair(key, &Node::from_json(value), column)))
             }
         }
     }
@@ -187,13 +155,13 @@ impl<'a> Source<'a> {
         }
     }
 
-    fn push(&self, list: &Tree, items: &[Tree], value: &serde_json::Value) -> String {
+    fn push(&self, list: &Tree, items: &[Tree], value: &Value) -> String {
         match items.last() {
             None => self.with(Span::empty(list.span.start + 1), &flow(value)),
             Some(end) if list.flow => self.with(Span::empty(end.end()), &format!(", {}", flow(value))),
             Some(end) => {
                 let column = items.first().and_then(|first| self.dash(first)).unwrap_or(list.span.start);
-                self.after_line(end.end(), &write::item(value, self.column(column)))
+                self.after_line(end.end(), &scribe::item(&Node::from_json(value), self.column(column)))
             }
         }
     }
@@ -272,4 +240,9 @@ impl<'a> Source<'a> {
 /// Whether there may be a comment in a piece of text: rather one too many than one lost.
 fn comment(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with('#') || line.contains(" #") || line.contains("\t#"))
+}
+
+/// A value in one line.
+fn flow(value: &Value) -> String {
+    scribe::inline(&Node::from_json(value))
 }

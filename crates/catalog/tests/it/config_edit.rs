@@ -84,6 +84,12 @@ fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
         ),
         ("model:\n  system: |\n    a\n    b\n", "model.name", "x", "model:\n  system: |\n    a\n    b\n  name: x\n"),
         ("hooks:\r\n  enabled: true\r\n", "hooks.timeout", "5s", "hooks:\r\n  enabled: true\r\n  timeout: 5s\r\n"),
+        (
+            "extensions:\r\n  enabled: true\r\nhooks:\r\n",
+            "extensions.settings.a.b",
+            "x",
+            "extensions:\r\n  enabled: true\r\n  settings:\r\n    a:\r\n      b: x\r\nhooks:\r\n",
+        ),
         ("hooks:\n  enabled: true", "hooks.timeout", "5s", "hooks:\n  enabled: true\n  timeout: 5s"),
         (
             "\u{feff}hooks:\n  enabled: true\n",

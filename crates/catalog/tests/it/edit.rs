@@ -54,12 +54,12 @@ fn a_key_is_set_and_unset_in_yaml_and_nothing_else_moves() {
     let set = |which, key: &str, value| edit::set(YAML, Syntax::Yaml, which, key, &value).unwrap();
     let unset = |which, key: &str| edit::unset(YAML, Syntax::Yaml, which, key).unwrap();
     for (text, from, to) in [
-        (set(0, "name", json!("A b")), "name: a # its name", "name: \"A b\" # its name"),
+        (set(0, "name", json!("A b")), "name: a # its name", "name: A b # its name"),
         (set(0, "args", json!(["x"])), "args: [one, \"two # three\"] # both", "args: [x] # both"),
         (set(0, "description", json!("one")), "|\n        several\n        lines\n", "one\n"),
         (set(0, "timeout", json!(5)), "        lines\n", "        lines\n      timeout: 5\n"),
-        (set(0, "limits.time", json!("1s")), "        lines\n", "        lines\n      limits:\n        time: \"1s\"\n"),
-        (set(1, "timeout", json!("6s")), "timeout: 5s", "timeout: \"6s\""),
+        (set(0, "limits.time", json!("1s")), "        lines\n", "        lines\n      limits:\n        time: 1s\n"),
+        (set(1, "timeout", json!("6s")), "timeout: 5s", "timeout: 6s"),
         (set(1, "enabled", json!(false)), "timeout: 5s}", "timeout: 5s, enabled: false}"),
         (set(2, "name", json!("d")), "name: c\n", "name: d\n"),
         (unset(0, "args"), "      args: [one, \"two # three\"] # both\n", ""),

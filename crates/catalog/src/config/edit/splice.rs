@@ -3,9 +3,9 @@
 //! A change is made where the outline of the text says it belongs; the result is read again and must mean what was
 //! wanted, nothing more and nothing less. Where it does not, there is no result, and a person has to make the change.
 
-use super::render::{block, inline, word};
 use crate::file::{Outline, outline, parse_yaml};
 use crate::node::Node;
+use crate::scribe::{Source, Span, block, inline, word};
 
 /// The text with a value at this path.
 pub(super) fn set(text: &str, path: &[&str], value: &Node) -> Option<String> {
@@ -29,7 +29,7 @@ pub(super) fn remark<'t>(text: &'t str, path: &[&str]) -> Option<&'t str> {
     let page = Page::read(text)?;
     let found = page.find(path)?;
     let end = page.end(found.node, found.outline);
-    text.get(end..line_end(text, end)).map(str::trim).filter(|rest| rest.starts_with('#'))
+    text.get(end..page.source.line_end(end)).map(str::trim).filter(|rest| rest.starts_with('#'))
 }
 
 /// The text with a comment behind the value at this path, where nothing else is behind it.
@@ -37,8 +37,8 @@ pub(super) fn remarked(text: &str, path: &[&str], remark: &str) -> Option<String
     let page = Page::read(text)?;
     let found = page.find(path)?;
     let end = page.end(found.node, found.outline);
-    let free = text.get(end..line_end(text, end))?.trim().is_empty();
-    let changed = splice(text, end, end, &format!(" {remark}"));
+    let free = text.get(end..page.source.line_end(end))?.trim().is_empty();
+    let changed = page.source.with(Span::empty(end), &format!(" {remark}"));
     (free && means(&changed, &page.node)).then_some(changed)
 }
 
@@ -46,7 +46,7 @@ pub(super) fn remarked(text: &str, path: &[&str], remark: &str) -> Option<String
 pub(super) fn rename(text: &str, path: &[&str], name: &str) -> Option<String> {
     let page = Page::read(text)?;
     let (start, end) = page.find(path)?.key?;
-    let changed = splice(text, start, end, &word(name));
+    let changed = page.source.with(Span { start, end }, &word(name));
     let (_, section) = path.split_last()?;
     let value = page.find(path)?.node.clone();
     let renamed: Vec<&str> = section.iter().copied().chain([name]).collect();
@@ -59,9 +59,9 @@ pub(super) fn nest(text: &str, name: &str, path: &[&str]) -> Option<String> {
     let page = Page::read(text)?;
     let found = page.find(&[name])?;
     let (start, end) = found.key?;
-    let line = line_end(text, end);
-    let last = line_end(text, page.end(found.node, found.outline));
-    let newline = newline(text);
+    let line = page.source.line_end(end);
+    let last = page.source.line_end(page.end(found.node, found.outline));
+    let newline = page.source.newline;
     let (first, rest) = path.split_first()?;
     let headers = rest.iter().enumerate().map(|(depth, name)| format!("{}{}:", "  ".repeat(depth + 1), word(name)));
     let headers: Vec<String> =
@@ -70,7 +70,7 @@ pub(super) fn nest(text: &str, name: &str, path: &[&str]) -> Option<String> {
     let below = text.get(line..last)?.split_inclusive('\n');
     let below: String =
         below.map(|line| if line.trim().is_empty() { line.to_owned() } else { deeper.clone() + line }).collect();
-    let changed = splice(text, start, last, &(headers.join(newline) + &below));
+    let changed = page.source.with(Span { start, end: last }, &(headers.join(newline) + &below));
     let wanted = with(without(page.node.clone(), &[name]), path, found.node);
     means(&changed, &wanted).then_some(changed)
 }
@@ -118,6 +118,7 @@ fn without(node: Node, path: &[&str]) -> Node {
 
 /// A text, what it means, and where each part stands.
 struct Page<'a> {
+    source: Source<'a>,
     text: &'a str,
     node: Node,
     outline: Outline,
@@ -136,7 +137,7 @@ impl<'a> Page<'a> {
         let node = parse_yaml(text).ok()?;
         // A text of nothing but comments has no outline, and needs none.
         let outline = outline(text).unwrap_or(Outline { start: text.len(), end: text.len(), parts: Vec::new() });
-        Some(Page { text, node, outline })
+        Some(Page { source: Source::new(text), text, node, outline })
     }
 
     fn root(&self) -> Found<'_> {
@@ -176,68 +177,71 @@ impl<'a> Page<'a> {
         let (start, end) = (found.outline.start, self.end(found.node, found.outline));
         if self.is_absent(found) {
             let colon = self.colon(found)?;
-            return Some(splice(self.text, colon, colon, &format!(" {new}")));
+            return Some(self.source.with(Span::empty(colon), &format!(" {new}")));
         }
         let old = self.text.get(start..end)?;
         if !matches!(found.node, Node::List(_) | Node::Map(_)) {
-            return Some(splice(self.text, start, end, &new));
+            return Some(self.source.with(Span { start, end }, &new));
         }
         let in_brackets = old.starts_with(['[', '{']);
         let from = if in_brackets { start } else { self.colon(found)? };
         let gap = if in_brackets { "" } else { " " };
         // The lines of a list or map make way for one; their comments could not be kept.
-        (!self.text.get(from..end)?.contains('#')).then(|| splice(self.text, from, end, &format!("{gap}{new}")))
+        (!self.text.get(from..end)?.contains('#'))
+            .then(|| self.source.with(Span { start: from, end }, &format!("{gap}{new}")))
     }
 
     /// A new entry at the top: at the end of the text, or behind the last entry.
     fn appended(&self, root: &Found<'_>, rest: &[&str], value: &Node) -> Vec<String> {
-        let newline = newline(self.text);
+        let newline = self.source.newline;
         let gap = if self.text.is_empty() || self.text.ends_with('\n') { "" } else { newline };
-        let end = format!("{}{gap}{}", self.text, block(rest, value, self.indent(root), newline));
+        let lines = self.source.broken(&block(&nested(rest, value), self.indent(root)));
+        let end = format!("{}{gap}{lines}{newline}", self.text);
         std::iter::once(end).chain(self.inserted(root, rest, value)).collect()
     }
 
     fn inserted(&self, parent: &Found<'_>, rest: &[&str], value: &Node) -> Option<String> {
-        let newline = newline(self.text);
-        let flow = rest.iter().rev().fold(value.clone(), |node, name| Node::Map(vec![((*name).to_owned(), node)]));
+        let flow = nested(rest, value);
         let brace = parent.outline.start;
         if self.text.get(brace..)?.starts_with('{') {
             let entry = inline(&flow);
             let entry = entry.get(1..entry.len() - 1)?;
             let gap = if matches!(parent.node, Node::Map(entries) if !entries.is_empty()) { ", " } else { "" };
-            return Some(splice(self.text, brace + 1, brace + 1, &format!("{entry}{gap}")));
+            return Some(self.source.with(Span::empty(brace + 1), &format!("{entry}{gap}")));
         }
         let (at, indent) = match parent.node {
             Node::Map(entries) if !entries.is_empty() => (self.end(parent.node, parent.outline), self.indent(parent)),
             Node::Null | Node::Map(_) if self.is_absent(parent) => {
                 let (start, _) = parent.key?;
-                (self.colon(parent)?, column(self.text, start) + 2)
+                (self.colon(parent)?, self.source.column(start) + 2)
             }
-            Node::Null => return Some(splice(self.text, brace, parent.outline.end, &inline(&flow))),
+            Node::Null => {
+                return Some(self.source.with(Span { start: brace, end: parent.outline.end }, &inline(&flow)));
+            }
             _ => return None,
         };
-        let line = line_end(self.text, at);
-        let lines = format!("{newline}{}", block(rest, value, indent, newline));
-        Some(splice(self.text, line, line, lines.strip_suffix(newline)?))
+        Some(self.source.after_line(at, &block(&flow, indent)))
     }
 
     fn removed(&self, path: &[&str]) -> Option<String> {
         let found = self.find(path)?;
         let (start, _) = found.key?;
         let end = if self.is_absent(&found) { self.colon(&found)? } else { self.end(found.node, found.outline) };
-        let line = line_start(self.text, start);
+        let line = self.source.line_start(start);
         if self.text.get(line..start)?.trim().is_empty() && !self.is_in_braces(path) {
-            let next = line_end(self.text, end);
+            let next = self.source.line_end(end);
             let next = next + self.text.get(next..)?.find('\n').map_or(0, |at| at + 1);
-            return Some(splice(self.text, line, next, ""));
+            return Some(self.source.with(Span { start: line, end: next }, ""));
         }
         let after = self.text.get(end..)?;
         if let Some(rest) = after.trim_start().strip_prefix(',') {
-            return Some(splice(self.text, start, self.text.len() - rest.trim_start_matches(' ').len(), ""));
+            return Some(
+                self.source.with(Span { start, end: self.text.len() - rest.trim_start_matches(' ').len() }, ""),
+            );
         }
         let before = self.text.get(..start)?.trim_end();
         let before = before.strip_suffix(',').map_or(start, |before| before.trim_end().len());
-        Some(splice(self.text, before, end, ""))
+        Some(self.source.with(Span { start: before, end }, ""))
     }
 
     fn is_in_braces(&self, path: &[&str]) -> bool {
@@ -263,7 +267,7 @@ impl<'a> Page<'a> {
     /// How far the entries of a map are indented.
     fn indent(&self, map: &Found<'_>) -> usize {
         let first = map.outline.parts.first().and_then(|(key, _)| *key);
-        first.map_or(0, |(start, _)| column(self.text, start))
+        first.map_or(0, |(start, _)| self.source.column(start))
     }
 
     /// Where a value ends.
@@ -316,26 +320,7 @@ fn closing(text: &str) -> Option<usize> {
     None
 }
 
-fn splice(text: &str, start: usize, end: usize, new: &str) -> String {
-    let (before, after) = (text.get(..start).unwrap_or_default(), text.get(end..).unwrap_or_default());
-    format!("{before}{new}{after}")
-}
-
-fn newline(text: &str) -> &'static str {
-    if text.contains("\r\n") { "\r\n" } else { "\n" }
-}
-
-/// Where the line of a place ends, without its line break.
-fn line_end(text: &str, at: usize) -> usize {
-    let rest = text.get(at..).unwrap_or_default();
-    let line = rest.split('\n').next().unwrap_or_default();
-    at + line.strip_suffix('\r').unwrap_or(line).len()
-}
-
-fn line_start(text: &str, at: usize) -> usize {
-    text.get(..at).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1)
-}
-
-fn column(text: &str, at: usize) -> usize {
-    text.get(line_start(text, at)..at).map_or(0, |before| before.chars().count())
+/// A value below the rest of its path.
+fn nested(rest: &[&str], value: &Node) -> Node {
+    rest.iter().rev().fold(value.clone(), |node, name| Node::Map(vec![((*name).to_owned(), node)]))
 }

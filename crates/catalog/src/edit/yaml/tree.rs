@@ -2,18 +2,7 @@
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as Marks, StructureStyle};
 
-/// A piece of a text, in bytes.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Span {
-    pub(super) start: usize,
-    pub(super) end: usize,
-}
-
-impl Span {
-    pub(super) fn empty(place: usize) -> Span {
-        Span { start: place, end: place }
-    }
-}
+use crate::scribe::Span;
 
 /// A node and where it stands.
 #[derive(Debug)]

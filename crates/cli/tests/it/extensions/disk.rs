@@ -1,7 +1,9 @@
 //! Extensions as folders: put in place, switched, and taken away.
 
 use std::fs;
+use std::io::Write;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
 
@@ -77,6 +79,41 @@ fn e9_a_folder_put_in_place_is_all_it_takes_and_half_of_one_runs_nothing() {
     fs::copy(from.join("hooks/run.sh"), to.join("hooks/run.sh")).unwrap();
     approve(&lab, "whole");
     assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "here");
+}
+
+#[test]
+fn a_manifest_that_grows_while_it_is_read_is_an_error_at_most_and_hides_no_other() {
+    let lab = Lab::new();
+    extension(&lab, "home", "stays", QUIET, &json!({}));
+    extension(&lab, "home", "grows", QUIET, &json!({}));
+    let manifest = lab.home.join(".ollm/extensions/grows/manifest.json");
+    let whole = fs::read(&manifest).unwrap();
+    let (done, over) = (AtomicBool::new(false), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // From whole to broken to far too large, and back, over and over.
+            while !done.load(Ordering::Relaxed) {
+                let mut file = fs::File::create(&manifest).unwrap();
+                file.write_all(&whole).unwrap();
+                for _ in 0..40 {
+                    file.write_all(&vec![b' '; 64 << 10]).unwrap();
+                }
+                file.write_all(b"}").unwrap();
+                over.store(true, Ordering::Relaxed);
+            }
+        });
+        for _ in 0..20 {
+            let list = entries(&lab);
+            let names: Vec<&str> = list.iter().map(|one| one["name"].as_str().unwrap()).collect();
+            assert_eq!(names, ["grows", "stays"], "{list:?}");
+            assert_eq!((&list[1]["enabled"], &list[1]["error"]), (&json!(true), &Value::Null));
+            assert!(list[0]["enabled"] == true || list[0]["error"].is_string(), "{list:?}");
+        }
+        done.store(true, Ordering::Relaxed);
+    });
+    assert!(over.into_inner());
+    fs::write(&manifest, &whole).unwrap();
+    assert_eq!(entry(&lab, "grows")["enabled"], true);
 }
 
 #[test]

@@ -1,12 +1,15 @@
-//! Values as YAML text.
+//! Values as YAML: maps and lists of maps over several lines, everything else in one.
 
 use std::fmt::Write;
 
 use crate::file::parse_yaml;
 use crate::node::Node;
 
+/// Words that an older YAML takes for true and false.
+const FLAGS: &[&str] = &["yes", "no", "on", "off", "y", "n"];
+
 /// A value on one line.
-pub(super) fn inline(node: &Node) -> String {
+pub(crate) fn inline(node: &Node) -> String {
     match node {
         Node::Null => "null".to_owned(),
         Node::Bool(value) => value.to_string(),
@@ -22,30 +25,47 @@ pub(super) fn inline(node: &Node) -> String {
     }
 }
 
-/// The lines of `path: value`, each indented; a map below its key.
-pub(super) fn block(path: &[&str], value: &Node, indent: usize, newline: &str) -> String {
-    let Some((name, rest)) = path.split_first() else { return String::new() };
-    let key = format!("{}{}:", " ".repeat(indent), word(name));
-    if !rest.is_empty() {
-        return format!("{key}{newline}{}", block(rest, value, indent + 2, newline));
-    }
-    match value {
+/// A value over several lines, without the last line break.
+pub(crate) fn block(node: &Node, column: usize) -> String {
+    let lines: Vec<String> = match node {
         Node::Map(entries) if !entries.is_empty() => {
-            let below = entries.iter().map(|(name, value)| block(&[name.as_str()], value, indent + 2, newline));
-            format!("{key}{newline}{}", below.collect::<String>())
+            entries.iter().map(|(name, value)| pair(name, value, column)).collect()
         }
-        value => format!("{key} {}{newline}", inline(value)),
+        Node::List(items) if is_long(node) => items.iter().map(|value| item(value, column)).collect(),
+        other => vec![format!("{}{}", " ".repeat(column), inline(other))],
+    };
+    lines.join("\n")
+}
+
+/// A pair of a map, its value below it where that takes several lines.
+pub(crate) fn pair(name: &str, value: &Node, column: usize) -> String {
+    let head = format!("{}{}:", " ".repeat(column), word(name));
+    if is_long(value) { format!("{head}\n{}", block(value, column + 2)) } else { format!("{head} {}", inline(value)) }
+}
+
+/// An item of a list.
+pub(crate) fn item(value: &Node, column: usize) -> String {
+    let inner = block(value, column + 2);
+    format!("{}- {}", " ".repeat(column), inner.trim_start())
+}
+
+fn is_long(node: &Node) -> bool {
+    match node {
+        Node::Map(entries) => !entries.is_empty(),
+        Node::List(items) => items.iter().any(|item| matches!(item, Node::Map(_))),
+        _ => false,
     }
 }
 
 /// Text as it is if it can be read back wherever it may stand, else in quotes.
-pub(super) fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "_./~+-$".contains(letter);
     let inner = |letter: char| plain(letter) || letter == ' ' || letter == '@' || letter == ':';
     let calm = text.starts_with(|first: char| first.is_alphanumeric() || "_./~".contains(first))
         && text.ends_with(plain)
         && text.chars().all(inner)
-        && !text.contains(": ");
+        && !text.contains(": ")
+        && !FLAGS.iter().any(|flag| text.eq_ignore_ascii_case(flag));
     if calm && parse_yaml(text).is_ok_and(|node| node == Node::Text(text.to_owned())) {
         return text.to_owned();
     }

@@ -1,0 +1,8 @@
+//! Writing YAML into a text of somebody else's: values as they are written, and pieces of a text replaced so that every other
+//! byte stays. Where a piece belongs is for those to say who change configurations and hook files.
+
+mod source;
+mod value;
+
+pub(crate) use source::{Source, Span};
+pub(crate) use value::{block, inline, item, pair, word};
