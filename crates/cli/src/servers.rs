@@ -24,6 +24,7 @@ use crate::world::World;
 
 mod bundled;
 mod crew;
+mod gate;
 mod live;
 mod opened;
 mod toolbox;

@@ -102,13 +102,16 @@ pub(crate) enum Fault {
     /// It is not for us.
     #[error("{0}")]
     Foreign(String),
+    /// Its program may not be started.
+    #[error("{0}")]
+    Barred(String),
 }
 
 impl Fault {
     /// Whether another try would end the same way.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Fault::Spawn(_) | Fault::Denied(_) | Fault::Foreign(_) => true,
+            Fault::Spawn(_) | Fault::Denied(_) | Fault::Foreign(_) | Fault::Barred(_) => true,
             Fault::Web(error) => matches!(error, WebError::Redirect(_) | WebError::Refused(_)),
             Fault::Streams(_) | Fault::Late(_) | Fault::Closed | Fault::Refused(_) => false,
         }

@@ -111,7 +111,7 @@ pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
 pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
 pub use place::{WebAddress, web_address};
-pub use port::{Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
+pub use port::{Admit, Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
     show as show_result, write as write_result,

@@ -24,6 +24,8 @@ pub struct Ports {
     pub authorize: Option<Arc<dyn Authorize>>,
     /// Hears what happens.
     pub watch: Option<Arc<dyn Watch>>,
+    /// Has the last word before a program is started.
+    pub admit: Option<Arc<dyn Admit>>,
 }
 
 impl fmt::Debug for Ports {
@@ -33,6 +35,7 @@ impl fmt::Debug for Ports {
             .field("sample", &self.sample.is_some())
             .field("authorize", &self.authorize.is_some())
             .field("watch", &self.watch.is_some())
+            .field("admit", &self.admit.is_some())
             .finish()
     }
 }
@@ -89,6 +92,13 @@ pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 pub trait Watch: Send + Sync {
     /// Something happened to a server.
     fn notice(&self, server: &str, notice: &Notice);
+}
+
+/// Has the last word right before each start of a server's program: the first, and every one after a crash or a pause.
+/// Other servers wait meanwhile, so it may read a few files and no more.
+pub trait Admit: Send + Sync {
+    /// Why the program may not be started, if it may not.
+    fn refusal(&self, server: &str) -> Option<String>;
 }
 
 /// What happened to a server.

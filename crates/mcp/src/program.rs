@@ -53,6 +53,10 @@ impl Program {
             limits: limits.clone(),
             ..Job::new(program)
         };
+        if let Some(why) = shared.context.ports.admit.as_ref().and_then(|admit| admit.refusal(&shared.declaration.name))
+        {
+            return Err(StartError::Barred(why));
+        }
         let mut resident = shared.launch(job).await?;
         let streams = resident.streams().ok_or(io::ErrorKind::BrokenPipe)?;
         let exit = resident.exit_file().map(|file| file.try_clone_to_owned()).transpose()?;
@@ -114,6 +118,8 @@ pub(crate) enum StartError {
     Spawn(#[from] SpawnError),
     #[error(transparent)]
     Streams(#[from] io::Error),
+    #[error("{0}")]
+    Barred(String),
 }
 
 impl From<io::ErrorKind> for StartError {
@@ -127,6 +133,7 @@ impl From<StartError> for crate::error::Fault {
         match error {
             StartError::Spawn(error) => error.into(),
             StartError::Streams(error) => Self::Streams(error.to_string()),
+            StartError::Barred(why) => Self::Barred(why),
         }
     }
 }

@@ -15,6 +15,7 @@ use ollm_protocol::ToolSchema;
 use ollm_store::{Digest, write_atomic};
 use serde_json::Value;
 
+use super::gate::Gate;
 use super::{Known, Servers, cache, filter, now, proxies, tokens};
 use crate::error::{Failure, Kind};
 use crate::world::World;
@@ -30,6 +31,8 @@ pub(crate) struct Crew {
     fleet: Fleet,
     /// What was granted by logging in, also while we run.
     tokens: Arc<Tokens>,
+    /// Looks at those that came with a project once more whenever they are started.
+    gate: Arc<Gate>,
     members: RwLock<BTreeMap<String, Member>>,
     cache: Cache,
 }
@@ -69,10 +72,11 @@ impl Crew {
     ) -> Result<(Crew, Vec<Problem>), Failure> {
         let _ = ollm_process::become_subreaper();
         let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
-        let ports = Ports { authorize: Some(tokens.clone()), ..ports };
+        let gate = Arc::new(Gate::new(servers.world));
+        let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
-        let crew = Crew { fleet, tokens, members: RwLock::default(), cache: cache(servers.world) };
+        let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache: cache(servers.world) };
         let Turnover { problems, .. } = crew.renew(servers, chosen);
         Ok((crew, problems))
     }
@@ -81,6 +85,7 @@ impl Crew {
     /// undisturbed; what cannot be read any more stays as it was.
     pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&Known]) -> Turnover {
         let mut turnover = Turnover::default();
+        self.gate.enter(servers.world);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
             let stays = |member: &Member| servers.stay(&member.file, member.extension.as_deref());
@@ -96,6 +101,7 @@ impl Crew {
         }
         for known in chosen.iter().filter(|known| !turnover.kept.contains(&known.spec.name)) {
             let name = &known.spec.name;
+            self.gate.watch(known);
             let (declaration, mut missing) = known.declaration(servers);
             let before = self.fleet.server(name).ok();
             if before.as_ref().is_none_or(|server| *server.declaration() != declaration) {

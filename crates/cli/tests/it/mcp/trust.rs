@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::control::{await_states, chat, end};
 use super::{PROJECT, call, declare, server, text_of};
 use crate::lab::Lab;
 use crate::terminal::on_a_terminal;
@@ -72,6 +73,50 @@ fn a_script_of_the_project_is_part_of_what_is_approved() {
     mcp_script(&lab, "touch evil; ");
     assert_eq!(call(&lab, "echo", &json!({"text": "hi"})).code, 4);
     assert!(!lab.project.join("evil").exists() && path.exists());
+}
+
+/// A lab with a server of the project that is a script, approved as it is.
+fn scripted() -> Lab {
+    let lab = Lab::new();
+    mcp_script(&lab, "");
+    declare(&lab, PROJECT, &json!({"s": {"command": "sh", "args": ["server.sh"], "lazy": true}}));
+    assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &digest(&lab)]).code, 0);
+    assert_eq!(lab.run(&["mcp", "start", "s"]).code, 0);
+    lab
+}
+
+#[test]
+fn what_changed_in_a_running_chat_is_not_started_again_before_it_is_approved() {
+    let lab = scripted();
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let chat = chat(&lab);
+    await_states(&lab, &["configured"]);
+    assert_eq!(lab.run(&["mcp", "restart", "s"]).code, 0);
+    mcp_script(&lab, "touch evil; ");
+    let refused = lab.run(&["mcp", "restart", "s"]);
+    assert!(refused.code == 5 && refused.stderr.contains("it changed since it was approved"), "{refused:?}");
+    assert!(!lab.project.join("evil").exists());
+    await_states(&lab, &["failed"]);
+    mcp_script(&lab, "touch good; ");
+    assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &digest(&lab)]).code, 0);
+    assert_eq!(lab.run(&["mcp", "restart", "s"]).code, 0);
+    assert!(lab.project.join("good").exists());
+    end(chat);
+}
+
+#[test]
+fn a_model_cannot_rewrite_an_approved_server_and_have_it_started() {
+    let lab = scripted();
+    let evil = format!("touch evil; exec '{}'\n", testkit::mcp_server().display());
+    let answers = [
+        json!({"tool_calls": [{"name": "write_file", "arguments": {"path": "server.sh", "content": evil}}]}),
+        json!({"tool_calls": [{"name": "mcp__s__echo", "arguments": {"text": "hi"}}]}),
+        json!({"content": "done"}),
+    ];
+    lab.write("talk.jsonl", answers.map(|answer| answer.to_string()).join("\n"));
+    let ran = lab.run(&["run", "go", "--model", "replay:../talk.jsonl", "--approval", "yolo"]);
+    assert!(ran.stderr.contains("it changed since it was approved"), "{ran:?}");
+    assert!(!lab.project.join("evil").exists());
 }
 
 fn mcp_script(lab: &Lab, before: &str) -> std::path::PathBuf {

@@ -1,0 +1,62 @@
+//! The last look at a server that came with a project, right before its program is started: a chat lives long, a server
+//! is started more than once in it, and what was approved may have been rewritten meanwhile, also by the model.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use ollm_catalog::ServerSpec;
+use ollm_mcp::Admit;
+use ollm_protocol::Source;
+use ollm_store::Approvals;
+
+use super::Known;
+use crate::world::World;
+
+/// What is looked at.
+#[derive(Debug)]
+pub(super) struct Gate(Mutex<Watched>);
+
+#[derive(Debug)]
+struct Watched {
+    world: World,
+    servers: BTreeMap<String, ServerSpec>,
+}
+
+impl Gate {
+    pub(super) fn new(world: &World) -> Gate {
+        Gate(Mutex::new(Watched { world: world.clone(), servers: BTreeMap::new() }))
+    }
+
+    /// From now on files and approvals are looked up here.
+    pub(super) fn enter(&self, world: &World) {
+        world.clone_into(&mut self.lock().world);
+    }
+
+    /// Looks at this server from now on. The user's own need no approval, and those of extensions run from a copy of what
+    /// was approved.
+    pub(super) fn watch(&self, known: &Known) {
+        let name = known.spec.name.clone();
+        if known.spec.source == Source::User || known.bundle.is_some() {
+            self.lock().servers.remove(&name);
+        } else {
+            self.lock().servers.insert(name, known.spec.clone());
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Watched> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Admit for Gate {
+    fn refusal(&self, server: &str) -> Option<String> {
+        let watched = self.lock();
+        let (spec, world) = (watched.servers.get(server)?.clone(), &watched.world);
+        let (approvals, trouble) = Approvals::load(&world.approvals());
+        if let Some(trouble) = trouble {
+            return Some(format!("no server is approved: {trouble}"));
+        }
+        let known = Known::of(spec, world, &approvals, &[]);
+        known.program.as_ref().err().cloned().or_else(|| known.untrusted())
+    }
+}
