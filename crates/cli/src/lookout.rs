@@ -110,7 +110,7 @@ impl Lookout {
     /// A nearer project than the one that counts is told once.
     fn passed_by(&mut self) -> Option<String> {
         let world = self.shared.world();
-        let found = newer_project(&world).filter(|_| !may_move(&world))?;
+        let found = newer_project(&world).filter(|_| self.shared.world_now().places == world.places)?;
         if self.passed.as_ref() == Some(&found) {
             return None;
         }

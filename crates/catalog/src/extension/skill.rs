@@ -175,9 +175,10 @@ impl Shelved {
         let message = format!("{message}; the skill is not loaded");
         let (severity, help) = (Severity::Error, Some(help.to_owned()));
         let document = Document::new(&self.path, Syntax::Yaml, self.head().to_owned());
-        let Some(spot) = spot else { return Box::new(self.at_line(1, message, help)) };
-        let mut found = document.problems(vec![Finding { severity, spot: Some(spot), value, message, help }]);
-        Box::new(found.pop().unwrap_or_else(|| whole_file(severity, &self.path, String::new())))
+        let finding = Finding { severity, spot, value, message: message.clone(), help: help.clone() };
+        let located = document.problems(vec![finding]).pop().filter(|problem| problem.line > 0);
+        // What is not written has no place of its own.
+        Box::new(located.unwrap_or_else(|| self.at_line(1, message, help)))
     }
 
     fn at_line(&self, line: usize, message: String, help: Option<String>) -> Problem {

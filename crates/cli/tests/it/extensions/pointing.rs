@@ -148,6 +148,7 @@ fn what_is_wrong_with_a_skill_file_is_shown_at_its_line() {
         ("bare", "Just a prompt\n", (1, 1, ""), "it has no front matter"),
         ("bomb", "---\ndescription: d\na: [1\n---\nx\n", (3, 4, ""), "it is not valid YAML"),
         ("empty", "---\ndescription: d\n---\n\n", (3, 1, ""), "it has no prompt"),
+        ("gap", "---\n---\nx\n", (1, 4, ""), "its front matter has no `description`"),
         ("list", "---\n- one\n---\nx\n", (2, 1, ""), "its front matter must be a map"),
         ("named", "---\ndescription: d\nname: a b\n---\nx\n", (3, 7, "name"), "cannot be the name of a skill"),
         ("nothing", "---\nname: nothing\n---\nx\n", (2, 1, ""), "its front matter has no `description`"),
