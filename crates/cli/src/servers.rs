@@ -16,7 +16,7 @@ use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
 use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
-use ollm_store::{Approvals, Digest, Standing};
+use ollm_store::{Approvals, Digest, Standing, looks_secret};
 
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -264,9 +264,11 @@ impl Known {
         let (spec, mut problems) = ollm_catalog::expand(&self.spec, &value);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let program = self.program.as_ref().ok().cloned().flatten();
-        let hidden = bundle.map(Bundled::hidden).unwrap_or_default();
+        let secrets = bundle.map(Bundled::hidden).unwrap_or_default();
         // What it says may reach the trace and the log, where nobody knows whose words they are.
-        world.hidden.add(hidden.iter().cloned());
+        world.hidden.add(secrets.iter().cloned());
+        let private = private(&spec, used.take(), world);
+        let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
         let declaration = Declaration {
             endpoint: endpoint(&spec, program, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
@@ -276,7 +278,8 @@ impl Known {
             lazy: spec.lazy.unwrap_or(true),
             auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
             tools: filter(&spec),
-            hidden: [hidden, private(&spec, used.take(), world)].concat(),
+            secrets: [secrets, known].concat(),
+            hidden,
             name: spec.name,
         };
         (declaration, problems)

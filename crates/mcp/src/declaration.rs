@@ -27,6 +27,9 @@ pub struct Declaration {
     /// Which of its tools are offered.
     pub tools: Filter,
     /// Values, and what they are called, that must not be seen in anything it says, whatever variables hold them.
+    pub secrets: Vec<(String, String)>,
+    /// Values that may be secrets. They are hidden in its log and its failures, but not in what it lists and in its results,
+    /// which they may be part of: the name of a folder, for instance.
     pub hidden: Vec<(String, String)>,
 }
 

@@ -52,7 +52,7 @@
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
 //! };
 //! let declaration = Declaration {
-//!     name: "files".into(), endpoint, tools: Filter::default(), hidden: Vec::new(),
+//!     name: "files".into(), endpoint, tools: Filter::default(), secrets: Vec::new(), hidden: Vec::new(),
 //!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60), idle: None,
 //!     enabled: true, lazy: false, auto_restart: false,
 //! };

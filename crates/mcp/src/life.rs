@@ -64,15 +64,12 @@ struct Life {
     breaker: Breaker,
     /// When the last try of the last start failed.
     failed: Option<Instant>,
-    /// Whether it was because its program may not be started, which a person can change at any time.
-    barred: bool,
     era: Option<Era>,
 }
 
 /// Leads the life of a server until its handle is gone.
 pub(crate) async fn live(shared: Arc<Shared>, orders: mpsc::UnboundedReceiver<Control>, era: Option<Era>) {
-    let mut life =
-        Life { shared, orders, waiting: Vec::new(), breaker: Breaker::default(), failed: None, barred: false, era };
+    let mut life = Life { shared, orders, waiting: Vec::new(), breaker: Breaker::default(), failed: None, era };
     let mut next = Next::Rest;
     loop {
         next = match next {
@@ -131,7 +128,7 @@ impl Life {
     fn may_start(&self, manual: bool) -> bool {
         let open = match self.shared.now().state {
             State::Stopped | State::NeedsAuth(_) => manual,
-            State::Failed(_) => manual || self.barred || self.may_recover(),
+            State::Failed(_) => manual || self.may_recover(),
             _ => true,
         };
         open && !self.breaker.is_open(self.pace())
@@ -173,7 +170,6 @@ impl Life {
             self.shared.log.add(&format!("start {attempt} failed: {}", failed.fault));
             if let Some(state) = verdict {
                 self.failed = Some(Instant::now());
-                self.barred = matches!(failed.fault, Fault::Barred(_));
                 self.shared.withdraw(state);
                 return Err(Next::Rest);
             }
@@ -355,7 +351,7 @@ pub(crate) async fn tools(shared: &Shared, link: &Link) -> Result<Listing, Failu
     if link.info.capabilities.tools.is_none() {
         return Ok(Listing::default());
     }
-    list(link, Kind::Tools, &shared.context.settings.bounds).await
+    list(link, Kind::Tools, &shared.context.settings.bounds).await.map(|listing| shared.cleaned(listing))
 }
 
 /// The state after the last try, with all that helps to understand it.

@@ -28,9 +28,14 @@ pub(crate) struct Log {
 }
 
 struct Secrets {
+    /// Hides what is and what may be secret.
     redactor: Arc<Redactor>,
-    /// What the declaration says must not be seen.
-    declared: Vec<(String, String)>,
+    /// Hides only what is.
+    strict: Arc<Redactor>,
+    /// What is secret.
+    known: Vec<(String, String)>,
+    /// What may be.
+    hidden: Vec<(String, String)>,
     /// What we last proved with who we are.
     proof: Option<String>,
 }
@@ -61,10 +66,16 @@ struct Line {
 }
 
 impl Log {
-    pub(crate) fn new(declared: Vec<(String, String)>, bound: usize) -> Self {
-        let redactor = Arc::new(redactor(&declared, None));
-        let secrets = RwLock::new(Secrets { redactor, declared, proof: None });
-        Self { secrets, bound: bound.max(1), lines: Mutex::default() }
+    /// A log that hides what is secret, and what may be.
+    pub(crate) fn new(known: Vec<(String, String)>, hidden: Vec<(String, String)>, bound: usize) -> Self {
+        let mut secrets = Secrets { redactor: Arc::default(), strict: Arc::default(), known, hidden, proof: None };
+        secrets.renew(&[]);
+        Self { secrets: RwLock::new(secrets), bound: bound.max(1), lines: Mutex::default() }
+    }
+
+    /// What hides secrets in what a server is asked for, and nothing else.
+    pub(crate) fn strict(&self) -> Arc<Redactor> {
+        Arc::clone(&self.secrets.read().unwrap_or_else(PoisonError::into_inner).strict)
     }
 
     /// What hides everything that must not be seen.
@@ -81,8 +92,8 @@ impl Log {
         let mut secrets = self.secrets.write().unwrap_or_else(PoisonError::into_inner);
         // One that was just replaced may still be in an answer that is on its way.
         let before = secrets.proof.replace(proof.to_owned());
-        let both = before.iter().map(String::as_str).chain([proof]);
-        secrets.redactor = Arc::new(redactor(&secrets.declared, both));
+        let both: Vec<&str> = before.iter().map(String::as_str).chain([proof]).collect();
+        secrets.renew(&both);
     }
 
     /// The same text without secrets, fit for eyes.
@@ -174,9 +185,14 @@ impl Line {
     }
 }
 
-fn redactor<'a>(declared: &[(String, String)], proofs: impl IntoIterator<Item = &'a str>) -> Redactor {
-    let declared = declared.iter().map(|(name, value)| (name.as_str(), value.as_str()));
-    Redactor::new(declared.chain(proofs.into_iter().map(|proof| ("Authorization", proof))))
+impl Secrets {
+    fn renew(&mut self, proofs: &[&str]) {
+        let pair = |(name, value): &'_ (String, String)| (name.clone(), value.clone());
+        let proofs = proofs.iter().map(|proof| ("Authorization".to_owned(), (*proof).to_owned()));
+        let known: Vec<(String, String)> = self.known.iter().map(pair).chain(proofs).collect();
+        self.redactor = Arc::new(Redactor::new(known.iter().chain(&self.hidden).map(pair)));
+        self.strict = Arc::new(Redactor::new(known));
+    }
 }
 
 #[cfg(test)]
@@ -185,7 +201,7 @@ mod tests {
 
     #[test]
     fn noise_does_not_push_out_what_was_said_and_repetitions_are_counted() {
-        let log = Log::new(Vec::new(), 300);
+        let log = Log::new(Vec::new(), Vec::new(), 300);
         log.add("before");
         let mark = log.mark();
         log.add("before");
@@ -205,7 +221,7 @@ mod tests {
 
     #[test]
     fn what_proves_who_we_are_is_hidden_also_the_one_before() {
-        let log = Log::new(vec![("KEY".to_owned(), "declared-value".to_owned())], 300);
+        let log = Log::new(vec![("KEY".to_owned(), "declared-value".to_owned())], Vec::new(), 300);
         log.hide("first-token");
         log.hide("other-token");
         let text = log.clean("declared-value first-token other-token");

@@ -79,7 +79,7 @@ impl Server {
     }
 
     fn on(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Option<Arc<Post>>) -> Self {
-        let log = Arc::new(Log::new(secrets(&declaration), context.settings.bounds.lines));
+        let log = Arc::new(Log::new(secrets(&declaration), declaration.hidden.clone(), context.settings.bounds.lines));
         let desk = Desk::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
         let (now, _) = watch::channel(Now {
             state: State::Configured,
@@ -111,14 +111,15 @@ impl Server {
 
     /// How it is.
     pub fn status(&self) -> Status {
-        let now = self.shared.now();
+        let (now, redactor) = (self.shared.now(), self.shared.log.strict());
+        let hide = |text: &str| redactor.redact_str(text).into_owned();
         Status {
             name: self.name().to_owned(),
             tools: self.admitted(&now.tools).count(),
             transport: now.transport,
             revision: now.info.as_ref().map(|info| info.protocol_version.as_str().to_owned()),
             server: now.info.as_ref().and_then(|info| serde_json::to_value(info.server_info.as_ref()?).ok()),
-            instructions: now.info.as_ref().and_then(|info| info.instructions.clone()),
+            instructions: now.info.as_ref().and_then(|info| Some(hide(info.instructions.as_deref()?))),
             process: now.process,
             state: now.state,
             warnings: now.warnings,
@@ -138,7 +139,9 @@ impl Server {
     /// What is worth remembering; nothing before it was connected.
     pub fn memory(&self) -> Memory {
         let now = self.shared.now();
-        let connected = now.link.is_some().then(|| now.tools.to_vec());
+        // Where the tools could not be listed, nothing is known of them.
+        let unlisted = now.tools.is_empty() && matches!(now.state, State::Degraded(_));
+        let connected = (now.link.is_some() && !unlisted).then(|| now.tools.to_vec());
         let revision = now.info.map(|info| info.protocol_version.as_str().to_owned());
         let transport = now.transport.map(str::to_owned);
         Memory { revision, transport, tools: connected, warnings: now.warnings }
@@ -193,12 +196,7 @@ impl Server {
             return Err(self.error(Trouble::Unavailable(text)));
         }
         let idle = call.timeout.unwrap_or(self.shared.declaration.tool_timeout);
-        let mut result = self.fulfil(Wish::Call(call.tool, call.args), idle, call.progress).await?;
-        // What went wrong is told to more than whoever asked.
-        if result.get("isError") == Some(&Value::Bool(true)) {
-            redact(&mut result, &self.shared.log.redactor());
-        }
-        Ok(result)
+        self.fulfil(Wish::Call(call.tool, call.args), idle, call.progress).await
     }
 
     /// Gets a prompt, filled in.
@@ -238,12 +236,23 @@ impl Server {
             return Ok(Listing::default());
         }
         match list(&link, kind, &self.shared.context.settings.bounds).await {
-            Ok(listing) => Ok(listing),
+            Ok(listing) => Ok(self.shared.cleaned(listing)),
             Err(failure) => Err(self.failed(failure).await),
         }
     }
 
+    /// What a server was entrusted with stays between it and us, whatever it answers.
     async fn fulfil(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
+        let mut result = self.ask(wish, idle, report).await?;
+        // What went wrong is told to more than whoever asked.
+        let failed = result.get("isError") == Some(&Value::Bool(true));
+        let log = &self.shared.log;
+        let redactor = if failed { log.redactor() } else { log.strict() };
+        redact(&mut result, &redactor);
+        Ok(result)
+    }
+
+    async fn ask(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
         let link = self.link().await?;
         let patience = Patience::new(idle, self.shared.context.settings.pace.ceiling.max(idle));
         match link.fulfil(&wish, patience, report.clone()).await {

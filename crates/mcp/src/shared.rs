@@ -13,6 +13,7 @@ use crate::declaration::{Declaration, Endpoint};
 use crate::desk::Desk;
 use crate::keeper::Post;
 use crate::link::Link;
+use crate::list::Listing;
 use crate::log::Log;
 use crate::place::hidden;
 use crate::port::{Notice, Ports};
@@ -92,6 +93,14 @@ impl Shared {
         if let Some(post) = &self.post {
             post.calm().await;
         }
+    }
+
+    /// A list without what the server was entrusted with.
+    pub(crate) fn cleaned(&self, mut listing: Listing) -> Listing {
+        let redactor = self.log.strict();
+        listing.items.iter_mut().for_each(|item| redact(item, &redactor));
+        listing.warnings.iter_mut().for_each(|warning| *warning = redactor.redact_str(warning).into_owned());
+        listing
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -185,5 +194,5 @@ pub(crate) fn secrets(declaration: &Declaration) -> Vec<(String, String)> {
         }
         Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => headers.clone(),
     };
-    [own, declaration.hidden.clone()].concat()
+    [own, declaration.secrets.clone()].concat()
 }

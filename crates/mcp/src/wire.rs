@@ -344,7 +344,7 @@ mod tests {
     }
 
     fn wire(paper: &Paper) -> Wire<tokio::io::Empty, Paper> {
-        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Vec::new(), 10)))
+        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Vec::new(), Vec::new(), 10)))
     }
 
     fn ping(id: i64) -> ClientJsonRpcMessage {

@@ -104,7 +104,9 @@ impl Crew {
             self.gate.watch(known);
             let (declaration, mut missing) = known.declaration(servers);
             let before = self.fleet.server(name).ok();
-            if before.as_ref().is_none_or(|server| *server.declaration() != declaration) {
+            // One that was approved anew since it was refused is tried again.
+            let again = self.gate.refused(name);
+            if again || before.as_ref().is_none_or(|server| *server.declaration() != declaration) {
                 if before.is_some() {
                     self.remove(name);
                 }

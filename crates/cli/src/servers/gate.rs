@@ -1,7 +1,7 @@
 //! The last look at a server that came with a project, right before its program is started: a chat lives long, a server
 //! is started more than once in it, and what was approved may have been rewritten meanwhile, also by the model.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ollm_catalog::ServerSpec;
@@ -20,11 +20,13 @@ pub(super) struct Gate(Mutex<Watched>);
 struct Watched {
     world: World,
     servers: BTreeMap<String, ServerSpec>,
+    /// Those that were not let through when they were last started.
+    refused: BTreeSet<String>,
 }
 
 impl Gate {
     pub(super) fn new(world: &World) -> Gate {
-        Gate(Mutex::new(Watched { world: world.clone(), servers: BTreeMap::new() }))
+        Gate(Mutex::new(Watched { world: world.clone(), servers: BTreeMap::new(), refused: BTreeSet::new() }))
     }
 
     /// From now on files and approvals are looked up here.
@@ -43,6 +45,11 @@ impl Gate {
         }
     }
 
+    /// Whether a server was not let through when it was last started. Asked once: whoever asks starts it anew.
+    pub(super) fn refused(&self, server: &str) -> bool {
+        self.lock().refused.remove(server)
+    }
+
     fn lock(&self) -> MutexGuard<'_, Watched> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -50,13 +57,20 @@ impl Gate {
 
 impl Admit for Gate {
     fn refusal(&self, server: &str) -> Option<String> {
-        let watched = self.lock();
-        let (spec, world) = (watched.servers.get(server)?.clone(), &watched.world);
-        let (approvals, trouble) = Approvals::load(&world.approvals());
-        if let Some(trouble) = trouble {
-            return Some(format!("no server is approved: {trouble}"));
+        let mut watched = self.lock();
+        let refusal = refusal(watched.servers.get(server)?.clone(), &watched.world);
+        if refusal.is_some() {
+            watched.refused.insert(server.to_owned());
         }
-        let known = Known::of(spec, world, &approvals, &[]);
-        known.program.as_ref().err().cloned().or_else(|| known.untrusted())
+        refusal
     }
+}
+
+fn refusal(spec: ServerSpec, world: &World) -> Option<String> {
+    let (approvals, trouble) = Approvals::load(&world.approvals());
+    if let Some(trouble) = trouble {
+        return Some(format!("no server is approved: {trouble}"));
+    }
+    let known = Known::of(spec, world, &approvals, &[]);
+    known.program.as_ref().err().cloned().or_else(|| known.untrusted())
 }

@@ -135,9 +135,12 @@ impl Toolbox {
         let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
         let (began, mut quiet) = (Instant::now(), Instant::now());
         loop {
-            awaited.retain(|name| match crew.fleet().server(name).map(|server| server.status().state) {
-                Ok(State::Configured | State::Starting(_)) => true,
-                Ok(state) => {
+            awaited.retain(|name| match crew.fleet().server(name).map(|server| server.status()) {
+                // One that was connected before rests, because nobody needed it for a while.
+                Ok(
+                    Status { state: State::Configured, revision: None, .. } | Status { state: State::Starting(_), .. },
+                ) => true,
+                Ok(Status { state, .. }) => {
                     state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
                     crew.remarks(name).iter().for_each(|remark| tell(remark));
                     false

@@ -43,6 +43,7 @@ pub(crate) fn declaration(name: &str, endpoint: Endpoint) -> Declaration {
         lazy: false,
         auto_restart: false,
         tools: Filter::default(),
+        secrets: Vec::new(),
         hidden: Vec::new(),
     }
 }

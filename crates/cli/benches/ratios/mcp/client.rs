@@ -94,6 +94,7 @@ fn declaration(name: &str, transport: &str, target: &str) -> Declaration {
         tool_timeout: Duration::from_mins(1),
         idle: None,
         enabled: true,
+        secrets: Vec::new(),
         hidden: Vec::new(),
         lazy: false,
         auto_restart: false,

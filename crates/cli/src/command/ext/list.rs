@@ -21,7 +21,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let of_skills: Vec<Problem> = rows.iter().flat_map(|(extension, _)| extension.skills().1).collect();
     let going_on = app.going_on(world);
     if as_json {
-        going_on.iter().for_each(|text| output.tell(text));
+        for text in &going_on {
+            output.tell(text);
+        }
         let told = app.problems_around_extensions(world).chain(&of_skills);
         told.for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
@@ -32,7 +34,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills) {
         output.explain(&problem::render(problem));
     }
-    going_on.iter().for_each(|text| output.tell(text));
+    for text in &going_on {
+        output.tell(text);
+    }
     Ok(OK)
 }
 

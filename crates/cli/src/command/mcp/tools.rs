@@ -67,13 +67,15 @@ fn gather<'a>(
         let live = Live::new(servers, &unknown, output)?;
         for (status, outcome) in live.start(output) {
             let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
-            if matches!(status.state, State::Ready | State::Degraded(_)) {
+            if let State::Degraded(why) = &status.state {
+                output.tell(&format!("server `{}`: {why}", status.name));
+            }
+            if status.tools > 0 || status.state == State::Ready {
                 let offers = servers.offers(known, &live.listed(&status.name));
                 tell(known, &status.warnings, &offers, output);
                 lists.push((known, offers, status.state.name()));
             } else {
-                let why = outcome.err().map_or_else(|| status.state.name().to_owned(), |error| error.to_string());
-                output.tell(&why);
+                outcome.err().into_iter().for_each(|error| output.tell(&error.to_string()));
                 code = code.max(Kind::Environment as u8);
             }
         }

@@ -35,6 +35,15 @@ fn written(folder: &Path) -> Vec<(std::path::PathBuf, u32, String)> {
 }
 
 #[test]
+fn a_secret_is_hidden_in_results_too_and_what_is_none_is_not() {
+    let mut one = server(&[]);
+    one["env"] = json!({"MODE": "production", "API_TOKEN": SECRET});
+    let lab = lab_with(&one);
+    assert_eq!(text_of(&call(&lab, "env", &json!({"name": "MODE"}))), "production");
+    assert_eq!(text_of(&call(&lab, "env", &json!({"name": "API_TOKEN"}))), "[redacted:API_TOKEN]");
+}
+
+#[test]
 fn a_failure_of_a_call_does_not_show_what_the_server_was_given() {
     let lab = confidant();
     for (tool, shown) in [

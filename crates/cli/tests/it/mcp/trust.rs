@@ -1,5 +1,7 @@
 //! Servers that came with a project start only as somebody approved them.
 
+use std::io::Write;
+
 use serde_json::json;
 
 use super::control::{await_states, chat, end};
@@ -89,7 +91,7 @@ fn scripted() -> Lab {
 fn what_changed_in_a_running_chat_is_not_started_again_before_it_is_approved() {
     let lab = scripted();
     lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
-    let chat = chat(&lab);
+    let mut chat = chat(&lab);
     await_states(&lab, &["configured"]);
     assert_eq!(lab.run(&["mcp", "restart", "s"]).code, 0);
     mcp_script(&lab, "touch evil; ");
@@ -99,8 +101,9 @@ fn what_changed_in_a_running_chat_is_not_started_again_before_it_is_approved() {
     await_states(&lab, &["failed"]);
     mcp_script(&lab, "touch good; ");
     assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &digest(&lab)]).code, 0);
-    assert_eq!(lab.run(&["mcp", "restart", "s"]).code, 0);
-    assert!(lab.project.join("good").exists());
+    chat.stdin.as_mut().unwrap().write_all(b"/mcp\n").unwrap();
+    await_states(&lab, &["ready"]);
+    assert!(lab.project.join("good").exists(), "what is approved again is tried again");
     end(chat);
 }
 
