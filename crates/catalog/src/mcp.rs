@@ -27,7 +27,7 @@ pub use edit::{EditError, add_server, remove_server};
 pub use expand::expand;
 pub use identity::{Unclear, server_digest, server_files};
 pub use read::TRANSPORTS;
-pub(crate) use read::{Context, read};
+pub(crate) use read::{Context, is_address, read};
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 << 20;

@@ -139,8 +139,8 @@ fn understand(
     {
         hooks = take_hooks(candidate, document, &name, &events, rules, positions, &mut findings);
     }
-    if let (Some(manifest), Some(at)) = (&manifest, root.get("permissions")) {
-        permission::check(&mut Check { findings: &mut findings }, &at, manifest, &hooks);
+    if let Some(manifest) = &manifest {
+        permission::check(&mut Check { findings: &mut findings }, &root, manifest, &hooks);
     }
     let problems = document.problems(findings);
     let state = error_of(&problems).map_or(State::On, State::Failed);

@@ -124,6 +124,9 @@ impl SettingSpec {
                 _ => Err(self.wrong(self.kind.expected(), &value)),
             };
         }
+        if self.required && value == "" {
+            return Err(format!("setting `{}` is required and must not be empty", self.name));
+        }
         if !self.choices.is_empty() && !self.choices.contains(&value) {
             let choices: Vec<String> = self.choices.iter().map(text_of).collect();
             return Err(self.wrong(&format!("one of {}", choices.join(", ")), &value));
@@ -154,6 +157,9 @@ impl SettingSpec {
         schema.insert("type".into(), self.kind.name().into());
         if !self.choices.is_empty() {
             schema.insert("enum".into(), self.choices.clone().into());
+        }
+        if self.required && self.kind == SettingKind::Text {
+            schema.insert("minLength".into(), 1.into());
         }
         schema.extend(self.pattern.as_deref().map(|pattern| ("pattern".to_owned(), pattern.into())));
         schema.extend(self.default.clone().map(|default| ("default".to_owned(), default)));

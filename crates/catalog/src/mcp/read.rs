@@ -476,6 +476,11 @@ impl Reader<'_> {
     }
 }
 
+/// Whether a key of a server is its address.
+pub(crate) fn is_address(key: &str) -> bool {
+    canonical(key) == "url"
+}
+
 /// Other programs' words for our keys.
 fn canonical(key: &str) -> &str {
     match key {

@@ -24,12 +24,12 @@ fn names(extensions: &Extensions) -> Vec<&str> {
     extensions.iter().map(|extension| extension.name.as_str()).collect()
 }
 
-fn error<'a>(extensions: &'a Extensions, name: &str) -> &'a str {
+pub(crate) fn error<'a>(extensions: &'a Extensions, name: &str) -> &'a str {
     extensions.get(name).and_then(|extension| extension.error()).unwrap_or_default()
 }
 
 /// The only problem with a manifest.
-fn problem(text: &str) -> Problem {
+pub(crate) fn problem(text: &str) -> Problem {
     let world = World::new();
     world.manifest("home", "a", text);
     let (extensions, problems) = world.extensions();
@@ -112,7 +112,7 @@ fn every_field_is_checked_in_depth() {
     }
 }
 
-fn setting(more: &Value) -> Value {
+pub(crate) fn setting(more: &Value) -> Value {
     let mut setting = json!({"name": "x", "description": "y"});
     setting.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({"settings": [setting]})

@@ -17,6 +17,7 @@ mod config_laws;
 mod edit;
 mod entries;
 mod extension_docs;
+mod extension_faults;
 mod extension_laws;
 mod extensions;
 mod files;
