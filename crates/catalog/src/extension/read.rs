@@ -22,6 +22,9 @@ use crate::problem::{Problem, Severity};
 /// Larger manifests are not read.
 pub(super) const LARGEST_FILE: u64 = 1 << 20;
 
+/// What some editors put before a text.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
@@ -51,7 +54,7 @@ pub(super) fn read(
     if meta.as_ref().is_some_and(Metadata::is_symlink)
         && let Err(why) = leads_inside(&candidate.root)
     {
-        return Some(failed(candidate, whole_file(Severity::Error, &path, why)));
+        return Some(failed(candidate, why));
     }
     let as_it_was = |known: &Extension| Extension {
         state: known.verdict.clone(),
@@ -74,12 +77,9 @@ pub(super) fn read(
     }
     // What is shown before an approval must be what is approved.
     let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
-    if bytes.trim_ascii().is_empty() {
+    if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
         let help = Some("`ollm ext new NAME` writes one to begin with".to_owned());
-        return Some(failed(
-            candidate,
-            Problem { help, ..whole_file(Severity::Error, &path, "it is empty".to_owned()) },
-        ));
+        return Some(failed(candidate, Problem { help, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) }));
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
@@ -115,11 +115,16 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
 }
 
 /// A manifest that is a link must lead to a file of the extension.
-fn leads_inside(root: &Path) -> Result<(), String> {
-    match path::inside(root, MANIFEST, &Walked::default()) {
-        Ok(_) => Ok(()),
-        Err(outside) => Err(format!("it is a link that leads out of the extension, to {}", outside.path.display())),
-    }
+fn leads_inside(root: &Path) -> Result<(), Problem> {
+    let Err(outside) = path::inside(root, MANIFEST, &Walked::default()) else { return Ok(()) };
+    let (message, help) = match outside.trouble {
+        Some(trouble) => (trouble.why, trouble.help),
+        None => {
+            let message = format!("it is a link that leads out of the extension, to {}", outside.path.display());
+            (message, "put the file itself into the folder")
+        }
+    };
+    Err(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, &root.join(MANIFEST), message) })
 }
 
 fn understand(

@@ -212,7 +212,7 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
         "sensitive" => sensitive = check.flag(value),
         "required" => required = check.flag(value),
         "default" => default = read_scalar(check, value),
-        "enum" => check.list(value, |check, item| choices.extend(read_scalar(check, item))),
+        "enum" => choices = read_choices(check, value),
         "pattern" => pattern = read_pattern(check, value),
         _ => check.unknown(value, KEYS),
     });
@@ -300,6 +300,15 @@ fn read_scalar(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Value> {
         }
         scalar => Some(scalar.to_json()),
     }
+}
+
+fn read_choices(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Value> {
+    let mut choices = Vec::new();
+    check.list(at, |check, item| choices.extend(read_scalar(check, item)));
+    if matches!(at.node, Node::List(items) if items.is_empty()) {
+        check.refuse(at, "`enum` is empty: no value would fit", Some("list the values that fit, or leave it out"));
+    }
+    choices
 }
 
 fn read_pattern(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {
