@@ -31,6 +31,12 @@ pub fn check_extension_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
+/// The names that are refused although they look like some.
+pub(super) fn reserved() -> Vec<String> {
+    let numbered = NUMBERED_DEVICES.iter().flat_map(|device| (1..=9).map(move |number| format!("{device}{number}")));
+    RESERVED.iter().chain(DEVICES).map(|name| (*name).to_owned()).chain(numbered).collect()
+}
+
 fn is_device(name: &str) -> bool {
     let number = NUMBERED_DEVICES.iter().find_map(|device| name.strip_prefix(device));
     DEVICES.contains(&name) || number.is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9']))

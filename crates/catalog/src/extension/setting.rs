@@ -13,11 +13,12 @@ use crate::value;
 const KEYS: &[&str] = &["name", "description", "type", "envVar", "sensitive", "required", "default", "enum", "pattern"];
 
 /// Longer patterns are not compiled.
-const LONGEST_PATTERN: usize = 1000;
+pub(super) const LONGEST_PATTERN: usize = 1000;
 
 /// Variables that decide how programs run, and so are no place for a setting.
-const TAKEN: &[&str] = &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
-const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
+pub(super) const TAKEN: &[&str] =
+    &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
+pub(super) const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
 
 /// One setting, as declared.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,6 +19,7 @@ mod entries;
 mod extension_docs;
 mod extension_faults;
 mod extension_laws;
+mod extension_schema;
 mod extensions;
 mod files;
 mod forms;
