@@ -361,7 +361,7 @@ impl Extension {
     fn at_file(&self, part: &'static str, owner: &str, file: &Path, problem: Problem) -> Problem {
         let naming = Naming { part, owner: owner.to_owned(), folder: self.root.clone(), file: file.to_owned() };
         let help = problem.help.unwrap_or_default();
-        let fault = Fault { at: Field::File(naming), message: problem.message, help };
+        let fault = Fault { at: Field::File(Box::new(naming)), message: problem.message, help };
         fault.locate(&self.file(), self.fingerprint, problem.severity)
     }
 

@@ -21,6 +21,14 @@ pub(crate) struct Outside {
     pub(crate) trouble: Option<Trouble>,
 }
 
+impl Outside {
+    /// What is wrong with a file of an extension that is not in its folder, and the way out.
+    pub(crate) fn of_extension(self) -> (String, &'static str) {
+        let leads = || format!("it is a link that leads out of the extension, to {}", self.path.display());
+        self.trouble.map_or_else(|| (leads(), "put the file itself there"), |trouble| (trouble.why, trouble.help))
+    }
+}
+
 /// What the file system says where a file cannot be looked at, and the way out.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Trouble {

@@ -214,9 +214,9 @@ impl App {
         let trust = Trust::new(world.approvals(), SystemTime::now);
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
-            let (name, word) = (&one.name, shell_word(&one.name));
+            let (name, quoted) = (&one.name, shell_word(&one.name));
             format!(
-                "what was approved of `{name}` goes on until its manifest is mended; `ollm ext disable {word}` ends it"
+                "what was approved of `{name}` goes on until its manifest is mended; `ollm ext disable {quoted}` ends it"
             )
         };
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()

@@ -30,7 +30,7 @@ pub(super) enum Field {
     /// The declaration of a setting.
     Setting(String),
     /// Where a hook or a server names a file.
-    File(Naming),
+    File(Box<Naming>),
 }
 
 /// Where a file is named.

@@ -52,7 +52,7 @@ pub(super) fn read(
     }
     let meta = path.symlink_metadata().ok();
     if meta.as_ref().is_some_and(Metadata::is_symlink)
-        && let Err(why) = leads_inside(&candidate.root)
+        && let Some(why) = astray(&candidate.root)
     {
         return Some(failed(candidate, why));
     }
@@ -114,17 +114,10 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// A manifest that is a link must lead to a file of the extension.
-fn leads_inside(root: &Path) -> Result<(), Problem> {
-    let Err(outside) = path::inside(root, MANIFEST, &Walked::default()) else { return Ok(()) };
-    let (message, help) = match outside.trouble {
-        Some(trouble) => (trouble.why, trouble.help),
-        None => {
-            let message = format!("it is a link that leads out of the extension, to {}", outside.path.display());
-            (message, "put the file itself into the folder")
-        }
-    };
-    Err(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, &root.join(MANIFEST), message) })
+/// What is wrong with a manifest that is a link and does not lead to a file of the extension.
+fn astray(root: &Path) -> Option<Problem> {
+    let (message, help) = path::inside(root, MANIFEST, &Walked::default()).err()?.of_extension();
+    Some(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, &root.join(MANIFEST), message) })
 }
 
 fn understand(

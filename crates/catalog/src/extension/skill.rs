@@ -194,13 +194,7 @@ const BEGIN: &str = "begin it with ---, `description: …`, --- and put the prom
 fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>> {
     let written = Path::new("skills").join(name);
     let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
-        let (why, help) = match outside.trouble {
-            Some(trouble) => (trouble.why, trouble.help),
-            None => {
-                let why = format!("it leads out of the extension, to {}", outside.path.display());
-                (why, "put the file itself into the folder")
-            }
-        };
+        let (why, help) = outside.of_extension();
         let place = whole_file(Severity::Error, &root.join(&written), format!("{why}; the skill is not loaded"));
         Box::new(Problem { help: Some(help.to_owned()), ..place })
     })?;

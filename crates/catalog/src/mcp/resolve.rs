@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::{ActionSpec, Rules};
 
-use crate::path::{self, Outside, Refused, Walked};
+use crate::path::{self, Outside, Refused, Trouble, Walked};
 
 /// A program, its arguments, and where it runs.
 pub(super) type Line = (String, Vec<String>, Option<PathBuf>);
@@ -54,12 +54,11 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
 
 fn leads_out(key: &'static str, index: Option<usize>, outside: Outside) -> Wrong {
     let Outside { path, folder, trouble } = outside;
-    let (why, help) = match trouble {
-        Some(trouble) => (format!("{} cannot be looked at: {}", path.display(), trouble.why), trouble.help),
-        None => {
-            let why = format!("{} leads out of {}", path.display(), folder.display());
-            (why, "move it into that folder, or give its absolute path")
-        }
+    let (why, help) = if let Some(Trouble { why, help }) = trouble {
+        (format!("{} cannot be looked at: {why}", path.display()), help)
+    } else {
+        let why = format!("{} leads out of {}", path.display(), folder.display());
+        (why, "move it into that folder, or give its absolute path")
     };
     Wrong { key, index, why, help }
 }
