@@ -17,7 +17,7 @@ mod reader;
 mod schema;
 
 pub(crate) use action::Deed;
-use action::{STAY, left};
+use action::left;
 use reader::{COUNT, FLAG, SIZE, TIME};
 pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
 pub use schema::{hook_file_schema, hook_schema};
@@ -269,7 +269,8 @@ impl Reader<'_> {
                 Ok(path) => inputs.push(path),
                 Err(outside) => {
                     let item = at.items().nth(index).unwrap_or(*at);
-                    self.refuse(&item, &left(text, &outside), Some(STAY.to_owned()));
+                    let (message, help) = left(text, &outside);
+                    self.refuse(&item, &message, Some(help.to_owned()));
                 }
             }
         }

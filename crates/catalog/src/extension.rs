@@ -34,7 +34,7 @@ mod server;
 mod setting;
 mod skill;
 
-use fault::Fault;
+use fault::{Fault, Field, Naming};
 use find::Terms;
 
 pub use manifest::{Dependency, Manifest};
@@ -346,6 +346,23 @@ impl Extension {
             }
         }
         (skills, problems)
+    }
+
+    /// A problem with a file that one of its hooks names, at the place where that stands.
+    pub fn at_hook(&self, hook: &str, file: &Path, problem: Problem) -> Problem {
+        self.at_file("hooks", hook, file, problem)
+    }
+
+    /// A problem with a file that one of its servers names, at the place where that stands.
+    pub fn at_server(&self, server: &str, file: &Path, problem: Problem) -> Problem {
+        self.at_file("mcpServers", server, file, problem)
+    }
+
+    fn at_file(&self, part: &'static str, owner: &str, file: &Path, problem: Problem) -> Problem {
+        let naming = Naming { part, owner: owner.to_owned(), folder: self.root.clone(), file: file.to_owned() };
+        let help = problem.help.unwrap_or_default();
+        let fault = Fault { at: Field::File(Box::new(naming)), message: problem.message, help };
+        fault.locate(&self.file(), self.fingerprint, problem.severity)
     }
 
     /// Takes back everything it brings, for a reason.

@@ -99,17 +99,21 @@ pub(crate) fn bytes(path: &Path, max: u64) -> Result<Option<Vec<u8>>, Box<Proble
 
 /// Reads a file that is plain text; `None` when it does not exist.
 pub(crate) fn text(path: &Path, max: u64) -> Result<Option<String>, Box<Problem>> {
-    bytes(path, max)?.map(|bytes| String::from_utf8(bytes).map_err(|error| not_text(path, &error))).transpose()
+    bytes(path, max)?.map(|bytes| text_of(path, bytes)).transpose()
+}
+
+/// The text that bytes are, without the mark that some editors put before it.
+fn text_of(path: &Path, bytes: Vec<u8>) -> Result<String, Box<Problem>> {
+    let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
+    Ok(match text.strip_prefix('\u{feff}') {
+        Some(rest) => rest.to_owned(),
+        None => text,
+    })
 }
 
 /// Parses the content of a file.
 pub(crate) fn open(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Document<'_>, Node), Box<Problem>> {
-    let text = String::from_utf8(bytes).map_err(|error| not_text(path, &error))?;
-    let text = match text.strip_prefix('\u{feff}') {
-        Some(rest) => rest.to_owned(),
-        None => text,
-    };
-    let document = Document::new(path, syntax, text);
+    let document = Document::new(path, syntax, text_of(path, bytes)?);
     match parse(&document.text, document.syntax) {
         Ok(node) => Ok((document, node)),
         Err(broken) => Err(Box::new(document.broken(broken))),
@@ -234,6 +238,7 @@ fn not_text(path: &Path, error: &std::string::FromUtf8Error) -> Box<Problem> {
         column: at.column,
         value,
         help: Some("save it as UTF-8".to_owned()),
+        snippet: Lines::new(&String::from_utf8_lossy(error.as_bytes())).snippet(at),
         ..whole_file(Severity::Error, path, "it is not UTF-8 text".to_owned())
     })
 }

@@ -194,13 +194,16 @@ impl Intake<'_> {
         }
         let shown: String = name.chars().take(80).collect();
         let likely = (self.findings.len() < MANY).then(|| dialect::event_named(name).err()).flatten();
+        let near = likely.as_ref().is_some_and(|unknown| unknown.nearest.is_some());
         let unknown = likely.map_or_else(|| format!("unknown event `{shown}`"), |unknown| unknown.to_string());
         self.findings.push(Finding {
             severity: Severity::Error,
             spot: Some(at.spot(Part::Key)),
             value: Some(shown),
             message: format!("{unknown}; its hooks are not loaded"),
-            help: None,
+            help: (!near).then(|| {
+                "name one such as before_tool; `ollm schema` lists them, and custom:NAME is one of your own".to_owned()
+            }),
         });
         false
     }

@@ -22,12 +22,14 @@ mod expand;
 mod identity;
 mod read;
 mod resolve;
+mod schema;
 
 pub use edit::{EditError, add_server, remove_server};
 pub use expand::expand;
 pub use identity::{Unclear, server_digest, server_files};
 pub use read::TRANSPORTS;
-pub(crate) use read::{Context, read};
+pub(crate) use read::{Context, is_address, read};
+pub(crate) use schema::{or_null, schema};
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 << 20;

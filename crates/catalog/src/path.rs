@@ -12,11 +12,41 @@ use ollm_protocol::hook::{Runs, holds_shell_characters, runs};
 /// Programs that run a package rather than a file.
 const RUNNERS: &[&str] = &["npx", "uvx"];
 
-/// A file outside of the folder it has to be in.
+/// A file that is not in the folder it has to be in, as far as can be told.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Outside {
     pub(crate) path: PathBuf,
     pub(crate) folder: PathBuf,
+    /// Why it cannot be told where it is.
+    pub(crate) trouble: Option<Trouble>,
+}
+
+impl Outside {
+    /// What is wrong with a file of an extension that is not in its folder, and the way out.
+    pub(crate) fn of_extension(self) -> (String, &'static str) {
+        let leads = || format!("it is a link that leads out of the extension, to {}", self.path.display());
+        self.trouble.map_or_else(|| (leads(), "put the file itself there"), |trouble| (trouble.why, trouble.help))
+    }
+}
+
+/// What the file system says where a file cannot be looked at, and the way out.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    pub(crate) why: String,
+    pub(crate) help: &'static str,
+}
+
+impl Trouble {
+    fn of(error: &io::Error) -> Trouble {
+        let help = match error.kind() {
+            io::ErrorKind::PermissionDenied => "make its folder readable for its owner (chmod u+rx)",
+            io::ErrorKind::NotFound => "mend the link or remove it",
+            io::ErrorKind::NotADirectory => "name a file that is in a folder",
+            io::ErrorKind::InvalidInput | io::ErrorKind::InvalidFilename => "give it a name that a file can have",
+            _ => "mend it, or name another file",
+        };
+        Trouble { why: error.to_string(), help }
+    }
 }
 
 /// What was found to be no link while the files of one folder were looked at; nothing is asked for twice.
@@ -73,7 +103,7 @@ pub(crate) fn command(
 /// A file of the folder, absolute; it need not exist, but it may not lead out of the folder.
 pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<PathBuf, Outside> {
     let joined = folder.join(written);
-    let outside = |path: PathBuf| Outside { path, folder: folder.to_owned() };
+    let outside = |path: PathBuf| Outside { path, folder: folder.to_owned(), trouble: None };
     let plain = cleaned(&joined);
     if !plain.starts_with(cleaned(folder)) {
         return Err(outside(plain));
@@ -81,7 +111,8 @@ pub(crate) fn inside(folder: &Path, written: &str, walked: &Walked) -> Result<Pa
     if is_without_links(folder, written, walked) {
         return Ok(plain);
     }
-    let real = resolved(&joined).map_err(|_| outside(plain.clone()))?;
+    let unknown = |error: io::Error| Outside { trouble: Some(Trouble::of(&error)), ..outside(plain.clone()) };
+    let real = resolved(&joined).map_err(unknown)?;
     let Some(real) = real else {
         return Ok(plain);
     };
@@ -190,7 +221,7 @@ fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
         Err(_) => {}
     }
     if path.symlink_metadata().is_ok() {
-        return Err(io::ErrorKind::NotFound.into());
+        return Err(io::Error::new(io::ErrorKind::NotFound, "it is a link that leads nowhere"));
     }
     match path.parent() {
         Some(parent) => resolved(parent),
@@ -199,7 +230,7 @@ fn resolved(path: &Path) -> io::Result<Option<PathBuf>> {
 }
 
 /// The path without `.` and `..`, by the letters alone.
-fn cleaned(path: &Path) -> PathBuf {
+pub(crate) fn cleaned(path: &Path) -> PathBuf {
     let mut clean = PathBuf::new();
     for component in path.components() {
         match component {

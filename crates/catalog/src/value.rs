@@ -35,6 +35,15 @@ impl<T> Reading<T> {
     }
 }
 
+/// What was found in the place of what was expected; of a list also what does not belong into one of texts.
+pub(crate) fn found(node: &Node, expected: &str) -> String {
+    let odd = match node {
+        Node::List(items) if expected.starts_with("a list") => items.iter().find(|item| text(item) == Reading::Wrong),
+        _ => None,
+    };
+    odd.map_or_else(|| node.kind().to_owned(), |item| format!("a list with {} in it", item.kind()))
+}
+
 /// Text that cannot have been meant otherwise.
 pub(crate) fn plain(node: &Node) -> Reading<String> {
     match node {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, Moment, Positions, Problem, Severity, Surroundings, TraceSettings,
-    Undeclared, reload_extensions,
+    Catalog, Changes, Config, Extension, Extensions, Moment, Positions, Problem, Severity, State, Surroundings,
+    TraceSettings, Undeclared, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
@@ -367,7 +367,15 @@ fn extensions_since(
     let (extensions, more) = ollm_catalog::extensions(&surroundings);
     let held = extensions.iter().filter_map(|extension| {
         let why = extension.held()?.clone();
-        Some(Problem { message: format!("{}; what was approved of `{}` goes on", why.message, extension.name), ..why })
+        match extension.state {
+            State::On => {
+                let message = format!("{}; what was approved of `{}` goes on", why.message, extension.name);
+                Some(Problem { message, ..why })
+            }
+            // Nothing of it runs, and that is what a person wants.
+            State::Off(_) => None,
+            State::Failed(_) => Some(why),
+        }
     });
     problems.extend(more.into_iter().chain(held));
     (extensions, Changes::default())

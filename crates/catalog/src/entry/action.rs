@@ -12,7 +12,7 @@ use crate::node::{Cursor, Node};
 use crate::path::{self, Outside, Refused};
 use crate::value;
 
-pub(super) const STAY: &str = "move the file into that folder, or give its absolute path";
+const STAY: &str = "move the file into that folder, or give its absolute path";
 
 /// Every type of action, with its keys.
 const TYPES: &[(&str, &[&str])] = &[
@@ -108,16 +108,16 @@ impl Draft {
 fn misplaced(holder: &Cursor<'_>, command: &str, args: &[String], refused: &Refused) -> Finding {
     let named = holder.get("command");
     let list = holder.get("args");
-    let (cursor, message, help) = match refused {
-        Refused::Command(outside) => (named, left(command, outside), STAY),
+    let (cursor, (message, help)) = match refused {
+        Refused::Command(outside) => (named, left(command, outside)),
         Refused::Argument(index, outside) => {
             let item = list.as_ref().and_then(|list| list.items().nth(*index));
             let written = args.get(*index).map_or("", String::as_str);
-            (item.or(list), left(written, outside), STAY)
+            (item.or(list), left(written, outside))
         }
         Refused::Arguments => {
             let message = format!("command `{command}` holds arguments");
-            (named, message, "name the program alone and put the rest into `args`")
+            (named, (message, "name the program alone and put the rest into `args`"))
         }
     };
     not_loaded(&cursor.unwrap_or(*holder), &message, Some(help.to_owned()))
@@ -200,8 +200,15 @@ fn is_needed(key: &str) -> bool {
     !matches!(key, "args" | "headers")
 }
 
-pub(super) fn left(written: &str, outside: &Outside) -> String {
-    format!("`{written}` leads to {}, out of the hook's folder {}", outside.path.display(), outside.folder.display())
+/// What is wrong with a file that a hook names, and the way out.
+pub(super) fn left(written: &str, outside: &Outside) -> (String, &'static str) {
+    let Outside { path, folder, trouble } = outside;
+    match trouble {
+        Some(trouble) => (format!("`{written}` cannot be looked at: {}", trouble.why), trouble.help),
+        None => {
+            (format!("`{written}` leads to {}, out of the hook's folder {}", path.display(), folder.display()), STAY)
+        }
+    }
 }
 
 /// A name for a hook that has none.

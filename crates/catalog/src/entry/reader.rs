@@ -170,7 +170,7 @@ impl Reader<'_> {
         let value = self.read(at, reading, expected);
         if value.is_none() {
             let key = at.key().unwrap_or_default();
-            self.refuse(at, &format!("`{key}` must be {expected}, not {}", at.node.kind()), None);
+            self.refuse(at, &format!("`{key}` must be {expected}, not {}", value::found(at.node, expected)), None);
         }
         value
     }
@@ -180,7 +180,7 @@ impl Reader<'_> {
         let value = self.read(at, reading, expected);
         if value.is_none() {
             let key = at.key().unwrap_or_default();
-            let message = format!("`{key}` must be {expected}, not {}; it is ignored", at.node.kind());
+            let message = format!("`{key}` must be {expected}, not {}; it is ignored", value::found(at.node, expected));
             self.warn(at, Part::Value, message, None);
         }
         value

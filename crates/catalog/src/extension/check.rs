@@ -85,7 +85,17 @@ impl Check<'_> {
     }
 
     pub(super) fn texts(&mut self, at: &Cursor<'_>) -> Vec<String> {
-        self.take(at, value::texts(at.node), "a list of texts").unwrap_or_default()
+        const EXAMPLE: &str = r#"write one such as ["a", "b"], each text in double quotes"#;
+        if let Reading::Exact(texts) = value::texts(at.node) {
+            return texts;
+        }
+        let key = at.key().unwrap_or_default();
+        if let Some(odd) = at.items().find(|item| !matches!(item.node, Node::Text(_))) {
+            self.refuse(&odd, format!("`{key}` must be a list of texts; this is {}", odd.node.kind()), Some(EXAMPLE));
+        } else {
+            self.refuse(at, format!("`{key}` must be a list of texts, not {}", at.node.kind()), Some(EXAMPLE));
+        }
+        Vec::new()
     }
 
     /// A key that has to be there.

@@ -115,8 +115,14 @@ fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fau
             }
         };
     };
-    if !dependency.accepts(&found.manifest.version) {
-        let message = format!("it needs `{name}` {range}, but version {} is there", found.manifest.version);
+    let version = &found.manifest.version;
+    if dependency.accepts_release_of(version) {
+        let message = format!("it needs `{name}` {range}, but version {version} is there, which is a pre-release");
+        let help = format!("a pre-release must be named in the range, such as \">={version}\"");
+        return Some(Fault { at: Field::Range(name.clone()), message, help });
+    }
+    if !dependency.accepts(version) {
+        let message = format!("it needs `{name}` {range}, but version {version} is there");
         let help = "update one of the two".to_owned();
         return Some(Fault { at: Field::Range(name.clone()), message, help });
     }

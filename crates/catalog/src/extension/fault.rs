@@ -1,10 +1,11 @@
 //! What keeps an extension off although its manifest is fine, and which part of the manifest that hangs on.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::read::{LARGEST_FILE, fingerprint};
 use crate::file::{self, Finding, Syntax, whole_file};
 use crate::node::{Cursor, Node, Part, Spot};
+use crate::path::cleaned;
 use crate::problem::{Problem, Severity};
 
 /// Why an extension cannot be on here, before its place is known.
@@ -28,6 +29,47 @@ pub(super) enum Field {
     Range(String),
     /// The declaration of a setting.
     Setting(String),
+    /// Where a hook or a server names a file.
+    File(Box<Naming>),
+}
+
+/// Where a file is named.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Naming {
+    /// `hooks` or `mcpServers`.
+    pub(super) part: &'static str,
+    /// The hook or the server.
+    pub(super) owner: String,
+    /// The folder of the extension.
+    pub(super) folder: PathBuf,
+    /// The file.
+    pub(super) file: PathBuf,
+}
+
+impl Naming {
+    /// The place, of several with the same file that of the owner.
+    fn find(&self, root: &Cursor<'_>) -> Option<(Spot, String)> {
+        let part = root.get(self.part)?;
+        self.owned(&part).or_else(|| self.any(&part))
+    }
+
+    fn owned(&self, at: &Cursor<'_>) -> Option<(Spot, String)> {
+        let is_name = |name: &Node| matches!(name, Node::Text(name) if *name == self.owner);
+        let named = at.get("name").is_some_and(|name| is_name(name.node));
+        if (named || at.key() == Some(self.owner.as_str()))
+            && let Some(found) = self.any(at)
+        {
+            return Some(found);
+        }
+        at.entries().map(|(_, below)| below).chain(at.items()).find_map(|below| self.owned(&below))
+    }
+
+    fn any(&self, at: &Cursor<'_>) -> Option<(Spot, String)> {
+        if matches!(at.node, Node::Text(text) if cleaned(&self.folder.join(text)) == self.file) {
+            return Some((at.spot(Part::Value), at.node.shown()));
+        }
+        at.entries().map(|(_, below)| below).chain(at.items()).find_map(|below| self.any(&below))
+    }
 }
 
 impl Fault {
@@ -53,6 +95,7 @@ impl Field {
     fn find(&self, root: &Cursor<'_>) -> Option<(Spot, String)> {
         let found = |at: Cursor<'_>, part| Some((at.spot(part), at.node.shown()));
         match self {
+            Field::File(naming) => naming.find(root),
             Field::Name => found(root.get("name")?, Part::Value),
             Field::Needed(name) => found(root.get("dependencies")?.get(name)?, Part::Key),
             Field::Range(name) => found(root.get("dependencies")?.get(name)?, Part::Value),

@@ -80,6 +80,12 @@ pub struct Dependency {
 }
 
 impl Dependency {
+    /// Whether a version would do if it were no pre-release.
+    pub(super) fn accepts_release_of(&self, version: &str) -> bool {
+        let release = version.split(['-', '+']).next().unwrap_or_default();
+        release.len() < version.len() && !self.accepts(version) && self.accepts(release)
+    }
+
     /// Whether a version will do.
     pub(super) fn accepts(&self, version: &str) -> bool {
         match (range(&self.range), Version::parse(version)) {
@@ -149,7 +155,11 @@ fn is_known_version(check: &mut Check<'_>, root: &Cursor<'_>) -> bool {
             let message = format!("manifestVersion {newer} is newer than this program, which knows up to {VERSION}");
             check.refuse(&at, message, Some("update ollm, or get a version of the extension for this one"));
         }
-        _ => check.refuse(&at, format!("`manifestVersion` must be a whole number from 1 to {VERSION}"), None),
+        _ => check.refuse(
+            &at,
+            format!("`manifestVersion` must be {VERSION}, which is all there is"),
+            Some(&format!("write {VERSION}, or leave it out")),
+        ),
     }
     false
 }

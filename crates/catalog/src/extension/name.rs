@@ -4,6 +4,10 @@
 const RESERVED: &[&str] =
     &["all", "builtin", "default", "extension", "extensions", "none", "ollm", "project", "user", "workspace"];
 
+/// Names that are devices on some systems, whatever folder they stand in.
+const DEVICES: &[&str] = &["aux", "con", "nul", "prn"];
+const NUMBERED_DEVICES: &[&str] = &["com", "lpt"];
+
 const LONGEST: usize = 64;
 
 /// Why something cannot be the name of an extension.
@@ -11,6 +15,9 @@ pub fn check_extension_name(name: &str) -> Result<(), String> {
     let letter = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit();
     if RESERVED.contains(&name) {
         return Err(format!("`{name}` is a reserved name"));
+    }
+    if is_device(name) {
+        return Err(format!("`{name}` is a device on some systems, and can be no folder there"));
     }
     let plain = name.chars().all(|each| letter(each) || each == '-');
     if !plain || !name.starts_with(letter) || !name.ends_with(letter) {
@@ -22,6 +29,17 @@ pub fn check_extension_name(name: &str) -> Result<(), String> {
         return Err(format!("a name has at most {LONGEST} characters"));
     }
     Ok(())
+}
+
+/// The names that are refused although they look like some.
+pub(super) fn reserved() -> Vec<String> {
+    let numbered = NUMBERED_DEVICES.iter().flat_map(|device| (1..=9).map(move |number| format!("{device}{number}")));
+    RESERVED.iter().chain(DEVICES).map(|name| (*name).to_owned()).chain(numbered).collect()
+}
+
+fn is_device(name: &str) -> bool {
+    let number = NUMBERED_DEVICES.iter().find_map(|device| name.strip_prefix(device));
+    DEVICES.contains(&name) || number.is_some_and(|number| matches!(number.as_bytes(), [b'1'..=b'9']))
 }
 
 /// Whether something can be the name of a setting, a skill or a server.
@@ -61,11 +79,14 @@ mod tests {
 
     #[test]
     fn names_that_are_paths_or_reserved_are_refused() {
-        for name in ["a", "github-integration", "a1", "0"] {
+        for name in ["a", "github-integration", "a1", "0", "com", "com0", "com10", "console", "lpt-1"] {
             assert_eq!(check_extension_name(name), Ok(()), "{name}");
         }
         let long = "a".repeat(65);
-        for name in ["", ".", "..", "a/b", "/a", "A", "a_b", "-a", "a-", "a b", "ollm", "user", "ä", "a\0", &long] {
+        for name in [
+            "", ".", "..", "a/b", "/a", "A", "a_b", "-a", "a-", "a b", "ollm", "user", "ä", "a\0", &long, "con", "nul",
+            "aux", "prn", "com1", "com9", "lpt1", "lpt9",
+        ] {
             assert!(check_extension_name(name).is_err(), "{name}");
         }
     }

@@ -3,13 +3,15 @@
 //! Only what is declared can be held against it: the servers its hooks and servers reach, the variables they are handed,
 //! the folders they are started in. What a program does by itself is up to the person who approves it.
 
+use std::net::Ipv6Addr;
 use std::path::{Component, Path, PathBuf};
 
 use ollm_protocol::{Action, Endpoint, Hook};
 
 use super::check::Check;
 use super::manifest::Manifest;
-use crate::node::Cursor;
+use crate::mcp::is_address;
+use crate::node::{Cursor, Node};
 
 /// What an extension wants to do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -33,7 +35,7 @@ impl Permissions {
 
     /// Whether a host is named, or lies below a name such as `*.example.com`.
     pub fn allows_host(&self, host: &str) -> bool {
-        let host = host.trim_end_matches('.').to_ascii_lowercase();
+        let host = usual(host);
         self.network.iter().any(|entry| match host_of(entry).as_str() {
             "*" => true,
             // The dot is part of what must fit: `evilexample.com` is not below `example.com`.
@@ -42,6 +44,10 @@ impl Permissions {
                 None => entry == host,
             },
         })
+    }
+
+    fn allows_any_host(&self) -> bool {
+        self.network.iter().any(|entry| host_of(entry) == "*")
     }
 
     /// Whether an absolute path is named, or lies below one that is.
@@ -62,12 +68,14 @@ impl Permissions {
     }
 }
 
-/// Holds hooks and servers against the permissions at `at`.
-pub(super) fn check(check: &mut Check<'_>, at: &Cursor<'_>, manifest: &Manifest, hooks: &[Hook]) {
+/// Holds hooks and servers against the permissions of a manifest, if it has any.
+pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifest, hooks: &[Hook]) {
+    let Some(at) = root.get("permissions") else { return };
     let permissions = &manifest.permissions;
+    let hosts = if permissions.allows_any_host() { Vec::new() } else { hosts(check, root) };
     let mut beyond = |whose: &str, name: &str, does: &str, what: &str, key: &str| {
         let message = format!("{whose} `{name}` {does} {what}, which `permissions.{key}` does not name");
-        check.refuse(at, message, Some(&format!("add \"{what}\" to `permissions.{key}`, or change the {whose}")));
+        check.refuse(&at, message, Some(&format!("add \"{what}\" to `permissions.{key}`, or change the {whose}")));
     };
     for hook in hooks {
         let name = hook.spec.name.as_str();
@@ -84,22 +92,48 @@ pub(super) fn check(check: &mut Check<'_>, at: &Cursor<'_>, manifest: &Manifest,
             beyond("hook", name, "runs in", &folder.display().to_string(), "filesystem");
         }
     }
-    for (name, server) in &manifest.servers {
-        let url = server.get("url").and_then(|url| url.as_str());
-        let endpoint = url.and_then(|url| Endpoint::parse(url).ok());
-        if let Some(endpoint) = endpoint.filter(|endpoint| !permissions.allows_host(&endpoint.host)) {
-            beyond("server", name, "reaches", &endpoint.host, "network");
+    for (name, host) in hosts.iter().filter(|(_, host)| !permissions.allows_host(host)) {
+        beyond("server", name, "reaches", host, "network");
+    }
+}
+
+const IN_FULL: &str = "write it as https://host/path with the host in full: no user, backslash or variable before the path; \
+    where any host will do, `permissions.network` is [\"*\"]";
+
+/// The name and the host of each server that has an address; one whose host cannot be told is refused.
+fn hosts(check: &mut Check<'_>, root: &Cursor<'_>) -> Vec<(String, String)> {
+    let mut hosts = Vec::new();
+    let Some(servers) = root.get("mcpServers") else { return hosts };
+    for (name, server) in servers.entries() {
+        for (_, at) in server.entries().filter(|(key, _)| is_address(key)) {
+            let Node::Text(url) = at.node else { continue };
+            match Endpoint::parse(url) {
+                Ok(endpoint) => hosts.push((name.to_owned(), endpoint.host)),
+                Err(_) => check.refuse(
+                    &at,
+                    format!("server `{name}` has an address whose host cannot be held against `permissions.network`"),
+                    Some(IN_FULL),
+                ),
+            }
         }
     }
+    hosts
 }
 
 /// The host of an entry, which may also be written as an address.
 fn host_of(entry: &str) -> String {
     let rest = entry.split_once("://").map_or(entry, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or(rest);
+    let bracketed = host.strip_prefix('[').and_then(|host| host.split_once(']')).map(|(address, _)| address);
     // With more than one colon it is an address of IPv6.
-    let host = host.split_once(':').filter(|(_, port)| !port.contains(':')).map_or(host, |(host, _)| host);
-    host.trim_end_matches('.').to_ascii_lowercase()
+    let without_port = || host.split_once(':').filter(|(_, port)| !port.contains(':')).map_or(host, |(host, _)| host);
+    usual(bracketed.unwrap_or_else(without_port))
+}
+
+/// A host in the one way to write it.
+fn usual(host: &str) -> String {
+    let address = host.parse::<Ipv6Addr>().map(|address| address.to_string());
+    address.unwrap_or_else(|_| host.trim_end_matches('.').to_ascii_lowercase())
 }
 
 /// The path without `.` and `..`.
@@ -159,5 +193,14 @@ mod tests {
             assert_eq!(permissions.allows_host(host), allowed, "{host}");
         }
         assert!(Permissions { network: texts(&["*"]), ..Default::default() }.allows_host("x"));
+    }
+
+    #[test]
+    fn an_address_of_ipv6_is_the_same_with_and_without_brackets() {
+        for entry in ["[::1]", "::1", "[::1]:8080", "http://[::1]/", "https://[0:0::1]:443/x"] {
+            let permissions = Permissions { network: texts(&[entry]), ..Default::default() };
+            assert!(permissions.allows_host("::1") && permissions.allows_host("0:0:0:0:0:0:0:1"), "{entry}");
+            assert!(!permissions.allows_host("::2") && !permissions.allows_host("1"), "{entry}");
+        }
     }
 }

@@ -22,6 +22,9 @@ use crate::problem::{Problem, Severity};
 /// Larger manifests are not read.
 pub(super) const LARGEST_FILE: u64 = 1 << 20;
 
+/// What some editors put before a text.
+const MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
@@ -49,9 +52,9 @@ pub(super) fn read(
     }
     let meta = path.symlink_metadata().ok();
     if meta.as_ref().is_some_and(Metadata::is_symlink)
-        && let Err(why) = leads_inside(&candidate.root)
+        && let Some(why) = astray(&candidate.root)
     {
-        return Some(failed(candidate, whole_file(Severity::Error, &path, why)));
+        return Some(failed(candidate, why));
     }
     let as_it_was = |known: &Extension| Extension {
         state: known.verdict.clone(),
@@ -74,12 +77,9 @@ pub(super) fn read(
     }
     // What is shown before an approval must be what is approved.
     let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
-    if bytes.trim_ascii().is_empty() {
+    if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
         let help = Some("`ollm ext new NAME` writes one to begin with".to_owned());
-        return Some(failed(
-            candidate,
-            Problem { help, ..whole_file(Severity::Error, &path, "it is empty".to_owned()) },
-        ));
+        return Some(failed(candidate, Problem { help, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) }));
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
@@ -114,12 +114,10 @@ pub(super) fn fingerprint(bytes: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// A manifest that is a link must lead to a file of the extension.
-fn leads_inside(root: &Path) -> Result<(), String> {
-    match path::inside(root, MANIFEST, &Walked::default()) {
-        Ok(_) => Ok(()),
-        Err(outside) => Err(format!("it is a link that leads out of the extension, to {}", outside.path.display())),
-    }
+/// What is wrong with a manifest that is a link and does not lead to a file of the extension.
+fn astray(root: &Path) -> Option<Problem> {
+    let (message, help) = path::inside(root, MANIFEST, &Walked::default()).err()?.of_extension();
+    Some(Problem { help: Some(help.to_owned()), ..whole_file(Severity::Error, &root.join(MANIFEST), message) })
 }
 
 fn understand(
@@ -139,8 +137,8 @@ fn understand(
     {
         hooks = take_hooks(candidate, document, &name, &events, rules, positions, &mut findings);
     }
-    if let (Some(manifest), Some(at)) = (&manifest, root.get("permissions")) {
-        permission::check(&mut Check { findings: &mut findings }, &at, manifest, &hooks);
+    if let Some(manifest) = &manifest {
+        permission::check(&mut Check { findings: &mut findings }, &root, manifest, &hooks);
     }
     let problems = document.problems(findings);
     let state = error_of(&problems).map_or(State::On, State::Failed);

@@ -13,11 +13,12 @@ use crate::value;
 const KEYS: &[&str] = &["name", "description", "type", "envVar", "sensitive", "required", "default", "enum", "pattern"];
 
 /// Longer patterns are not compiled.
-const LONGEST_PATTERN: usize = 1000;
+pub(super) const LONGEST_PATTERN: usize = 1000;
 
 /// Variables that decide how programs run, and so are no place for a setting.
-const TAKEN: &[&str] = &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
-const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
+pub(super) const TAKEN: &[&str] =
+    &["PATH", "HOME", "USER", "SHELL", "IFS", "ENV", "BASH_ENV", "PYTHONPATH", "NODE_OPTIONS"];
+pub(super) const TAKEN_PREFIXES: &[&str] = &["LD_", "DYLD_", "OLLM_", "EXTENSION_"];
 
 /// One setting, as declared.
 #[derive(Clone, Debug, PartialEq)]
@@ -124,6 +125,9 @@ impl SettingSpec {
                 _ => Err(self.wrong(self.kind.expected(), &value)),
             };
         }
+        if self.required && value == "" {
+            return Err(format!("setting `{}` is required and must not be empty", self.name));
+        }
         if !self.choices.is_empty() && !self.choices.contains(&value) {
             let choices: Vec<String> = self.choices.iter().map(text_of).collect();
             return Err(self.wrong(&format!("one of {}", choices.join(", ")), &value));
@@ -154,6 +158,9 @@ impl SettingSpec {
         schema.insert("type".into(), self.kind.name().into());
         if !self.choices.is_empty() {
             schema.insert("enum".into(), self.choices.clone().into());
+        }
+        if self.required && self.kind == SettingKind::Text {
+            schema.insert("minLength".into(), 1.into());
         }
         schema.extend(self.pattern.as_deref().map(|pattern| ("pattern".to_owned(), pattern.into())));
         schema.extend(self.default.clone().map(|default| ("default".to_owned(), default)));
@@ -206,7 +213,7 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
         "sensitive" => sensitive = check.flag(value),
         "required" => required = check.flag(value),
         "default" => default = read_scalar(check, value),
-        "enum" => check.list(value, |check, item| choices.extend(read_scalar(check, item))),
+        "enum" => choices = read_choices(check, value),
         "pattern" => pattern = read_pattern(check, value),
         _ => check.unknown(value, KEYS),
     });
@@ -294,6 +301,15 @@ fn read_scalar(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<Value> {
         }
         scalar => Some(scalar.to_json()),
     }
+}
+
+fn read_choices(check: &mut Check<'_>, at: &Cursor<'_>) -> Vec<Value> {
+    let mut choices = Vec::new();
+    check.list(at, |check, item| choices.extend(read_scalar(check, item)));
+    if matches!(at.node, Node::List(items) if items.is_empty()) {
+        check.refuse(at, "`enum` is empty: no value would fit", Some("list the values that fit, or leave it out"));
+    }
+    choices
 }
 
 fn read_pattern(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<String> {

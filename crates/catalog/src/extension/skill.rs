@@ -195,8 +195,9 @@ const BEGIN: &str = "begin it with ---, `description: …`, --- and put the prom
 fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>> {
     let written = Path::new("skills").join(name);
     let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
-        let message = format!("it leads out of the extension, to {}; the skill is not loaded", outside.path.display());
-        Box::new(whole_file(Severity::Error, &root.join(&written), message))
+        let (why, help) = outside.of_extension();
+        let place = whole_file(Severity::Error, &root.join(&written), format!("{why}; the skill is not loaded"));
+        Box::new(Problem { help: Some(help.to_owned()), ..place })
     })?;
     let gone = || Box::new(whole_file(Severity::Error, &path, "it is gone; the skill is not loaded".to_owned()));
     let text = file::text(&path, LARGEST_FILE)?.ok_or_else(gone)?;

@@ -370,7 +370,12 @@ impl Reader<'_> {
     fn resolve(&mut self, server: &Cursor<'_>, line: resolve::Line) -> Option<resolve::Line> {
         let Some(folder) = self.context.folder else { return Some(line) };
         let resolved = resolve::resolve(folder, line);
-        resolved.map_err(|(key, why)| self.refuse(&server.get(key).unwrap_or(*server), Part::Value, &why, None)).ok()
+        let wrong = |resolve::Wrong { key, index, why, help }| {
+            let named = server.get(key).unwrap_or(*server);
+            let item = index.and_then(|index| named.items().nth(index)).unwrap_or(named);
+            self.refuse(&item, Part::Value, &why, Some(help.to_owned()));
+        };
+        resolved.map_err(wrong).ok()
     }
 
     fn check_url(&mut self, server: &Cursor<'_>, url: &str) {
@@ -454,7 +459,8 @@ impl Reader<'_> {
                 Some(value)
             }
             Reading::Wrong => {
-                self.refuse(at, Part::Value, &format!("`{key}` must be {expected}, not {}", at.node.kind()), None);
+                let found = value::found(at.node, expected);
+                self.refuse(at, Part::Value, &format!("`{key}` must be {expected}, not {found}"), None);
                 None
             }
         }
@@ -474,6 +480,11 @@ impl Reader<'_> {
     fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         self.findings.push(finding(Severity::Warning, at, part, message, help));
     }
+}
+
+/// Whether a key of a server is its address.
+pub(crate) fn is_address(key: &str) -> bool {
+    canonical(key) == "url"
 }
 
 /// Other programs' words for our keys.

@@ -4,21 +4,35 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::{ActionSpec, Rules};
 
-use crate::path::{self, Outside, Refused, Walked};
+use crate::path::{self, Outside, Refused, Trouble, Walked};
 
 /// A program, its arguments, and where it runs.
 pub(super) type Line = (String, Vec<String>, Option<PathBuf>);
 
-/// The same command line, whose relative files are in `folder`; otherwise the key that is wrong, and why.
-pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line, (&'static str, String)> {
+/// What is wrong with a command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Wrong {
+    /// The key.
+    pub(super) key: &'static str,
+    /// Which item of that, if it is a list.
+    pub(super) index: Option<usize>,
+    pub(super) why: String,
+    pub(super) help: &'static str,
+}
+
+/// The same command line, whose relative files are in `folder`; otherwise what is wrong.
+pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line, Wrong> {
     // What a variable helps to name is known only when the server starts.
     let filled_in = |text: &str| text.contains("${");
     let plain = args.iter().map(|arg| if filled_in(arg) { "-".to_owned() } else { arg.clone() }).collect();
     let (walked, whitelist) = (Walked::default(), Rules::default().whitelist);
     let refused = |refused| match refused {
-        Refused::Command(outside) => ("command", leads_out(&outside)),
-        Refused::Argument(_, outside) => ("args", leads_out(&outside)),
-        Refused::Arguments => ("command", "`command` holds arguments; put them into `args`".to_owned()),
+        Refused::Command(outside) => leads_out("command", None, outside),
+        Refused::Argument(index, outside) => leads_out("args", Some(index), outside),
+        Refused::Arguments => {
+            let (why, help) = ("`command` holds arguments".to_owned(), "put them into `args`");
+            Wrong { key: "command", index: None, why, help }
+        }
     };
     let (action, _) = path::command(folder, &command, plain, &whitelist, &walked).map_err(refused)?;
     let (command, args) = match action {
@@ -31,15 +45,22 @@ pub(super) fn resolve(folder: &Path, (command, args, cwd): Line) -> Result<Line,
     let cwd = match cwd {
         Some(cwd) if cwd.is_relative() && !cwd.to_str().is_some_and(filled_in) => {
             let inside = path::inside(folder, &cwd.to_string_lossy(), &walked);
-            Some(inside.map_err(|outside| ("cwd", leads_out(&outside)))?)
+            Some(inside.map_err(|outside| leads_out("cwd", None, outside))?)
         }
         other => other,
     };
     Ok((command, args, cwd))
 }
 
-fn leads_out(outside: &Outside) -> String {
-    format!("{} leads out of {}", outside.path.display(), outside.folder.display())
+fn leads_out(key: &'static str, index: Option<usize>, outside: Outside) -> Wrong {
+    let Outside { path, folder, trouble } = outside;
+    let (why, help) = if let Some(Trouble { why, help }) = trouble {
+        (format!("{} cannot be looked at: {why}", path.display()), help)
+    } else {
+        let why = format!("{} leads out of {}", path.display(), folder.display());
+        (why, "move it into that folder, or give its absolute path")
+    };
+    Wrong { key, index, why, help }
 }
 
 #[cfg(test)]
@@ -75,7 +96,7 @@ mod tests {
             (line("node", &[], Some("..")), "cwd"),
             (line("servers/run now", &[], None), "command"),
         ] {
-            assert_eq!(resolve(&root, written).map_err(|(key, _)| key), Err(key));
+            assert_eq!(resolve(&root, written).map_err(|wrong| wrong.key), Err(key));
         }
     }
 }

@@ -24,12 +24,12 @@ fn names(extensions: &Extensions) -> Vec<&str> {
     extensions.iter().map(|extension| extension.name.as_str()).collect()
 }
 
-fn error<'a>(extensions: &'a Extensions, name: &str) -> &'a str {
+pub(crate) fn error<'a>(extensions: &'a Extensions, name: &str) -> &'a str {
     extensions.get(name).and_then(|extension| extension.error()).unwrap_or_default()
 }
 
 /// The only problem with a manifest.
-fn problem(text: &str) -> Problem {
+pub(crate) fn problem(text: &str) -> Problem {
     let world = World::new();
     world.manifest("home", "a", text);
     let (extensions, problems) = world.extensions();
@@ -58,7 +58,7 @@ fn every_field_is_checked_in_depth() {
         (json!({"version": "v1.0.0"}), "version", "not a semantic version"),
         (json!({"description": " "}), "description", "must be text that is not empty"),
         (json!({"manifestVersion": 2}), "manifestVersion", "manifestVersion 2 is newer than this program"),
-        (json!({"manifestVersion": "1"}), "manifestVersion", "must be a whole number"),
+        (json!({"manifestVersion": "1"}), "manifestVersion", "must be 1"),
         (json!({"keywords": "x"}), "keywords", "must be a list"),
         (json!({"author": 1}), "author", "must be text"),
         (json!({"hooks": []}), "hooks", "must be a map of events"),
@@ -112,7 +112,7 @@ fn every_field_is_checked_in_depth() {
     }
 }
 
-fn setting(more: &Value) -> Value {
+pub(crate) fn setting(more: &Value) -> Value {
     let mut setting = json!({"name": "x", "description": "y"});
     setting.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     json!({"settings": [setting]})
@@ -293,8 +293,8 @@ fn d13_a_missing_dependency_disables_only_who_needs_it() {
 #[test]
 fn a_manifest_that_is_no_json_says_what_would_be_right() {
     for (text, place, help) in [
-        ("", "manifest.json: it is empty", "`ollm ext new NAME` writes one to begin with"),
-        (" \n", "manifest.json: it is empty", "`ollm ext new NAME` writes one to begin with"),
+        ("", "manifest.json:1:1: it is empty", "`ollm ext new NAME` writes one to begin with"),
+        (" \n", "manifest.json:1:1: it is empty", "`ollm ext new NAME` writes one to begin with"),
         ("nonsense", "manifest.json:1:2: ", "the only bare words are true, false and null"),
         ("{\"name\": \"a\"\n \"version\": 1}", "manifest.json:2:2: ", "put a comma between the two"),
         ("{name: 1}", "manifest.json:1:2: ", "write every key in double quotes"),

@@ -80,7 +80,6 @@ fn a_file_outside_of_the_hooks_folder_is_refused_whichever_way_leads_there() {
         (r#"{"command": "./link.sh"}"#, "command", "outside.sh"),
         (r#"{"command": "link.sh"}"#, "command", "outside.sh"),
         (r#"{"command": "folder/new.sh"}"#, "command", "elsewhere"),
-        (r#"{"command": "./dangling.sh"}"#, "command", "home/.ollm/hooks/dangling.sh"),
         (r#"{"command": "sh", "args": ["../../../outside.sh"]}"#, "args[0]", "outside.sh"),
         (r#"{"command": "sh", "args": ["-x", "link.sh"]}"#, "args[1]", "outside.sh"),
         (r#"{"command": "/bin/true", "args": ["link.sh"]}"#, "args[0]", "outside.sh"),
@@ -99,6 +98,11 @@ fn a_file_outside_of_the_hooks_folder_is_refused_whichever_way_leads_there() {
         );
         assert!(problem.message.ends_with(&leads), "{entry}: {}", problem.message);
     }
+    world.entry(r#"{"command": "./dangling.sh"}"#);
+    let (problem, loaded) = world.problem();
+    assert_eq!((loaded, problem.field.as_str()), (0, "hooks.before_tool[0].command"));
+    let nowhere = "`./dangling.sh` cannot be looked at: it is a link that leads nowhere; the hook is not loaded";
+    assert_eq!(problem.message, nowhere);
 }
 
 #[test]

@@ -26,7 +26,7 @@ pub(crate) enum ExtCommand {
     },
     /// Switch extensions on; on a terminal, show what they bring and approve it
     #[command(
-        after_help = "Exit codes: 0 on, 4 not approved by the person who was asked, or an agent asked.\nWithout a terminal an extension is switched on, but runs nothing until it is approved: `ollm ext trust NAME --digest sha256:…`."
+        after_help = "Exit codes: 0 on, 1 switched on but not loaded (a setting or another extension is missing), 3 its manifest is broken, 4 not approved by the person who was asked, or an agent asked.\nWithout a terminal an extension is switched on, but runs nothing until it is approved: `ollm ext trust NAME --digest sha256:…`."
     )]
     Enable {
         /// The extensions' names

@@ -93,7 +93,14 @@ fn named<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
     app.extensions.get(name).ok_or_else(|| unknown(name, app))
 }
 
-/// The extension with this name, if its manifest can be understood.
+/// The extension with this name, if its manifest can be understood; one that lacks only a setting or another extension can
+/// be approved and switched on before that is there. What is broken must not take the place of a good approval.
+fn understood<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
+    let extension = named(name, app)?;
+    if extension.is_broken() { loaded(name, app) } else { Ok(extension) }
+}
+
+/// The extension with this name, if it can be loaded.
 fn loaded<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
     let extension = named(name, app)?;
     match &extension.state {

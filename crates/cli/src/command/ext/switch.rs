@@ -2,25 +2,24 @@
 
 use std::time::SystemTime;
 
-use ollm_catalog::{Extension, State};
+use ollm_catalog::Extension;
 use ollm_store::{Switch, set_switches};
 
 use super::trust::{ask_person, bundle, by_digest, is_approved, record};
-use super::{named, unknown};
+use super::{named, understood, unknown};
 use crate::agent::refuse_agents;
 use crate::app::{App, extensions_again};
-use crate::error::{Failure, Kind, OK};
+use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::{Output, is_terminal, one_line};
 use crate::world::World;
 
 pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "switch extensions on or off")?;
     let app = load(names, world)?;
-    for name in names {
-        let extension = named(name, &app)?;
-        if extension.manifest.version.is_empty() {
-            super::loaded(name, &app)?;
-        }
+    let wanted = names.iter().map(|name| understood(name, &app)).collect::<Result<Vec<_>, _>>()?;
+    let mut code = OK;
+    for extension in wanted {
+        let name = &extension.name;
         let bundle = bundle(extension, &app)?;
         let waits = !is_approved(extension, &bundle.digest, &app);
         if waits && is_terminal() {
@@ -29,13 +28,17 @@ pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Re
             record(extension, &bundle, &app, output)?;
         }
         set(extension, true, world)?;
-        output.line(&one_line(&format!("{name} is on")))?;
+        if let Some(why) = missing(name, &app, world) {
+            output.line(&one_line(&format!("{name} is switched on, but not loaded: {why}")))?;
+            code = FINDING;
+        } else {
+            output.line(&one_line(&format!("{name} is on")))?;
+        }
         if waits && !is_terminal() {
             output.tell(&format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(&bundle)));
         }
-        tell_what_is_missing(name, &app, world, output);
     }
-    Ok(OK)
+    Ok(code)
 }
 
 pub(super) fn disable(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
@@ -66,10 +69,7 @@ fn set(extension: &Extension, on: bool, world: &World) -> Result<(), Failure> {
         .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))
 }
 
-/// What still keeps an extension from being on.
-fn tell_what_is_missing(name: &str, app: &App, world: &World, output: &mut Output) {
-    let extensions = extensions_again(app, world);
-    if let Some(State::Failed(why)) = extensions.get(name).map(|extension| &extension.state) {
-        output.tell(&format!("extension `{name}` is not loaded: {why}"));
-    }
+/// What still keeps an extension from being loaded.
+fn missing(name: &str, app: &App, world: &World) -> Option<String> {
+    extensions_again(app, world).get(name)?.error().map(str::to_owned)
 }

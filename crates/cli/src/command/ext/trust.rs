@@ -7,7 +7,7 @@ use ollm_engine::{Bundle, Proposal, Standing, Unready};
 use ollm_protocol::{Hook, shell_word};
 use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
 
-use super::{consent, hooks, loaded};
+use super::{consent, hooks, loaded, understood};
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::command::hook::{nobody_to_ask, show_long, unpinned, unwritten};
@@ -22,7 +22,7 @@ const LARGEST_MANIFEST: u64 = 1 << 20;
 pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "approve extensions")?;
     let app = App::load_as_is(world)?;
-    let extension = loaded_or_lacking(name, &app)?;
+    let extension = understood(name, &app)?;
     let bundle = bundle(extension, &app)?;
     // Whoever names a digest counts on it, also where nothing is left to approve.
     if let Some(named) = digest {
@@ -37,12 +37,6 @@ pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut 
     }
     record(extension, &bundle, &app, output)?;
     Ok(OK)
-}
-
-/// An extension that lacks only a setting or another extension can be approved before that is there.
-fn loaded_or_lacking<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
-    let extension = super::named(name, app)?;
-    if extension.manifest.version.is_empty() { loaded(name, app) } else { Ok(extension) }
 }
 
 /// The hooks of an extension that is approved as it is.

@@ -64,18 +64,20 @@ fn here(extension: &Extension, app: &App) -> Vec<Problem> {
     }
 }
 
+const ABSENT: &str = "put the file there, or name one that is";
+
 /// Scripts that are not there, and a folder that could not be approved as it is.
 fn files(extension: &Extension) -> Vec<Problem> {
     let missing = extension.hooks.iter().filter_map(|hook| {
         let script = hook.script().filter(|script| !script.exists())?;
-        let origin = &hook.spec.origin;
         // A program may have to be built first; a script is there or is not.
         let built = matches!(&hook.action, Action::Command { program, .. } if Path::new(program) == script);
         let severity = if built { Severity::Warning } else { Severity::Error };
         let (does, help) = if built { ("is not built yet", build(extension, hook)) } else { ("does not exist", None) };
+        let help = Some(help.unwrap_or_else(|| ABSENT.to_owned()));
         let message = format!("hook `{}` names {}, which {does}", hook.spec.name, script.display());
-        let place = Problem::of_file(severity, &origin.file, message);
-        Some(Problem { line: origin.line, column: origin.column, help, ..place })
+        let problem = Problem { help, ..Problem::of_file(severity, &extension.root, message) };
+        Some(extension.at_hook(&hook.spec.name, script, problem))
     });
     let tree = digest_tree(&extension.root, TreeLimits::default()).err();
     let tree = tree.map(|error| Problem::of_file(Severity::Error, &extension.root, error.to_string()));
@@ -106,8 +108,9 @@ fn missing_of_servers(extension: &Extension) -> Vec<Problem> {
             let path = Path::new(word);
             if path.starts_with(&extension.root) && !path.exists() {
                 let message = format!("server `{}` names {word}, which does not exist", server.name);
-                let place = Problem::of_file(severity, &server.origin.file, message);
-                problems.push(Problem { line: server.origin.line, column: server.origin.column, ..place });
+                let help = Some(ABSENT.to_owned());
+                let problem = Problem { help, ..Problem::of_file(severity, &extension.root, message) };
+                problems.push(extension.at_server(&server.name, path, problem));
             }
         }
     }

@@ -101,3 +101,66 @@ fn d12_a_changed_extension_asks_again_and_shows_only_what_is_new() {
     assert!(screen.stdout.contains("+curl evil.example.org") && !screen.stdout.contains("# unchanged"), "{screen:?}");
     assert_eq!(entry(&lab, "guard")["trust"], "trusted");
 }
+
+/// Each with one thing that cannot be understood.
+fn broken() -> Vec<serde_json::Value> {
+    vec![
+        json!({"hooks": {"before_tol": []}}),
+        json!({"hooks": {"before_tool": [{"name": "guard"}]}}),
+        json!({"settings": [{"name": "a b", "description": "d"}]}),
+        json!({"skills": [{"name": "s"}]}),
+        json!({"mcpServers": {"s": {}}}),
+        json!({"permissions": {"everything": true}}),
+        json!({"dependencies": {"other": "newest"}}),
+        json!({"version": "1"}),
+        json!({"description": ""}),
+    ]
+}
+
+#[test]
+fn a_broken_manifest_is_never_approved_and_the_guard_goes_on() {
+    let lab = Lab::new();
+    let guard = "printf '{\"decision\": \"block\", \"reason\": \"guarded\"}'\n";
+    extension(&lab, "home", "guard", guard, &json!({}));
+    approve(&lab, "guard");
+    for more in broken() {
+        extension(&lab, "home", "guard", guard, &more);
+        let digest = entry(&lab, "guard")["digest"].as_str().unwrap().to_owned();
+        for command in [&["ext", "trust", "guard", "--digest", &digest][..], &["ext", "enable", "guard"]] {
+            let ran = lab.run(command);
+            assert!(ran.code == 3 && ran.stderr.contains("manifest.json:1:"), "{more} {command:?}: {ran:?}");
+        }
+        assert_eq!(lab.event(shell_event("ls")).code, 2, "{more}");
+    }
+    for command in [&["ext", "trust", "guard"][..], &["ext", "enable", "guard"]] {
+        let ran = on_a_terminal(&lab, "y\\n", command);
+        assert!(ran.code == 3 && !ran.stdout.contains("[y/N]"), "{command:?}: {ran:?}");
+    }
+    assert_eq!(lab.event(shell_event("ls")).code, 2);
+}
+
+#[test]
+fn what_only_lacks_something_can_be_approved_and_is_not_said_to_be_on() {
+    let lab = Lab::new();
+    extension(&lab, "home", "guard", QUIET, &json!({"dependencies": {"missing": "^2"}}));
+    approve(&lab, "guard");
+    let ran = lab.run(&["ext", "enable", "guard"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stdout.starts_with("guard is switched on, but not loaded: "), "{ran:?}");
+    assert!(ran.stdout.contains("it needs the extension `missing`"), "{ran:?}");
+    extension(&lab, "home", "missing", QUIET, &json!({"version": "2.0.0"}));
+    let ran = lab.run(&["ext", "enable", "guard"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "guard is on\n"), "{ran:?}");
+}
+
+#[test]
+fn nothing_is_said_to_go_on_of_a_broken_extension_that_is_switched_off() {
+    let lab = Lab::new();
+    extension(&lab, "home", "guard", QUIET, &json!({}));
+    approve(&lab, "guard");
+    extension(&lab, "home", "guard", QUIET, &json!({"version": "1"}));
+    assert!(lab.event(shell_event("ls")).stderr.contains("goes on"));
+    ok(&lab.run(&["ext", "disable", "guard"]));
+    let ran = lab.event(shell_event("ls"));
+    assert!(!ran.stderr.contains("goes on") && !ran.stderr.contains("guard"), "{ran:?}");
+}

@@ -182,3 +182,39 @@ fn what_is_wrong_with_a_skill_file_is_shown_at_its_line() {
     assert_eq!(names, ["taken", "good"]);
     assert!(skills.stderr.contains("skills/bare.md:1:1"), "{}", skills.stderr);
 }
+
+#[test]
+fn a_file_that_is_not_there_is_shown_where_it_is_named() {
+    let lab = Lab::new();
+    let hooks = r#""hooks": {"before_tool": [
+    {"name": "a", "command": "sh", "args": ["there.sh"]},
+    {"name": "b", "command": "sh", "args": ["-e", "gone.sh"]},
+    {"name": "c", "command": "sh", "args": ["./gone.sh"]}
+  ]},
+  "mcpServers": {"s": {"command": "node",
+    "args": ["servers/gone.js"]}}"#;
+    laid_out(&lab, "one", "one", hooks);
+    lab.write("home/.ollm/extensions/one/there.sh", "");
+    let ran = lab.run(&["ext", "validate", "one", "--json"]);
+    let problems = ran.answer();
+    let places: Vec<_> = problems.as_array().unwrap().iter().map(place).collect();
+    let expected = [
+        (
+            7,
+            51,
+            "hooks.before_tool[1].args[1]",
+            "    {\"name\": \"b\", \"command\": \"sh\", \"args\": [\"-e\", \"gone.sh\"]},",
+        ),
+        (
+            8,
+            45,
+            "hooks.before_tool[2].args[0]",
+            "    {\"name\": \"c\", \"command\": \"sh\", \"args\": [\"./gone.sh\"]}",
+        ),
+        (11, 14, "mcpServers.s.args[0]", "    \"args\": [\"servers/gone.js\"]}}"),
+    ];
+    assert_eq!((ran.code, places.as_slice()), (1, expected.as_slice()), "{ran:?}");
+    for problem in problems.as_array().unwrap() {
+        assert_eq!(problem["help"], "put the file there, or name one that is");
+    }
+}
