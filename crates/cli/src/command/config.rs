@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::config::ConfigCommand;
 use crate::error::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::world::World;
 
 mod get;
@@ -73,7 +73,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
     let Some(map) = entry.as_object_mut() else { return entry };
     match &setting.origin {
         Origin::File { file, line, column, .. } => {
-            map.insert("file".to_owned(), json!(file));
+            map.insert("file".to_owned(), json!(shown(file)));
             map.insert("line".to_owned(), json!(line));
             map.insert("column".to_owned(), json!(column));
         }
@@ -89,7 +89,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
 pub(crate) fn problem_entry(problem: &Problem) -> Value {
     json!({
         "severity": problem.severity.name(),
-        "file": problem.file,
+        "file": shown(&problem.file),
         "line": problem.line,
         "column": problem.column,
         "field": problem.field,
