@@ -316,7 +316,7 @@ impl Reader<'_> {
         };
         match word.to_ascii_lowercase().as_str() {
             "stdio" | "local" => Some("stdio"),
-            "http" | "streamable-http" | "streamable_http" | "streamablehttp" => Some("http"),
+            "http" | "streamable-http" | "streamable_http" | "streamablehttp" | "remote" => Some("http"),
             "sse" => Some("sse"),
             other => {
                 let help = nearest(other, TRANSPORTS).map(|near| format!("did you mean {near}?"));
