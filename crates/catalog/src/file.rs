@@ -65,6 +65,9 @@ pub(crate) struct Document<'a> {
     text: String,
 }
 
+/// What stands for a value that must not be shown; its line is not shown either.
+pub(crate) const HIDDEN: &str = "(hidden)";
+
 /// Something wrong with a node, before its position is known.
 #[derive(Debug)]
 pub(crate) struct Finding {
@@ -160,6 +163,7 @@ impl Document<'_> {
                 self.problem(finding, at, &lines)
             })
             .collect();
+        hide_lines(&mut problems);
         problems.sort_by_key(|problem| (problem.line, problem.column));
         if more > 0 {
             let message = format!("{more} more problems in this file are not shown");
@@ -194,6 +198,15 @@ impl Document<'_> {
             snippet: Lines::new(&self.text).snippet(at),
             ..whole_file(Severity::Error, self.path, broken.message)
         }
+    }
+}
+
+/// Drops the text of every line that holds a hidden value, whatever else is wrong with the line.
+fn hide_lines(problems: &mut [Problem]) {
+    let is_hidden = |problem: &&Problem| problem.value.as_deref() == Some(HIDDEN);
+    let hidden: Vec<usize> = problems.iter().filter(is_hidden).map(|problem| problem.line).collect();
+    for problem in problems.iter_mut().filter(|problem| hidden.contains(&problem.line)) {
+        problem.snippet = None;
     }
 }
 

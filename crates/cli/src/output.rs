@@ -1,6 +1,7 @@
 //! The only place that prints. Data goes to standard output; what a person should know goes to standard error.
 
 use std::io::{self, IsTerminal, Write};
+use std::path::Path;
 
 use ollm_store::escape_for_people;
 use serde_json::Value;
@@ -127,6 +128,11 @@ impl Output {
 pub(crate) fn one_line(text: &str) -> String {
     // A carriage return before a line end was left as it is; alone it would overwrite the line.
     escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
+}
+
+/// A path as JSON tells it: JSON has no way to write a name that is not Unicode, so that what is wrong in it becomes `�`.
+pub(crate) fn shown(path: &Path) -> String {
+    path.to_string_lossy().into_owned()
 }
 
 /// Whether a person types, and reads what we answer.

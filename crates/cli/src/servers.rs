@@ -202,7 +202,7 @@ impl Known {
         let program = program(&spec, world);
         let found = program.as_ref().ok().and_then(|program| program.as_deref());
         let (digest, program) =
-            match server_digest(&spec, found, came_with(&spec, world).as_deref(), &|name| world.variable(name)) {
+            match server_digest(&spec, found, came_with(&spec, world).as_deref(), &|name| variable(world, name)) {
                 Ok(digest) => (Some(digest), program),
                 Err(why) => (None, Err(why.to_string())),
             };
@@ -219,7 +219,7 @@ impl Known {
     fn bundled(spec: ServerSpec, bundle: &Arc<Bundled>, world: &World, cache: &[(Digest, Entry)]) -> Known {
         let program = program(&spec, world);
         let found = program.as_ref().ok().and_then(|program| program.as_deref());
-        let key = server_digest(&spec, found, None, &|name| world.variable(name)).ok();
+        let key = server_digest(&spec, found, None, &|name| variable(world, name)).ok();
         let (cached, bundle) = (cached(cache, key.as_ref()), Some(Arc::clone(bundle)));
         let (trust, digest) = bundle.as_ref().map_or((Standing::Unknown, None), |one| (one.trust, one.digest));
         Known { spec, trust, digest, key, bundle, program, cached }
@@ -248,7 +248,7 @@ impl Known {
     pub(crate) fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
         let bundle = self.bundle.as_deref();
         let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
-        ollm_catalog::expand(&self.spec, &|name| of_bundle(name).or_else(|| servers.world.variable(name)))
+        ollm_catalog::expand(&self.spec, &|name| of_bundle(name).or_else(|| variable(servers.world, name)))
     }
 
     /// How to reach it, with everything filled in, and what is missing for that.
@@ -257,7 +257,7 @@ impl Known {
         let bundle = self.bundle.as_deref();
         let used = RefCell::new(Vec::new());
         let value = |name: &str| {
-            let value = bundle.and_then(|bundle| bundle.variable(name)).or_else(|| world.variable(name));
+            let value = bundle.and_then(|bundle| bundle.variable(name)).or_else(|| variable(world, name));
             used.borrow_mut().extend(value.clone().map(|value| (name.to_owned(), value)));
             value
         };
@@ -286,6 +286,23 @@ impl Known {
     }
 }
 
+/// Other programs' names for places, which are no variables.
+const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
+
+/// What fills in a name in a declaration: a variable, or a place.
+fn variable(world: &World, name: &str) -> Option<String> {
+    world.variable(name).or_else(|| place(world, name))
+}
+
+fn place(world: &World, name: &str) -> Option<String> {
+    let path = match name {
+        "workspaceFolder" => Some(world.places.project.as_ref().unwrap_or(&world.cwd)),
+        "userHome" => world.places.user_home.as_ref(),
+        _ => None,
+    };
+    path?.to_str().map(str::to_owned)
+}
+
 /// What a declaration was filled in with, and the variables it declares: any of them may be a secret, whatever it is
 /// called. What every server sees of the environment is none.
 fn private(spec: &ServerSpec, used: Vec<(String, String)>, world: &World) -> Vec<(String, String)> {
@@ -296,6 +313,7 @@ fn private(spec: &ServerSpec, used: Vec<(String, String)>, world: &World) -> Vec
     };
     let secret = spec.oauth.as_ref().and_then(|oauth| oauth.client_secret.clone());
     let all = used.into_iter().chain(declared).chain(secret.map(|secret| ("oauth.clientSecret".to_owned(), secret)));
+    let all = all.filter(|(_, value)| !PLACES.iter().any(|name| place(world, name).as_ref() == Some(value)));
     all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value)).collect()
 }
 

@@ -71,21 +71,11 @@ fn value(
         let value = spec.read(&text).map_err(|why| fault(spec, why, help()))?;
         return Ok(given(Some(value), Origin::Variable(name.clone().into())));
     }
-    let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
-    let secret = extension.secret_name(&spec.name);
-    match surroundings.secrets.place(&secret) {
-        None => {}
-        Some(Place::Keyring) => {
-            let kept = kept(extension, spec, surroundings.secrets.clone(), secret);
-            return Ok(SettingValue { kept: Some(kept), ..given(None, Origin::Keyring) });
-        }
-        Some(Place::File) => {
-            let file = surroundings.places.secrets();
-            let origin = Origin::File { layer: Layer::User, file, line: 0, column: 0 };
-            let text = surroundings.secrets.get(&secret).map_err(|error| mending(error.to_string()))?;
-            return Ok(given(text.map(|text| spec.read(&text)).transpose().map_err(mending)?, origin));
-        }
+    if let Some(place) = surroundings.secrets.place(&extension.secret_name(&spec.name)) {
+        // What was given as a secret stays one, whatever the manifest says by now.
+        return secret(extension, &SettingSpec { sensitive: true, ..spec.clone() }, place, surroundings);
     }
+    let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
     let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
     if let Some(said) = settings.settings.iter().find(|setting| setting.path == path) {
         let value =
@@ -93,6 +83,25 @@ fn value(
         return Ok(given(Some(value), said.origin.clone()));
     }
     Ok(given(spec.default.clone(), Origin::Default))
+}
+
+/// What the keyring or the file of secrets holds.
+fn secret(
+    extension: &Extension,
+    spec: &SettingSpec,
+    place: Place,
+    surroundings: &Surroundings<'_>,
+) -> Result<SettingValue, Fault> {
+    let name = extension.secret_name(&spec.name);
+    if place == Place::Keyring {
+        let kept = kept(extension, spec, surroundings.secrets.clone(), name);
+        return Ok(SettingValue { spec: spec.clone(), value: None, kept: Some(kept), origin: Origin::Keyring });
+    }
+    let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
+    let text = surroundings.secrets.get(&name).map_err(|error| mending(error.to_string()))?;
+    let value = text.map(|text| spec.read(&text)).transpose().map_err(mending)?;
+    let origin = Origin::File { layer: Layer::User, file: surroundings.places.secrets(), line: 0, column: 0 };
+    Ok(SettingValue { spec: spec.clone(), value, kept: None, origin })
 }
 
 /// A secret that is asked for only when a hook or a server needs it.

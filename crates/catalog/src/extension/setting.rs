@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::check::Check;
 use super::name::{PLAIN, is_plain, upper_snake};
 use crate::config::Item;
+use crate::file::HIDDEN;
 use crate::node::{Cursor, Node};
 use crate::value;
 
@@ -219,6 +220,7 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
     });
     check.demand(at, "the setting", "name", name.is_some());
     check.demand(at, "the setting", "description", description.is_some());
+    hide_default(check, at, before);
     let guess = default.as_ref().or(choices.first()).map(SettingKind::of).unwrap_or_default();
     let kind = kind.unwrap_or(guess);
     let setting = SettingSpec {
@@ -233,8 +235,20 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
         pattern,
     };
     consistent(check, at, &setting);
+    hide_default(check, at, before);
     let refused = check.findings.get(before..).unwrap_or_default();
     (!refused.iter().any(|finding| finding.severity <= crate::problem::Severity::Error)).then_some(setting)
+}
+
+/// Repeats nothing of a setting that gives a secret away.
+fn hide_default(check: &mut Check<'_>, at: &Cursor<'_>, before: usize) {
+    let is_secret = at.get("sensitive").is_some_and(|at| !matches!(at.node, Node::Bool(false)));
+    if !is_secret || at.get("default").is_none() {
+        return;
+    }
+    for finding in check.findings.iter_mut().skip(before) {
+        finding.value = Some(HIDDEN.to_owned());
+    }
 }
 
 /// Whether what a setting says about itself fits together.

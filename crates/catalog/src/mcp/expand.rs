@@ -1,4 +1,5 @@
 //! `${NAME}` in a declaration, filled in from variables and settings. A missing one is empty and named; no value is shown.
+//! `${env:NAME}` is another program's way to write the same.
 
 use std::path::PathBuf;
 
@@ -68,22 +69,27 @@ impl Filling<'_> {
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
             filled.push_str(before);
-            let Some((inside, behind)) = after.split_once('}').filter(|(inside, _)| is_reference(inside)) else {
+            let found = after.split_once('}').and_then(|(inside, behind)| Some((reference(inside)?, behind)));
+            let Some((reference, behind)) = found else {
                 filled.push_str("${");
                 rest = after;
                 continue;
             };
-            let (name, usual) = inside.split_once(":-").map_or((inside, None), |(name, usual)| (name, Some(usual)));
-            let value = (self.get)(name).filter(|value| usual.is_none() || !value.is_empty());
-            match (value, usual) {
-                (Some(value), _) => filled.push_str(&value),
-                (None, Some(usual)) => filled.push_str(usual),
-                (None, None) => self.missing(name, field),
-            }
+            filled.push_str(&self.value(&reference, field));
             rest = behind;
         }
         filled.push_str(rest);
         filled
+    }
+
+    fn value(&mut self, reference: &Reference<'_>, field: &str) -> String {
+        // Whoever reads the declaration has told that nobody can be asked.
+        let Reference::Variable { name, usual } = *reference else { return String::new() };
+        let value = (self.get)(name).filter(|value| usual.is_none() || !value.is_empty());
+        if value.is_none() && usual.is_none() {
+            self.missing(name, field);
+        }
+        value.or(usual.map(str::to_owned)).unwrap_or_default()
     }
 
     fn missing(&mut self, name: &str, field: &str) {
@@ -105,8 +111,70 @@ impl Filling<'_> {
     }
 }
 
-fn is_reference(inside: &str) -> bool {
-    let name = inside.split(":-").next().unwrap_or_default();
+/// What stands between `${` and `}`.
+#[derive(Debug, PartialEq, Eq)]
+enum Reference<'a> {
+    Variable {
+        name: &'a str,
+        /// The text where it is not set.
+        usual: Option<&'a str>,
+    },
+    /// Something that only the program it was written for can fill in.
+    Foreign,
+}
+
+fn reference(inside: &str) -> Option<Reference<'_>> {
+    let variable = |text| {
+        let (name, usual) = split_usual(text);
+        is_name(name).then_some(Reference::Variable { name, usual })
+    };
+    let foreign = || is_foreign(inside).then_some(Reference::Foreign);
+    variable(inside).or_else(|| variable(inside.strip_prefix("env:")?)).or_else(foreign)
+}
+
+fn split_usual(text: &str) -> (&str, Option<&str>) {
+    text.split_once(":-").map_or((text, None), |(name, usual)| (name, Some(usual)))
+}
+
+fn is_name(name: &str) -> bool {
     let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
     !name.is_empty() && name.chars().all(plain) && !name.starts_with(|first: char| first.is_ascii_digit())
+}
+
+fn is_foreign(inside: &str) -> bool {
+    let named = |kind: &&str| inside.strip_prefix(*kind).is_some_and(|id| !id.is_empty() && !id.starts_with('-'));
+    ["input:", "command:", "config:"].iter().any(|kind| named(&kind))
+}
+
+/// The first `${input:ID}`, or another of its kind, in a text.
+pub(super) fn foreign(text: &str) -> Option<&str> {
+    text.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(inside, _)| inside).find(|it| is_foreign(it))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn references_of_other_programs_are_told_from_ours() {
+        let variable = |name, usual| Some(Reference::Variable { name, usual });
+        for (inside, expected) in [
+            ("TOKEN", variable("TOKEN", None)),
+            ("TOKEN:-x", variable("TOKEN", Some("x"))),
+            ("env:TOKEN", variable("TOKEN", None)),
+            ("env:TOKEN:-x", variable("TOKEN", Some("x"))),
+            ("env:-x", variable("env", Some("x"))),
+            ("input:-x", variable("input", Some("x"))),
+            ("input:tk", Some(Reference::Foreign)),
+            ("command:ext.pick", Some(Reference::Foreign)),
+            ("env:", None),
+            ("input:", None),
+            ("x:1", None),
+            ("", None),
+        ] {
+            assert_eq!(reference(inside), expected, "{inside}");
+        }
+        assert_eq!(foreign("a ${X} b ${input:tk} c"), Some("input:tk"));
+        assert_eq!(foreign("${X} input:tk} ${input:"), None);
+    }
 }

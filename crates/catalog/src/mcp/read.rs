@@ -7,6 +7,7 @@ use ollm_protocol::hook::holds_shell_characters;
 use ollm_protocol::{LimitsSpec, Origin, Source};
 use ollm_store::escape_for_people;
 
+use super::expand::foreign;
 use super::{Address, Oauth, Pairs, ServerSpec, Transport, resolve};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
@@ -158,6 +159,7 @@ impl Reader<'_> {
             seen.push(key);
             if !matches!(value.node, Node::Null) {
                 self.key(&mut draft, key, &value);
+                self.foreign(&value);
             }
         }
         let address = self.address(&mut draft, at)?;
@@ -190,19 +192,34 @@ impl Reader<'_> {
             "url" => draft.url = self.need(at, value::plain(at.node), "text"),
             "headers" => draft.headers = self.headers(at),
             "transport" => draft.transport = self.transport(at),
-            "timeout" => draft.timeout = self.need(at, value::time(at.node, MILLISECOND), TIME),
-            "toolTimeout" => draft.tool_timeout = self.need(at, value::time(at.node, MILLISECOND), TIME),
-            "idleTimeout" => draft.idle_timeout = self.need(at, value::pause(at.node, MILLISECOND), PAUSE),
+            "timeout" => draft.timeout = self.wish(at, value::time(at.node, MILLISECOND), TIME),
+            "toolTimeout" => draft.tool_timeout = self.wish(at, value::time(at.node, MILLISECOND), TIME),
+            "idleTimeout" => draft.idle_timeout = self.wish(at, value::pause(at.node, MILLISECOND), PAUSE),
             "enabled" => self.switch(draft, at, true),
             "disabled" => self.switch(draft, at, false),
-            "lazy" => draft.lazy = self.need(at, value::flag(at.node), FLAG),
-            "autoRestart" => draft.auto_restart = self.need(at, value::flag(at.node), FLAG),
+            "lazy" => draft.lazy = self.wish(at, value::flag(at.node), FLAG),
+            "autoRestart" => draft.auto_restart = self.wish(at, value::flag(at.node), FLAG),
             "allowTools" => draft.allow = self.need(at, value::texts(at.node), listed),
             "denyTools" => draft.deny = self.need(at, value::texts(at.node), listed).unwrap_or_default(),
             "oauth" => draft.oauth = self.oauth(at),
             "description" => {}
             key if VOUCHING.contains(&key) => self.vouching(at, key),
             key => self.unknown(at, key, KEYS),
+        }
+    }
+
+    /// Tells of what only another program can fill in.
+    fn foreign(&mut self, at: &Cursor<'_>) {
+        at.entries().for_each(|(_, value)| self.foreign(&value));
+        at.items().for_each(|item| self.foreign(&item));
+        let Node::Text(text) = at.node else { return };
+        if let Some(inside) = foreign(text) {
+            let id = inside.split_once(':').map_or(inside, |(_, id)| id);
+            let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_uppercase() } else { '_' };
+            let name: String = id.chars().map(letter).collect();
+            let field = at.spot(Part::Value).field;
+            let message = format!("`{field}` holds ${{{inside}}}, which only another program can fill in; it is empty");
+            self.warn(at, Part::Value, message, Some(format!("write ${{{name}}} and set the variable {name}")));
         }
     }
 
@@ -299,7 +316,7 @@ impl Reader<'_> {
         };
         match word.to_ascii_lowercase().as_str() {
             "stdio" | "local" => Some("stdio"),
-            "http" | "streamable-http" | "streamable_http" | "streamablehttp" => Some("http"),
+            "http" | "streamable-http" | "streamable_http" | "streamablehttp" | "remote" => Some("http"),
             "sse" => Some("sse"),
             other => {
                 let help = nearest(other, TRANSPORTS).map(|near| format!("did you mean {near}?"));
@@ -464,6 +481,17 @@ impl Reader<'_> {
                 None
             }
         }
+    }
+
+    /// A value without which the server does with what is usual.
+    fn wish<T>(&mut self, at: &Cursor<'_>, reading: Reading<T>, expected: &str) -> Option<T> {
+        if matches!(reading, Reading::Wrong) {
+            let key = at.key().unwrap_or_default();
+            let message = format!("`{key}` must be {expected}, not {}; the default applies", at.node.kind());
+            self.warn(at, Part::Value, message, None);
+            return None;
+        }
+        self.need(at, reading, expected)
     }
 
     fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &[&str]) {

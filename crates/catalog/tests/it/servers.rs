@@ -133,10 +133,6 @@ fn what_makes_no_sense_is_named_and_takes_nothing_else_with_it() {
         (json!({"command": "x", "env": {"A=B": "1"}}), "`A=B` cannot be a name in `env`"),
         (json!({"command": "x", "env": []}), "`env` must be a map of names to text, not a list"),
         (json!({"command": "x", "args": {"a": 1}}), "`args` must be a list of texts, not a map"),
-        (
-            json!({"command": "x", "timeout": 0}),
-            "`timeout` must be a positive number of milliseconds, or text with a unit such as \"5s\", not a number",
-        ),
         (json!({"command": "x", "transport": "http"}), "`http` needs a `url`"),
         (json!({"command": "x", "transport": "carrier-pigeon"}), "the transport must be one of stdio, http, sse"),
         (json!("npx"), "a server must be a map of its keys, not text"),
@@ -148,6 +144,47 @@ fn what_makes_no_sense_is_named_and_takes_nothing_else_with_it() {
         assert_eq!(messages(&problems), [format!("{message}; the server is not loaded")], "{declaration}");
         assert_eq!((problems[0].line, problems[0].severity), (1, Severity::Error));
     }
+}
+
+#[test]
+fn a_wish_that_makes_no_sense_is_warned_about_and_the_default_applies() {
+    for (key, value) in [
+        ("timeout", json!(0)),
+        ("toolTimeout", json!("abc")),
+        ("idleTimeout", json!([1])),
+        ("lazy", json!("perhaps")),
+        ("autoRestart", json!({})),
+    ] {
+        let (server, problems) = user(&json!({"command": "x", key: value}));
+        let server = server.unwrap();
+        assert_eq!((server.timeout, server.tool_timeout, server.idle_timeout), (None, None, None), "{key}");
+        assert_eq!((server.lazy, server.auto_restart), (None, None), "{key}");
+        assert_eq!(problems.len(), 1, "{key}");
+        assert_eq!((problems[0].severity, problems[0].line), (Severity::Warning, 1), "{key}");
+        let message = &problems[0].message;
+        assert!(message.starts_with(&format!("`{key}` must be ")) && message.ends_with("; the default applies"));
+    }
+}
+
+#[test]
+fn what_only_another_program_can_fill_in_is_named_with_its_field() {
+    let (server, problems) = user(&json!({
+        "command": "x", "args": ["--key", "${input:api-key}"], "env": {"A": "${env:KEY}", "B": "<${input:tk}>"},
+    }));
+    assert_eq!(
+        messages(&problems),
+        [
+            "`mcpServers.s.args[1]` holds ${input:api-key}, which only another program can fill in; it is empty",
+            "`mcpServers.s.env.B` holds ${input:tk}, which only another program can fill in; it is empty",
+        ]
+    );
+    assert_eq!(problems[0].help.as_deref(), Some("write ${API_KEY} and set the variable API_KEY"));
+    let (server, problems) = expand(&server.unwrap(), &|_| None);
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    assert!(problems[0].message.contains("`KEY`, which is not set"), "{problems:?}");
+    let Address::Command { args, env, .. } = server.address else { panic!() };
+    assert_eq!(args, ["--key", ""]);
+    assert_eq!(env.0, [("A".to_owned(), String::new()), ("B".to_owned(), "<>".to_owned())]);
 }
 
 #[test]

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use ollm_catalog::{
-    Config, EditError, Origin, Positions, Problem, Setting, Severity, configuration, mistyped_variables,
+    Config, EditError, Extension, Extensions, Origin, Positions, Problem, Setting, Severity, configuration,
+    mistyped_variables,
 };
 use ollm_protocol::Layer;
 use ollm_store::{Redactor, Switches, looks_secret};
@@ -11,8 +12,11 @@ use serde_json::{Value, json};
 
 use crate::arguments::config::ConfigCommand;
 use crate::error::{Failure, Kind};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::world::World;
+
+/// Where the settings of extensions begin.
+const OF_EXTENSIONS: &str = "extensions.settings.";
 
 mod get;
 mod migrate;
@@ -47,20 +51,35 @@ fn load(world: &World) -> (Config, Vec<Problem>) {
 }
 
 /// What applies, with what extensions make of their settings in the place of what was said about them.
-fn applying(config: &Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
+fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
     let (switches, _) = Switches::load(&world.switches());
-    let mut own = crate::app::extensions(world, config, &switches, Positions::OnDemand, problems).settings();
+    let extensions = crate::app::extensions(world, config, &switches, Positions::OnDemand, problems);
+    let mut own = extensions.settings();
     let mut settings = config.settings();
     for setting in &mut settings {
-        if let Some(at) = own.iter().position(|own| own.path == setting.path) {
-            *setting = own.swap_remove(at);
+        match own.iter().position(|own| own.path == setting.path) {
+            Some(at) => *setting = own.swap_remove(at),
+            None => hide_unknown(setting, &extensions),
         }
     }
+    config.ignored.iter_mut().for_each(|ignored| hide_unknown(&mut ignored.setting, &extensions));
     let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
     own.sort_by(|one, other| one.path.cmp(&other.path));
     settings.splice(behind..behind, own);
     settings.extend(crate::model::key::setting(config, world));
     settings
+}
+
+/// Hides what is set for an extension unless its manifest can be read and says that this is no secret.
+fn hide_unknown(setting: &mut Setting, extensions: &Extensions) {
+    let Some((extension, name)) = setting.path.strip_prefix(OF_EXTENSIONS).and_then(|rest| rest.split_once('.')) else {
+        return;
+    };
+    let mut known = extensions.iter().filter(|known| known.name == extension).peekable();
+    let is_plain = |known: &Extension| !known.is_broken() && known.setting(name).is_some_and(|spec| !spec.sensitive);
+    if known.peek().is_none() || !known.all(is_plain) {
+        setting.value = json!("(hidden)");
+    }
 }
 
 fn is_fatal(problems: &[Problem]) -> bool {
@@ -73,7 +92,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
     let Some(map) = entry.as_object_mut() else { return entry };
     match &setting.origin {
         Origin::File { file, line, column, .. } => {
-            map.insert("file".to_owned(), json!(file));
+            map.insert("file".to_owned(), json!(shown(file)));
             map.insert("line".to_owned(), json!(line));
             map.insert("column".to_owned(), json!(column));
         }
@@ -89,7 +108,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
 pub(crate) fn problem_entry(problem: &Problem) -> Value {
     json!({
         "severity": problem.severity.name(),
-        "file": problem.file,
+        "file": shown(&problem.file),
         "line": problem.line,
         "column": problem.column,
         "field": problem.field,

@@ -15,6 +15,7 @@ use offered::Sort;
 
 mod add;
 mod call;
+mod line;
 mod list;
 mod login;
 mod logs;

@@ -11,7 +11,7 @@ use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask, one_line};
+use crate::output::{Output, ask, one_line, shown};
 use crate::problem;
 use crate::world::World;
 
@@ -181,6 +181,6 @@ fn entry((extension, skill): &Shelved<'_>) -> Value {
         "extension": extension.name,
         "description": skill.description,
         "placeholders": skill.placeholders(),
-        "file": skill.file.clone().unwrap_or_else(|| extension.file()),
+        "file": shown(&skill.file.clone().unwrap_or_else(|| extension.file())),
     })
 }

@@ -56,7 +56,7 @@ fn config_get() {
         ("hooks.whitelist", "[\"sh\",\"deno\"]\n"),
         ("hooks.untrusted", "block\n"),
         ("mcp.servers.git.command", "npx\n"),
-        ("extensions.settings.github.repo", "a/b\n"),
+        ("extensions.settings.github.repo", "(hidden)\n"),
         ("extensions.settings.github.none", "null\n"),
         ("log", "log.level = warn\nlog.maxSize = 1048576\n"),
     ] {

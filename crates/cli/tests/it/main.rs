@@ -32,6 +32,7 @@ mod killed;
 mod lab;
 mod live;
 mod mcp;
+mod odd_names;
 mod real_servers;
 mod scripts;
 mod seen;

@@ -344,6 +344,25 @@ fn servers_get_the_usual_variables_and_what_they_declare() {
 }
 
 #[test]
+fn variables_as_editors_write_them_are_filled_in_or_named() {
+    let mut one = server(&[]);
+    one["env"] = json!({"TOKEN": "${env:SECRET_TOKEN}", "GONE": "${env:NOT_THERE}", "ROOT": "${workspaceFolder}/a", "ASK": "${input:tk}"});
+    let lab = lab_with(&one).set("SECRET_TOKEN", "t0psecret");
+    let of = |name: &str| call(&lab, "env", &json!({"name": name}));
+    assert_eq!(text_of(&of("TOKEN")), "t0psecret");
+    assert_eq!(text_of(&of("GONE")), "");
+    assert_eq!(text_of(&of("ASK")), "");
+    assert_eq!(text_of(&of("ROOT")), lab.project.join("a").to_str().unwrap());
+    let ran = lab.run(&["mcp", "start", "s"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("`NOT_THERE`, which is not set"), "{ran:?}");
+    assert!(ran.stderr.contains("env.ASK` holds ${input:tk}") && ran.stderr.contains("write ${TK}"), "{ran:?}");
+    let ran = lab.run(&["mcp", "add", "t", r#"{"command": "x", "env": {"K": "${input:tk}"}}"#]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("env.K` holds ${input:tk}") && ran.stderr.contains("write ${TK}"), "{ran:?}");
+}
+
+#[test]
 fn a_server_runs_where_it_says() {
     let lab = Lab::new();
     std::fs::create_dir(lab.project.join("sub")).unwrap();

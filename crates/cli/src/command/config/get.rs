@@ -4,18 +4,18 @@ use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
-use super::{applying, discreet, entry, load, plain, refused};
+use super::{OF_EXTENSIONS, applying, discreet, entry, load, plain, refused};
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (config, mut problems) = load(world);
+    let (mut config, mut problems) = load(world);
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
         return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
     }
-    let settings = applying(&config, world, &mut problems);
+    let settings = applying(&mut config, world, &mut problems);
     for problem in problems.iter().filter(|problem| concerns(problem, key)) {
         output.explain(&problem::render(problem));
     }
@@ -24,8 +24,11 @@ pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) 
         return section_of(&below, as_json, output);
     }
     // What an extension declares it also explains, and hides.
-    let declared = settings.iter().find(|setting| setting.path == key && key.starts_with("extensions.settings."));
-    let found = declared.map_or_else(|| find(&config, key), |setting| Ok(entry(setting, &setting.value)))?;
+    let declared = settings.iter().find(|setting| setting.path == key && key.starts_with(OF_EXTENSIONS));
+    let found = match declared {
+        Some(setting) => entry(setting, &setting.value),
+        None => find(&config, &settings, key)?,
+    };
     if as_json {
         return output.pretty_json(&found);
     }
@@ -57,14 +60,14 @@ fn section_of(settings: &[Setting], as_json: bool, output: &mut Output) -> Resul
 }
 
 /// One setting, or a part of one that is a map.
-fn find(config: &Config, key: &str) -> Result<Value, Failure> {
+fn find(config: &Config, settings: &[Setting], key: &str) -> Result<Value, Failure> {
     if let Some(setting) = config.get(key) {
         return Ok(entry(&setting, &setting.value));
     }
-    let above = config.settings().into_iter().find_map(|setting| {
+    let above = settings.iter().find_map(|setting| {
         let rest = key.strip_prefix(&setting.path)?.strip_prefix('.')?;
         let part = rest.split('.').try_fold(&setting.value, |value, name| value.get(name))?.clone();
-        Some(entry(&Setting { path: key.to_owned(), ..setting }, &part))
+        Some(entry(&Setting { path: key.to_owned(), ..setting.clone() }, &part))
     });
     if let Some(found) = above {
         return Ok(found);

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{refused, short};
 use crate::agent::refuse_agents;
 use crate::error::{Failure, Kind, OK};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::world::World;
 
 /// The log of migrations holds no more than this.
@@ -38,7 +38,7 @@ pub(super) fn run(layer: Layer, world: &World, as_json: bool, output: &mut Outpu
 
 fn details(migration: &Migration) -> Value {
     let moves: Vec<Value> = migration.moves.iter().map(|(from, to)| json!({"from": from, "to": to})).collect();
-    json!({"file": migration.file, "moves": moves, "backup": migration.backup})
+    json!({"file": shown(&migration.file), "moves": moves, "backup": migration.backup.as_deref().map(shown)})
 }
 
 fn log(migration: &Migration, world: &World) -> Result<(), FileError> {

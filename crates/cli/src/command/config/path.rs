@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use serde_json::json;
 
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let user = world.places.config();
     let project = world.places.project_config();
     if as_json {
-        let place = |file: &PathBuf| json!({"file": file, "exists": file.exists()});
+        let place = |file: &PathBuf| json!({"file": shown(file), "exists": file.exists()});
         return output.pretty_json(&json!({"user": place(&user), "project": project.as_ref().map(place)}));
     }
     let line = |name: &str, file: &PathBuf| {

@@ -11,8 +11,8 @@ use crate::problem;
 use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (config, mut problems) = load(world);
-    let settings = applying(&config, world, &mut problems);
+    let (mut config, mut problems) = load(world);
+    let settings = applying(&mut config, world, &mut problems);
     let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
     if as_json {
         output.pretty_json(&details(&config, &settings, &problems))?;

@@ -8,6 +8,7 @@ use serde_json::json;
 
 use crate::app::App;
 use crate::error::{Failure, Kind};
+use crate::output::shown;
 use crate::world::World;
 
 /// The extension that a person has approved before the story begins.
@@ -37,7 +38,7 @@ pub(super) fn furnish(root: &Path, world: &World) -> io::Result<World> {
     write(&home.join(".ollm/hooks"), HOOKS)?;
     write(&home.join(".ollm/extensions").join(EXTENSION), EXTENSION_FILES)?;
     let servers =
-        json!({"mcpServers": {"tickets": {"command": world.program, "args": ["demo", "server"]}}}).to_string();
+        json!({"mcpServers": {"tickets": {"command": world.program.as_deref().map(shown), "args": ["demo", "server"]}}}).to_string();
     write(&home.join(".ollm/settings"), &[("mcp.json", &servers)])?;
     write(&project, REPOSITORY)?;
     write(&project.join("secrets"), SECRETS)?;

@@ -7,7 +7,7 @@ use super::{Approved, approved, scope};
 use crate::app::App;
 use crate::command::hook::columns;
 use crate::error::{Failure, OK};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::problem;
 use crate::world::World;
 
@@ -54,7 +54,7 @@ pub(super) fn entry(extension: &Extension, state: &Approved) -> Value {
         "digest": state.digest,
         "source": extension.source().name(),
         "scope": scope(extension),
-        "path": extension.root,
+        "path": shown(&extension.root),
         "hooks": extension.hooks.iter().map(|hook| &hook.spec.name).collect::<Vec<_>>(),
         "mcpServers": manifest.servers.keys().collect::<Vec<_>>(),
         "skills": skills.iter().map(|skill| &skill.name).collect::<Vec<_>>(),

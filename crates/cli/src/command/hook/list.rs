@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::show::{self, State};
 use crate::app::App;
 use crate::error::Failure;
-use crate::output::{Output, one_line};
+use crate::output::{Output, one_line, shown};
 use crate::problem;
 use crate::world::World;
 
@@ -63,7 +63,7 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
         "digest": state.digest,
         "group": spec.group,
         "groupDigest": state.group_digest,
-        "file": spec.origin.file,
+        "file": shown(&spec.origin.file),
         "line": spec.origin.line,
     })
 }

@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use super::{list, rules, trust};
 use crate::app::App;
 use crate::error::Failure;
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::world::World;
 
 /// Whether a hook may run, and what its approval is bound to.
@@ -90,7 +90,7 @@ fn more(hook: &Hook, state: &State) -> Value {
         "version": spec.version,
         "matcher": hook.matcher.text(),
         "command": command(hook),
-        "script": hook.script(),
+        "script": hook.script().map(|path| shown(path)),
         "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
         "timeoutFrom": hook.timeout.basis.name(),
         "onFailure": hook.on_failure.value.name(),
@@ -98,8 +98,8 @@ fn more(hook: &Hook, state: &State) -> Value {
         "priority": spec.priority.name(),
         "parallel": spec.parallel,
         "persistent": spec.persistent,
-        "cwd": spec.cwd,
-        "inputs": spec.inputs,
+        "cwd": spec.cwd.as_deref().map(shown),
+        "inputs": spec.inputs.iter().map(|path| shown(path)).collect::<Vec<_>>(),
         "env": spec.env.iter().map(|(name, _)| name).collect::<Vec<_>>(),
         "passEnv": spec.pass_env,
         "problem": state.unready,

@@ -6,14 +6,18 @@ use ollm_catalog::{ServerEditError, Severity, add_server, check_server, remove_s
 use ollm_protocol::shell_word;
 use serde_json::Value;
 
+use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
-use super::snippet::{Line, Snippet, declare, from_json, from_line};
+use super::snippet::{Snippet, from_json, from_toml, is_toml, unfenced};
 use crate::agent::refuse_agents;
 use crate::arguments::mcp::AddArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::servers::Servers;
 use crate::world::World;
+
+/// Keys whose values are times.
+const TIMES: &[&str] = &["timeout", "toolTimeout", "tool_timeout"];
 
 pub(super) fn add(arguments: &AddArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     // What the user declares needs no approval, so an agent that could add servers could start anything.
@@ -72,17 +76,45 @@ fn understand(arguments: &AddArguments) -> Result<Snippet, Failure> {
     let name = arguments.name.as_deref();
     let target = arguments.target.as_deref();
     match (name, target, arguments.command.as_slice()) {
-        (Some("-"), None, []) => from_json(&read_input()?, None),
-        (Some(name), Some("-"), []) => from_json(&read_input()?, Some(name)),
-        (Some(text), None, []) if text.trim_start().starts_with(['{', '"']) => from_json(text, None),
-        (Some(name), Some(text), []) if text.trim_start().starts_with(['{', '"']) => from_json(text, Some(name)),
-        (name, None, command) => {
-            let line = from_line(command).unwrap_or_else(|| Line { target: command.to_vec(), ..Line::default() });
-            from_words(name, line, arguments)
-        }
+        (Some("-"), None, []) => from_text(&read_input()?, None, arguments),
+        (Some(name), Some("-"), []) => from_text(&read_input()?, Some(name), arguments),
+        (Some(text), None, []) if is_text(text) => from_text(text, None, arguments),
+        (Some(name), Some(text), []) if is_text(text) => from_text(text, Some(name), arguments),
+        (Some(url), None, []) if is_address(url) => from_command(None, &[url.to_owned()], arguments),
+        (name, None, command) => from_command(name, command, arguments),
         (name, Some(url), []) => from_words(name, Line { target: vec![url.to_owned()], ..Line::default() }, arguments),
         (_, Some(_), _) => Err(Failure::usage("give either an address or a command behind --, not both")),
     }
+}
+
+/// Whether a word is more than one: a snippet, or a whole command line.
+fn is_text(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '"']) || text.contains(char::is_whitespace)
+}
+
+/// What a documentation prints: JSON, TOML or a command line.
+fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result<Snippet, Failure> {
+    let text = unfenced(text).trim();
+    let text = text.strip_prefix("$ ").unwrap_or(text);
+    if is_toml(text) && !text.starts_with('{') {
+        return from_toml(text, name);
+    }
+    // A long line is printed on several.
+    match shlex::split(&text.replace("\\\n", " ")) {
+        Some(words) if !words.is_empty() && !text.starts_with(['{', '"', '[', '/']) => {
+            from_command(name, &words, arguments)
+        }
+        _ => from_json(text, name),
+    }
+}
+
+/// A command line: one that starts a server, or one with which another program adds a server.
+fn from_command(name: Option<&str>, words: &[String], arguments: &AddArguments) -> Result<Snippet, Failure> {
+    if let Some((own, json)) = embedded(words) {
+        return from_json(json, name.or(own));
+    }
+    let line = from_line(words).unwrap_or_else(|| Line { target: words.to_vec(), ..Line::default() });
+    from_words(name, line, arguments)
 }
 
 fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> Result<Snippet, Failure> {
@@ -90,12 +122,22 @@ fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> R
     line.headers.extend(arguments.header.iter().cloned());
     line.transport = arguments.transport.clone().or(line.transport);
     let name = name.map(str::to_owned).or_else(|| line.name.clone());
-    let name = name.ok_or_else(|| Failure::usage("the server needs a name: `ollm mcp add NAME -- COMMAND`"))?;
+    let Some(name) = name else {
+        let failure = Failure::usage("the server needs a name");
+        let way = if line.target.is_empty() { "ollm mcp add NAME -- COMMAND".to_owned() } else { proposal(&line) };
+        return Err(failure.hint(format!("for instance: {way}")));
+    };
     Ok(vec![(name, declare(&line)?)])
 }
 
 /// Nothing is written down that could not be read back.
 fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Failure> {
+    for (key, value) in TIMES.iter().filter_map(|key| Some((key, declaration.get(key)?.as_f64()?))) {
+        // Nobody waits for less than a second; other programs count in seconds.
+        if value > 0.0 && value < 1000.0 {
+            output.tell(&format!("`{key}` of server `{name}` is {value} milliseconds; write \"{value}s\" for seconds"));
+        }
+    }
     let (server, problems) = check_server(name, declaration);
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Warning) {
         output.tell(&problem.to_string());

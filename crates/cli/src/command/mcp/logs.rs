@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::control::{Chat, Deed, Found, ask};
 use crate::error::{Failure, Kind, OK};
-use crate::output::Output;
+use crate::output::{Output, shown};
 use crate::servers::{Servers, log_file};
 use crate::world::World;
 
@@ -24,7 +24,7 @@ pub(super) fn run(server: &str, world: &World, as_json: bool, output: &mut Outpu
     if as_json {
         let last: Vec<&str> = text.lines().collect();
         let live: Vec<Value> = chats.iter().map(|chat| entry(chat, server)).collect();
-        let answer = json!({"server": known.spec.name, "file": path, "lines": last, "chats": live});
+        let answer = json!({"server": known.spec.name, "file": shown(&path), "lines": last, "chats": live});
         return output.pretty_json(&answer);
     }
     for chat in &chats {

@@ -1,6 +1,7 @@
-//! Servers as their documentation prints them: JSON in the forms that other programs read, and command lines of theirs.
+//! Servers as their documentation prints them: JSON and TOML in the forms that other programs read.
 
 use serde_json::{Map, Value, json};
+use toml_edit::{DocumentMut, Item};
 
 use crate::error::Failure;
 
@@ -17,15 +18,21 @@ pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failu
         return named(servers, name);
     }
     if is_declaration(&object) {
-        let name =
-            name.ok_or_else(|| Failure::usage("the snippet does not name the server; give its name before it"))?;
-        return Ok(vec![(name.to_owned(), usual(Value::Object(object)))]);
+        return single(object, name);
     }
     // `"time": {…}` inside of braces, which is how some print one entry.
     if !object.is_empty() && object.values().all(|value| value.as_object().is_some_and(is_declaration)) {
         return named(&object, name);
     }
     Err(Failure::usage("the snippet holds neither `mcpServers` nor a `command` or `url`"))
+}
+
+/// One declaration, which may hold its name.
+fn single(mut object: Map<String, Value>, name: Option<&str>) -> Result<Snippet, Failure> {
+    let own = object.shift_remove("name").and_then(|name| name.as_str().map(str::to_owned));
+    let name = name.map(str::to_owned).or(own);
+    let name = name.ok_or_else(|| Failure::usage("the snippet does not name the server; give its name before it"))?;
+    Ok(vec![(name, usual(Value::Object(object)))])
 }
 
 /// Some print one entry of the map without the braces around it, and many print comments.
@@ -42,7 +49,7 @@ fn parse(text: &str) -> Result<Value, Failure> {
 }
 
 /// What stands between the marks of a piece of code, if there are such.
-fn unfenced(text: &str) -> &str {
+pub(super) fn unfenced(text: &str) -> &str {
     const FENCE: &str = "```";
     let Some((_, rest)) = text.trim().strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) else { return text };
     rest.trim_end().strip_suffix(FENCE).unwrap_or(rest)
@@ -92,7 +99,8 @@ fn quoted(text: &str) -> usize {
 
 /// The map of servers, under the keys that programs use for it.
 fn servers_of(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let direct = ["mcpServers", "servers", "context_servers"].iter().find_map(|key| object.get(*key)?.as_object());
+    let direct = ["mcpServers", "servers", "context_servers", "mcp_servers", "amp.mcpServers"];
+    let direct = direct.iter().find_map(|key| object.get(*key)?.as_object());
     let below = || {
         let mcp = object.get("mcp")?.as_object()?;
         let all = mcp.values().all(|server| server.as_object().is_some_and(is_declaration));
@@ -127,7 +135,75 @@ fn usual(mut declaration: Value) -> Value {
     if object.get("source").is_some_and(|source| source == "custom") {
         object.shift_remove("source");
     }
+    codex(object);
     declaration
+}
+
+/// Words that only Codex has, in ours.
+fn codex(object: &mut Map<String, Value>) {
+    for (theirs, ours) in
+        [("enabled_tools", "allowTools"), ("disabled_tools", "denyTools"), ("http_headers", "headers")]
+    {
+        if let Some(value) = object.shift_remove(theirs) {
+            object.entry(ours).or_insert(value);
+        }
+    }
+    for (theirs, ours) in [("startup_timeout_sec", "timeout"), ("tool_timeout_sec", "toolTimeout")] {
+        if let Some(seconds) = object.shift_remove(theirs) {
+            object.entry(ours).or_insert(format!("{seconds}s").into());
+        }
+    }
+    if let Some(Value::String(name)) = object.shift_remove("bearer_token_env_var") {
+        put(object, "headers", "Authorization", &format!("Bearer ${{{name}}}"));
+    }
+    for (header, name) in
+        object.shift_remove("env_http_headers").as_ref().and_then(Value::as_object).into_iter().flatten()
+    {
+        put(object, "headers", header, &format!("${{{}}}", name.as_str().unwrap_or_default()));
+    }
+    for name in object.shift_remove("env_vars").as_ref().and_then(Value::as_array).into_iter().flatten() {
+        let name = name.as_str().unwrap_or_default();
+        put(object, "env", name, &format!("${{{name}}}"));
+    }
+}
+
+/// Puts a text into a map that may not be there yet.
+fn put(object: &mut Map<String, Value>, map: &str, name: &str, text: &str) {
+    let map = object.entry(map).or_insert_with(|| json!({}));
+    if let Some(map) = map.as_object_mut() {
+        map.entry(name).or_insert(text.into());
+    }
+}
+
+/// Whether a text is a piece of Codex's configuration.
+pub(super) fn is_toml(text: &str) -> bool {
+    text.lines().any(|line| line.trim_start().starts_with("[mcp_servers"))
+}
+
+/// The servers of a piece of Codex's configuration.
+pub(super) fn from_toml(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
+    let read: Result<DocumentMut, _> = text.parse();
+    let document = read.map_err(|error| {
+        Failure::usage(format!("the snippet is not TOML: {}", error.message().trim()))
+            .hint("copy it whole, with its headings in brackets")
+    })?;
+    match to_json(document.as_item()) {
+        Value::Object(object) => named(servers_of(&object).unwrap_or(&Map::new()), name),
+        _ => named(&Map::new(), name),
+    }
+}
+
+/// TOML as JSON; dates, which no server has, are left out.
+fn to_json(item: &Item) -> Value {
+    if let Some(table) = item.as_table_like() {
+        return table.iter().map(|(key, item)| (key.to_owned(), to_json(item))).collect();
+    }
+    if let Some(array) = item.as_array() {
+        return array.iter().map(|value| to_json(&Item::Value(value.clone()))).collect();
+    }
+    let text = item.as_str().map(Value::from);
+    let number = || item.as_integer().map(Value::from).or_else(|| item.as_float().map(Value::from));
+    text.or_else(number).or_else(|| item.as_bool().map(Value::from)).unwrap_or_default()
 }
 
 fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<Snippet, Failure> {
@@ -148,81 +224,9 @@ fn is_declaration(object: &Map<String, Value>) -> bool {
     command || ["command", "url", "httpUrl", "serverUrl"].iter().any(|key| said(key))
 }
 
-/// What a command line says about a server.
-#[derive(Debug, Default, PartialEq)]
-pub(super) struct Line {
-    pub(super) name: Option<String>,
-    pub(super) target: Vec<String>,
-    pub(super) env: Vec<String>,
-    pub(super) headers: Vec<String>,
-    pub(super) transport: Option<String>,
-}
-
-/// A command line of another program that adds a server: `claude mcp add …`, and those that copied it.
-pub(super) fn from_line(words: &[String]) -> Option<Line> {
-    let [_, second, third, rest @ ..] = words else { return None };
-    if (second.as_str(), third.as_str()) != ("mcp", "add") {
-        return None;
-    }
-    let mut line = Line::default();
-    let mut rest = rest.iter();
-    while let Some(word) = rest.next() {
-        let (option, joined) = word
-            .split_once('=')
-            .filter(|_| word.starts_with("--"))
-            .map_or((word.as_str(), None), |(option, value)| (option, Some(value.to_owned())));
-        let mut value = || joined.clone().or_else(|| rest.next().cloned());
-        match option {
-            "--" => {
-                line.target.extend(rest.by_ref().cloned());
-            }
-            "-t" | "--transport" => line.transport = value(),
-            "-e" | "--env" => line.env.extend(value()),
-            "-H" | "--header" => line.headers.extend(value()),
-            "-s" | "--scope" => drop(value()),
-            option if option.starts_with('-') && line.target.is_empty() => {}
-            _ if line.name.is_none() => line.name = Some(word.clone()),
-            _ => line.target.push(word.clone()),
-        }
-    }
-    Some(line)
-}
-
-/// The declaration of a program or an address with what was said beside it.
-pub(super) fn declare(line: &Line) -> Result<Value, Failure> {
-    let pairs = |items: &[String], mark: char, what: &str| -> Result<Map<String, Value>, Failure> {
-        let pair = |item: &String| match item.split_once(mark) {
-            Some((name, value)) if !name.trim().is_empty() => Ok((name.trim().to_owned(), value.trim().into())),
-            _ => Err(Failure::usage(format!("{what} must be NAME{mark}VALUE"))),
-        };
-        items.iter().map(pair).collect()
-    };
-    let (env, headers) = (pairs(&line.env, '=', "--env")?, pairs(&line.headers, ':', "--header")?);
-    let mut declaration = match line.target.as_slice() {
-        [] => return Err(Failure::usage("neither a command behind -- nor an address was given")),
-        [url] if url.starts_with("http://") || url.starts_with("https://") => json!({"url": url}),
-        [command, args @ ..] => json!({"command": command, "args": args}),
-    };
-    if let Some(object) = declaration.as_object_mut() {
-        let remote = object.contains_key("url");
-        if remote && !env.is_empty() || !remote && !headers.is_empty() {
-            return Err(Failure::usage("--env is for programs, --header for addresses"));
-        }
-        let told = [("env", env), ("headers", headers)];
-        object
-            .extend(told.into_iter().filter(|(_, map)| !map.is_empty()).map(|(key, map)| (key.to_owned(), map.into())));
-        object.extend(line.transport.iter().filter(|_| remote).map(|word| ("type".to_owned(), word.as_str().into())));
-    }
-    Ok(declaration)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn words(line: &str) -> Vec<String> {
-        line.split(' ').map(str::to_owned).collect()
-    }
 
     #[test]
     fn the_usual_snippets_are_understood() {
@@ -233,6 +237,9 @@ mod tests {
             json!({"servers": {"time": time}, "inputs": []}).to_string(),
             json!({"mcp": {"servers": {"time": time}}}).to_string(),
             json!({"time": time}).to_string(),
+            json!({"name": "time", "command": "uvx", "args": ["mcp-server-time"]}).to_string(),
+            json!({"amp.mcpServers": {"time": time}}).to_string(),
+            format!("\"amp.mcpServers\": {}", json!({"time": time})),
             format!("\"time\": {time},"),
             format!("```json\n{}\n```\n", json!({"mcpServers": {"time": time}})),
             "{\"mcpServers\": { // all of them\n \"time\": {\"command\": \"uvx\", /* no, */ \"args\": [\"mcp-server-time\", ], }, }, }"
@@ -245,6 +252,22 @@ mod tests {
         }
         assert_eq!(from_json(&time.to_string(), Some("time")).unwrap(), expected);
         assert!(from_json(&time.to_string(), None).is_err());
+    }
+
+    #[test]
+    fn a_piece_of_codex_configuration_is_understood() {
+        let text = "model = \"x\"\n[mcp_servers.time]\ncommand = \"uvx\" # fast\nargs = [\"mcp-server-time\"]\n\
+            startup_timeout_sec = 20\nenv_vars = [\"TZ\"]\n[mcp_servers.time.env]\nA = \"1\"\n\
+            [mcp_servers.docs]\nurl = \"https://example.com/mcp\"\nbearer_token_env_var = \"TK\"\nenabled_tools = [\"a\"]\n";
+        let time =
+            json!({"command": "uvx", "args": ["mcp-server-time"], "env": {"A": "1", "TZ": "${TZ}"}, "timeout": "20s"});
+        let headers = json!({"Authorization": "Bearer ${TK}"});
+        let docs = json!({"url": "https://example.com/mcp", "allowTools": ["a"], "headers": headers});
+        assert!(is_toml(text));
+        assert_eq!(from_toml(text, None).unwrap(), [("time".to_owned(), time), ("docs".to_owned(), docs)]);
+        for broken in ["[mcp_servers.x", "[mcp_servers]", "[mcp_servers.x]\ncommand = uvx"] {
+            assert!(from_toml(broken, None).is_err(), "{broken}");
+        }
     }
 
     #[test]
@@ -262,20 +285,5 @@ mod tests {
         for text in ["", "{", "[]", "{}", "{\"mcpServers\": {}}", "{\"a\": 1}"] {
             assert!(from_json(text, Some("x")).is_err(), "{text}");
         }
-    }
-
-    #[test]
-    fn other_programs_command_lines_are_understood() {
-        let line =
-            from_line(&words("claude mcp add --scope user -e KEY=1 --transport stdio time -- uvx mcp-server-time --x"))
-                .unwrap();
-        assert_eq!(line.name.as_deref(), Some("time"));
-        assert_eq!(
-            declare(&line).unwrap(),
-            json!({"command": "uvx", "args": ["mcp-server-time", "--x"], "env": {"KEY": "1"}})
-        );
-        let line = from_line(&words("claude mcp add --transport=sse docs https://example.com/sse")).unwrap();
-        assert_eq!(declare(&line).unwrap(), json!({"url": "https://example.com/sse", "type": "sse"}));
-        assert_eq!(from_line(&words("uvx mcp-server-time")), None);
     }
 }

@@ -93,3 +93,69 @@ fn a_project_cannot_set_what_an_extension_of_the_user_does() {
     );
     assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "safe");
 }
+
+/// Everything that people see of the settings of an extension.
+fn seen(lab: &Lab, name: &str) -> String {
+    let key = format!("extensions.settings.{name}.pin");
+    let commands = [
+        &["config", "show"][..],
+        &["config", "show", "--json"],
+        &["config", "get", &key],
+        &["config", "get", &key, "--json"],
+        &["config", "get", "extensions"],
+        &["config", "get", "extensions", "--json"],
+        &["config", "validate"],
+        &["ext", "info", name],
+        &["ext", "info", name, "--json"],
+        &["ext", "list"],
+        &["ext", "validate", name],
+        &["ext", "validate", name, "--json"],
+    ];
+    let screens = commands.map(|command| lab.screen(&lab.run(command))).concat();
+    screens + &fs::read_to_string(lab.home.join(".ollm/logs/ollm.log")).unwrap_or_default()
+}
+
+#[test]
+fn what_is_set_for_an_extension_that_nobody_can_read_is_hidden() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/extensions/broken/manifest.json", "{\"name\": \"broken\",");
+    extension(&lab, "home", "open", QUIET, &json!({"settings": [{"name": "pin", "description": "d"}]}));
+    let values = "extensions:\n  settings:\n    broken: {pin: Zq81xKw93}\n    gone: {pin: Zq81xKw94}\n";
+    lab.write("home/.ollm/config.yaml", format!("{values}    open: {{pin: plain, other: Zq81xKw95}}\n"));
+    let text = ["broken", "gone", "open"].map(|name| seen(&lab, name)).concat();
+    assert!(text.contains("(hidden)") && text.contains("plain"), "{text}");
+    assert!(!text.contains("Zq81xKw9"), "{text}");
+    let get = lab.run(&["config", "get", "extensions.settings.open.pin"]);
+    assert_eq!(get.stdout, "plain\n");
+}
+
+#[test]
+fn what_was_given_as_a_secret_stays_one_when_the_manifest_says_otherwise() {
+    let lab = Lab::new();
+    let pin = |sensitive: bool, more: &str| json!({"settings": [{"name": "pin", "description": "d", "sensitive": sensitive, "pattern": more}]});
+    extension(&lab, "home", "guard", "echo \"$EXTENSION_GUARD_PIN\" >&2\nexit 1\n", &pin(true, "."));
+    ok(&finish(lab.ollm(&["ext", "set", "guard", "pin=-"]), b"Zq81xKw93\n"));
+    for pattern in [".", "^never$"] {
+        extension(&lab, "home", "guard", "echo \"$EXTENSION_GUARD_PIN\" >&2\nexit 1\n", &pin(false, pattern));
+        let text = seen(&lab, "guard");
+        assert!(!text.contains("Zq81xKw93"), "{text}");
+    }
+    extension(&lab, "home", "guard", "echo \"$EXTENSION_GUARD_PIN\" >&2\nexit 1\n", &pin(false, "."));
+    assert!(seen(&lab, "guard").contains("(hidden)"));
+    approve(&lab, "guard");
+    let ran = lab.event(shell_event("ls"));
+    assert!(!format!("{ran:?}").contains("Zq81xKw93"), "{ran:?}");
+}
+
+#[test]
+fn the_default_of_a_sensitive_setting_is_refused_and_not_repeated() {
+    for more in [json!({}), json!({"type": "integer"}), json!({"pattern": "^x"}), json!({"name": 5})] {
+        let lab = Lab::new();
+        let mut pin = json!({"name": "pin", "description": "d", "default": "Zq81xKw93", "sensitive": true});
+        pin.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        extension(&lab, "home", "guard", QUIET, &json!({"settings": [pin], "unheard": 1}));
+        let text = seen(&lab, "guard") + &format!("{:?}", lab.event(shell_event("ls")));
+        assert!(text.contains("settings[0]"), "{text}");
+        assert!(!text.contains("Zq81xKw93"), "{text}");
+    }
+}

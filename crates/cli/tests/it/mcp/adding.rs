@@ -14,21 +14,60 @@ fn written(lab: &Lab, file: &str) -> Value {
 fn every_usual_form_is_understood() {
     let time = json!({"command": "uvx", "args": ["mcp-server-time"]});
     let snippet = json!({"mcpServers": {"time": time}}).to_string();
+    let named = json!({"name": "time", "command": "uvx", "args": ["mcp-server-time"]}).to_string();
     for arguments in [
         &["time", "--", "uvx", "mcp-server-time"][..],
         &[snippet.as_str()],
         &["time", &time.to_string()],
         &["--", "claude", "mcp", "add", "time", "--", "uvx", "mcp-server-time"],
         &["--", "claude", "mcp", "add", "-s", "user", "time", "uvx", "mcp-server-time"],
+        &["claude mcp add time -- uvx mcp-server-time"],
+        &["$ codex mcp add time \\\n  -- uvx mcp-server-time"],
+        &["gemini mcp add --trust --timeout 5 time uvx mcp-server-time"],
+        &["time", "uvx mcp-server-time"],
+        &["--", "claude", "mcp", "add-json", "time", &time.to_string()],
+        &["--", "code", "--add-mcp", &named],
+        &[&format!("code --add-mcp '{named}'")],
+        &[&format!("code --add-mcp='{named}'")],
+        &[&named],
+        &["[mcp_servers.time]\ncommand = \"uvx\"\nargs = [\"mcp-server-time\"]\n"],
     ] {
         let lab = Lab::new();
         let ran = lab.run(&[&["mcp", "add"], arguments].concat());
         assert_eq!(ran.code, 0, "{arguments:?} {ran:?}");
         assert_eq!(written(&lab, USER), json!({"time": time}), "{arguments:?}");
     }
+    let toml = "```toml\n[mcp_servers.time]\ncommand = 'uvx'\nargs = ['mcp-server-time']\n```\n";
+    for input in [snippet.as_str(), toml, "claude mcp add time -- uvx mcp-server-time\n"] {
+        let lab = Lab::new();
+        let ran = finish(lab.ollm(&["mcp", "add", "-"]), input.as_bytes());
+        assert_eq!(ran.code, 0, "{input} {ran:?}");
+        assert_eq!(written(&lab, USER), json!({"time": time}), "{input}");
+    }
+}
+
+#[test]
+fn without_a_name_the_whole_command_is_proposed() {
     let lab = Lab::new();
-    assert_eq!(finish(lab.ollm(&["mcp", "add", "-"]), snippet.as_bytes()).code, 0);
-    assert_eq!(written(&lab, USER), json!({"time": time}));
+    for (arguments, proposal) in [
+        (&["https://mcp.example.com/mcp"][..], "ollm mcp add example https://mcp.example.com/mcp"),
+        (&["--", "npx", "-y", "@scope/server-files"], "ollm mcp add files -- npx -y @scope/server-files"),
+        (&["--env", "K=hush-hush", "--", "uvx", "x"], "ollm mcp add x --env 'K=…' -- uvx x"),
+    ] {
+        let ran = lab.run(&[&["mcp", "add"], arguments].concat());
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(ran.stderr.contains("needs a name") && ran.stderr.contains(proposal), "{ran:?}");
+        assert!(!ran.stderr.contains("hush-hush"), "{ran:?}");
+    }
+}
+
+#[test]
+fn times_that_look_like_seconds_are_pointed_out() {
+    let lab = Lab::new();
+    let ran = lab.run(&["mcp", "add", "a", r#"{"command": "x", "timeout": 60, "toolTimeout": 60000}"#]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(ran.stderr.contains("`timeout` of server `a` is 60 milliseconds; write \"60s\" for seconds"), "{ran:?}");
+    assert!(!ran.stderr.contains("toolTimeout"), "{ran:?}");
 }
 
 #[test]
