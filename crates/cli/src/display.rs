@@ -105,11 +105,15 @@ impl Display<'_, '_> {
 fn gist(result: &str) -> String {
     let mut lines = result.lines().filter(|line| !line.trim().is_empty());
     let is_note = |line: &str| line.starts_with('[') && line.ends_with(']');
-    let first = lines.clone().find(|line| !is_note(line)).unwrap_or_default();
+    let mut said = lines.clone().filter(|line| !is_note(line));
+    let first = said.next().unwrap_or_default();
+    // A line that announces others says little without the last of them.
+    let last = said.next_back().filter(|_| first.ends_with(':'));
+    let first = last.map_or_else(|| first.to_owned(), |last| format!("{first} {}", last.trim()));
     match lines.next_back().filter(|last| is_note(last) && *last != "[standard error]") {
         Some(end) if first.is_empty() => end.to_owned(),
         Some(end) => format!("{first} {end}"),
-        None => first.to_owned(),
+        None => first,
     }
 }
 
@@ -159,4 +163,23 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
 pub(crate) fn response(turns: &[Turn]) -> Option<String> {
     let texts: Vec<String> = turns.iter().map(|turn| turn.response.clone()).filter(|text| !text.is_empty()).collect();
     joined(&texts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_result_in_one_line_says_what_matters() {
+        for (result, shown) in [
+            ("", ""),
+            ("one\ntwo", "one"),
+            ("\n[standard error]\nit broke\n[exit code 3]\n", "it broke [exit code 3]"),
+            ("[exit code 3]", "[exit code 3]"),
+            ("it ended; its last words:\nfirst\n  the last\n", "it ended; its last words: the last"),
+            ("its last words:", "its last words:"),
+        ] {
+            assert_eq!(gist(result), shown, "{result:?}");
+        }
+    }
 }

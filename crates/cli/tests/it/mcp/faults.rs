@@ -42,6 +42,38 @@ fn a_server_that_does_not_start_is_named_and_the_others_work() {
     }
 }
 
+/// A server whose first list of tools fails; the file says how often it was asked.
+const FLAKY: &str = r#"
+import json, os, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    if "id" not in asked:
+        continue
+    answer = {"jsonrpc": "2.0", "id": asked["id"]}
+    if asked["method"] == "initialize":
+        answer["result"] = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "f", "version": "1"}}
+    elif asked["method"] == "tools/list" and os.path.exists("asked"):
+        answer["result"] = {"tools": [{"name": "echo", "inputSchema": {"type": "object"}}]}
+    else:
+        if asked["method"] == "tools/list":
+            open("asked", "w").close()
+        answer["error"] = {"code": -32603, "message": "not yet"}
+    print(json.dumps(answer), flush=True)
+"#;
+
+#[test]
+fn a_list_that_failed_is_told_and_not_remembered() {
+    let lab = Lab::new();
+    let path = lab.write("flaky.py", FLAKY);
+    declare(&lab, USER, &json!({"flaky": {"command": "python3", "args": [path], "cwd": lab.root}}));
+    let first = lab.run(&["mcp", "tools", "flaky", "--json"]);
+    assert_eq!((first.code, first.answer()), (5, json!([])), "{first:?}");
+    assert!(first.stderr.contains("server `flaky`: its tools cannot be listed: ") && first.stderr.contains("not yet"));
+    assert_eq!(lab.run(&["mcp", "list", "--json"]).answer()[0]["tools"], Value::Null, "nothing is known of them");
+    let second = lab.run(&["mcp", "tools", "flaky", "--json"]);
+    assert_eq!((second.code, names(&second)), (0, vec!["mcp__flaky__echo".to_owned()]), "{second:?}");
+}
+
 #[test]
 fn values_of_variables_are_not_shown_whatever_they_are_called() {
     let said = "${WHERE} in ${HOME}, hush-declared and x-${WHAT}";
