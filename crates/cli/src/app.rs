@@ -215,9 +215,8 @@ impl App {
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
             let (name, quoted) = (&one.name, shell_word(&one.name));
-            format!(
-                "what was approved of `{name}` goes on until its manifest is mended; `ollm ext disable {quoted}` ends it"
-            )
+            let ending = format!("`ollm ext disable {quoted}` ends it");
+            format!("what was approved of `{name}` goes on until its manifest is mended; {ending}")
         };
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
     }

@@ -93,3 +93,16 @@ fn a_project_cannot_set_what_an_extension_of_the_user_does() {
     );
     assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "safe");
 }
+
+#[test]
+fn a_required_setting_cannot_be_set_to_nothing() {
+    for sensitive in [false, true] {
+        let lab = Lab::new().set("OLLM_KEYRING", "off");
+        let token = json!({"name": "token", "description": "d", "required": true, "sensitive": sensitive});
+        extension(&lab, "home", "one", QUIET, &json!({"settings": [token]}));
+        let ran = lab.run(&["ext", "set", "one", "token="]);
+        assert!(ran.code == 64 && ran.stderr.contains("is required and must not be empty"), "{ran:?}");
+        assert_eq!(lab.run(&["config", "set", "extensions.settings.one.token", ""]).code, 64);
+        ok(&lab.run(&["ext", "set", "one", "token=something"]));
+    }
+}
