@@ -70,7 +70,7 @@ impl Permissions {
 
 /// Holds hooks and servers against the permissions of a manifest, if it has any.
 pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifest, hooks: &[Hook]) {
-    let Some(at) = root.get("permissions") else { return };
+    let Some(at) = root.get("permissions").filter(|at| !matches!(at.node, Node::Null)) else { return };
     let permissions = &manifest.permissions;
     let hosts = if permissions.allows_any_host() { Vec::new() } else { hosts(check, root) };
     let mut beyond = |whose: &str, name: &str, does: &str, what: &str, key: &str| {

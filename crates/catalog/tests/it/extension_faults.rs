@@ -42,6 +42,10 @@ fn an_address_whose_host_cannot_be_told_is_refused_where_permissions_are_declare
         assert_eq!(refused("url", url, &named), None, "{url}");
     }
     assert_eq!(refused("url", "http://${HX}/mcp", &json!(["*"])), None, "any host will do");
+    let world = World::new();
+    let more = json!({"mcpServers": {"s": {"url": "http://${HX}/mcp"}}, "permissions": null});
+    world.manifest("home", "x", manifest("x", &more));
+    assert_eq!(world.extensions().1, [], "none are declared");
 }
 
 #[test]
@@ -57,6 +61,10 @@ fn a_required_setting_that_is_empty_is_not_set() {
         let (found, _) = world.extensions();
         assert!(error(&found, "x").contains("setting `token` is required and must not be empty"), "{found:?}");
         world.write("home/.ollm/config.yaml", "");
+        world.secret("x", "token", "");
+        let (found, _) = world.extensions();
+        assert!(error(&found, "x").contains("setting `token` is required and must not be empty"), "{found:?}");
+        fs::remove_file(world.places.secrets()).unwrap();
         world.env.insert("TOKEN_X".into(), String::new());
         let (found, _) = world.extensions();
         assert!(error(&found, "x").contains("setting `token` is required and not set"), "{found:?}");

@@ -17,25 +17,49 @@ pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Re
     refuse_agents(world, "switch extensions on or off")?;
     let app = load(names, world)?;
     let wanted = names.iter().map(|name| understood(name, &app)).collect::<Result<Vec<_>, _>>()?;
+    let mut switched = Vec::new();
+    let stopped = wanted.into_iter().try_for_each(|extension| {
+        let waits = switch_on(extension, &app, world, output)?;
+        switched.push((extension, waits));
+        Ok(())
+    });
+    // Only once all are switched: one of them may need another one.
+    let code = tell_switched(&switched, &app, world, output)?;
+    stopped.map(|()| code)
+}
+
+/// Switches an extension on; on a terminal a person approves it first, otherwise what approves it is given back.
+fn switch_on(extension: &Extension, app: &App, world: &World, output: &mut Output) -> Result<Option<String>, Failure> {
+    let bundle = bundle(extension, app)?;
+    let waits = !is_approved(extension, &bundle.digest, app);
+    if waits && is_terminal() {
+        // Who says no does not want it on either.
+        ask_person(extension, &bundle, app, output)?;
+        record(extension, &bundle, app, output)?;
+    }
+    set(extension, true, world)?;
+    Ok((waits && !is_terminal()).then(|| by_digest(&bundle)))
+}
+
+/// Says which are on now, and of those that are not what is missing.
+fn tell_switched(
+    switched: &[(&Extension, Option<String>)],
+    app: &App,
+    world: &World,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let now = extensions_again(app, world);
     let mut code = OK;
-    for extension in wanted {
+    for (extension, waits) in switched {
         let name = &extension.name;
-        let bundle = bundle(extension, &app)?;
-        let waits = !is_approved(extension, &bundle.digest, &app);
-        if waits && is_terminal() {
-            // Who says no does not want it on either.
-            ask_person(extension, &bundle, &app, output)?;
-            record(extension, &bundle, &app, output)?;
-        }
-        set(extension, true, world)?;
-        if let Some(why) = missing(name, &app, world) {
+        if let Some(why) = now.get(name).and_then(Extension::error) {
             output.line(&one_line(&format!("{name} is switched on, but not loaded: {why}")))?;
             code = FINDING;
         } else {
             output.line(&one_line(&format!("{name} is on")))?;
         }
-        if waits && !is_terminal() {
-            output.tell(&format!("nothing of `{name}` runs until it is approved: `{}`", by_digest(&bundle)));
+        if let Some(command) = waits {
+            output.tell(&format!("nothing of `{name}` runs until it is approved: `{command}`"));
         }
     }
     Ok(code)
@@ -67,9 +91,4 @@ fn set(extension: &Extension, on: bool, world: &World) -> Result<(), Failure> {
     let change = [(extension.switch_name(), Some(Switch { on, until: None }))];
     set_switches(&world.switches(), &change, SystemTime::now())
         .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))
-}
-
-/// What still keeps an extension from being loaded.
-fn missing(name: &str, app: &App, world: &World) -> Option<String> {
-    extensions_again(app, world).get(name)?.error().map(str::to_owned)
 }

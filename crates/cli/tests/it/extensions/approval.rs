@@ -151,6 +151,9 @@ fn what_only_lacks_something_can_be_approved_and_is_not_said_to_be_on() {
     extension(&lab, "home", "missing", QUIET, &json!({"version": "2.0.0"}));
     let ran = lab.run(&["ext", "enable", "guard"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "guard is on\n"), "{ran:?}");
+    ok(&lab.run(&["ext", "disable", "guard", "missing"]));
+    let ran = lab.run(&["ext", "enable", "guard", "missing"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, "guard is on\nmissing is on\n"), "{ran:?}");
 }
 
 #[test]

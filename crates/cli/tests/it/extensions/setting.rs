@@ -67,6 +67,19 @@ fn settings_are_checked_kept_and_shown_with_who_says_so() {
 }
 
 #[test]
+fn a_required_setting_cannot_be_set_to_nothing() {
+    for sensitive in [false, true] {
+        let lab = Lab::new().set("OLLM_KEYRING", "off");
+        let token = json!({"name": "token", "description": "d", "required": true, "sensitive": sensitive});
+        extension(&lab, "home", "one", QUIET, &json!({"settings": [token]}));
+        let ran = lab.run(&["ext", "set", "one", "token="]);
+        assert!(ran.code == 64 && ran.stderr.contains("is required and must not be empty"), "{ran:?}");
+        assert_eq!(lab.run(&["config", "set", "extensions.settings.one.token", ""]).code, 64);
+        ok(&lab.run(&["ext", "set", "one", "token=something"]));
+    }
+}
+
+#[test]
 fn settings_are_part_of_the_schema_of_the_configuration() {
     let lab = Lab::new();
     let plain = lab.run(&["schema", "config"]).answer();
