@@ -173,14 +173,25 @@ impl<'w> Servers<'w> {
         if !known.spec.enabled {
             return Some((Kind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
-        let untrusted = known.untrusted().map(|why| (Kind::Untrusted, why));
-        untrusted.or_else(|| known.program.as_ref().err().map(|why| (Kind::Environment, why.clone())))
+        match (known.untrusted(), known.program.as_ref().err()) {
+            // Nobody can approve what cannot be looked at.
+            (Some(_), Some(why)) if known.bundle.is_none() => {
+                Some((Kind::Untrusted, format!("{why}; it can be approved after that")))
+            }
+            (Some(why), _) => Some((Kind::Untrusted, why)),
+            (None, why) => why.map(|why| (Kind::Environment, why.clone())),
+        }
     }
 
     /// The tools of a server's list, under the names models use.
     pub(crate) fn offers(&self, known: &Known, listed: &[serde_json::Value]) -> Offers {
         let filter = filter(&known.spec);
         self.labels.of(&known.spec.name).map(|label| Offers::read(label, listed, &filter)).unwrap_or_default()
+    }
+
+    /// Whether the declaration of a server lets a tool of it be called.
+    pub(crate) fn admits(&self, known: &Known, tool: &str) -> bool {
+        filter(&known.spec).admits(tool)
     }
 
     fn unknown(&self, name: &str) -> Failure {
