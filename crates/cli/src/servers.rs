@@ -189,11 +189,6 @@ impl<'w> Servers<'w> {
         self.labels.of(&known.spec.name).map(|label| Offers::read(label, listed, &filter)).unwrap_or_default()
     }
 
-    /// Whether the declaration of a server lets a tool of it be called.
-    pub(crate) fn admits(&self, known: &Known, tool: &str) -> bool {
-        filter(&known.spec).admits(tool)
-    }
-
     fn unknown(&self, name: &str) -> Failure {
         let kind = if self.unloaded().is_some() { Kind::Configuration } else { Kind::Usage };
         let failure = Failure::new(kind, format!("there is no server `{name}`"));
@@ -242,6 +237,11 @@ impl Known {
             Standing::Modified => "modified",
             Standing::Unknown => "untrusted",
         }
+    }
+
+    /// Whether its declaration lets a tool of it be called.
+    pub(crate) fn admits(&self, tool: &str) -> bool {
+        filter(&self.spec).admits(tool)
     }
 
     /// Why nobody may start it.

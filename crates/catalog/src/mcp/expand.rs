@@ -143,7 +143,7 @@ fn is_name(name: &str) -> bool {
 
 fn is_foreign(inside: &str) -> bool {
     let named = |kind: &&str| inside.strip_prefix(*kind).is_some_and(|id| !id.is_empty() && !id.starts_with('-'));
-    ["input:", "command:", "config:"].iter().any(|kind| named(&kind))
+    ["input:", "command:", "config:"].iter().any(named)
 }
 
 /// The first `${input:ID}`, or another of its kind, in a text.

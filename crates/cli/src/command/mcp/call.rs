@@ -114,7 +114,7 @@ fn fitting(
         return Ok(tool.to_owned());
     }
     let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
-    if listed.iter().any(there) && !servers.admits(known, tool) {
+    if listed.iter().any(there) && !known.admits(tool) {
         return Err(withheld(tool, known));
     }
     let offers = servers.offers(known, &listed);

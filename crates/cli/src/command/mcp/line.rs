@@ -113,7 +113,7 @@ pub(super) fn proposal(line: &Line) -> String {
     // What was given may be a secret.
     let hidden = |flag: &str, items: &[String], mark: char| -> String {
         let names = items.iter().filter_map(|item| item.split_once(mark));
-        names.map(|(name, _)| format!(" {flag} {}", shell_word(&format!("{name}{mark}…")))).collect()
+        names.map(|(name, _)| format!(" {flag} {}", shell_word(&format!("{name}{mark}…")))).collect::<Vec<_>>().concat()
     };
     let flags = hidden("--env", &line.env, '=') + &hidden("--header", &line.headers, ':');
     let words: Vec<_> = line.target.iter().map(|word| shell_word(word)).collect();
