@@ -174,8 +174,14 @@ impl<'w> Servers<'w> {
         if !known.spec.enabled {
             return Some((Kind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
-        let untrusted = known.untrusted().map(|why| (Kind::Untrusted, why));
-        untrusted.or_else(|| known.program.as_ref().err().map(|why| (Kind::Environment, why.clone())))
+        match (known.untrusted(), known.program.as_ref().err()) {
+            // Nobody can approve what cannot be looked at.
+            (Some(_), Some(why)) if known.bundle.is_none() => {
+                Some((Kind::Untrusted, format!("{why}; it can be approved after that")))
+            }
+            (Some(why), _) => Some((Kind::Untrusted, why)),
+            (None, why) => why.map(|why| (Kind::Environment, why.clone())),
+        }
     }
 
     /// The tools of a server's list, under the names models use.
@@ -232,6 +238,11 @@ impl Known {
             Standing::Modified => "modified",
             Standing::Unknown => "untrusted",
         }
+    }
+
+    /// Whether its declaration lets a tool of it be called.
+    pub(crate) fn admits(&self, tool: &str) -> bool {
+        filter(&self.spec).admits(tool)
     }
 
     /// Why nobody may start it.

@@ -72,7 +72,7 @@ fn a_list_starts_nothing() {
             {"name": "one", "transport": "stdio", "state": "configured", "tools": null, "error": null, "source": "user", "trust": "trusted", "digest": null},
             {"name": "off", "transport": "http", "state": "stopped", "tools": null, "error": null, "source": "user", "trust": "trusted", "digest": null},
             {"name": "theirs", "transport": "stdio", "state": "configured", "tools": null, "source": "workspace", "trust": "untrusted", "digest": null,
-             "error": "it is not approved; review and approve it with `ollm mcp trust theirs`"},
+             "error": "`no-such-program` is not on PATH; install it, or give its absolute path; it can be approved after that"},
         ])
     );
     assert!(ran.stderr.contains("server `one` is one of the user's own servers"), "{ran:?}");
@@ -151,7 +151,7 @@ fn what_a_server_lists_is_remembered_for_its_exact_declaration() {
 
 #[test]
 fn only_the_tools_that_are_admitted_are_offered_and_called() {
-    let mut one = server(&[]);
+    let mut one = server(&["--stderr", "hello"]);
     one["includeTools"] = json!(["echo", "add"]);
     one["excludeTools"] = json!(["add"]);
     let lab = lab_with(&one);
@@ -159,6 +159,7 @@ fn only_the_tools_that_are_admitted_are_offered_and_called() {
     let ran = call(&lab, "add", &json!({"a": 1, "b": 2}));
     assert_eq!(ran.code, 5);
     assert!(ran.stderr.contains("not allowed by its declaration"), "{ran:?}");
+    assert!(ran.stderr.contains("`denyTools`") && !ran.stderr.contains("mcp logs"), "{ran:?}");
 }
 
 #[test]
@@ -317,6 +318,9 @@ fn resources_and_prompts_are_listed_and_read() {
     let lab = lab_with(&server(&[]));
     let listed = lab.run(&["mcp", "resources", "s", "--json"]).answer();
     assert_eq!(listed[0]["uri"], "test://text");
+    assert_eq!(listed[2]["uriTemplate"], "test://day/{day}");
+    assert!(lab.run(&["mcp", "resources", "s"]).stdout.contains("test://day/{day}"));
+    assert!(lab.run(&["mcp", "prompts", "s"]).stdout.contains("name (required)"));
     assert_eq!(lab.run(&["mcp", "resources", "s", "test://text"]).stdout, "a text\n");
     let gone = lab.run(&["mcp", "resources", "s", "test://gone"]);
     assert!(gone.code == 1 && gone.stderr.contains("MCP server `s`: there is no resource test://gone"), "{gone:?}");
@@ -411,6 +415,35 @@ fn start_tries_servers_and_stop_and_status_tell_the_truth() {
     let stop = lab.run(&["mcp", "stop"]);
     assert!(stop.code == 1 && stop.stderr.contains("nothing to stop"), "{stop:?}");
     lab.assert_nobody_is_left();
+}
+
+#[test]
+fn start_without_names_tells_of_each_that_cannot_be_started() {
+    let lab = Lab::new();
+    let mut off = server(&[]);
+    off["enabled"] = json!(false);
+    declare(&lab, USER, &json!({"good": server(&[]), "gone": {"command": "no-such-program"}, "off": off}));
+    let ran = lab.run(&["mcp", "start", "--json"]);
+    let states: Vec<Value> = ran.answer().as_array().unwrap().iter().map(|row| row["state"].clone()).collect();
+    assert_eq!((ran.code, states), (5, vec![json!("ready"), json!("failed"), json!("stopped")]), "{ran:?}");
+    assert!(ran.stderr.contains("server `gone` is not started: `no-such-program` is not on PATH"), "{ran:?}");
+    assert!(!ran.stderr.contains("`off`"), "{ran:?}");
+    declare(&lab, USER, &json!({"good": server(&[])}));
+    declare(&lab, PROJECT, &json!({"theirs": server(&[])}));
+    let ran = lab.run(&["mcp", "start"]);
+    assert_eq!(ran.code, 0, "what waits for approval is no failure: {ran:?}");
+    assert!(ran.stderr.contains("server `theirs` is not started: it is not approved"), "{ran:?}");
+}
+
+#[test]
+fn what_nobody_can_approve_yet_says_why() {
+    let lab = Lab::new();
+    declare(&lab, PROJECT, &json!({"gone": {"command": "no-such-program"}}));
+    let entry = &lab.run(&["mcp", "list", "--json"]).answer()[0];
+    let error = entry["error"].as_str().unwrap();
+    assert!(error.starts_with("`no-such-program` is not on PATH") && !error.contains("mcp trust"), "{error}");
+    let ran = lab.run(&["mcp", "start", "gone"]);
+    assert!(ran.code == 4 && ran.stderr.contains("`no-such-program` is not on PATH"), "{ran:?}");
 }
 
 #[test]

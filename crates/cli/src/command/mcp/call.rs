@@ -109,13 +109,26 @@ fn fitting(
     }
     live.start(output);
     let listed = live.listed(name);
-    // One that does not start, or whose declaration keeps the tool back, says so when it is called.
-    let withheld = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
+    // One that does not start says so when it is called.
+    if listed.is_empty() {
+        return Ok(tool.to_owned());
+    }
+    let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
+    if listed.iter().any(there) && !known.admits(tool) {
+        return Err(withheld(tool, known));
+    }
     let offers = servers.offers(known, &listed);
-    if listed.is_empty() || offers.tools.iter().all(|offer| offer.raw != tool) && listed.iter().any(withheld) {
+    if listed.iter().any(there) && offers.tools.iter().all(|offer| offer.raw != tool) {
         return Ok(tool.to_owned());
     }
     fit(tool, args, name, &offers)
+}
+
+/// A tool that the declaration keeps back; what the server said has nothing to do with it.
+fn withheld(tool: &str, known: &Known) -> Failure {
+    let (name, origin) = (&known.spec.name, &known.spec.origin);
+    Failure::new(Kind::Environment, format!("MCP server `{name}`: its tool `{tool}` is not allowed by its declaration"))
+        .hint(format!("`allowTools` and `denyTools` in {}:{} say so", origin.file.display(), origin.line))
 }
 
 fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> Result<String, Failure> {

@@ -1,6 +1,6 @@
 //! `ollm mcp resources` and `prompts`: what a server has to read, and what it suggests to ask.
 
-use ollm_mcp::Trouble;
+use ollm_mcp::{CallError, Trouble};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
@@ -52,7 +52,18 @@ fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Outpu
         Sort::Resources => live.fleet().resources(server),
         Sort::Prompts => live.fleet().prompts(server),
     };
-    let listing = listing.map_err(unanswered)?;
+    let mut listing = listing.map_err(unanswered)?;
+    if matches!(sort, Sort::Resources) {
+        match live.fleet().templates(server) {
+            Ok(templates) => {
+                listing.items.extend(templates.items);
+                listing.warnings.extend(templates.warnings);
+            }
+            // Many servers have none and do not know the question.
+            Err(CallError { kind: Trouble::Refused { .. }, .. }) => {}
+            Err(error) => return Err(unanswered(error)),
+        }
+    }
     listing.warnings.iter().for_each(|warning| output.tell(&format!("server `{server}`: {warning}")));
     if as_json {
         return output.pretty_json(&Value::Array(listing.items));
@@ -76,10 +87,13 @@ impl Sort {
 
     fn row(self, item: &Value) -> [String; 4] {
         match self {
-            Sort::Resources => ["uri", "name", "mimeType", "description"].map(|key| word(item, key)),
+            Sort::Resources => {
+                let [uri, rest @ ..] = ["uri", "name", "mimeType", "description"].map(|key| word(item, key));
+                let [name, kind, description] = rest;
+                [if uri.is_empty() { word(item, "uriTemplate") } else { uri }, name, kind, description]
+            }
             Sort::Prompts => {
-                let names: Vec<String> =
-                    parts(item, "arguments").iter().map(|argument| word(argument, "name")).collect();
+                let names: Vec<String> = parts(item, "arguments").iter().map(argument).collect();
                 [word(item, "name"), names.join(", "), word(item, "title"), word(item, "description")]
             }
         }
@@ -102,6 +116,12 @@ impl Sort {
             Sort::Prompts => parts(answer, "messages").iter().map(line).collect(),
         }
     }
+}
+
+/// The name of an argument, marked if it must be given.
+fn argument(item: &Value) -> String {
+    let mark = if item.get("required") == Some(&Value::Bool(true)) { " (required)" } else { "" };
+    format!("{}{mark}", word(item, "name"))
 }
 
 fn word(item: &Value, key: &str) -> String {

@@ -44,7 +44,7 @@ fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut 
     Ok(if names.is_empty() { code.max(servers.code()) } else { code })
 }
 
-/// Starts those that may be, and says how each is; the code is that of the worst, where servers were named.
+/// Starts those that may be, and says how each is; the code is that of the worst.
 fn probe<'a>(
     servers: &'a Servers<'a>,
     chosen: &[&'a Known],
@@ -54,9 +54,19 @@ fn probe<'a>(
     let mut code = OK;
     let mut rows: Vec<Row<'a>> = chosen.iter().map(|known| Row::resting(known, servers)).collect();
     let able: Vec<&Known> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
-    for failure in chosen.iter().filter_map(|known| servers.refusal(known)).filter(|_| named) {
-        output.tell(&failure.message);
-        code = code.max(failure.kind as u8);
+    for row in &mut rows {
+        let Some(failure) = servers.refusal(row.known) else { continue };
+        let missing = failure.kind == Kind::Environment;
+        if missing {
+            row.state = State::Failed(String::new()).name();
+        }
+        if named || failure.kind != Kind::Configuration {
+            output.tell(&failure.message);
+        }
+        // What is switched off or waits for approval fails only those who ask for it by its name.
+        if named || missing {
+            code = code.max(failure.kind as u8);
+        }
     }
     if able.is_empty() {
         return Ok((rows, code));

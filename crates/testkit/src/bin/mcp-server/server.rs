@@ -108,7 +108,9 @@ impl Server {
             "ping" | "logging/setLevel" => json!({}),
             "tools/list" => self.list("tools", tools::list(self), params),
             "resources/list" => self.list("resources", resources(), params),
-            "resources/templates/list" => json!({"resourceTemplates": []}),
+            "resources/templates/list" => {
+                json!({"resourceTemplates": [{"uriTemplate": "test://day/{day}", "name": "day"}]})
+            }
             "resources/read" => read(params)?,
             "prompts/list" => self.list("prompts", prompts(), params),
             "prompts/get" => prompt(params)?,
