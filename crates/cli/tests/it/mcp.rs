@@ -350,10 +350,10 @@ fn servers_get_the_usual_variables_and_what_they_declare() {
 #[test]
 fn variables_as_editors_write_them_are_filled_in_or_named() {
     let mut one = server(&[]);
-    one["env"] = json!({"TOKEN": "${env:SECRET_TOKEN}", "GONE": "${env:NOT_THERE}", "ROOT": "${workspaceFolder}/a", "ASK": "${input:tk}"});
-    let lab = lab_with(&one).set("SECRET_TOKEN", "t0psecret");
+    one["env"] = json!({"MODE": "${env:WANTED_MODE}", "GONE": "${env:NOT_THERE}", "ROOT": "${workspaceFolder}/a", "ASK": "${input:tk}"});
+    let lab = lab_with(&one).set("WANTED_MODE", "as wanted");
     let of = |name: &str| call(&lab, "env", &json!({"name": name}));
-    assert_eq!(text_of(&of("TOKEN")), "t0psecret");
+    assert_eq!(text_of(&of("MODE")), "as wanted");
     assert_eq!(text_of(&of("GONE")), "");
     assert_eq!(text_of(&of("ASK")), "");
     assert_eq!(text_of(&of("ROOT")), lab.project.join("a").to_str().unwrap());
