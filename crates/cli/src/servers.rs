@@ -177,7 +177,7 @@ impl<'w> Servers<'w> {
         match (known.untrusted(), known.program.as_ref().err()) {
             // Nobody can approve what cannot be looked at.
             (Some(_), Some(why)) if known.bundle.is_none() => {
-                Some((Kind::Untrusted, format!("{why}; it can be approved after that")))
+                Some((Kind::Environment, format!("{why}; it can be approved after that")))
             }
             (Some(why), _) => Some((Kind::Untrusted, why)),
             (None, why) => why.map(|why| (Kind::Environment, why.clone())),

@@ -443,7 +443,7 @@ fn what_nobody_can_approve_yet_says_why() {
     let error = entry["error"].as_str().unwrap();
     assert!(error.starts_with("`no-such-program` is not on PATH") && !error.contains("mcp trust"), "{error}");
     let ran = lab.run(&["mcp", "start", "gone"]);
-    assert!(ran.code == 4 && ran.stderr.contains("`no-such-program` is not on PATH"), "{ran:?}");
+    assert!(ran.code == 5 && ran.stderr.contains("`no-such-program` is not on PATH"), "{ran:?}");
 }
 
 #[test]

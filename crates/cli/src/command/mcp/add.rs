@@ -123,7 +123,7 @@ fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> R
     line.transport = arguments.transport.clone().or(line.transport);
     let name = name.map(str::to_owned).or_else(|| line.name.clone());
     let Some(name) = name else {
-        let failure = Failure::usage("the server needs a name");
+        let failure = Failure::new(Kind::Usage, "the server needs a name");
         let way = if line.target.is_empty() { "ollm mcp add NAME -- COMMAND".to_owned() } else { proposal(&line) };
         return Err(failure.hint(format!("for instance: {way}")));
     };
