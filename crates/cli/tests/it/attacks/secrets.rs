@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::lab::{FOREVER, Lab, OLLM, finish, lines, outcome, shell_event, start};
+use crate::lab::{FOREVER, Lab, OLLM, eventually, finish, lines, outcome, shell_event, start};
 
 #[test]
 fn d01_a_hook_that_prints_every_secret_it_was_given_tells_none() {
@@ -61,22 +61,25 @@ fn d03_nobody_sees_the_event_or_a_secret_in_the_list_of_processes() {
     std::io::Write::write_all(&mut stdin, shell_event("the-payload").as_bytes()).unwrap();
     assert_eq!(lines(&fifo, 1), ["up"]);
     let ours = child.id().to_string();
-    let mut seen = 0;
-    for entry in fs::read_dir("/proc").unwrap().flatten() {
-        let own =
-            |file: &str| String::from_utf8_lossy(&fs::read(entry.path().join(file)).unwrap_or_default()).into_owned();
-        let (arguments, environment) = (own("cmdline"), own("environ"));
-        if !environment.contains(&lab.root.display().to_string()) {
-            continue;
+    let seen = || {
+        let mut seen = 0;
+        for entry in fs::read_dir("/proc").unwrap().flatten() {
+            let read = |file: &str| fs::read(entry.path().join(file)).unwrap_or_default();
+            let own = |file: &str| String::from_utf8_lossy(&read(file)).into_owned();
+            let (arguments, environment) = (own("cmdline"), own("environ"));
+            if !environment.contains(&lab.root.display().to_string()) {
+                continue;
+            }
+            seen += 1;
+            assert!(!arguments.contains("the-payload") && !environment.contains("the-payload"), "{arguments}");
+            // Whoever keeps watch over our children was started as we were.
+            let is_ours = arguments.starts_with(OLLM);
+            assert!(!arguments.contains("hidden-5f2c9a7e"), "{arguments}");
+            assert!(is_ours || !environment.contains("hidden-5f2c9a7e"), "{arguments}");
         }
-        seen += 1;
-        assert!(!arguments.contains("the-payload") && !environment.contains("the-payload"), "{arguments}");
-        // Whoever keeps watch over our children was started as we were.
-        let is_ours = arguments.starts_with(OLLM);
-        assert!(!arguments.contains("hidden-5f2c9a7e"), "{arguments}");
-        assert!(is_ours || !environment.contains("hidden-5f2c9a7e"), "{arguments}");
-    }
-    assert!(seen >= 3, "ourselves, the hook and what it started: {seen}");
+        seen
+    };
+    eventually("ourselves, the hook and what it started are seen", || seen() >= 3);
     let killed = Command::new("kill").args(["-s", "TERM", &ours]).status().unwrap();
     assert!(killed.success());
     outcome(child);

@@ -28,7 +28,8 @@ pub(super) fn blank(name: &[u8]) {
         return;
     };
     let fits = arguments.end - arguments.start >= name.len() as u64;
-    for place in [&arguments, &environment] {
+    // Nobody sees a stranger with our environment.
+    for place in [&environment, &arguments] {
         let mut start = place.start;
         while start < place.end {
             let rest = usize::try_from(place.end - start).unwrap_or(usize::MAX).min(ZEROS.len());
