@@ -19,9 +19,9 @@ use crate::measure::{self, Case};
 
 /// The word that makes this program a client.
 pub(crate) const CLIENT: &str = "mcp-client";
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 15;
 /// Calls of one round.
-const CALLS: usize = 512;
+const CALLS: usize = 1024;
 /// Servers beside the first one whose memory is looked at.
 const FURTHER: u32 = 20;
 
