@@ -6,10 +6,11 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use libc::pid_t;
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, child_subreaper, getpid, getsid, kill_process,
-    pidfd_open, pidfd_send_signal, waitid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, child_subreaper, getpid, kill_process, pidfd_open,
+    pidfd_send_signal, waitid,
 };
 
 use super::guard::{is_known, someone_starts};
@@ -18,6 +19,8 @@ use super::guard::{is_known, someone_starts};
 const BOUND: Duration = Duration::from_secs(2);
 /// Pause between two looks at strays that are dying.
 const PAUSE: Duration = Duration::from_millis(1);
+/// Stands for this process where the number of one is asked for.
+const OURSELVES: pid_t = 0;
 /// A look at whether a child has exited, which stays unreaped.
 const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
@@ -111,7 +114,7 @@ impl Stray {
 /// in our own session.
 pub(in crate::unix) fn reap_adopted() {
     while let Some(pid) = first_exited() {
-        let foreign = getsid(Some(pid)).is_ok_and(|session| getsid(None) != Ok(session));
+        let foreign = session(pid.as_raw_nonzero().get()).is_some_and(|theirs| session(OURSELVES) != Some(theirs));
         if !foreign
             || someone_starts()
             || is_known(pid)
@@ -120,6 +123,13 @@ pub(in crate::unix) fn reap_adopted() {
             return;
         }
     }
+}
+
+/// The session of a process. Zero stands for one that began outside our namespace: in a container that is often our own.
+fn session(pid: pid_t) -> Option<pid_t> {
+    // SAFETY: any number is a valid argument.
+    let session = unsafe { libc::getsid(pid) };
+    (session != -1).then_some(session)
 }
 
 /// A child that has exited; it stays unreaped.

@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
+use rustix::fs::{CWD, Mode, OFlags, RawDir, openat, readlinkat_raw};
 use rustix::io::{Errno, read};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, pidfd_send_signal};
 
@@ -31,11 +31,14 @@ const BOUND: Duration = Duration::from_secs(2);
 const HURRY: Duration = Duration::from_millis(100);
 /// Bytes of a list of processes, and of an environment, that are read at once.
 const ROOM: usize = 8 * 1024;
-/// Longer than the path of an environment below that list.
+/// Longer than the path of an environment below that list, and than the number of a process.
 const LONGEST: usize = 32;
 
 /// Kills whoever bears an entry that begins with `wanted` until nobody does.
 pub(super) fn sweep(wanted: &[u8], pauses: &[Duration]) {
+    if !knows_us() {
+        return;
+    }
     let started = Instant::now();
     let mut left = pauses.iter();
     while started.elapsed() < BOUND {
@@ -53,6 +56,14 @@ pub(super) fn sweep(wanted: &[u8], pauses: &[Duration]) {
     }
 }
 
+/// Whether the list of processes calls us by our own number. One of another namespace, as it is seen in a sandbox that has
+/// not mounted its own, names others by numbers that here are somebody else's.
+fn knows_us() -> bool {
+    let mut room = [MaybeUninit::uninit(); LONGEST];
+    let name = readlinkat_raw(CWD, c"/proc/self", &mut room);
+    name.is_ok_and(|(name, _)| parse(name) == Some(getpid()))
+}
+
 /// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
 /// whether there was anybody. None when that cannot be said.
 fn look(wanted: &[u8]) -> Option<bool> {
@@ -62,7 +73,7 @@ fn look(wanted: &[u8]) -> Option<bool> {
     let mut found = false;
     while let Some(entry) = entries.next() {
         let entry = entry.ok()?;
-        if let Some(pid) = number(entry.file_name())
+        if let Some(pid) = parse(entry.file_name().to_bytes())
             && bears(&processes, entry.file_name(), wanted)
         {
             found |= strike(&processes, entry.file_name(), pid, wanted);
@@ -115,9 +126,8 @@ fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
 }
 
 /// The number of a process, if it is one.
-fn number(name: &CStr) -> Option<Pid> {
+fn parse(name: &[u8]) -> Option<Pid> {
     let digit = |byte: &u8| byte.is_ascii_digit().then(|| i32::from(byte - b'0'));
-    let bytes = name.to_bytes();
-    let number = bytes.iter().try_fold(0_i32, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))?;
+    let number = name.iter().try_fold(0_i32, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))?;
     Pid::from_raw(number)
 }
