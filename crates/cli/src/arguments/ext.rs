@@ -110,7 +110,7 @@ pub(crate) struct NewExtension {
     #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
     pub(crate) purpose: Purpose,
     /// What its hook is written in
-    #[arg(long = "in", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_enum, default_value = "python")]
     pub(crate) language: Language,
     /// Put it into the project instead of your own folder
     #[arg(long, conflicts_with = "folder")]

@@ -187,7 +187,7 @@ pub(crate) struct NewArguments {
     #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
     pub(crate) purpose: Purpose,
     /// What it is written in
-    #[arg(long = "in", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_enum, default_value = "python")]
     pub(crate) language: Language,
     /// The event, in any dialect's spelling, where it is not the usual one for its purpose
     #[arg(long, value_name = "EVENT")]

@@ -25,7 +25,7 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
         if chats.is_empty() && !troubles.is_empty() {
             output.tell("whether servers run is not known: what was asked did not answer");
         } else if chats.is_empty() {
-            output.tell("no server runs: no conversation does in this project; `ollm mcp start` tries servers");
+            output.tell("no server runs in a conversation of this project; `ollm mcp start` tries servers");
         } else {
             output.text(&format!("\n{}", running(&chats)))?;
         }
