@@ -74,6 +74,8 @@ pub struct Pace {
     pub ping: Duration,
     /// How long a server may take to end by itself once its input is closed. Python servers need nearly two seconds.
     pub parting: Duration,
+    /// How long if it still owes an answer: whoever waited for that in vain does not wait as long once more.
+    pub haste: Duration,
     /// So many crashes ...
     pub crashes: usize,
     /// ... within this time are a loop, which only a person or this much time breaks.
@@ -91,6 +93,7 @@ impl Default for Pace {
             health: Some(Duration::from_secs(30)),
             ping: Duration::from_secs(10),
             parting: Duration::from_secs(4),
+            haste: Duration::from_millis(250),
             crashes: 3,
             window: Duration::from_mins(1),
         }
