@@ -22,8 +22,8 @@ pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
     })
 }
 
-/// The entries of a list, each as it is written.
-pub(crate) fn elements(text: &[u8]) -> Vec<&[u8]> {
+/// The first entries of a list, each as it is written.
+pub(crate) fn elements(text: &[u8], most: usize) -> Vec<&[u8]> {
     let (mut depth, mut quoted, mut escaped, mut start) = (0_usize, false, false, 1);
     let mut found = Vec::new();
     for (at, byte) in text.iter().enumerate() {
@@ -36,6 +36,9 @@ pub(crate) fn elements(text: &[u8]) -> Vec<&[u8]> {
             b',' | b']' if !quoted && depth == 1 => {
                 found.extend(text.get(start..at).map(<[u8]>::trim_ascii));
                 start = at + 1;
+                if found.len() == most {
+                    break;
+                }
             }
             _ => {}
         }
@@ -123,8 +126,9 @@ mod tests {
         let deep = list(1_000_000);
         let text = format!(r#"[ {deep}, {{"a":"],[\\\"}}"}} ,[1,2], 3]"#);
         let found: Vec<&str> =
-            elements(text.as_bytes()).iter().map(|part| std::str::from_utf8(part).unwrap()).collect();
+            elements(text.as_bytes(), 9).iter().map(|part| std::str::from_utf8(part).unwrap()).collect();
         assert_eq!(found, [deep.as_str(), r#"{"a":"],[\\\"}"}"#, "[1,2]", "3"]);
+        assert_eq!(elements(text.as_bytes(), 1), [deep.as_bytes()]);
     }
 
     #[test]

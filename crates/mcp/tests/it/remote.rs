@@ -81,6 +81,41 @@ fn answers_may_come_as_events() {
     assert_echoes(&with(http(&format!("{}/mcp", web.url))));
 }
 
+/// An answer, and a word for the log behind it, as one.
+fn crowd(message: &Value) -> String {
+    let params = json!({"level": "info", "data": format!("word about {}", message["method"])});
+    json!([answer(message), {"jsonrpc": "2.0", "method": "notifications/message", "params": params}]).to_string()
+}
+
+#[test]
+fn messages_may_come_several_as_one_in_every_transport() {
+    let as_json = Web::start(|request| match streamable(request) {
+        response if response.status == 200 => {
+            Response { body: Body::Whole(crowd(&request.json()).into_bytes()), ..response }
+        }
+        response => response,
+    });
+    let as_events = Web::start(|request| match streamable(request) {
+        response if response.status == 200 => {
+            let event = format!("id: 7\ndata: {}\n\n", crowd(&request.json()));
+            Response { body: Body::Whole(event.into_bytes()), ..Response::empty(200) }
+                .with("content-type", "text/event-stream")
+                .with("mcp-session-id", "s1")
+        }
+        response => response,
+    });
+    let (older, _) = events_of("/messages?session=1", crowd);
+    for url in [format!("{}/mcp", as_json.url), format!("{}/mcp", as_events.url), format!("{}/sse", older.url)] {
+        let fleet = with(http(&url));
+        assert_echoes(&fleet);
+        eventually("the words are heard", || {
+            let (lines, _) = fleet.server("fake").unwrap().log(0);
+            let word = |method: &str| lines.iter().any(|line| line.contains(&format!("word about \"{method}\"")));
+            word("tools/list") && word("tools/call")
+        });
+    }
+}
+
 #[test]
 fn a_stateless_server_over_http_is_used_without_a_session() {
     let moody = AtomicBool::new(true);
@@ -239,6 +274,10 @@ fn an_address_where_nobody_listens_is_told() {
 
 /// A server of the oldest kind: events at `/sse`, requests at an address that it names.
 fn events(endpoint: &'static str) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
+    events_of(endpoint, |message| answer(message).to_string())
+}
+
+fn events_of(endpoint: &'static str, says: fn(&Value) -> String) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
     let streams: Arc<Mutex<Vec<Sender<String>>>> = Arc::default();
     let kept = Arc::clone(&streams);
     let web = Web::start(move |request| match (request.method.as_str(), request.path.as_str()) {
@@ -251,7 +290,7 @@ fn events(endpoint: &'static str) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
         ("POST", "/messages?session=1") => {
             let message = request.json();
             if message.get("id").is_some() {
-                let event = format!("event: message\ndata: {}\n\n", answer(&message));
+                let event = format!("event: message\ndata: {}\n\n", says(&message));
                 kept.lock().unwrap().last().unwrap().send(event).unwrap();
             }
             Response::empty(202)
