@@ -6,34 +6,50 @@ use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::de::Error;
 
 use crate::deep;
+use crate::error::bytes;
 
 /// More messages that came as one are not looked at.
 pub(crate) const MOST: usize = 10_000;
 /// How much of a text is searched for whom it answers.
-const HEAD: usize = 256;
+pub(crate) const HEAD: usize = 256;
 
-/// Reads the first message; those that came with it are put behind the others.
-pub(crate) fn read(text: &[u8], more: &mut VecDeque<ServerJsonRpcMessage>) -> serde_json::Result<ServerJsonRpcMessage> {
-    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
-    if text.first() != Some(&b'[') {
-        return deep::read(text);
-    }
-    more.extend(deep::elements(text, MOST).into_iter().filter_map(alone));
-    more.pop_front().ok_or_else(|| serde_json::Error::custom("it holds no message"))
+/// Why there is no message in a text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unread {
+    /// What is read takes many times the room of its text if it has many values.
+    #[error("it holds more than {} values", deep::MOST_VALUES)]
+    Heavy,
+    #[error("it is no JSON-RPC message")]
+    Wrong(#[from] serde_json::Error),
+    #[error("it is longer than {}", bytes(*.0))]
+    Long(usize),
 }
 
-/// Whether a text may hold several messages.
-pub(crate) fn is_list(text: &str) -> bool {
-    text.trim_ascii_start().starts_with('[')
+/// Reads the first message; those that came with it are put behind the others.
+pub(crate) fn read(text: &[u8], more: &mut VecDeque<ServerJsonRpcMessage>) -> Result<ServerJsonRpcMessage, Unread> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
+    if deep::is_heavy(text) {
+        return Err(Unread::Heavy);
+    }
+    if text.first() != Some(&b'[') {
+        return Ok(deep::read(text)?);
+    }
+    more.extend(deep::elements(text, MOST).into_iter().filter_map(alone));
+    more.pop_front().ok_or_else(|| serde_json::Error::custom("an empty list").into())
+}
+
+/// Whether a text is not to be left to the SDK, which knows neither lists nor bounds.
+pub(crate) fn is_unusual(text: &str) -> bool {
+    text.trim_ascii_start().starts_with('[') || deep::is_heavy(text.as_bytes())
 }
 
 /// One of several messages, of which not all can be read.
 fn alone(part: &[u8]) -> Option<ServerJsonRpcMessage> {
-    deep::read(part).ok().or_else(|| failure(part, "it is no JSON-RPC message"))
+    deep::read(part).or_else(|error| failure(part, &error.into()).ok_or(())).ok()
 }
 
 /// A failure for whoever waits for a text that cannot be read, if that can be told.
-pub(crate) fn failure(text: &[u8], why: &str) -> Option<ServerJsonRpcMessage> {
+pub(crate) fn failure(text: &[u8], why: &Unread) -> Option<ServerJsonRpcMessage> {
     let id = answered(&head(text))?;
     let text = format!("the answer of the server cannot be read: {why}");
     Some(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None), Some(id)))

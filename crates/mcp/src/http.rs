@@ -15,7 +15,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use crate::batch;
+use crate::batch::{self, Unread};
 use crate::deep;
 use crate::events::{Event, Events};
 use crate::web::{Site, WebError, body, challenge, explanation, refusal};
@@ -129,12 +129,16 @@ impl Http {
             Ok(answer) if more.is_empty() => Ok(StreamableHttpPostResponse::Json(answer, session)),
             Ok(first) if asked => {
                 more.push_front(first);
-                let all = stream::iter(spoken(more, Event::default()).into_iter().map(Ok)).boxed();
+                let all = stream::iter(spoken(more, &Event::default()).into_iter().map(Ok)).boxed();
                 Ok(StreamableHttpPostResponse::Sse(all, session))
             }
             Ok(_) => Ok(StreamableHttpPostResponse::Accepted),
             Err(_) if !asked => Ok(StreamableHttpPostResponse::Accepted),
-            Err(error) => Err(StreamableHttpError::Deserialize(error)),
+            Err(Unread::Wrong(error)) => Err(StreamableHttpError::Deserialize(error)),
+            Err(why) => {
+                let text = format!("its answer cannot be read: {why}");
+                Err(StreamableHttpError::Client(WebError::Refused(text)))
+            }
         }
     }
 
@@ -173,16 +177,27 @@ pub(crate) async fn next(
     }
 }
 
+/// The first message in an event; those that came with it are put behind the others. One that cannot be read is a
+/// failure for whoever waits for it.
+pub(crate) fn hear(event: &Event, more: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
+    let text = event.data.as_deref()?.as_bytes();
+    let read = match event.cut {
+        Some(allowed) => Err(Unread::Long(allowed)),
+        None => batch::read(text, more),
+    };
+    read.or_else(|why| batch::failure(text, &why).ok_or(why)).ok()
+}
+
 /// An event as the SDK takes it, with one message; several if there are several in it.
-fn sse(mut event: Event) -> Vec<Sse> {
-    let (data, mut more) = (event.data.take(), VecDeque::new());
-    if let Some(data) = data.as_deref().filter(|data| batch::is_list(data))
-        && let Ok(first) = batch::read(data.as_bytes(), &mut more)
-    {
-        more.push_front(first);
-        return spoken(more, event);
+fn sse(event: Event) -> Vec<Sse> {
+    let mut messages = VecDeque::new();
+    if event.cut.is_some() || event.data.as_deref().is_some_and(batch::is_unusual) {
+        if let Some(first) = hear(&event, &mut messages) {
+            messages.push_front(first);
+        }
+        return spoken(messages, &event);
     }
-    let data = data.map(|data| match deep::shallow(data.as_bytes()) {
+    let data = event.data.map(|data| match deep::shallow(data.as_bytes()) {
         Some(shallow) => String::from_utf8_lossy(&shallow).into_owned(),
         None => data,
     });
@@ -190,7 +205,7 @@ fn sse(mut event: Event) -> Vec<Sse> {
 }
 
 /// Messages that came in one event, as one event each. The SDK stops listening at an answer, so answers come last.
-fn spoken(messages: VecDeque<ServerJsonRpcMessage>, event: Event) -> Vec<Sse> {
+fn spoken(messages: VecDeque<ServerJsonRpcMessage>, event: &Event) -> Vec<Sse> {
     let is_answer = |message: &ServerJsonRpcMessage| {
         matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
     };

@@ -157,7 +157,7 @@ impl Life {
             });
             let shared = Arc::clone(&self.shared);
             let era = self.era_of(attempt);
-            let failed = match self.unless_ordered(attempt_once(&shared, era)).await? {
+            let failed = match self.unless_ordered(Box::pin(attempt_once(&shared, era))).await? {
                 Ok((connection, listing)) => {
                     self.era = Some(Era::of(connection.link.info.protocol_version.as_str()));
                     self.announce(&connection, listing);

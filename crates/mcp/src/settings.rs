@@ -103,12 +103,14 @@ impl Default for Pace {
 /// What a server may take.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Bytes of one message, whichever way it comes.
+    /// Bytes of one message, whichever way it comes. A tool may bring back that much, which is kept in a file.
     pub message: usize,
     /// Pages of one list.
     pub pages: usize,
     /// Entries of one list; the rest is left out, with a warning.
     pub items: usize,
+    /// Bytes of all of them together, likewise.
+    pub list: usize,
     /// Bytes of the word for the next page.
     pub cursor: usize,
     /// How long a list may take.
@@ -120,10 +122,11 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            message: 8 * 1024 * 1024,
+            message: 64 << 20,
             pages: 100,
             items: 2048,
-            cursor: 64 * 1024,
+            list: 16 << 20,
+            cursor: 64 << 10,
             listing: Duration::from_secs(30),
             lines: 300,
         }

@@ -12,10 +12,9 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use crate::batch;
 use crate::error::NO_EVENTS;
 use crate::events::Events;
-use crate::http::{EVENTS, JSON, next, speaks};
+use crate::http::{EVENTS, JSON, hear, next, speaks};
 use crate::web::{Site, WebError, explanation, refusal, same_origin};
 use crate::wire::Fault;
 
@@ -91,9 +90,7 @@ impl Transport<RoleClient> for Sse {
                 }
             };
             let spoken = matches!(event.kind.as_deref(), None | Some("message" | ""));
-            if let Some(data) = event.data.filter(|_| spoken)
-                && let Ok(message) = batch::read(data.as_bytes(), &mut stream.batch)
-            {
+            if spoken && let Some(message) = hear(&event, &mut stream.batch) {
                 return Some(message);
             }
         }

@@ -16,7 +16,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex as Turns;
 use tokio::time::timeout;
 
-use crate::batch;
+use crate::batch::{self, Unread};
 use crate::log::Log;
 
 /// Room made for one read.
@@ -24,7 +24,7 @@ const CHUNK: usize = 16 * 1024;
 /// Room kept for the next messages after a large one.
 const KEPT: usize = 64 * 1024;
 /// How many messages of the largest size may be skipped in a row.
-const PATIENCE: usize = 16;
+const PATIENCE: usize = 2;
 /// How long the end waits for a message that is being written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
@@ -234,12 +234,16 @@ impl Lines {
             return self.next();
         }
         let line = self.buffer.get(from..to).unwrap_or_default();
-        if let Ok(message) = batch::read(line, &mut self.batch) {
-            self.noise = 0;
-            return Some(Found::Message(message));
+        match batch::read(line, &mut self.batch) {
+            Ok(message) => {
+                self.noise = 0;
+                Some(Found::Message(message))
+            }
+            Err(why) => {
+                self.noise += line.len() + 1;
+                Some(unreadable(line, &why))
+            }
         }
-        self.noise += line.len() + 1;
-        Some(unreadable(line, "it is no JSON-RPC message"))
     }
 
     /// Drops the beginning of a line that is too long already.
@@ -253,7 +257,7 @@ impl Lines {
         if line.len() <= self.cap {
             return None;
         }
-        let found = unreadable(line, &format!("it is longer than {} bytes", self.cap));
+        let found = unreadable(line, &Unread::Long(self.cap));
         self.noise += line.len();
         self.skipping = true;
         self.start = self.buffer.len();
@@ -262,7 +266,7 @@ impl Lines {
 }
 
 /// A failure for whoever waits for this line; if that cannot be told, noise.
-fn unreadable(line: &[u8], why: &str) -> Found {
+fn unreadable(line: &[u8], why: &Unread) -> Found {
     batch::failure(line, why).map_or_else(|| Found::Noise(batch::head(line)), Found::Message)
 }
 
@@ -375,11 +379,11 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
-        let mut lines = Lines::new(50);
+        let mut lines = Lines::new(100);
         let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"x\":\"{}", "x".repeat(90));
         let found = feed(&mut lines, long.as_bytes());
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("\"id\":7") && found[0].contains("longer than 50 bytes"), "{found:?}");
+        assert!(found[0].contains("\"id\":7") && found[0].contains("longer than 100 bytes"), "{found:?}");
         let next = "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}";
         assert_eq!(feed(&mut lines, format!("xxxx\"}}}}\n{next}\n").as_bytes()), [next]);
     }

@@ -260,6 +260,56 @@ fn an_answer_without_end_is_cut_off() {
 }
 
 #[test]
+fn an_answer_of_too_many_values_is_refused_and_nothing_else() {
+    let heavy = |message: &Value| {
+        let text = answer(message).to_string();
+        let list = format!("\"content\":[],\"more\":[{}]", vec!["[]"; 700_000].join(","));
+        if message["method"] == "tools/call" && message["params"]["name"] == "heavy" {
+            text.replace("\"content\":[]", &list)
+        } else {
+            text
+        }
+    };
+    let plain = Web::start(move |request| match streamable(request) {
+        response if response.status == 200 => {
+            Response { body: Body::Whole(heavy(&request.json()).into_bytes()), ..response }
+        }
+        response => response,
+    });
+    let (older, _) = events_of("/messages?session=1", heavy);
+    for url in [format!("{}/mcp", plain.url), format!("{}/sse", older.url)] {
+        let fleet = with(http(&url));
+        let error = call(&fleet, "heavy", json!({})).unwrap_err().to_string();
+        assert!(error.contains("it holds more than 1000000 values"), "{error}");
+        assert_echoes(&fleet);
+    }
+}
+
+#[test]
+fn tools_that_take_too_much_room_are_left_out() {
+    let web = Web::start(|request| {
+        let tool =
+            |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "description": "x".repeat(900)});
+        match streamable(request) {
+            response if response.status == 200 && asks(request, "tools/list") => {
+                let list = json!({"tools": [tool("echo"), tool("add")], "nextCursor": "more"});
+                let answer = json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": list});
+                Response::json(&answer).with("mcp-session-id", "s1")
+            }
+            response => response,
+        }
+    });
+    let mut settings = settings();
+    settings.bounds.list = 1500;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    assert_echoes(&fleet);
+    let status = fleet.server("fake").unwrap().status();
+    let told = "its tools take more than 1500 bytes; the rest is left out".to_owned();
+    assert_eq!((names(&fleet), status.warnings), (vec!["echo".to_owned()], vec![told]));
+}
+
+#[test]
 fn an_address_where_nobody_listens_is_told() {
     let fleet = with(http("http://user:s3cret@127.0.0.1:1/mcp?key=s3cret"));
     let error = fleet.start("fake").unwrap_err().to_string();

@@ -208,13 +208,39 @@ fn progress_keeps_a_slow_call_alive() {
     assert_eq!((ran.code, text_of(&ran).as_str()), (0, "done"), "{ran:?}");
 }
 
+/// The server of the workshop in every transport, and those it runs on.
+fn everywhere() -> ([Value; 3], [RemoteServer; 2]) {
+    let remote = ["--http", "--sse"].map(|flag| RemoteServer::start(&[flag]).unwrap());
+    let [http, sse] = [0, 1].map(|number: usize| json!({"url": remote[number].url}));
+    ([server(&[]), http, sse], remote)
+}
+
+#[test]
+fn a_large_result_is_kept_whole_in_a_file_whose_path_is_told() {
+    let (declarations, _remote) = everywhere();
+    for declaration in declarations {
+        let lab = lab_with(&declaration);
+        let ran = call(&lab, "big", &json!({"bytes": 20_000_000}));
+        assert_eq!((ran.code, &ran.answer()["isError"]), (0, &json!(false)), "{declaration} {}", ran.stderr);
+        assert!(ran.stdout.len() < 20_000, "{declaration}");
+        let text = text_of(&ran);
+        let path = text.rsplit_once("[20000000 bytes are too many to show; the whole is in ").unwrap().1;
+        let kept = std::fs::read(path.trim_end_matches(']')).unwrap();
+        assert!(kept.len() == 20_000_000 && kept.iter().all(|byte| *byte == b'x'), "{declaration} {}", kept.len());
+    }
+}
+
 #[test]
 fn a_message_that_is_too_large_is_refused() {
-    let lab = lab_with(&server(&[]));
-    let ran = call(&lab, "big", &json!({"bytes": 100_000_000}));
-    assert_eq!((ran.code, &ran.answer()["isError"]), (1, &json!(true)), "{}", ran.stderr);
-    assert!(ran.stdout.len() < 2000 && ran.stderr.len() < 2000, "{}", ran.stderr);
-    lab.assert_nobody_is_left();
+    let (declarations, _remote) = everywhere();
+    for (declaration, code) in declarations.into_iter().zip([1, 5, 1]) {
+        let lab = lab_with(&declaration);
+        let ran = call(&lab, "big", &json!({"bytes": 100_000_000}));
+        assert_eq!(ran.code, code, "{declaration} {}", ran.stderr);
+        assert!(ran.stderr.contains("`s`") && ran.stderr.contains("64 MiB"), "{declaration} {}", ran.stderr);
+        assert!(ran.stdout.len() < 2000 && ran.stderr.len() < 2000, "{declaration} {}", ran.stderr);
+        lab.assert_nobody_is_left();
+    }
 }
 
 #[test]
