@@ -1,5 +1,6 @@
 //! Lists of tools that hold something nested more deeply than a message may be. One such tool must not take the others
 //! with it, so it is cut off where it gets too deep, and still deep enough to be refused by its name ([`crate::Offers`]).
+//! And messages with so many values that they would fill the memory.
 
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
@@ -10,6 +11,8 @@ use crate::quick;
 const KEPT: usize = 110;
 /// Levels of an entry of a list that are put up with. What was cut off has more of them.
 pub(crate) const DEEPEST: usize = 100;
+/// Values of a message that are put up with: each takes about a hundred bytes, and two in its text.
+pub(crate) const MOST_VALUES: usize = 1_000_000;
 
 /// Reads a message; a list of tools even if one of them is nested too deeply.
 pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
@@ -22,8 +25,26 @@ pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
     })
 }
 
-/// The entries of a list, each as it is written.
-pub(crate) fn elements(text: &[u8]) -> Vec<&[u8]> {
+/// Whether a text has more values than are put up with.
+pub(crate) fn is_heavy(text: &[u8]) -> bool {
+    if text.len() < 2 * MOST_VALUES {
+        return false;
+    }
+    let (mut values, mut quoted, mut escaped) = (1_usize, false, false);
+    for byte in text {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if quoted => escaped = true,
+            b'"' => quoted = !quoted,
+            b'{' | b'[' | b',' if !quoted => values += 1,
+            _ => {}
+        }
+    }
+    values > MOST_VALUES
+}
+
+/// The first entries of a list, each as it is written.
+pub(crate) fn elements(text: &[u8], most: usize) -> Vec<&[u8]> {
     let (mut depth, mut quoted, mut escaped, mut start) = (0_usize, false, false, 1);
     let mut found = Vec::new();
     for (at, byte) in text.iter().enumerate() {
@@ -36,6 +57,9 @@ pub(crate) fn elements(text: &[u8]) -> Vec<&[u8]> {
             b',' | b']' if !quoted && depth == 1 => {
                 found.extend(text.get(start..at).map(<[u8]>::trim_ascii));
                 start = at + 1;
+                if found.len() == most {
+                    break;
+                }
             }
             _ => {}
         }
@@ -123,8 +147,18 @@ mod tests {
         let deep = list(1_000_000);
         let text = format!(r#"[ {deep}, {{"a":"],[\\\"}}"}} ,[1,2], 3]"#);
         let found: Vec<&str> =
-            elements(text.as_bytes()).iter().map(|part| std::str::from_utf8(part).unwrap()).collect();
+            elements(text.as_bytes(), 9).iter().map(|part| std::str::from_utf8(part).unwrap()).collect();
         assert_eq!(found, [deep.as_str(), r#"{"a":"],[\\\"}"}"#, "[1,2]", "3"]);
+        assert_eq!(elements(text.as_bytes(), 1), [deep.as_bytes()]);
+    }
+
+    #[test]
+    fn a_text_is_heavy_by_its_values_and_not_by_its_length() {
+        let list = |entry: &str, count| format!("[{}]", vec![entry; count].join(","));
+        assert!(is_heavy(list("[]", MOST_VALUES).as_bytes()));
+        assert!(is_heavy(list("10", MOST_VALUES + 1).as_bytes()));
+        assert!(!is_heavy(list("10", MOST_VALUES - 1).as_bytes()));
+        assert!(!is_heavy(format!("[\"{}\"]", "[,\\\"{".repeat(MOST_VALUES)).as_bytes()));
     }
 
     #[test]

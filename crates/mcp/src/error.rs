@@ -195,3 +195,9 @@ pub(crate) fn seconds(time: Duration) -> String {
     let seconds = format!("{:.1}", time.as_secs_f64());
     format!("{} s", seconds.strip_suffix(".0").unwrap_or(&seconds))
 }
+
+/// A number of bytes for people.
+pub(crate) fn bytes(count: usize) -> String {
+    const MIB: usize = 1 << 20;
+    if count >= MIB && count.is_multiple_of(MIB) { format!("{} MiB", count / MIB) } else { format!("{count} bytes") }
+}

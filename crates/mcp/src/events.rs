@@ -2,6 +2,12 @@
 
 use std::mem;
 
+use crate::batch::HEAD;
+use crate::error::bytes;
+
+/// How many events of the largest size may be left out in a row.
+const PATIENCE: usize = 2;
+
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Event {
@@ -10,12 +16,14 @@ pub(crate) struct Event {
     pub(crate) id: Option<String>,
     /// Milliseconds before one should come again.
     pub(crate) retry: Option<u64>,
+    /// How much was allowed, if it was larger, so that only the beginning of its data is here.
+    pub(crate) cut: Option<usize>,
 }
 
-/// An event larger than allowed.
+/// An event without end.
 #[derive(Debug, thiserror::Error)]
-#[error("it sent an event of more than {0} bytes")]
-pub(crate) struct TooLarge(usize);
+#[error("it sent an event of more than {}", bytes(*.0))]
+pub(crate) struct Endless(usize);
 
 /// Finds events in bytes.
 #[derive(Debug)]
@@ -25,6 +33,8 @@ pub(crate) struct Events {
     /// Bytes of the event so far, its current line included.
     size: usize,
     cap: usize,
+    /// Whether the current line of an event that was cut has begun.
+    skipped: bool,
     /// Whether the last byte was a carriage return, so that a line feed is its other half.
     returned: bool,
     /// Whether the stream has begun; a byte order mark may stand before.
@@ -33,11 +43,12 @@ pub(crate) struct Events {
 
 impl Events {
     pub(crate) fn new(cap: usize) -> Self {
-        Self { line: Vec::new(), event: Event::default(), size: 0, cap, returned: false, begun: false }
+        let event = Event::default();
+        Self { line: Vec::new(), event, size: 0, cap, skipped: false, returned: false, begun: false }
     }
 
     /// Takes some bytes; the events that they complete.
-    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, TooLarge> {
+    pub(crate) fn push(&mut self, bytes: &[u8]) -> Result<Vec<Event>, Endless> {
         let mut found = Vec::new();
         for byte in bytes {
             match byte {
@@ -48,18 +59,41 @@ impl Events {
                 }
                 _ => {
                     self.returned = false;
-                    self.line.push(*byte);
-                    self.size += 1;
-                    if self.size > self.cap {
-                        return Err(TooLarge(self.cap));
-                    }
+                    self.add(*byte)?;
                 }
             }
         }
         Ok(found)
     }
 
+    fn add(&mut self, byte: u8) -> Result<(), Endless> {
+        self.size += 1;
+        if self.event.cut.is_some() {
+            self.skipped = true;
+        } else if self.size <= self.cap {
+            self.line.push(byte);
+        } else {
+            self.cut();
+        }
+        if self.size > self.cap.saturating_mul(PATIENCE) { Err(Endless(self.cap)) } else { Ok(()) }
+    }
+
+    /// Leaves out the rest of an event that is too large; its beginning tells for whom it was.
+    fn cut(&mut self) {
+        if self.event.data.is_none() {
+            self.line.truncate(2 * HEAD);
+            self.end_line();
+        }
+        self.line = Vec::new();
+        let head = self.event.data.as_deref().unwrap_or_default();
+        let head = head.get(..head.floor_char_boundary(HEAD)).unwrap_or_default().to_owned();
+        (self.event.data, self.event.cut, self.skipped) = (Some(head), Some(self.cap), true);
+    }
+
     fn end_line(&mut self) -> Option<Event> {
+        if self.event.cut.is_some() && mem::take(&mut self.skipped) {
+            return None;
+        }
         let line = mem::take(&mut self.line);
         let line = String::from_utf8_lossy(&line);
         let line = if mem::replace(&mut self.begun, true) { &*line } else { line.trim_start_matches('\u{feff}') };
@@ -67,6 +101,11 @@ impl Events {
             self.size = 0;
             return Some(mem::take(&mut self.event)).filter(|event| *event != Event::default());
         }
+        self.field(line);
+        None
+    }
+
+    fn field(&mut self, line: &str) {
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         let value = value.strip_prefix(' ').unwrap_or(value);
         match field {
@@ -83,7 +122,6 @@ impl Events {
             // Comments have no name, and unknown fields no meaning.
             _ => {}
         }
-        None
     }
 }
 
@@ -107,10 +145,26 @@ mod tests {
     }
 
     #[test]
-    fn an_event_that_grows_without_end_is_cut_off() {
-        let mut events = Events::new(100);
-        let error = (0..100).find_map(|_| events.push(b"data: xxxxxx\n").err()).unwrap();
-        assert_eq!(error.to_string(), "it sent an event of more than 100 bytes");
+    fn an_event_that_is_too_large_is_cut_and_the_next_one_is_whole() {
+        for text in [format!("data: {}\n\n", "x".repeat(130)), "data: xx\n".repeat(14) + "\n"] {
+            let mut events = Events::new(100);
+            let found = events.push(format!("{text}data: next\n\n").as_bytes()).unwrap();
+            assert!(
+                found[0].cut == Some(100) && found[0].data.as_deref().is_some_and(|data| data.starts_with("xx")),
+                "{found:?}"
+            );
+            assert_eq!(found[1..], [data("next")]);
+        }
+    }
+
+    #[test]
+    fn an_event_that_grows_without_end_is_given_up() {
+        for text in ["data: xxxxxx\n", "data: xxxxxx", ": xxxxxx"] {
+            let mut events = Events::new(100);
+            let error = (0..100).find_map(|_| events.push(text.as_bytes()).err()).unwrap();
+            assert_eq!(error.to_string(), "it sent an event of more than 100 bytes");
+            assert!(events.line.len() <= 100);
+        }
     }
 
     proptest! {

@@ -15,6 +15,7 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
+use crate::batch::{self, Unread};
 use crate::deep;
 use crate::events::{Event, Events};
 use crate::web::{Site, WebError, body, challenge, explanation, refusal};
@@ -123,10 +124,21 @@ impl Http {
             return if asked { Err(wrong) } else { Ok(StreamableHttpPostResponse::Accepted) };
         }
         let body = body(response, self.cap).await.map_err(StreamableHttpError::Client)?;
-        match deep::read(&body) {
-            Ok(answer) => Ok(StreamableHttpPostResponse::Json(answer, session)),
+        let mut more = VecDeque::new();
+        match batch::read(&body, &mut more) {
+            Ok(answer) if more.is_empty() => Ok(StreamableHttpPostResponse::Json(answer, session)),
+            Ok(first) if asked => {
+                more.push_front(first);
+                let all = stream::iter(spoken(more, &Event::default()).into_iter().map(Ok)).boxed();
+                Ok(StreamableHttpPostResponse::Sse(all, session))
+            }
+            Ok(_) => Ok(StreamableHttpPostResponse::Accepted),
             Err(_) if !asked => Ok(StreamableHttpPostResponse::Accepted),
-            Err(error) => Err(StreamableHttpError::Deserialize(error)),
+            Err(Unread::Wrong(error)) => Err(StreamableHttpError::Deserialize(error)),
+            Err(why) => {
+                let text = format!("its answer cannot be read: {why}");
+                Err(StreamableHttpError::Client(WebError::Refused(text)))
+            }
         }
     }
 
@@ -135,11 +147,15 @@ impl Http {
         stream::unfold(Some(reading), |reading| async {
             let (mut response, mut events, mut found) = reading?;
             match next(&mut response, &mut events, &mut found).await {
-                Ok(Some(event)) => Some((Ok(sse(event)), Some((response, events, found)))),
+                Ok(Some(event)) => {
+                    let heard = sse(event).into_iter().map(Ok).collect();
+                    Some((heard, Some((response, events, found))))
+                }
                 Ok(None) => None,
-                Err(error) => Some((Err(SseError::Body(Box::new(error))), None)),
+                Err(error) => Some((vec![Err(SseError::Body(Box::new(error)))], None)),
             }
         })
+        .flat_map(stream::iter)
         .boxed()
     }
 }
@@ -161,12 +177,43 @@ pub(crate) async fn next(
     }
 }
 
-fn sse(event: Event) -> Sse {
+/// The first message in an event; those that came with it are put behind the others. One that cannot be read is a
+/// failure for whoever waits for it.
+pub(crate) fn hear(event: &Event, more: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
+    let text = event.data.as_deref()?.as_bytes();
+    let read = match event.cut {
+        Some(allowed) => Err(Unread::Long(allowed)),
+        None => batch::read(text, more),
+    };
+    read.or_else(|why| batch::failure(text, &why).ok_or(why)).ok()
+}
+
+/// An event as the SDK takes it, with one message; several if there are several in it.
+fn sse(event: Event) -> Vec<Sse> {
+    let mut messages = VecDeque::new();
+    if event.cut.is_some() || event.data.as_deref().is_some_and(batch::is_unusual) {
+        if let Some(first) = hear(&event, &mut messages) {
+            messages.push_front(first);
+        }
+        return spoken(messages, &event);
+    }
     let data = event.data.map(|data| match deep::shallow(data.as_bytes()) {
         Some(shallow) => String::from_utf8_lossy(&shallow).into_owned(),
         None => data,
     });
-    Sse { event: event.kind, data, id: event.id, retry: event.retry }
+    vec![Sse { event: event.kind, data, id: event.id, retry: event.retry }]
+}
+
+/// Messages that came in one event, as one event each. The SDK stops listening at an answer, so answers come last.
+fn spoken(messages: VecDeque<ServerJsonRpcMessage>, event: &Event) -> Vec<Sse> {
+    let is_answer = |message: &ServerJsonRpcMessage| {
+        matches!(message, ServerJsonRpcMessage::Response(_) | ServerJsonRpcMessage::Error(_))
+    };
+    let mut messages: Vec<_> = messages.into();
+    messages.sort_by_key(is_answer);
+    let texts = messages.iter().filter_map(|message| serde_json::to_string(message).ok());
+    let one = |data| Sse { event: event.kind.clone(), data: Some(data), id: event.id.clone(), retry: event.retry };
+    texts.map(one).collect()
 }
 
 fn with(request: RequestBuilder, session: Option<&str>, headers: Headers) -> RequestBuilder {

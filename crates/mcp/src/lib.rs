@@ -68,6 +68,7 @@
 
 mod auth;
 mod backoff;
+mod batch;
 mod cache;
 mod clock;
 mod connect;

@@ -157,7 +157,7 @@ impl Life {
             });
             let shared = Arc::clone(&self.shared);
             let era = self.era_of(attempt);
-            let failed = match self.unless_ordered(attempt_once(&shared, era)).await? {
+            let failed = match self.unless_ordered(Box::pin(attempt_once(&shared, era))).await? {
                 Ok((connection, listing)) => {
                     self.era = Some(Era::of(connection.link.info.protocol_version.as_str()));
                     self.announce(&connection, listing);
@@ -269,7 +269,7 @@ impl Life {
 
     /// Ends a server that is one no more, and says what is next.
     async fn wind_up(&mut self, connection: Connection, ending: Ending) -> Next {
-        let parting = self.pace().parting;
+        let parting = self.parting(&connection);
         match ending {
             Ending::Gone => Next::End,
             Ending::Stop(reply) => {
@@ -301,6 +301,12 @@ impl Life {
             Ending::Found(Finding::Hung) => self.crashed(connection, true).await,
             Ending::Lost => self.crashed(connection, false).await,
         }
+    }
+
+    /// How long a server may take to end by itself. Nobody counts on one that leaves its callers waiting.
+    fn parting(&self, connection: &Connection) -> Duration {
+        let Pace { parting, haste, .. } = *self.pace();
+        if connection.link.owes() { haste.min(parting) } else { parting }
     }
 
     async fn crashed(&mut self, connection: Connection, hung: bool) -> Next {

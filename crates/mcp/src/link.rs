@@ -2,7 +2,7 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
 use rmcp::model::{
@@ -43,6 +43,8 @@ pub(crate) struct Link {
     seen: AtomicU64,
     /// When the last call was made or ended, likewise.
     used: AtomicU64,
+    /// Whether nothing was answered since a request was given up.
+    silent: AtomicBool,
 }
 
 /// How long to wait for an answer.
@@ -93,6 +95,7 @@ impl Link {
             calls: AtomicUsize::new(0),
             seen: AtomicU64::new(0),
             used: AtomicU64::new(0),
+            silent: AtomicBool::new(false),
         }
     }
 
@@ -109,6 +112,11 @@ impl Link {
     /// How long nobody called.
     pub(crate) fn idleness(&self) -> Duration {
         if self.calls.load(Ordering::Relaxed) > 0 { Duration::ZERO } else { self.since(&self.used) }
+    }
+
+    /// Whether somebody waits for an answer, or has waited in vain and there was none since.
+    pub(crate) fn owes(&self) -> bool {
+        self.calls.load(Ordering::Relaxed) > 0 || self.silent.load(Ordering::Relaxed)
     }
 
     /// Fulfils a wish, answering the questions that the server has about it.
@@ -149,6 +157,7 @@ impl Link {
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
         if !matches!(answer, Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))) {
             self.touch(&self.seen);
+            self.silent.store(false, Ordering::Relaxed);
         }
         answer.map_err(|error| self.failure(error))
     }
@@ -289,6 +298,7 @@ struct Abandoned<'a> {
 impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
+            self.link.silent.store(true, Ordering::Relaxed);
             let peer = self.link.peer.clone();
             self.link.runtime.spawn(cancel(peer, id));
         }

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::timeout_at;
 
 use crate::clock::after;
-use crate::error::{Trouble, seconds};
+use crate::error::{Trouble, bytes, seconds};
 use crate::link::{Failure, Link, Patience};
 use crate::settings::Bounds;
 
@@ -74,7 +74,7 @@ pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Lis
     let end = after(bounds.listing);
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
-    let mut cursor = None;
+    let (mut cursor, mut room) = (None, bounds.list);
     let name = kind.field();
     for page in 0..bounds.pages {
         let (items, next) = match timeout_at(end, fetch(link, kind, cursor, bounds)).await {
@@ -87,10 +87,8 @@ pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Lis
             }
             Err(_) => return Ok(listing.cut(&format!("listing its {name} took over {}", seconds(bounds.listing)))),
         };
-        listing.items.extend(items);
-        if listing.items.len() > bounds.items {
-            listing.items.truncate(bounds.items);
-            return Ok(listing.cut(&format!("it lists more than {} {name}", bounds.items)));
+        if let Err(why) = listing.take(items, &mut room, kind, bounds) {
+            return Ok(listing.cut(&why));
         }
         let Some(next) = next else {
             return Ok(listing);
@@ -107,6 +105,20 @@ pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Lis
 }
 
 impl Listing {
+    /// Takes the entries of a page as far as there is room; why not all of them.
+    fn take(&mut self, items: Vec<Value>, room: &mut usize, kind: Kind, bounds: &Bounds) -> Result<(), String> {
+        let name = kind.field();
+        for item in items {
+            if self.items.len() == bounds.items {
+                return Err(format!("it lists more than {} {name}", bounds.items));
+            }
+            let left = room.checked_sub(item.to_string().len());
+            *room = left.ok_or_else(|| format!("its {name} take more than {}", bytes(bounds.list)))?;
+            self.items.push(item);
+        }
+        Ok(())
+    }
+
     fn cut(mut self, why: &str) -> Self {
         self.warnings.push(format!("{why}; the rest is left out"));
         self

@@ -111,7 +111,8 @@ pub fn bound(result: ToolResult, most: usize, spill: &Spill) -> Taken {
     }
     let size = text.max(structured) + media;
     let (kept, notes) = match spill.keep(&spilled(&result)) {
-        Ok(path) => (format!("the whole is in {}", path.display()), Vec::new()),
+        Ok((path, true)) => (format!("the whole is in {}", path.display()), Vec::new()),
+        Ok((path, false)) => (format!("the first {} bytes are in {}", spill.largest, path.display()), Vec::new()),
         Err(error) => ("the rest is lost".to_owned(), vec![format!("a result of {size} bytes was not kept: {error}")]),
     };
     let start = start_of(&result, SHOWN.min(most));

@@ -74,6 +74,8 @@ pub struct Pace {
     pub ping: Duration,
     /// How long a server may take to end by itself once its input is closed. Python servers need nearly two seconds.
     pub parting: Duration,
+    /// How long if it still owes an answer: whoever waited for that in vain does not wait as long once more.
+    pub haste: Duration,
     /// So many crashes ...
     pub crashes: usize,
     /// ... within this time are a loop, which only a person or this much time breaks.
@@ -91,6 +93,7 @@ impl Default for Pace {
             health: Some(Duration::from_secs(30)),
             ping: Duration::from_secs(10),
             parting: Duration::from_secs(4),
+            haste: Duration::from_millis(250),
             crashes: 3,
             window: Duration::from_mins(1),
         }
@@ -100,12 +103,14 @@ impl Default for Pace {
 /// What a server may take.
 #[derive(Clone, Debug)]
 pub struct Bounds {
-    /// Bytes of one message, whichever way it comes.
+    /// Bytes of one message, whichever way it comes. A tool may bring back that much, which is kept in a file.
     pub message: usize,
     /// Pages of one list.
     pub pages: usize,
     /// Entries of one list; the rest is left out, with a warning.
     pub items: usize,
+    /// Bytes of all of them together, likewise.
+    pub list: usize,
     /// Bytes of the word for the next page.
     pub cursor: usize,
     /// How long a list may take.
@@ -117,10 +122,11 @@ pub struct Bounds {
 impl Default for Bounds {
     fn default() -> Self {
         Self {
-            message: 8 * 1024 * 1024,
+            message: 64 << 20,
             pages: 100,
             items: 2048,
-            cursor: 64 * 1024,
+            list: 16 << 20,
+            cursor: 64 << 10,
             listing: Duration::from_secs(30),
             lines: 300,
         }

@@ -12,10 +12,9 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 
-use crate::deep;
 use crate::error::NO_EVENTS;
 use crate::events::Events;
-use crate::http::{EVENTS, JSON, next, speaks};
+use crate::http::{EVENTS, JSON, hear, next, speaks};
 use crate::web::{Site, WebError, explanation, refusal, same_origin};
 use crate::wire::Fault;
 
@@ -32,6 +31,8 @@ struct Stream {
     response: Response,
     events: Events,
     found: VecDeque<crate::events::Event>,
+    /// Messages that came as one.
+    batch: VecDeque<ServerJsonRpcMessage>,
 }
 
 impl Sse {
@@ -46,7 +47,7 @@ impl Sse {
         if !speaks(&response, EVENTS) {
             return Err(WebError::Refused(NO_EVENTS.to_owned()));
         }
-        let mut stream = Stream { response, events: Events::new(cap), found: VecDeque::new() };
+        let mut stream = Stream { response, events: Events::new(cap), found: VecDeque::new(), batch: VecDeque::new() };
         let target = endpoint(&mut stream, &source).await?;
         Ok(Self { site, target, stream: Some(stream), fault: Fault::default() })
     }
@@ -77,6 +78,9 @@ impl Transport<RoleClient> for Sse {
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             let stream = self.stream.as_mut()?;
+            if let Some(message) = stream.batch.pop_front() {
+                return Some(message);
+            }
             let event = match next(&mut stream.response, &mut stream.events, &mut stream.found).await {
                 Ok(Some(event)) => event,
                 Ok(None) => return None,
@@ -86,7 +90,7 @@ impl Transport<RoleClient> for Sse {
                 }
             };
             let spoken = matches!(event.kind.as_deref(), None | Some("message" | ""));
-            if let Some(Ok(message)) = event.data.filter(|_| spoken).map(|data| deep::read(data.as_bytes())) {
+            if spoken && let Some(message) = hear(&event, &mut stream.batch) {
                 return Some(message);
             }
         }

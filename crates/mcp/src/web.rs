@@ -10,6 +10,7 @@ use reqwest::{Client, ClientBuilder, NoProxy, Proxy, RequestBuilder, Response, S
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt;
 
+use crate::error::bytes;
 use crate::log::Log;
 use crate::port::Authorize;
 use crate::settings::Proxies;
@@ -33,7 +34,7 @@ pub(crate) enum WebError {
     #[error("it redirects to {0}, which is not where it was declared to be; correct its `url` if you trust that place")]
     Redirect(String),
     /// An answer that never ends.
-    #[error("its answer is larger than {0} bytes")]
+    #[error("its answer is larger than {}", bytes(*.0))]
     TooLarge(usize),
     /// An answer that says no.
     #[error("it answered HTTP {0}{1}")]

@@ -10,23 +10,21 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientJsonRpcMessage, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Mutex as Turns;
 use tokio::time::timeout;
 
-use crate::deep;
+use crate::batch::{self, Unread};
 use crate::log::Log;
 
 /// Room made for one read.
 const CHUNK: usize = 16 * 1024;
 /// Room kept for the next messages after a large one.
 const KEPT: usize = 64 * 1024;
-/// How much of a line is searched for whom it answers.
-const HEAD: usize = 256;
 /// How many messages of the largest size may be skipped in a row.
-const PATIENCE: usize = 16;
+const PATIENCE: usize = 2;
 /// How long the end waits for a message that is being written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
@@ -236,12 +234,16 @@ impl Lines {
             return self.next();
         }
         let line = self.buffer.get(from..to).unwrap_or_default();
-        if let Some(message) = read(line, &mut self.batch) {
-            self.noise = 0;
-            return Some(Found::Message(message));
+        match batch::read(line, &mut self.batch) {
+            Ok(message) => {
+                self.noise = 0;
+                Some(Found::Message(message))
+            }
+            Err(why) => {
+                self.noise += line.len() + 1;
+                Some(unreadable(line, &why))
+            }
         }
-        self.noise += line.len() + 1;
-        Some(unreadable(line, "it is no JSON-RPC message"))
     }
 
     /// Drops the beginning of a line that is too long already.
@@ -255,7 +257,7 @@ impl Lines {
         if line.len() <= self.cap {
             return None;
         }
-        let found = unreadable(line, &format!("it is longer than {} bytes", self.cap));
+        let found = unreadable(line, &Unread::Long(self.cap));
         self.noise += line.len();
         self.skipping = true;
         self.start = self.buffer.len();
@@ -263,49 +265,9 @@ impl Lines {
     }
 }
 
-/// Reads one message, or several that came as one.
-fn read(line: &[u8], batch: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
-    let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line).trim_ascii();
-    if line.first() == Some(&b'[') {
-        let all = serde_json::from_slice::<Vec<_>>(line);
-        batch.extend(all.unwrap_or_else(|_| deep::elements(line).into_iter().filter_map(alone).collect()));
-        return batch.pop_front();
-    }
-    deep::read(line).ok()
-}
-
-/// One of several messages, of which not all can be read.
-fn alone(part: &[u8]) -> Option<ServerJsonRpcMessage> {
-    deep::read(part).ok().or_else(|| match unreadable(part, "it is no JSON-RPC message") {
-        Found::Message(failure) => Some(failure),
-        Found::Noise(_) | Found::Flood => None,
-    })
-}
-
 /// A failure for whoever waits for this line; if that cannot be told, noise.
-fn unreadable(line: &[u8], why: &str) -> Found {
-    let head = String::from_utf8_lossy(line.get(..HEAD).unwrap_or(line));
-    match answered(&head) {
-        Some(id) => {
-            let text = format!("the answer of the server cannot be read: {why}");
-            let error = ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None);
-            Found::Message(ServerJsonRpcMessage::error(error, Some(id)))
-        }
-        None => Found::Noise(head.into_owned()),
-    }
-}
-
-/// Which request a line answers, as far as its beginning tells.
-fn answered(head: &str) -> Option<RequestId> {
-    if !head.trim_start().starts_with('{') || head.contains("\"method\"") {
-        return None;
-    }
-    // What stands inside the answer is another's number.
-    let head = head.split("\"result\"").next()?.split("\"error\"").next()?;
-    let (_, rest) = head.split_once("\"id\"")?;
-    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
-    let digits = rest.split(|char: char| !char.is_ascii_digit()).next()?;
-    digits.parse().ok().map(RequestId::Number)
+fn unreadable(line: &[u8], why: &Unread) -> Found {
+    batch::failure(line, why).map_or_else(|| Found::Noise(batch::head(line)), Found::Message)
 }
 
 #[cfg(test)]
@@ -314,7 +276,7 @@ mod tests {
     use std::task::{Context, Poll};
 
     use proptest::prelude::*;
-    use rmcp::model::{ClientRequest, PingRequest};
+    use rmcp::model::{ClientRequest, PingRequest, RequestId};
 
     use super::*;
 
@@ -417,13 +379,11 @@ mod tests {
 
     #[test]
     fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
-        let mut lines = Lines::new(50);
+        let mut lines = Lines::new(100);
         let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"x\":\"{}", "x".repeat(90));
         let found = feed(&mut lines, long.as_bytes());
         assert_eq!(found.len(), 1);
-        assert!(found[0].contains("\"id\":7") && found[0].contains("longer than 50 bytes"), "{found:?}");
-        assert_eq!(answered("{\"result\":{\"id\":7"), None, "this is not its own number");
-        assert_eq!(answered("{\"id\":7,\"method\":"), None, "this is a question");
+        assert!(found[0].contains("\"id\":7") && found[0].contains("longer than 100 bytes"), "{found:?}");
         let next = "{\"jsonrpc\":\"2.0\",\"id\":8,\"result\":{}}";
         assert_eq!(feed(&mut lines, format!("xxxx\"}}}}\n{next}\n").as_bytes()), [next]);
     }

@@ -18,6 +18,8 @@ pub struct Spill {
     pub folder: PathBuf,
     /// Files beyond this number are removed, the oldest first.
     pub most_files: usize,
+    /// Files that take more than this together likewise, but for the newest.
+    pub most_bytes: u64,
     /// Larger results are cut.
     pub largest: usize,
     /// What must not be in them.
@@ -30,34 +32,39 @@ pub struct Spill {
 pub struct SpillError(#[from] FileError);
 
 impl Spill {
-    /// Keeps at most 50 results of 32 MiB in a folder, and of the secrets in them none that the redactor knows.
+    /// Keeps at most 50 results of 128 MiB, and of 512 MiB together, in a folder, and of the secrets in them none that
+    /// the redactor knows. What a message can hold fits in, also when it is written for people.
     pub fn new(folder: impl Into<PathBuf>, redactor: Arc<Redactor>) -> Spill {
-        Spill { folder: folder.into(), most_files: 50, largest: 32 << 20, redactor }
+        Spill { folder: folder.into(), most_files: 50, most_bytes: 512 << 20, largest: 128 << 20, redactor }
     }
 
-    /// Keeps a result and says where. The same bytes are kept once.
-    pub fn keep(&self, bytes: &[u8]) -> Result<PathBuf, SpillError> {
+    /// Keeps a result and says where, and whether all of it is there. The same bytes are kept once.
+    pub fn keep(&self, bytes: &[u8]) -> Result<(PathBuf, bool), SpillError> {
         let bytes = self.redactor.redact(bytes);
         let kept = bytes.get(..bytes.len().min(self.largest)).unwrap_or_default();
         let hash = digest_bytes(&bytes).hex();
         let path = self.folder.join(format!("{START}{}", hash.get(..16).unwrap_or_default()));
         write_atomic(&path, kept)?;
-        self.tidy(&path);
-        Ok(path)
+        self.tidy(&path, kept.len());
+        Ok((path, kept.len() == bytes.len()))
     }
 
     /// Removes the oldest files; what cannot be removed stays, and is tried again next time.
-    fn tidy(&self, newest: &Path) {
+    fn tidy(&self, newest: &Path, size: usize) {
         let Ok(entries) = fs::read_dir(&self.folder) else { return };
-        let mut files: Vec<(SystemTime, PathBuf)> = entries
+        let mut files: Vec<(SystemTime, PathBuf, u64)> = entries
             .filter_map(Result::ok)
             .filter(|entry| entry.file_name().to_string_lossy().starts_with(START) && entry.path() != newest)
-            .map(|entry| (entry.metadata().and_then(|meta| meta.modified()).unwrap_or(UNIX_EPOCH), entry.path()))
+            .filter_map(|entry| entry.metadata().ok().map(|meta| (entry.path(), meta)))
+            .map(|(path, meta)| (meta.modified().unwrap_or(UNIX_EPOCH), path, meta.len()))
             .collect();
-        files.sort_unstable();
-        let surplus = (files.len() + 1).saturating_sub(self.most_files.max(1));
-        for (_, path) in files.into_iter().take(surplus) {
-            let _ = fs::remove_file(path);
+        files.sort_unstable_by(|one, other| other.cmp(one));
+        let mut together = size as u64;
+        for (number, (_, path, size)) in files.into_iter().enumerate() {
+            together = together.saturating_add(size);
+            if number + 1 >= self.most_files || together > self.most_bytes {
+                let _ = fs::remove_file(path);
+            }
         }
     }
 }

@@ -82,7 +82,7 @@ fn an_answer_that_is_too_large_fails_its_call_only() {
     settings.bounds.message = 100_000;
     let fleet = fleet(settings, Ports::default());
     fleet.add(scripted("normal"), Memory::default());
-    let error = call(&fleet, "huge", json!({"size": 1_000_000})).unwrap_err();
+    let error = call(&fleet, "huge", json!({"size": 150_000})).unwrap_err();
     assert!(error.to_string().contains("it is longer than 100000 bytes"), "{error}");
     assert_echoes(&fleet);
     assert_eq!(state(&fleet), State::Ready);
@@ -304,7 +304,7 @@ fn whatever_goes_wrong_in_a_call_is_told_with_the_name_and_hurts_no_other_call()
         (&["--refuse"], "echo", json!({}), None, "no call is answered"),
         (&[], "error", json!({}), None, "something is wrong inside"),
         (&[], "slow", json!({"ms": 60_000}), short, "`slow`"),
-        (&[], "big", json!({"bytes": 100_000_000}), None, "longer than 8388608 bytes"),
+        (&[], "big", json!({"bytes": 100_000_000}), None, "longer than 64 MiB"),
     ] {
         fleet.add(workshop("bad", flags), Memory::default());
         let call = ollm_mcp::Call { timeout, ..crate::support::tool(tool, args) };

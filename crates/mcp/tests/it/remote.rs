@@ -81,6 +81,41 @@ fn answers_may_come_as_events() {
     assert_echoes(&with(http(&format!("{}/mcp", web.url))));
 }
 
+/// An answer, and a word for the log behind it, as one.
+fn crowd(message: &Value) -> String {
+    let params = json!({"level": "info", "data": format!("word about {}", message["method"])});
+    json!([answer(message), {"jsonrpc": "2.0", "method": "notifications/message", "params": params}]).to_string()
+}
+
+#[test]
+fn messages_may_come_several_as_one_in_every_transport() {
+    let as_json = Web::start(|request| match streamable(request) {
+        response if response.status == 200 => {
+            Response { body: Body::Whole(crowd(&request.json()).into_bytes()), ..response }
+        }
+        response => response,
+    });
+    let as_events = Web::start(|request| match streamable(request) {
+        response if response.status == 200 => {
+            let event = format!("id: 7\ndata: {}\n\n", crowd(&request.json()));
+            Response { body: Body::Whole(event.into_bytes()), ..Response::empty(200) }
+                .with("content-type", "text/event-stream")
+                .with("mcp-session-id", "s1")
+        }
+        response => response,
+    });
+    let (older, _) = events_of("/messages?session=1", crowd);
+    for url in [format!("{}/mcp", as_json.url), format!("{}/mcp", as_events.url), format!("{}/sse", older.url)] {
+        let fleet = with(http(&url));
+        assert_echoes(&fleet);
+        eventually("the words are heard", || {
+            let (lines, _) = fleet.server("fake").unwrap().log(0);
+            let word = |method: &str| lines.iter().any(|line| line.contains(&format!("word about \"{method}\"")));
+            word("tools/list") && word("tools/call")
+        });
+    }
+}
+
 #[test]
 fn a_stateless_server_over_http_is_used_without_a_session() {
     let moody = AtomicBool::new(true);
@@ -225,6 +260,56 @@ fn an_answer_without_end_is_cut_off() {
 }
 
 #[test]
+fn an_answer_of_too_many_values_is_refused_and_nothing_else() {
+    let heavy = |message: &Value| {
+        let text = answer(message).to_string();
+        let list = format!("\"content\":[],\"more\":[{}]", vec!["[]"; 700_000].join(","));
+        if message["method"] == "tools/call" && message["params"]["name"] == "heavy" {
+            text.replace("\"content\":[]", &list)
+        } else {
+            text
+        }
+    };
+    let plain = Web::start(move |request| match streamable(request) {
+        response if response.status == 200 => {
+            Response { body: Body::Whole(heavy(&request.json()).into_bytes()), ..response }
+        }
+        response => response,
+    });
+    let (older, _) = events_of("/messages?session=1", heavy);
+    for url in [format!("{}/mcp", plain.url), format!("{}/sse", older.url)] {
+        let fleet = with(http(&url));
+        let error = call(&fleet, "heavy", json!({})).unwrap_err().to_string();
+        assert!(error.contains("it holds more than 1000000 values"), "{error}");
+        assert_echoes(&fleet);
+    }
+}
+
+#[test]
+fn tools_that_take_too_much_room_are_left_out() {
+    let web = Web::start(|request| {
+        let tool =
+            |name: &str| json!({"name": name, "inputSchema": {"type": "object"}, "description": "x".repeat(900)});
+        match streamable(request) {
+            response if response.status == 200 && asks(request, "tools/list") => {
+                let list = json!({"tools": [tool("echo"), tool("add")], "nextCursor": "more"});
+                let answer = json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": list});
+                Response::json(&answer).with("mcp-session-id", "s1")
+            }
+            response => response,
+        }
+    });
+    let mut settings = settings();
+    settings.bounds.list = 1500;
+    let fleet = fleet(settings, Ports::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    assert_echoes(&fleet);
+    let status = fleet.server("fake").unwrap().status();
+    let told = "its tools take more than 1500 bytes; the rest is left out".to_owned();
+    assert_eq!((names(&fleet), status.warnings), (vec!["echo".to_owned()], vec![told]));
+}
+
+#[test]
 fn an_address_where_nobody_listens_is_told() {
     let fleet = with(http("http://user:s3cret@127.0.0.1:1/mcp?key=s3cret"));
     let error = fleet.start("fake").unwrap_err().to_string();
@@ -239,6 +324,10 @@ fn an_address_where_nobody_listens_is_told() {
 
 /// A server of the oldest kind: events at `/sse`, requests at an address that it names.
 fn events(endpoint: &'static str) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
+    events_of(endpoint, |message| answer(message).to_string())
+}
+
+fn events_of(endpoint: &'static str, says: fn(&Value) -> String) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
     let streams: Arc<Mutex<Vec<Sender<String>>>> = Arc::default();
     let kept = Arc::clone(&streams);
     let web = Web::start(move |request| match (request.method.as_str(), request.path.as_str()) {
@@ -251,7 +340,7 @@ fn events(endpoint: &'static str) -> (Web, Arc<Mutex<Vec<Sender<String>>>>) {
         ("POST", "/messages?session=1") => {
             let message = request.json();
             if message.get("id").is_some() {
-                let event = format!("event: message\ndata: {}\n\n", answer(&message));
+                let event = format!("event: message\ndata: {}\n\n", says(&message));
                 kept.lock().unwrap().last().unwrap().send(event).unwrap();
             }
             Response::empty(202)

@@ -144,7 +144,14 @@ fn no_more_files_are_kept_than_allowed_and_none_larger() {
     }
     let files: Vec<_> = std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(files.len(), 4, "three results and what is not ours");
-    assert_eq!(std::fs::read(last.unwrap()).unwrap().len(), 10);
+    let (path, whole) = last.unwrap();
+    assert_eq!((std::fs::read(path).unwrap().len(), whole), (10, false));
+    let small = Spill { most_bytes: 15, ..spill };
+    let (path, whole) = small.keep(b"four").unwrap();
+    let files = || std::fs::read_dir(folder.path()).unwrap().map(|entry| entry.unwrap().path());
+    assert_eq!((files().count(), whole, files().any(|file| file == path)), (3, true, true), "14 bytes together");
+    let shown = bound_result(ToolResult::text("x".repeat(50)), 10, &small).result;
+    assert!(matches!(shown.content.as_slice(), [Content::Text(text)] if text.contains("the first 10 bytes are in")));
 }
 
 #[test]

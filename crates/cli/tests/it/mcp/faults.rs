@@ -155,6 +155,52 @@ fn a_hook_whose_server_is_too_slow_is_told_with_the_last_words_of_the_server() {
     lab.assert_nobody_is_left();
 }
 
+/// A server that never answers `slow`, takes its time to leave, and writes down how it left.
+const LEISURELY: &str = r#"
+import json, os, signal, sys, time
+def leave(how):
+    open("left", "a").write(how + "\n")
+    os._exit(0)
+signal.signal(signal.SIGTERM, lambda *_: leave("asked"))
+tools = [{"name": name, "inputSchema": {"type": "object"}} for name in ["slow", "echo"]]
+info = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "l", "version": "1"}}
+for line in sys.stdin:
+    asked = json.loads(line)
+    answer = {"jsonrpc": "2.0", "id": asked.get("id")}
+    if "id" not in asked or asked.get("params", {}).get("name") == "slow":
+        continue
+    elif asked["method"] in ["initialize", "tools/list", "tools/call"]:
+        said = {"content": [{"type": "text", "text": "hi"}]}
+        answer["result"] = {"initialize": info, "tools/list": {"tools": tools}, "tools/call": said}[asked["method"]]
+    else:
+        answer["error"] = {"code": -32601, "message": "unknown"}
+    print(json.dumps(answer), flush=True)
+time.sleep(2)
+leave("by itself")
+"#;
+
+#[test]
+fn whoever_waited_in_vain_does_not_wait_for_the_server_to_leave() {
+    let lab = Lab::new();
+    let path = lab.write("leisurely.py", LEISURELY);
+    declare(&lab, USER, &json!({"s": {"command": "python3", "args": [path], "cwd": lab.root, "toolTimeout": 700}}));
+    let action = json!({"type": "mcp", "server": "s", "tool": "slow"});
+    let hook = json!({"name": "judge", "timeout": 6000, "action": action});
+    lab.write("home/.ollm/hooks/judge.json", json!({"hooks": {"before_tool": [hook]}}).to_string());
+    let event = ["hook", "run", "before_tool", "--data", r#"{"tool_name": "shell", "args": {}}"#];
+    for (command, code, how) in [
+        (&event[..], 0, "asked\n"),
+        (&["mcp", "call", "s", "slow"], 5, "asked\n"),
+        (&["mcp", "call", "s", "echo"], 0, "by itself\n"),
+    ] {
+        let ran = lab.run(command);
+        assert_eq!(ran.code, code, "{command:?} {ran:?}");
+        assert_eq!(std::fs::read_to_string(lab.root.join("left")).unwrap(), how, "{command:?} {ran:?}");
+        std::fs::remove_file(lab.root.join("left")).unwrap();
+        lab.assert_nobody_is_left();
+    }
+}
+
 #[test]
 fn progress_keeps_a_slow_call_alive() {
     let lab = lab_with(&hasty(&[]));
@@ -162,13 +208,39 @@ fn progress_keeps_a_slow_call_alive() {
     assert_eq!((ran.code, text_of(&ran).as_str()), (0, "done"), "{ran:?}");
 }
 
+/// The server of the workshop in every transport, and those it runs on.
+fn everywhere() -> ([Value; 3], [RemoteServer; 2]) {
+    let remote = ["--http", "--sse"].map(|flag| RemoteServer::start(&[flag]).unwrap());
+    let [http, sse] = [0, 1].map(|number: usize| json!({"url": remote[number].url}));
+    ([server(&[]), http, sse], remote)
+}
+
+#[test]
+fn a_large_result_is_kept_whole_in_a_file_whose_path_is_told() {
+    let (declarations, _remote) = everywhere();
+    for declaration in declarations {
+        let lab = lab_with(&declaration);
+        let ran = call(&lab, "big", &json!({"bytes": 20_000_000}));
+        assert_eq!((ran.code, &ran.answer()["isError"]), (0, &json!(false)), "{declaration} {}", ran.stderr);
+        assert!(ran.stdout.len() < 20_000, "{declaration}");
+        let text = text_of(&ran);
+        let path = text.rsplit_once("[20000000 bytes are too many to show; the whole is in ").unwrap().1;
+        let kept = std::fs::read(path.trim_end_matches(']')).unwrap();
+        assert!(kept.len() == 20_000_000 && kept.iter().all(|byte| *byte == b'x'), "{declaration} {}", kept.len());
+    }
+}
+
 #[test]
 fn a_message_that_is_too_large_is_refused() {
-    let lab = lab_with(&server(&[]));
-    let ran = call(&lab, "big", &json!({"bytes": 100_000_000}));
-    assert_eq!((ran.code, &ran.answer()["isError"]), (1, &json!(true)), "{}", ran.stderr);
-    assert!(ran.stdout.len() < 2000 && ran.stderr.len() < 2000, "{}", ran.stderr);
-    lab.assert_nobody_is_left();
+    let (declarations, _remote) = everywhere();
+    for (declaration, code) in declarations.into_iter().zip([1, 5, 1]) {
+        let lab = lab_with(&declaration);
+        let ran = call(&lab, "big", &json!({"bytes": 100_000_000}));
+        assert_eq!(ran.code, code, "{declaration} {}", ran.stderr);
+        assert!(ran.stderr.contains("`s`") && ran.stderr.contains("64 MiB"), "{declaration} {}", ran.stderr);
+        assert!(ran.stdout.len() < 2000 && ran.stderr.len() < 2000, "{declaration} {}", ran.stderr);
+        lab.assert_nobody_is_left();
+    }
 }
 
 #[test]

@@ -1,0 +1,96 @@
+//! Messages in a text: one, or several that came as one, as servers of the revision 2025-03-26 may send them.
+
+use std::collections::VecDeque;
+
+use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
+use serde::de::Error;
+
+use crate::deep;
+use crate::error::bytes;
+
+/// More messages that came as one are not looked at.
+pub(crate) const MOST: usize = 10_000;
+/// How much of a text is searched for whom it answers.
+pub(crate) const HEAD: usize = 256;
+
+/// Why there is no message in a text.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Unread {
+    /// What is read takes many times the room of its text if it has many values.
+    #[error("it holds more than {} values", deep::MOST_VALUES)]
+    Heavy,
+    #[error("it is no JSON-RPC message")]
+    Wrong(#[from] serde_json::Error),
+    #[error("it is longer than {}", bytes(*.0))]
+    Long(usize),
+}
+
+/// Reads the first message; those that came with it are put behind the others.
+pub(crate) fn read(text: &[u8], more: &mut VecDeque<ServerJsonRpcMessage>) -> Result<ServerJsonRpcMessage, Unread> {
+    let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
+    if deep::is_heavy(text) {
+        return Err(Unread::Heavy);
+    }
+    if text.first() != Some(&b'[') {
+        return Ok(deep::read(text)?);
+    }
+    more.extend(deep::elements(text, MOST).into_iter().filter_map(alone));
+    more.pop_front().ok_or_else(|| serde_json::Error::custom("an empty list").into())
+}
+
+/// Whether a text is not to be left to the SDK, which knows neither lists nor bounds.
+pub(crate) fn is_unusual(text: &str) -> bool {
+    text.trim_ascii_start().starts_with('[') || deep::is_heavy(text.as_bytes())
+}
+
+/// One of several messages, of which not all can be read.
+fn alone(part: &[u8]) -> Option<ServerJsonRpcMessage> {
+    deep::read(part).or_else(|error| failure(part, &error.into()).ok_or(())).ok()
+}
+
+/// A failure for whoever waits for a text that cannot be read, if that can be told.
+pub(crate) fn failure(text: &[u8], why: &Unread) -> Option<ServerJsonRpcMessage> {
+    let id = answered(&head(text))?;
+    let text = format!("the answer of the server cannot be read: {why}");
+    Some(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None), Some(id)))
+}
+
+/// The beginning of a text.
+pub(crate) fn head(text: &[u8]) -> String {
+    String::from_utf8_lossy(text.get(..HEAD).unwrap_or(text)).into_owned()
+}
+
+/// Which request a text answers, as far as its beginning tells.
+fn answered(head: &str) -> Option<RequestId> {
+    if !head.trim_start().starts_with('{') || head.contains("\"method\"") {
+        return None;
+    }
+    // What stands inside the answer is another's number.
+    let head = head.split("\"result\"").next()?.split("\"error\"").next()?;
+    let (_, rest) = head.split_once("\"id\"")?;
+    let rest = rest.trim_start().strip_prefix(':')?.trim_start();
+    let digits = rest.split(|char: char| !char.is_ascii_digit()).next()?;
+    digits.parse().ok().map(RequestId::Number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_its_own_number_tells_whom_a_text_answers() {
+        assert_eq!(answered("{\"jsonrpc\":\"2.0\", \"id\" : 7,\"result\":{\"x\":"), Some(RequestId::Number(7)));
+        assert_eq!(answered("{\"result\":{\"id\":7"), None, "this is not its own number");
+        assert_eq!(answered("{\"id\":7,\"method\":"), None, "this is a question");
+    }
+
+    #[test]
+    fn messages_without_end_that_came_as_one_are_not_all_kept() {
+        let one = r#"{"jsonrpc":"2.0","method":"x"}"#;
+        let text = format!("[{}]", vec![one; MOST + 5].join(","));
+        let mut more = VecDeque::new();
+        read(text.as_bytes(), &mut more).unwrap();
+        assert_eq!(more.len(), MOST - 1);
+        assert!(read(b"[]", &mut VecDeque::new()).is_err());
+    }
+}
