@@ -11,7 +11,7 @@ use ollm_store::{StatKey, digest_bytes};
 use super::check::Check;
 use super::find::{Candidate, MANIFEST};
 use super::manifest::{self, Manifest};
-use super::{Extension, State, permission};
+use super::{Extension, State, permission, setting};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::format::{Context, Ids, Intake, events};
 use crate::load::Positions;
@@ -142,6 +142,7 @@ fn understand(
     if let Some(manifest) = &manifest {
         permission::check(&mut Check { findings: &mut findings }, &root, manifest, &hooks);
     }
+    setting::hide_whole(&root, &mut findings);
     let problems = document.problems(findings);
     let state = error_of(&problems).map_or(State::On, State::Failed);
     let manifest = manifest.unwrap_or_default();
