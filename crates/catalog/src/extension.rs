@@ -23,6 +23,7 @@ mod check;
 mod depend;
 mod fault;
 mod find;
+mod index;
 mod manifest;
 mod name;
 mod permission;
@@ -37,6 +38,7 @@ mod skill;
 use fault::{Fault, Field, Naming};
 use find::Terms;
 
+pub use index::{Index, named as named_extensions};
 pub use manifest::{Dependency, Manifest};
 pub use name::check_extension_name;
 pub use permission::Permissions;
@@ -101,7 +103,7 @@ pub struct Extension {
     /// What the file system says of the manifest, if it had been left alone for a while when it was read: while that is
     /// so, it need not be read again.
     quiet: Option<StatKey>,
-    /// What became of the manifest alone, for those who read it again.
+    /// What became of the manifest alone, for those who read it again: on, or failed. Off where nobody read it.
     verdict: State,
     /// Why it is what was approved and not what is in its folder.
     held: Option<Problem>,
@@ -299,6 +301,11 @@ impl Extension {
     /// Whether its manifest cannot be understood; one that only lacks something can.
     pub fn is_broken(&self) -> bool {
         matches!(self.verdict, State::Failed(_))
+    }
+
+    /// Whether nothing is known of it but its name.
+    fn is_sketch(&self) -> bool {
+        matches!(self.verdict, State::Off(_))
     }
 
     /// Why it goes on as it was when it was approved, if it does: its manifest can no longer be understood.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, Moment, Positions, Problem, Severity, State, Surroundings,
-    TraceSettings, Undeclared, reload_extensions,
+    Catalog, Changes, Config, Extension, Extensions, Index, Moment, Positions, Problem, Severity, State, Surroundings,
+    TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
@@ -59,6 +59,15 @@ pub(crate) struct Stay<'a> {
     pub(crate) previous: Option<&'a App>,
     /// Whether extensions that can no longer be understood count as such, though what was approved of them goes on.
     pub(crate) as_is: bool,
+    /// The extensions that matter, where not all do.
+    pub(crate) only: Option<Only<'a>>,
+}
+
+/// Some of the extensions, and what is remembered of all of them.
+#[derive(Clone, Copy)]
+pub(crate) struct Only<'a> {
+    pub(crate) names: &'a [String],
+    pub(crate) index: &'a Index,
 }
 
 impl Stay<'_> {
@@ -67,7 +76,7 @@ impl Stay<'_> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        Stay { adapt: |hook| hook, background, previous: None, as_is: false }
+        Stay { adapt: |hook| hook, background, previous: None, as_is: false, only: None }
     }
 }
 
@@ -81,6 +90,11 @@ impl App {
     /// that was approved.
     pub(crate) fn load_as_is(world: &World) -> Result<App, Failure> {
         App::load_with(world, Positions::Always, Stay { as_is: true, ..Stay::short(world) })
+    }
+
+    /// Like [`App::load_as_is`], for who cares for some extensions only: others may be there by name alone.
+    pub(crate) fn load_only(world: &World, only: Only<'_>) -> Result<App, Failure> {
+        App::load_with(world, Positions::Always, Stay { only: Some(only), ..Stay::short(world) })
     }
 
     /// Like [`App::load`], for a stay of another kind.
@@ -114,10 +128,11 @@ impl App {
             None => (catalog.hooks, BTreeMap::new()),
         };
         let mut trust = Trust::new(world.approvals(), SystemTime::now);
-        let before = match stay.previous {
-            Some(previous) => Before::Extensions(&previous.extensions),
-            None if stay.as_is => Before::Nothing,
-            None => Before::Approvals(&trust),
+        let before = match (stay.previous, stay.only) {
+            (Some(previous), _) => Before::Extensions(&previous.extensions),
+            (None, Some(only)) => Before::Names(only),
+            (None, None) if stay.as_is => Before::Nothing,
+            (None, None) => Before::Approvals(&trust),
         };
         let (extensions, changes) =
             extensions_since(&before, world, &catalog.config, &switches, positions, &mut problems);
@@ -330,6 +345,8 @@ enum Before<'a> {
     Approvals(&'a Trust),
     /// What they were when they were read last.
     Extensions(&'a Extensions),
+    /// What they are called.
+    Names(Only<'a>),
 }
 
 /// Like [`extensions`], with what became different since they were read before.
@@ -364,7 +381,10 @@ fn extensions_since(
         problems.extend(more);
         return (extensions, changes);
     }
-    let (extensions, more) = ollm_catalog::extensions(&surroundings);
+    let (extensions, more) = match before {
+        Before::Names(Only { names, index }) => named_extensions(names, index, &surroundings),
+        _ => ollm_catalog::extensions(&surroundings),
+    };
     let held = extensions.iter().filter_map(|extension| {
         let why = extension.held()?.clone();
         match extension.state {

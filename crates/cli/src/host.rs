@@ -56,7 +56,7 @@ pub(crate) enum Visit {
 /// All hooks, ready for an agent of our own.
 pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, Failure> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
-    let mut app = read(world, Stay { adapt: answer_to, background, previous: None, as_is: false })?;
+    let mut app = read(world, Stay { adapt: answer_to, background, previous: None, as_is: false, only: None })?;
     app.tools(world);
     trace::listen(&mut app, world);
     // An agent may not approve hooks for itself, so it is not asked either.
@@ -68,7 +68,7 @@ pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, 
 
 /// All hooks as they are now, for an agent that has been talking for a while.
 pub(crate) fn load_again(world: &World, previous: &App) -> Result<App, Failure> {
-    read(world, Stay { adapt: answer_to, background: None, previous: Some(previous), as_is: false })
+    read(world, Stay { adapt: answer_to, background: None, previous: Some(previous), as_is: false, only: None })
 }
 
 fn read(world: &World, stay: Stay<'_>) -> Result<App, Failure> {

@@ -138,6 +138,11 @@ impl World {
         self.places.home.join("state/switches.json")
     }
 
+    /// Where it is remembered what extensions are called.
+    pub(crate) fn extension_names(&self) -> PathBuf {
+        self.state().join("extension-names.json")
+    }
+
     /// Our own folder; none when nobody said where the home is.
     pub(crate) fn own_home(&self) -> Option<&Path> {
         let named = self.places.user_home.is_some() || self.places.home != nowhere();

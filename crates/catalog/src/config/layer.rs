@@ -264,11 +264,15 @@ fn unheard(path: &str, why: &str) -> Problem {
     }
 }
 
-/// A problem without what may be a secret: neither the value nor its line is shown where a name promises one.
+/// A problem without what may be a secret: neither the value nor its line is shown where a name promises one, nor where
+/// settings of extensions stand, of which only their manifests know what they are.
 pub(crate) fn discreet(problem: Problem) -> Problem {
     let known = |word: &str| KEYS.iter().any(|key| key.path.rsplit('.').next() == Some(word));
     let is_part = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '-';
-    let betrays = |text: &str| text.split(|letter| !is_part(letter)).any(|word| looks_secret(word) && !known(word));
+    // Also where it is mistyped; a long word is none.
+    let is_settings = |word: &str| word.len() < 16 && strsim::damerau_levenshtein(word, "settings") <= 2;
+    let promises = |word: &str| (looks_secret(word) && !known(word)) || is_settings(word);
+    let betrays = |text: &str| text.split(|letter| !is_part(letter)).any(promises);
     let line = problem.snippet.as_ref().map(|snippet| snippet.text.as_str()).unwrap_or_default();
     if !betrays(&problem.field) && !betrays(line) && !problem.value.as_deref().is_some_and(betrays) {
         return problem;

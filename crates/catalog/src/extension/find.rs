@@ -59,7 +59,9 @@ pub(super) fn all(
     let hooks = surroundings.config.hooks(surroundings.places);
     let own = Rules { timeout: hooks.workspace_timeout.or(hooks.timeout), ..hooks.rules() };
     let terms = Terms { user: hooks.rules(), workspace: own, positions: surroundings.positions };
-    let known = previous.iter().filter(|_| previous.terms.as_ref() == Some(&terms));
+    // What something is called does not hang on the terms.
+    let same_terms = previous.terms.as_ref() == Some(&terms);
+    let known = previous.iter().filter(|one| same_terms || one.is_sketch());
     let known = known.map(|extension| (extension.root.as_os_str(), extension)).collect();
     let shelf = Shelf { terms: &terms, known, now: surroundings.now };
     let mut all = shelf.read_all(&candidates);
@@ -116,7 +118,8 @@ impl Shelf<'_> {
 
     fn read(&self, candidate: &Candidate) -> Option<Extension> {
         let rules = self.rules(candidate.layer);
-        let known = self.known.get(candidate.root.as_os_str()).copied().filter(|known| known.layer == candidate.layer);
+        let known = self.known.get(candidate.root.as_os_str()).copied();
+        let known = known.filter(|known| known.layer == candidate.layer || known.is_sketch());
         read(candidate, rules, self.terms.positions, known, self.now)
     }
 }

@@ -11,7 +11,7 @@ use ollm_store::{StatKey, digest_bytes};
 use super::check::Check;
 use super::find::{Candidate, MANIFEST};
 use super::manifest::{self, Manifest};
-use super::{Extension, State, permission};
+use super::{Extension, State, permission, setting};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
 use crate::format::{Context, Ids, Intake, events};
 use crate::load::Positions;
@@ -57,6 +57,7 @@ pub(super) fn read(
         return Some(failed(candidate, why));
     }
     let as_it_was = |known: &Extension| Extension {
+        layer: candidate.layer,
         state: known.verdict.clone(),
         values: Vec::new(),
         misfit: None,
@@ -75,15 +76,16 @@ pub(super) fn read(
     if let Some(known) = known.filter(|known| known.fingerprint == fingerprint) {
         return Some(Extension { quiet, ..as_it_was(known) });
     }
+    let broken = |problem| Some(Extension { quiet, ..failed(candidate, problem) });
     // What is shown before an approval must be what is approved.
     let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
     if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
         let help = Some("`ollm ext new NAME` writes one to begin with".to_owned());
-        return Some(failed(candidate, Problem { help, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) }));
+        return broken(Problem { help, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) });
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,
-        Err(problem) => return Some(failed(candidate, *problem)),
+        Err(problem) => return broken(*problem),
     };
     let extension = understand(candidate, &document, &node, rules, positions);
     Some(Extension { digest, fingerprint, quiet, ..extension })
@@ -140,6 +142,7 @@ fn understand(
     if let Some(manifest) = &manifest {
         permission::check(&mut Check { findings: &mut findings }, &root, manifest, &hooks);
     }
+    setting::hide_whole(&root, &mut findings);
     let problems = document.problems(findings);
     let state = error_of(&problems).map_or(State::On, State::Failed);
     let manifest = manifest.unwrap_or_default();
@@ -196,7 +199,7 @@ fn failed(candidate: &Candidate, problem: Problem) -> Extension {
 }
 
 /// An extension of which nothing is known but what became of it.
-fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>) -> Extension {
+pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>) -> Extension {
     Extension {
         name: folder_name(&candidate.root),
         root: candidate.root.clone(),

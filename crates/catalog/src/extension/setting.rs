@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::check::Check;
 use super::name::{PLAIN, is_plain, upper_snake};
 use crate::config::Item;
-use crate::file::HIDDEN;
+use crate::file::{Finding, HIDDEN};
 use crate::node::{Cursor, Node};
 use crate::value;
 
@@ -240,15 +240,37 @@ fn read_one(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingSpec> {
     (!refused.iter().any(|finding| finding.severity <= crate::problem::Severity::Error)).then_some(setting)
 }
 
-/// Repeats nothing of a setting that gives a secret away.
+/// Repeats nothing of a setting that may give a secret away.
 fn hide_default(check: &mut Check<'_>, at: &Cursor<'_>, before: usize) {
-    let is_secret = at.get("sensitive").is_some_and(|at| !matches!(at.node, Node::Bool(false)));
-    if !is_secret || at.get("default").is_none() {
+    if may_betray(at) {
+        check.findings.iter_mut().skip(before).for_each(hide);
+    }
+}
+
+/// Repeats nothing of what has the settings in it, if one of them may give a secret away.
+pub(super) fn hide_whole(root: &Cursor<'_>, findings: &mut [Finding]) {
+    let betrays = |(key, at): (&str, Cursor<'_>)| {
+        key == "settings"
+            && match at.node {
+                Node::List(_) => at.items().any(|item| may_betray(&item)),
+                other => !matches!(other, Node::Null),
+            }
+    };
+    if !root.entries().any(betrays) {
         return;
     }
-    for finding in check.findings.iter_mut().skip(before) {
-        finding.value = Some(HIDDEN.to_owned());
-    }
+    let whole = |finding: &&mut Finding| finding.spot.as_ref().is_some_and(|at| ["", "settings"].contains(&&*at.field));
+    findings.iter_mut().filter(whole).for_each(hide);
+}
+
+/// Whether a setting has a secret in it, or is none, so that nobody can tell.
+fn may_betray(at: &Cursor<'_>) -> bool {
+    let is_secret = || at.get("sensitive").is_some_and(|at| !matches!(at.node, Node::Bool(false)));
+    !matches!(at.node, Node::Map(_)) || (is_secret() && at.get("default").is_some())
+}
+
+fn hide(finding: &mut Finding) {
+    finding.value = Some(HIDDEN.to_owned());
 }
 
 /// Whether what a setting says about itself fits together.

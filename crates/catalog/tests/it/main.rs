@@ -18,6 +18,7 @@ mod edit;
 mod entries;
 mod extension_docs;
 mod extension_faults;
+mod extension_index;
 mod extension_laws;
 mod extension_schema;
 mod extensions;

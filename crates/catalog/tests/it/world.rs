@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Extensions, Overrides, Places, Positions, Problem, Surroundings, configuration, extensions, load,
-    reload_extensions,
+    Catalog, Changes, Extensions, Index, Overrides, Places, Positions, Problem, Surroundings, configuration,
+    extensions, load, named_extensions, reload_extensions,
 };
 use ollm_protocol::Hook;
 use ollm_store::{Secrets, Switch, Switches, keep_secret, set_switches};
@@ -20,6 +20,7 @@ pub(crate) struct World {
     pub(crate) env: HashMap<String, String>,
     pub(crate) overrides: Overrides,
     pub(crate) positions: Positions,
+    pub(crate) now: SystemTime,
 }
 
 impl World {
@@ -31,7 +32,9 @@ impl World {
             fs::create_dir_all(folder).unwrap();
         }
         let places = Places { home: user_home.join(".ollm"), user_home: Some(user_home), project: Some(project) };
-        World { root, places, env: HashMap::new(), overrides: Overrides::default(), positions: Positions::OnDemand }
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
+        let positions = Positions::OnDemand;
+        World { root, places, env: HashMap::new(), overrides: Overrides::default(), positions, now }
     }
 
     pub(crate) fn base(&self) -> PathBuf {
@@ -66,6 +69,11 @@ impl World {
         self.look(|surroundings| reload_extensions(previous, surroundings))
     }
 
+    /// Those with these names, where an index is at hand.
+    pub(crate) fn named(&self, names: &[String], index: &Index) -> Extensions {
+        self.look(|surroundings| named_extensions(names, index, surroundings).0)
+    }
+
     fn look<T>(&self, look: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         let env = |name: &str| self.env.get(name).cloned();
         let (config, _) = configuration(&self.places, &env, &self.overrides, self.positions);
@@ -77,7 +85,7 @@ impl World {
             env: &env,
             switches: &switches,
             secrets: &secrets,
-            now: SystemTime::UNIX_EPOCH + Duration::from_secs(1),
+            now: self.now,
             positions: self.positions,
             approved: None,
         })

@@ -10,7 +10,7 @@ use ollm_catalog::{
 use ollm_store::{Secrets, Switch, Switches, set_switches};
 use serde_json::{Value, json};
 
-use crate::lab::Lab;
+use crate::lab::{Lab, cli};
 use crate::measure::{Case, table};
 
 /// As many as the target speaks of, with four hooks each.
@@ -18,6 +18,7 @@ const MANY: usize = 500;
 
 pub(crate) fn measure(lab: &Lab) {
     let (all, half) = (home(&lab.root, "all", MANY), home(&lab.root, "half", MANY / 2));
+    let (many, single) = (home(&lab.root, "many/.ollm", MANY), home(&lab.root, "single/.ollm", 1));
     // Files that were just written are read again; these are old.
     std::thread::sleep(std::time::Duration::from_millis(2_500));
     assert_eq!(load(&all).hooks().count(), 4 * MANY);
@@ -39,8 +40,21 @@ pub(crate) fn measure(lab: &Lab) {
                 Box::new(move || assert_eq!(again(&all, &known).iter().count(), MANY))
             },
         },
+        Case {
+            name: "`ext enable`, one of 500 / the only one",
+            target: 2.0,
+            floor: switching(lab, &single),
+            run: switching(lab, &many),
+        },
     ]);
     enabling(&all);
+}
+
+/// The whole command for one extension of a home, where it is remembered what they are called.
+fn switching(lab: &Lab, home: &Path) -> Box<dyn FnMut()> {
+    let folder = home.parent().unwrap();
+    cli(&lab.ollm, &["ext", "list"], folder, "")();
+    cli(&lab.ollm, &["ext", "enable", "e0"], folder, "")
 }
 
 /// How much is read when one extension is switched on while the others are known.

@@ -1,6 +1,6 @@
 //! `ollm ext list`: every extension there is, also those that cannot be loaded.
 
-use ollm_catalog::{Extension, Problem, State};
+use ollm_catalog::{Extension, Index, Problem, State};
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
@@ -15,6 +15,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = App::load_as_is(world)?;
     let rows: Vec<(&Extension, Approved)> = app.extensions.iter().map(|one| (one, approved(one, &app))).collect();
     app.engine.trust.remember();
+    Index::load(&world.extension_names()).remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
         output.tell(&off);
     }

@@ -2,13 +2,13 @@
 
 use std::time::SystemTime;
 
-use ollm_catalog::Extension;
+use ollm_catalog::{Extension, Index};
 use ollm_store::{Switch, set_switches};
 
 use super::trust::{ask_person, bundle, by_digest, is_approved, record};
 use super::{named, understood, unknown};
 use crate::agent::refuse_agents;
-use crate::app::{App, extensions_again};
+use crate::app::{App, Only, extensions_again};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::{Output, is_terminal, one_line};
 use crate::world::World;
@@ -75,9 +75,11 @@ pub(super) fn disable(names: &[String], world: &World, output: &mut Output) -> R
     Ok(OK)
 }
 
-/// Everything, where all the names are known: nothing is switched if one of them is not.
+/// What has to do with these extensions, where all the names are known: nothing is switched if one of them is not.
 fn load(names: &[String], world: &World) -> Result<App, Failure> {
-    let app = App::load_as_is(world)?;
+    let index = Index::load(&world.extension_names());
+    let app = App::load_only(world, Only { names, index: &index })?;
+    index.remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
         return Err(Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`"));
     }

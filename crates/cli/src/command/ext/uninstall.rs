@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_catalog::{Extension, Positions};
+use ollm_catalog::{Extension, Index, Positions};
 use ollm_store::set_switches;
 
 use super::{named, revoke};
@@ -54,8 +54,9 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Its switch and its secrets.
+/// Its name, its switch and its secrets.
 fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
+    Index::load(&world.extension_names()).forget(&extension.root);
     let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
     if world.switches().exists() {
         set_switches(&world.switches(), &[(extension.switch_name(), None)], SystemTime::now()).map_err(unwritten)?;

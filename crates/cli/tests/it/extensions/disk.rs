@@ -2,7 +2,8 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::{Value, json};
@@ -118,21 +119,97 @@ fn a_manifest_that_grows_while_it_is_read_is_an_error_at_most_and_hides_no_other
 
 #[test]
 fn enabling_one_extension_opens_the_manifests_of_the_others_once() {
-    let lab = Lab::new();
-    for name in ["a", "b", "c"] {
-        extension(&lab, "home", name, QUIET, &json!({}));
-    }
-    // What was just written may change again without a trace; this was written long ago.
-    crate::lab::eventually("the manifests are old enough", || {
-        let old = |name: &str| {
-            let manifest = lab.home.join(format!(".ollm/extensions/{name}/manifest.json"));
-            fs::metadata(manifest).unwrap().modified().unwrap().elapsed().is_ok_and(|age| age.as_secs() >= 3)
-        };
-        ["a", "b", "c"].into_iter().all(old)
-    });
-    let watch = Opened::of(&lab.home.join(".ollm/extensions/b/manifest.json"));
+    let lab = with_old(&["a", "b", "c"]);
+    let watch = Opened::of(&manifest(&lab, "b"));
     ok(&lab.run(&["ext", "enable", "a"]));
     assert_eq!(watch.count(), 1);
+    // Of what was read once it is known what it is called.
+    ok(&lab.run(&["ext", "disable", "c"]));
+    ok(&lab.run(&["ext", "enable", "c", "a"]));
+    assert_eq!(watch.count(), 0);
+}
+
+#[test]
+fn switching_one_of_many_that_were_listed_opens_the_manifests_of_the_others_never() {
+    let names: Vec<String> = (0..40).map(|number| format!("e{number}")).collect();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    let lab = with_old(&names);
+    ok(&lab.run(&["ext", "list"]));
+    let others: Vec<Opened> = names[1..].iter().map(|name| Opened::of(&manifest(&lab, name))).collect();
+    let wanted = Opened::of(&manifest(&lab, "e0"));
+    ok(&lab.run(&["ext", "disable", "e0"]));
+    ok(&lab.run(&["ext", "enable", "e0"]));
+    ok(&lab.run(&["ext", "disable", "e0"]));
+    assert_eq!(others.iter().map(Opened::count).sum::<usize>(), 0);
+    assert!(wanted.count() > 0);
+    assert_eq!(entry(&lab, "e0")["enabled"], false);
+    assert_eq!(entry(&lab, "e1")["enabled"], true);
+}
+
+#[test]
+fn what_is_remembered_of_extensions_decides_nothing() {
+    let lab = with_old(&["a", "b"]);
+    ok(&lab.run(&["ext", "list"]));
+    // One that is renamed, one that is new, and one that takes a name.
+    let taken = json!({"name": "a", "version": "2.0.0", "description": "Another"}).to_string();
+    lab.write(
+        "home/.ollm/extensions/b/manifest.json",
+        json!({"name": "bee", "version": "1.0.0", "description": "B"}).to_string(),
+    );
+    extension(&lab, "home", "c", QUIET, &json!({"dependencies": {"bee": "^2"}}));
+    assert_eq!(lab.run(&["ext", "enable", "b"]).code, 64);
+    ok(&lab.run(&["ext", "enable", "bee"]));
+    let lacks = lab.run(&["ext", "enable", "c"]);
+    assert!(lacks.code == 1 && lacks.stdout.contains("it needs `bee` ^2, but version 1.0.0 is there"), "{lacks:?}");
+    ok(&lab.run(&["ext", "disable", "bee"]));
+    let lacks = lab.run(&["ext", "enable", "c"]);
+    assert!(lacks.code == 1 && lacks.stdout.contains("`bee`, which is switched off"), "{lacks:?}");
+    lab.write("project/.ollm/extensions/a/manifest.json", taken);
+    ok(&lab.run(&["ext", "enable", "a"]));
+    let both = entries(&lab);
+    let named: Vec<&Value> = both.iter().filter(|one| one["name"] == "a").map(|one| &one["enabled"]).collect();
+    assert_eq!(named, [&json!(true), &json!(false)]);
+}
+
+#[test]
+fn what_is_remembered_of_extensions_may_be_lost_broken_or_somebody_elses() {
+    let lab = with_old(&["a", "b"]);
+    let file = lab.home.join(".ollm/state/extension-names.json");
+    ok(&lab.run(&["ext", "list"]));
+    let good = fs::read_to_string(&file).unwrap();
+    for bad in ["", "{", "[]", r#"{"version": 9, "extensions": {}}"#, r#"{"version": 1, "extensions": [1]}"#, "\u{0}"] {
+        fs::write(&file, bad).unwrap();
+        let ran = lab.run(&["ext", "enable", "a"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, "a is on\n"), "{bad}: {ran:?}");
+        assert!(!ran.stderr.contains("extension-names"), "{ran:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), good, "{bad}");
+    }
+    // What others can write is not believed: it says that `b` is called `a`.
+    fs::write(&file, good.replace("\"b\"", "\"a\"")).unwrap();
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o666)).unwrap();
+    let watch = Opened::of(&manifest(&lab, "b"));
+    ok(&lab.run(&["ext", "enable", "a"]));
+    assert_eq!((watch.count(), fs::read_to_string(&file).unwrap()), (1, good));
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    ok(&lab.run(&["ext", "disable", "a"]));
+}
+
+/// A lab with extensions of the user that were written a while ago: what was just written may change again without a trace.
+fn with_old(names: &[&str]) -> Lab {
+    let lab = Lab::new();
+    for name in names {
+        extension(&lab, "home", name, QUIET, &json!({}));
+    }
+    crate::lab::eventually("the manifests are old enough", || {
+        let age = |name: &&str| fs::metadata(manifest(&lab, name)).unwrap().modified().unwrap().elapsed();
+        names.iter().all(|name| age(name).is_ok_and(|age| age.as_secs() >= 3))
+    });
+    lab
+}
+
+fn manifest(lab: &Lab, name: &str) -> PathBuf {
+    lab.home.join(format!(".ollm/extensions/{name}/manifest.json"))
 }
 
 /// How often a file is opened.

@@ -172,3 +172,55 @@ fn the_default_of_a_sensitive_setting_is_refused_and_not_repeated() {
         assert!(!text.contains("Zq81xKw93"), "{text}");
     }
 }
+
+#[test]
+fn what_is_wrong_with_the_settings_as_a_whole_repeats_nothing_of_them() {
+    let pin = r#"{"sensitive": true, "default": "Zq81xKw93", "name": "pin", "description": "d"}"#;
+    let head = r#""name": "guard", "version": "1.0.0""#;
+    for settings in [
+        format!(r#"{{"pin": {pin}}}"#),
+        format!("{{\"pin\":\n {pin}\n}}"),
+        r#"{"pin": "Zq81xKw93"}"#.to_owned(),
+        r#""Zq81xKw93""#.to_owned(),
+        format!("[{pin}]"),
+        format!(r#"[], "settings": [{pin}]"#),
+        format!("[[{pin}]]"),
+    ] {
+        let lab = Lab::new();
+        let manifest = format!(r#"{{"settings": {settings}, {head}, "unheard": 1}}"#);
+        lab.write("home/.ollm/extensions/guard/manifest.json", &manifest);
+        let text = seen(&lab, "guard") + &format!("{:?}", lab.event(shell_event("ls")));
+        assert!(text.contains("the manifest has no `description`") && text.contains("settings"), "{text}");
+        assert!(!text.contains("Zq81xKw93"), "{manifest}: {text}");
+    }
+}
+
+#[test]
+fn what_is_wrong_with_the_settings_in_the_configuration_repeats_nothing_of_them() {
+    for wrong in [
+        "settings: Zq81xKw93",
+        "settings: [Zq81xKw93]",
+        "settings: {guard: Zq81xKw93}",
+        "settings: {guard: [Zq81xKw93]}",
+        "settings: {guard: {pin: [Zq81xKw93]}}",
+        "settings:\n    guard:\n      - Zq81xKw93",
+        "settings:\n    guard:\n      pin: [Zq81xKw93]",
+        "- settings: {guard: {pin: Zq81xKw93}}",
+        "setings: {guard: {pin: Zq81xKw93}}",
+        "{settings: {guard: {pin: Zq81xKw93}}, autoEnable: 5}",
+        "{settings: {guard: {pin: Zq81xKw93, pin: Zq81xKw93}}}",
+    ] {
+        let lab = Lab::new();
+        extension(
+            &lab,
+            "home",
+            "guard",
+            QUIET,
+            &json!({"settings": [{"name": "pin", "description": "d", "sensitive": true}]}),
+        );
+        lab.write("home/.ollm/config.yaml", format!("extensions:\n  {wrong}\n"));
+        let text = seen(&lab, "guard") + &format!("{:?}", lab.event(shell_event("ls")));
+        assert!(text.contains("config.yaml:"), "{text}");
+        assert!(!text.contains("Zq81xKw93"), "{wrong}: {text}");
+    }
+}
