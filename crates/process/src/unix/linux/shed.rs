@@ -15,11 +15,14 @@ use rustix::io::{Errno, read};
 /// Bytes of the list of memory that are read at once.
 const ROOM: usize = 4 * 1024;
 
-/// Gives memory back, except where one of these addresses lies.
+/// Below a needed address so much stays: a stack grows down, and what belongs to a thread lies on both sides of it.
+const MARGIN: usize = 64 * 1024;
+
+/// Gives memory back, except around these addresses: the margin below one and what is mapped with it above.
 ///
 /// # Safety
 ///
-/// Whoever calls this must not use anything on the heap or on a stack any more, except on a stack with such an address.
+/// Whoever calls this must not use anything on the heap or on a stack any more, except around such an address.
 pub(super) unsafe fn shed(needed: &[usize]) {
     let Ok(list) = openat(CWD, c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
         return;
@@ -34,15 +37,20 @@ pub(super) unsafe fn shed(needed: &[usize]) {
             Err(_) => return,
         };
         for byte in room.get(..count).unwrap_or_default() {
-            if let Some(place) = reader.step(*byte)
-                && !needed.iter().any(|address| place.contains(address))
-            {
+            if let Some(place) = reader.step(*byte).map(|place| without(place, needed)) {
                 let start = ptr::without_provenance_mut::<c_void>(place.start);
                 // SAFETY: as the caller promised, nobody uses what is there. The mapping itself stays.
                 unsafe { libc::madvise(start, place.len(), libc::MADV_DONTNEED) };
             }
         }
     }
+}
+
+/// What lies below all needed addresses in a place, in whole pages.
+fn without(place: Range<usize>, needed: &[usize]) -> Range<usize> {
+    let needed = needed.iter().filter(|address| place.contains(address)).min();
+    let end = needed.map_or(place.end, |address| (address / MARGIN * MARGIN).saturating_sub(MARGIN));
+    place.start..end.max(place.start)
 }
 
 /// Reads the list byte by byte: `start-end rwxp offset device inode name`.
@@ -119,5 +127,13 @@ mod tests {
         let heap = 0x5555_0000_5000..0x5555_0000_6000;
         let (anonymous, stack) = (0x7f00_0000_0000..0x7f00_0000_1000, 0x7fff_fffd_e000..0x7fff_ffff_f000);
         assert_eq!(found, [heap, anonymous, stack]);
+    }
+
+    #[test]
+    fn what_is_needed_stays_with_what_lies_around_it() {
+        let place = 0x100_0000..0x200_0000;
+        assert_eq!(without(place.clone(), &[0x50, 0x200_0000]), place);
+        assert_eq!(without(place.clone(), &[0x1ff_fff0, 0x180_1234]), 0x100_0000..0x17f_0000);
+        assert_eq!(without(place, &[0x100_8000]), 0x100_0000..0x100_0000);
     }
 }
