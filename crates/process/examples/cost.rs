@@ -28,14 +28,23 @@ fn main() {
         at_once.push(time(|| black_box(children.run_all(jobs))));
         floor_at_once.push(time(|| black_box(bare_at_once(&program))));
     }
+    let (mut starts, mut ends) = (Vec::new(), Vec::new());
+    for _ in 0..rounds / 8 {
+        let started = Instant::now();
+        let resident = children.start(&Job::new("/bin/cat"));
+        starts.push(started.elapsed());
+        ends.push(time(|| resident.map(|resident| resident.stop(Duration::from_secs(1)))));
+    }
     let guards: Vec<_> = (0..100).map(|_| time(|| Children::new().run(Job::new(&program)))).collect();
 
-    let [floor, ours, floor_at_once, at_once, guards] = [floor, ours, floor_at_once, at_once, guards].map(median);
+    let [floor, ours, floor_at_once, at_once] = [floor, ours, floor_at_once, at_once].map(median);
+    let [starts, ends, guards] = [starts, ends, guards].map(median);
     println!("one job: standard library {floor:?}, run {ours:?}, ratio {:.3}", ratio(ours, floor));
     println!(
         "8 jobs at once: standard library {floor_at_once:?}, run_all {at_once:?}, ratio {:.3}",
         ratio(at_once, floor_at_once)
     );
+    println!("resident: start {starts:?}, end {ends:?}");
     println!("guard, one job and end of the guard  {guards:?}; first ever {first:?}");
 }
 

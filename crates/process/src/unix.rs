@@ -27,7 +27,7 @@ use rustix::process::Pid;
 use self::child::Child;
 use self::leader::Leader;
 use self::pipes::Pipes;
-use self::platform::{Guard, Held, Launcher, Slot};
+use self::platform::{Guard, Held, Keeper, Launcher};
 use self::supervise::{Run, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
@@ -44,6 +44,9 @@ const BUSY_PAUSES: [Duration; 5] = [
     Duration::from_millis(8),
     Duration::from_millis(16),
 ];
+
+/// What came of a start, or which stage of it failed.
+type Started<T> = Result<T, (Stage, io::Error)>;
 
 /// Runs programs and answers for what becomes of them; one per process is enough.
 ///
@@ -128,9 +131,9 @@ impl Children {
 
     /// Starts a program that runs until it is told to end, and that its owner feeds and reads.
     ///
-    /// The job's input, timeout and output cap are not used: a resident has none of them. The program dies with the
-    /// *thread* that called this, so that has to be one that outlives it. Everything else holds as for a job: group,
-    /// environment, limits, guard.
+    /// The job's input, timeout and output cap are not used: a resident has none of them. Everything else holds as for a
+    /// job: group, environment, limits, guard. On Linux it has, beyond that, a keeper process of its own, below which it
+    /// runs, so that nobody who comes of it outlives it or us; it does not end with the thread that called this.
     pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
         self.reap_dying();
         platform::reap_adopted();
@@ -138,11 +141,10 @@ impl Children {
             return Err(SpawnError::new(job, Stage::Clone, io::ErrorKind::Interrupted.into()));
         }
         let launcher = self.launcher();
-        let spawned = self.spawn(&launcher, job, Instant::now());
+        let spawned = self.spawn(&launcher, job, Instant::now(), Keeper::start);
         self.put_back(launcher);
-        let (mut leader, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
-        leader.kin = leader.slot.as_ref().map(Slot::kin);
-        Ok(Resident::new(leader, pipes.ours, job.limits.grace))
+        let (keeper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
+        Ok(Resident::new(keeper, pipes.ours, job.limits.grace))
     }
 
     /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
@@ -241,7 +243,7 @@ impl Children {
         if self.interrupted() {
             return Run::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
         }
-        match self.spawn(launcher, &job, started) {
+        match self.spawn(launcher, &job, started, Launcher::launch) {
             Ok((leader, pipes)) => Run::Live(Child::new(leader, pipes.ours, &mut job, started)),
             Err((stage, error)) => {
                 let error = SpawnError::new(&job, stage, error);
@@ -250,19 +252,21 @@ impl Children {
         }
     }
 
-    fn spawn(
+    /// Starts a program in one way or the other.
+    fn spawn<T>(
         &self,
         launcher: &io::Result<Launcher>,
         job: &Job,
         started: Instant,
-    ) -> Result<(Leader, Pipes), (Stage, io::Error)> {
+        start: fn(&Launcher, &Job, &Pipes, &Arc<Guard>) -> Started<T>,
+    ) -> Started<(T, Pipes)> {
         let launcher = launcher.as_ref().map_err(|error| (Stage::Clone, copy(error)))?;
         let guard = self.guard().map_err(|error| (Stage::Guard, error))?;
         let pipes = Pipes::open().map_err(|error| (Stage::Pipe, error))?;
         let mut pauses = BUSY_PAUSES.iter();
         loop {
-            match launcher.launch(job, &pipes, &guard) {
-                Ok(leader) => return Ok((leader, pipes)),
+            match start(launcher, job, &pipes, &guard) {
+                Ok(started) => return Ok((started, pipes)),
                 Err((Stage::Exec, error)) if busy(&error) => match pauses.next() {
                     Some(pause) if started.elapsed() + *pause < job.limits.timeout => {
                         thread::sleep(*pause);

@@ -8,7 +8,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::platform::{Kin, Slot};
+use super::platform::Slot;
 use crate::End;
 
 /// How long a killed process that nobody waits for any more may take to go.
@@ -25,8 +25,6 @@ pub(super) struct Leader {
     pub(super) gone: bool,
     /// The guard's note of the group, as long as the group is to die with us.
     pub(super) slot: Option<Slot>,
-    /// The descendants that left the group, where they are to end with the process and not only with us.
-    pub(super) kin: Option<Kin>,
 }
 
 impl Leader {
@@ -70,7 +68,6 @@ impl Leader {
         }
         let end = self.take_status();
         self.slot = None;
-        self.kin = None;
         Some(end)
     }
 
@@ -136,7 +133,7 @@ mod tests {
     fn an_exit_is_waited_for_whatever_signals_come() {
         let children = Children::new();
         let job = Job { args: vec!["0.1".into()], ..Job::new("/bin/sleep") };
-        let (leader, _pipes) = children.spawn(&Launcher::new(), &job, Instant::now()).unwrap();
+        let (leader, _pipes) = children.spawn(&Launcher::new(), &job, Instant::now(), Launcher::launch).unwrap();
         disturbed(|| leader.await_exit(Duration::from_mins(1)));
         assert!(leader.exited());
     }

@@ -2,29 +2,37 @@
 //!
 //! * `spawn` makes a process that borrows our memory until it becomes the program.
 //! * `guard` makes a process that outlives us and kills what we left behind; `watch` is its life.
+//! * `keeper` makes a process between us and a program that stays, which ends whoever comes of that; `tend` is its life.
+//! * `news` is what a keeper and we tell one another, and `cull` kills its children; both are safe code.
 //! * `mark` is what those we start are known by, and `sweep` finds them by it; both are safe code.
-//! * `blank` has the guard forget what it shares with us; it is safe code.
-//! * `kin` ends what a program left behind; it is safe code.
+//! * `blank`, `shed` and `files` have guard and keepers forget what they have of us; `blank` is safe code.
+//! * `kin` ends what a program left behind whose keeper was killed; it is safe code.
 //! * `memory` maps their stacks and the table they share with us.
-//! * `signals` keeps signals away from both, and `SIGPIPE` away from us.
+//! * `signals` keeps signals away from them, and `SIGPIPE` away from us.
 //! * `held` keeps signals that ask us to end until our children have ended.
 //! * `strays` finds, ends and reaps adopted descendants.
 //!
-//! The rule for both kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
+//! The rule for all three kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
 //! cannot panic; they make plain system calls on values that were ready before.
 
 #![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
 
 mod blank;
+mod cull;
+mod files;
 mod guard;
 mod held;
+mod keeper;
 mod kin;
 mod mark;
 mod memory;
+mod news;
+mod shed;
 mod signals;
 mod spawn;
 mod strays;
 mod sweep;
+mod tend;
 mod watch;
 
 use std::fs::File;
@@ -39,7 +47,7 @@ use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(super) use self::guard::{Guard, Slot};
 pub(super) use self::held::Held;
-pub(super) use self::kin::Kin;
+pub(super) use self::keeper::Keeper;
 pub use self::signals::PipeShield;
 pub(super) use self::signals::let_signals_through;
 pub(super) use self::spawn::Launcher;

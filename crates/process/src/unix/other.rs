@@ -11,12 +11,14 @@ use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rustix::process::Pid;
+use rustix::process::{Pid, Signal};
 
+use super::Started;
 use super::leader::Leader;
 use super::pipes::Pipes;
-use crate::{Job, Stage};
+use crate::{End, Job, Stage};
 
 /// No guard: groups outlive us if we are killed.
 #[derive(Debug)]
@@ -50,16 +52,58 @@ pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
 pub(super) struct Slot;
 
 impl Slot {
-    pub(super) fn kin(&self) -> Kin {
-        Kin
-    }
-
     pub(super) fn spare(&self, _: Pid) {}
 }
 
-/// Stands for descendants that left their group: they live on.
+/// A program that stays; nobody keeps it, so descendants that left its group live on. Dropped, its group is killed.
 #[derive(Debug)]
-pub(super) struct Kin;
+pub(super) struct Keeper(Leader);
+
+impl Keeper {
+    pub(super) fn start(launcher: &Launcher, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Self> {
+        launcher.launch(job, pipes, guard).map(Self)
+    }
+
+    pub(super) fn id(&self) -> Pid {
+        self.0.pid
+    }
+
+    pub(super) fn exit_file(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    pub(super) fn ask(&self) {
+        // A stopped process takes no signal but this pair.
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+    }
+
+    pub(super) fn kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    pub(super) fn reap(&mut self) -> Option<End> {
+        if self.0.slot.is_none() {
+            return Some(End::Lost);
+        }
+        if !self.0.exited() {
+            return None;
+        }
+        self.kill();
+        self.0.reap()
+    }
+
+    pub(super) fn await_exit(&self, pause: Duration) {
+        self.0.await_exit(pause);
+    }
+
+    /// Once the program is reaped, its number may name a stranger's group.
+    fn signal(&self, signal: Signal) {
+        if self.0.slot.is_some() {
+            self.0.signal_group(signal);
+        }
+    }
+}
 
 /// The Rust runtime ignores `SIGPIPE`; a program that undoes this is ended by a child that closes its input.
 #[derive(Debug)]
@@ -109,7 +153,7 @@ impl Launcher {
     }
 
     /// Starts the program of a job as the leader of a new group.
-    pub(super) fn launch(&self, job: &Job, pipes: &Pipes, _: &Arc<Guard>) -> Result<Leader, (Stage, io::Error)> {
+    pub(super) fn launch(&self, job: &Job, pipes: &Pipes, _: &Arc<Guard>) -> Started<Leader> {
         if job.limits.bounds_resources() {
             return Err((Stage::Limits, io::ErrorKind::Unsupported.into()));
         }
@@ -130,7 +174,7 @@ impl Launcher {
             .stderr(stdio(&pipes.theirs.stderr)?);
         let child = command.spawn().map_err(|error| (Stage::Exec, error))?;
         let pid = Pid::from_child(&child);
-        Ok(Leader { pid, pidfd: None, gone: false, slot: Some(Slot), kin: None })
+        Ok(Leader { pid, pidfd: None, gone: false, slot: Some(Slot) })
     }
 }
 

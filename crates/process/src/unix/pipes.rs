@@ -49,9 +49,9 @@ fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
     Ok((reader.into(), writer.into()))
 }
 
-/// A process that was started without standard streams gets pipes numbered 0 to 2. The child's ends must lie above, so
+/// A process that was started without standard streams gets files numbered 0 to 2. The child's ends must lie above, so
 /// that putting one in its place overwrites none of the others.
-fn clear_of_stdio(end: OwnedFd) -> io::Result<OwnedFd> {
+pub(super) fn clear_of_stdio(end: OwnedFd) -> io::Result<OwnedFd> {
     if end.as_raw_fd() > 2 {
         return Ok(end);
     }

@@ -3,20 +3,20 @@
 //! The steps of the ladder are apart, so that an owner with many residents can wait for all of them at once;
 //! [`Resident::stop`] is the whole ladder for one that can wait here.
 
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use rustix::process::Signal;
-
-use super::leader::Leader;
 use super::pipes::Ends;
+use super::platform::Keeper;
 use crate::End;
 
 /// How often a program whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(5);
+/// How long a killed program, and whoever came of it, may take to go.
+const SETTLE: Duration = Duration::from_secs(1);
 
-/// A running program and its group. Dropped, the group is killed. Descendants that left the group are looked for and killed
-/// soon after the program has ended; nobody waits for that.
+/// A running program and whoever came of it. Dropped, all of them are killed, and so they are when the program ends: on Linux
+/// also those who left its group and session and cleared their environment.
 ///
 /// ```
 /// # use std::io::{Read, Write};
@@ -34,19 +34,19 @@ const ASKING: Duration = Duration::from_millis(5);
 /// ```
 #[derive(Debug)]
 pub struct Resident {
-    leader: Leader,
+    keeper: Keeper,
     streams: Option<Ends>,
     grace: Duration,
 }
 
 impl Resident {
-    pub(super) fn new(leader: Leader, streams: Ends, grace: Duration) -> Self {
-        Self { leader, streams: Some(streams), grace }
+    pub(super) fn new(keeper: Keeper, streams: Ends, grace: Duration) -> Self {
+        Self { keeper, streams: Some(streams), grace }
     }
 
     /// The number of the process, which is that of its group too.
     pub fn id(&self) -> u32 {
-        self.leader.pid.as_raw_nonzero().get().unsigned_abs()
+        self.keeper.id().as_raw_nonzero().get().unsigned_abs()
     }
 
     /// Our ends of its streams, which do not block; only once.
@@ -54,34 +54,25 @@ impl Resident {
         self.streams.take()
     }
 
-    /// A file that is readable once the program has exited; absent on old kernels and on other systems than Linux.
+    /// A file that is readable once the program has ended, and mostly not before its descendants have; absent on other
+    /// systems than Linux, and after the end is known.
     pub fn exit_file(&self) -> Option<BorrowedFd<'_>> {
-        self.leader.pidfd.as_ref().map(AsFd::as_fd)
+        self.keeper.exit_file()
     }
 
     /// Asks the whole group to end.
     pub fn ask(&self) {
-        // A stopped process takes no signal but this pair.
-        self.signal(Signal::TERM);
-        self.signal(Signal::CONT);
+        self.keeper.ask();
     }
 
     /// Ends the whole group.
     pub fn kill(&self) {
-        self.signal(Signal::KILL);
+        self.keeper.kill();
     }
 
-    /// How the program ended, if it has: what is left of its group is killed, and the program reaped. Known only once;
-    /// later it is [`End::Lost`].
+    /// How the program ended, if it has; what is left of its group is killed. Known only once; later it is [`End::Lost`].
     pub fn reap(&mut self) -> Option<End> {
-        if self.leader.slot.is_none() {
-            return Some(End::Lost);
-        }
-        if !self.leader.exited() {
-            return None;
-        }
-        self.signal(Signal::KILL);
-        self.leader.reap()
+        self.keeper.reap()
     }
 
     /// Waits for the end of a program that was told to end; closes its input, if that is still ours.
@@ -97,7 +88,7 @@ impl Resident {
             return end;
         }
         self.kill();
-        self.wait(self.grace).unwrap_or(End::Lost)
+        self.wait(SETTLE).unwrap_or(End::Lost)
     }
 
     fn wait(&mut self, patience: Duration) -> Option<End> {
@@ -107,14 +98,7 @@ impl Resident {
                 return Some(end);
             }
             let left = patience.checked_sub(started.elapsed())?;
-            self.leader.await_exit(if self.leader.pidfd.is_some() { left } else { left.min(ASKING) });
-        }
-    }
-
-    /// Once the program is reaped, its number may name a stranger's group.
-    fn signal(&self, signal: Signal) {
-        if self.leader.slot.is_some() {
-            self.leader.signal_group(signal);
+            self.keeper.await_exit(if self.exit_file().is_some() { left } else { left.min(ASKING) });
         }
     }
 }

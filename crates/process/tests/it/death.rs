@@ -268,7 +268,7 @@ fn streamless() {
 
 /// Works with files 0 to 2 closed.
 #[expect(unsafe_code, reason = "the standard library never closes its streams")]
-fn without_streams<T>(work: impl FnOnce() -> T) -> T {
+pub(crate) fn without_streams<T>(work: impl FnOnce() -> T) -> T {
     // SAFETY: this process plays one role on one thread, and nobody prints meanwhile.
     let kept = [0, 1, 2].map(|stream| unsafe {
         let kept = libc::fcntl(stream, libc::F_DUPFD_CLOEXEC, 10);
@@ -284,7 +284,7 @@ fn without_streams<T>(work: impl FnOnce() -> T) -> T {
 }
 
 #[expect(unsafe_code, reason = "the standard library does not set the effect of signals")]
-fn set_signal(signal: libc::c_int, effect: libc::sighandler_t) {
+pub(crate) fn set_signal(signal: libc::c_int, effect: libc::sighandler_t) {
     // SAFETY: callers name an effect that runs no code.
     unsafe { libc::signal(signal, effect) };
 }

@@ -6,6 +6,7 @@
 mod death;
 mod ends;
 mod escape;
+mod keepers;
 mod residents;
 mod setup;
 mod start;

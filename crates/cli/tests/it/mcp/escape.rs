@@ -8,11 +8,12 @@ use testkit::mcp_server;
 use super::{USER, declare};
 use crate::lab::{Lab, eventually, lines, start};
 
-/// A server behind a launcher that sends a daemon ahead, which sleeps for so long.
+/// A server behind a launcher that sends a daemon ahead, which sleeps for so long and takes nothing of its environment along.
 fn escaping(lab: &Lab, seconds: u32) -> Value {
     let ready = lab.fifo(&seconds.to_string());
-    let daemon = format!("echo up > {}; exec sleep {seconds}", ready.display());
-    let launcher = format!("(setsid sh -c '(setsid sh -c \"{daemon}\" &)' >/dev/null 2>&1 </dev/null &); exec \"$0\"");
+    let daemon = format!("echo up > {}; sleep {seconds}; :", ready.display());
+    let launcher =
+        format!("(setsid sh -c '(setsid env -i /bin/sh -c \"{daemon}\" &)' >/dev/null 2>&1 </dev/null &); exec \"$0\"");
     json!({"command": "/bin/sh", "args": ["-c", launcher, mcp_server()]})
 }
 
@@ -30,11 +31,26 @@ fn kill(mut child: Child) {
     child.wait().unwrap();
 }
 
+/// Calls a tool of a server with a daemon.
+fn call(lab: &Lab, tool: &str, args: &Value) -> Child {
+    declare(lab, USER, &json!({"s": escaping(lab, 1001)}));
+    start(lab.ollm(&["mcp", "call", "s", tool, "--args", &args.to_string()]))
+}
+
+/// A chat with two servers whose daemons sleep.
+fn chat(lab: &Lab) -> Child {
+    declare(lab, USER, &json!({"s": escaping(lab, 1001), "t": escaping(lab, 1002)}));
+    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
+    let chat = super::control::chat(lab);
+    await_daemon(lab, 1001);
+    await_daemon(lab, 1002);
+    chat
+}
+
 #[test]
 fn a_call_that_is_killed_leaves_no_daemon_of_its_server() {
     let lab = Lab::new();
-    declare(&lab, USER, &json!({"s": escaping(&lab, 1001)}));
-    let call = start(lab.ollm(&["mcp", "call", "s", "slow", "--args", r#"{"ms": 600000}"#]));
+    let call = call(&lab, "slow", &json!({"ms": 600_000}));
     await_daemon(&lab, 1001);
     kill(call);
     lab.assert_nobody_is_left();
@@ -43,8 +59,7 @@ fn a_call_that_is_killed_leaves_no_daemon_of_its_server() {
 #[test]
 fn a_call_that_ends_leaves_no_daemon_of_its_server() {
     let lab = Lab::new();
-    declare(&lab, USER, &json!({"s": escaping(&lab, 1001)}));
-    let call = start(lab.ollm(&["mcp", "call", "s", "echo", "--args", r#"{"text": "hi"}"#]));
+    let call = call(&lab, "echo", &json!({"text": "hi"}));
     assert!(call.wait_with_output().unwrap().status.success());
     lab.assert_nobody_is_left();
 }
@@ -52,23 +67,14 @@ fn a_call_that_ends_leaves_no_daemon_of_its_server() {
 #[test]
 fn a_chat_that_is_killed_leaves_no_daemon_of_its_servers() {
     let lab = Lab::new();
-    declare(&lab, USER, &json!({"s": escaping(&lab, 1001), "t": escaping(&lab, 1002)}));
-    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
-    let chat = super::control::chat(&lab);
-    await_daemon(&lab, 1001);
-    await_daemon(&lab, 1002);
-    kill(chat);
+    kill(chat(&lab));
     lab.assert_nobody_is_left();
 }
 
 #[test]
 fn a_server_that_is_stopped_in_a_chat_takes_its_daemon_along_and_no_other() {
     let lab = Lab::new();
-    declare(&lab, USER, &json!({"s": escaping(&lab, 1001), "t": escaping(&lab, 1002)}));
-    lab.write("talk.jsonl", "{\"content\": \"done\"}\n");
-    let chat = super::control::chat(&lab);
-    await_daemon(&lab, 1001);
-    await_daemon(&lab, 1002);
+    let chat = chat(&lab);
     super::control::await_states(&lab, &["ready"]);
     let stopped = lab.run(&["mcp", "stop", "s", "--json"]);
     assert_eq!((stopped.code, &stopped.answer()[0]["state"]), (0, &json!("stopped")), "{stopped:?}");

@@ -18,12 +18,12 @@ use libc::{c_int, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
-use super::kin::Kin;
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
 use super::signals::Blocked;
 use super::watch::{Post, keep_watch};
 use crate::unix::lock;
+use crate::unix::pipes::clear_of_stdio;
 
 /// Groups that can be registered at once.
 const CAPACITY: usize = 4096;
@@ -60,7 +60,8 @@ impl Guard {
         let stack = Stack::new()?;
         let mark = Mark::new()?;
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
-        let post = Post { table: table.shared(), mark, theirs: theirs.as_raw_fd(), ours: ours.as_raw_fd() };
+        let theirs = clear_of_stdio(theirs)?;
+        let post = Post { table: table.shared(), mark, lifeline: theirs.as_raw_fd() };
         let blocked = Blocked::all();
         // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
         // runs on its own copy of the stack and of `post`, and `keep_watch` only makes system calls.
@@ -178,14 +179,19 @@ pub(in crate::unix) struct Slot {
 
 impl Slot {
     /// What the program's descendants are known by.
-    pub(in crate::unix) fn kin(&self) -> Kin {
-        Kin::new(self.guard.mark.entry(self.start))
+    pub(super) fn entry(&self) -> Vec<u8> {
+        self.guard.mark.entry(self.start)
+    }
+
+    /// The place itself, for a keeper, which shares the table with us but not the slot.
+    pub(super) fn place(&self) -> Option<&AtomicI32> {
+        self.guard.table.shared().places.get(self.index)
     }
 
     /// The variable by which they are known, with what was passed on to us.
     pub(super) fn variable(&self, inherited: Option<&OsStr>) -> Vec<u8> {
         let mut variable = format!("{}=", mark::VARIABLE).into_bytes();
-        variable.append(&mut mark::list(inherited, self.guard.mark.entry(self.start)));
+        variable.append(&mut mark::list(inherited, self.entry()));
         variable
     }
 
@@ -196,11 +202,13 @@ impl Slot {
 
     /// Has the group outlive us from now on: its leader is about to be reaped, and then its number may be a stranger's.
     pub(in crate::unix) fn spare(&self, group: Pid) {
-        self.set(-group.as_raw_nonzero().get());
+        if let Some(place) = self.place() {
+            spare(place, group);
+        }
     }
 
     fn set(&self, value: i32) {
-        if let Some(place) = self.guard.table.shared().places.get(self.index) {
+        if let Some(place) = self.place() {
             place.store(value, Ordering::Release);
         }
     }
@@ -210,6 +218,11 @@ impl Drop for Slot {
     fn drop(&mut self) {
         self.set(FREE);
     }
+}
+
+/// As [`Slot::spare`].
+pub(super) fn spare(place: &AtomicI32, group: Pid) {
+    place.store(-group.as_raw_nonzero().get(), Ordering::Release);
 }
 
 fn take(place: &AtomicI32) -> bool {

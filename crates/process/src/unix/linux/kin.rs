@@ -1,43 +1,60 @@
-//! What came of one program, and outlives it: descendants that left its group.
+//! What is left to do for a program whose keeper is late, or did not do its duty because somebody killed it.
 
-use std::mem;
+use std::os::fd::OwnedFd;
 use std::thread;
 use std::time::Duration;
 
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+
+use super::guard::Slot;
+use super::keeper::{await_hangup, reap};
 use super::signals::Blocked;
 use super::strays::reap_adopted;
 use super::sweep::{THOROUGH, sweep};
+use super::tend;
 
-/// Room for the thread that looks for them.
+/// Room for the thread that does it.
 const STACK: usize = 128 * 1024;
-/// Before anybody is looked for. A command that is about to end has nobody looked for twice: it does that itself, or its
-/// guard.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Longer than a keeper fights.
+const PATIENCE: Duration = tend::BOUND.saturating_add(Duration::from_secs(5));
 
-/// The descendants of a program that is about to end. Dropped, they are looked for and killed, by a thread of their own:
-/// nobody waits for that, and a look at all processes there are may take its time.
+/// What is known of the program and its descendants.
 #[derive(Debug)]
-pub(in crate::unix) struct Kin(Vec<u8>);
+pub(super) struct Kin {
+    /// The keeper, unless it is reaped already.
+    pub(super) keeper: Option<Pid>,
+    pub(super) program: Pid,
+    /// Where nobody is at the other end once the keeper has gone.
+    pub(super) line: OwnedFd,
+    pub(super) slot: Slot,
+}
 
 impl Kin {
-    pub(super) fn new(entry: Vec<u8>) -> Self {
-        Self(entry)
-    }
-}
-
-impl Drop for Kin {
-    fn drop(&mut self) {
-        let entry = mem::take(&mut self.0);
+    /// Has a thread of its own do what is left: nobody waits for that. Where there is no thread to be had, they live until
+    /// we end: the guard knows them as well.
+    pub(super) fn follow(self) {
         // Signals are for the threads that there were before.
         let _blocked = Blocked::all();
-        // Where there is no thread to be had, they live until we end: the guard knows them as well.
-        let _ = thread::Builder::new().name("kin".to_owned()).stack_size(STACK).spawn(move || end(&entry));
+        let _ = thread::Builder::new().name("kin".to_owned()).stack_size(STACK).spawn(move || self.end());
     }
-}
 
-/// Kills them, and reaps those who came to us by that.
-fn end(entry: &[u8]) {
-    thread::sleep(PAUSE);
-    sweep(entry, THOROUGH);
-    reap_adopted();
+    /// Waits for the keeper. Whoever it left alone is looked for by the mark; those who bear none, and lost their parent,
+    /// have come to us if we are a subreaper.
+    fn end(self) {
+        if let Some(keeper) = self.keeper {
+            let late = !await_hangup(&self.line, PATIENCE);
+            if reap(keeper, late) {
+                return;
+            }
+        }
+        // It came to us with the keeper's death, or it did not; only then its number, and its group's, is still its own.
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        if waitid(WaitId::Pid(self.program), look).is_ok() {
+            let _ = kill_process_group(self.program, Signal::KILL);
+        }
+        sweep(&self.slot.entry(), THOROUGH);
+        self.slot.spare(self.program);
+        drop(self.slot);
+        reap_adopted();
+    }
 }

@@ -22,6 +22,7 @@ use super::guard::{Guard, Slot};
 use super::mark;
 use super::memory::Stack;
 use super::signals::{self, Blocked};
+use crate::unix::Started;
 use crate::unix::leader::Leader;
 use crate::unix::pipes::{Ends, Pipes};
 use crate::{Job, Limits, Stage};
@@ -43,57 +44,60 @@ impl Launcher {
     }
 
     /// Starts the program of a job as the leader of a new, guarded group.
-    pub(in crate::unix) fn launch(
-        &self,
-        job: &Job,
-        pipes: &Pipes,
-        guard: &Arc<Guard>,
-    ) -> Result<Leader, (Stage, io::Error)> {
+    pub(in crate::unix) fn launch(&self, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Leader> {
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
         let words = Words::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
-        let argv = pointers(&words.argv);
-        let envp = pointers(&words.envp);
-        let plan = Plan {
+        let (pid, pidfd) = self.start(&self.plan(&words, &slot, pipes))?;
+        Ok(Leader { pid, pidfd, gone: false, slot: Some(slot) })
+    }
+
+    /// All that a new process needs to become the program.
+    pub(super) fn plan<'a>(&'a self, words: &'a Words, slot: &'a Slot, pipes: &Pipes) -> Plan<'a> {
+        Plan {
             program: words.program.as_ptr(),
-            argv: argv.as_ptr(),
-            envp: envp.as_ptr(),
+            argv: words.argv.pointers.as_ptr(),
+            envp: words.envp.pointers.as_ptr(),
             cwd: words.cwd.as_ref().map_or(ptr::null(), |cwd| cwd.as_ptr()),
             files: numbers(&pipes.theirs),
-            limits: &kernel_limits(&job.limits),
-            slot: &slot,
+            limits: &words.limits,
+            slot,
             signals: &self.signals,
-            parent: getpid().as_raw_nonzero().get(),
             failure: Cell::new(None),
-        };
-        let (pid, pidfd) = self.clone(&plan).map_err(|error| (Stage::Clone, error))?;
-        if let Some((stage, errno)) = plan.failure.get() {
-            drop(slot);
-            while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {}
-            return Err((stage, io::Error::from_raw_os_error(errno)));
         }
-        Ok(Leader { pid, pidfd, gone: false, slot: Some(slot), kin: None })
+    }
+
+    /// Starts the program as a child of whoever calls this, which may be a new process itself: it allocates nothing.
+    pub(super) fn start(&self, plan: &Plan<'_>) -> Started<(Pid, Option<OwnedFd>)> {
+        let parent = getpid().as_raw_nonzero().get();
+        let (pid, pidfd) = self.clone(&Birth { plan, parent }).map_err(|error| (Stage::Clone, error))?;
+        let Some((stage, errno)) = plan.failure.get() else {
+            return Ok((pid, pidfd));
+        };
+        plan.slot.spare(pid);
+        while let Err(Errno::INTR) = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED) {}
+        Err((stage, io::Error::from_raw_os_error(errno)))
     }
 
     /// Returns once the child has become its program, or has failed to.
-    fn clone(&self, plan: &Plan<'_>) -> io::Result<(Pid, Option<OwnedFd>)> {
+    fn clone(&self, birth: &Birth<'_>) -> io::Result<(Pid, Option<OwnedFd>)> {
         let flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
-        match self.clone_with(plan, flags | CLONE_PIDFD) {
+        match self.clone_with(birth, flags | CLONE_PIDFD) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
-                self.clone_with(plan, flags)
+                self.clone_with(birth, flags)
             }
             result => result,
         }
     }
 
-    fn clone_with(&self, plan: &Plan<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
+    fn clone_with(&self, birth: &Birth<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
         // Kernels before CLONE_PIDFD ignore the flag and leave this as it is.
         let mut pidfd: RawFd = -1;
         let blocked = Blocked::all();
         // SAFETY: the child runs `become_program` on a stack of its own, on which nobody else runs, because we sleep
-        // (CLONE_VFORK) until it has left our memory. All that `plan` points to outlives the call. Signals are blocked,
+        // (CLONE_VFORK) until it has left our memory. All that `birth` points to outlives the call. Signals are blocked,
         // so no handler of ours runs in the child.
         let pid = unsafe {
-            libc::clone(become_program, self.stack.top(), flags, ptr::from_ref(plan).cast_mut().cast(), &raw mut pidfd)
+            libc::clone(become_program, self.stack.top(), flags, ptr::from_ref(birth).cast_mut().cast(), &raw mut pidfd)
         };
         let failure = io::Error::last_os_error();
         drop(blocked);
@@ -104,28 +108,33 @@ impl Launcher {
     }
 }
 
+/// What the child is given.
+struct Birth<'a> {
+    plan: &'a Plan<'a>,
+    parent: pid_t,
+}
+
 /// All that the child needs, ready before it exists.
-struct Plan<'a> {
+pub(super) struct Plan<'a> {
     program: *const c_char,
     argv: *const *const c_char,
     envp: *const *const c_char,
     /// Null to stay where we are.
     cwd: *const c_char,
-    files: [RawFd; 3],
+    pub(super) files: [RawFd; 3],
     limits: &'a [(Resource, Rlimit)],
-    slot: &'a Slot,
+    pub(super) slot: &'a Slot,
     signals: &'a [c_int],
-    parent: pid_t,
     /// Where the child says which stage failed, and with which error number.
     failure: Cell<Option<(Stage, i32)>>,
 }
 
 /// The first and last steps of the child in our memory.
-extern "C" fn become_program(plan: *mut c_void) -> c_int {
-    // SAFETY: `Launcher::clone_with` passes a `Plan` that outlives the child's stay in our memory.
-    let plan = unsafe { &*plan.cast::<Plan<'_>>() };
+extern "C" fn become_program(birth: *mut c_void) -> c_int {
+    // SAFETY: `Launcher::clone_with` passes a `Birth` that outlives the child's stay in our memory.
+    let Birth { plan, parent } = unsafe { &*birth.cast::<Birth<'_>>() };
     // SAFETY: this is the new process, alone on its stack.
-    let Err(failure) = unsafe { prepare_and_exec(plan) };
+    let Err(failure) = unsafe { prepare_and_exec(plan, *parent) };
     plan.failure.set(Some(failure));
     // SAFETY: ends the new process without running anything of ours.
     unsafe { libc::_exit(NOT_STARTED) }
@@ -136,7 +145,7 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
 /// # Safety
 ///
 /// Changes the whole process for good: only for a new one.
-unsafe fn prepare_and_exec(plan: &Plan<'_>) -> Result<Infallible, (Stage, i32)> {
+unsafe fn prepare_and_exec(plan: &Plan<'_>, parent: pid_t) -> Result<Infallible, (Stage, i32)> {
     // SAFETY: as the caller promised; all are system calls on arguments that are valid while `plan` is.
     unsafe {
         // A session of its own comes with a group of its own, and without our terminal: nobody whom a person runs there
@@ -144,7 +153,7 @@ unsafe fn prepare_and_exec(plan: &Plan<'_>) -> Result<Infallible, (Stage, i32)> 
         check(Stage::Clone, libc::setsid())?;
         plan.slot.enter(libc::getpid());
         check(Stage::Clone, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
-        if libc::getppid() != plan.parent {
+        if libc::getppid() != parent {
             // The parent died before the line above could tie us to it.
             libc::_exit(NOT_STARTED);
         }
@@ -179,21 +188,22 @@ fn last_error() -> i32 {
 }
 
 /// The words of a job as the kernel wants them.
-struct Words {
+pub(super) struct Words {
     program: CString,
-    argv: Vec<CString>,
-    envp: Vec<CString>,
+    argv: List,
+    envp: List,
     cwd: Option<CString>,
+    limits: Vec<(Resource, Rlimit)>,
 }
 
 impl Words {
-    fn new(job: &Job, slot: &Slot) -> io::Result<Self> {
+    pub(super) fn new(job: &Job, slot: &Slot) -> io::Result<Self> {
         if !job.program.is_absolute() {
             return Err(invalid("the path of the program is not absolute"));
         }
         let program = word(job.program.as_os_str(), "the path of the program")?;
         let name = job.arg0.as_deref().unwrap_or(job.program.as_os_str());
-        let argv = [name]
+        let argv: Vec<_> = [name]
             .into_iter()
             .chain(job.args.iter().map(|argument| &**argument))
             .map(|argument| word(argument, "an argument"))
@@ -203,7 +213,8 @@ impl Words {
             given.into_iter().map(|(name, value)| variable(name, value)).collect::<io::Result<_>>()?;
         envp.push(CString::new(slot.variable(passed_on.first().map(|(_, list)| &**list)))?);
         let cwd = job.cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
-        Ok(Self { program, argv, envp, cwd: cwd.transpose()? })
+        let (argv, envp) = (List::new(argv), List::new(envp));
+        Ok(Self { program, argv, envp, cwd: cwd.transpose()?, limits: kernel_limits(&job.limits) })
     }
 }
 
@@ -225,9 +236,16 @@ fn invalid(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-/// Pointers to all words, and the null pointer that ends such a list.
-fn pointers(words: &[CString]) -> Vec<*const c_char> {
-    words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect()
+/// Words, with pointers to all of them and the null pointer that ends such a list.
+struct List {
+    pointers: Vec<*const c_char>,
+    _words: Vec<CString>,
+}
+
+impl List {
+    fn new(words: Vec<CString>) -> Self {
+        Self { pointers: words.iter().map(|word| word.as_ptr()).chain([ptr::null()]).collect(), _words: words }
+    }
 }
 
 fn numbers(ends: &Ends) -> [RawFd; 3] {

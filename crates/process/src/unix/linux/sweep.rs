@@ -58,7 +58,7 @@ pub(super) fn sweep(wanted: &[u8], pauses: &[Duration]) {
 
 /// Whether the list of processes calls us by our own number. One of another namespace, as it is seen in a sandbox that has
 /// not mounted its own, names others by numbers that here are somebody else's.
-fn knows_us() -> bool {
+pub(super) fn knows_us() -> bool {
     let mut room = [MaybeUninit::uninit(); LONGEST];
     let name = readlinkat_raw(CWD, c"/proc/self", &mut room);
     name.is_ok_and(|(name, _)| parse(name) == Some(getpid()))
@@ -126,7 +126,7 @@ fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
 }
 
 /// The number of a process, if it is one.
-fn parse(name: &[u8]) -> Option<Pid> {
+pub(super) fn parse(name: &[u8]) -> Option<Pid> {
     let digit = |byte: &u8| byte.is_ascii_digit().then(|| i32::from(byte - b'0'));
     let number = name.iter().try_fold(0_i32, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))?;
     Pid::from_raw(number)

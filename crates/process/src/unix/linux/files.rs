@@ -1,0 +1,53 @@
+//! The files of a process that is made from ours and does not become a program: it keeps what it needs, and nothing else.
+
+use std::os::fd::RawFd;
+
+use libc::{c_int, c_uint};
+
+/// The first file that is no standard stream.
+const FIRST: RawFd = 3;
+
+/// Leaves these files open, which are no standard streams, and nothing else of ours, least of all our ends of pipes; the
+/// standard streams lead nowhere.
+///
+/// # Safety
+///
+/// Closes nearly every file of the process: only for a process whose files nobody else uses.
+pub(super) unsafe fn keep_only(kept: &mut [RawFd]) {
+    kept.sort_unstable();
+    let mut first = FIRST;
+    for file in kept {
+        // SAFETY: as the caller promised.
+        unsafe { close_range(first, *file - 1) };
+        first = *file + 1;
+    }
+    // SAFETY: as above, and all are plain system calls.
+    unsafe {
+        close_range(first, c_int::MAX);
+        for stream in 0..FIRST {
+            libc::close(stream);
+            libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+        }
+    }
+}
+
+/// Closes files one by one on kernels that cannot close a range; as far as files are likely to be.
+///
+/// # Safety
+///
+/// As for [`keep_only`].
+unsafe fn close_range(first: RawFd, last: RawFd) {
+    if first > last {
+        return;
+    }
+    // SAFETY: as the caller promised.
+    unsafe {
+        let (from, to) = (first.unsigned_abs(), last.unsigned_abs());
+        if libc::syscall(libc::SYS_close_range, from, to, 0 as c_uint) == -1 {
+            let limit = libc::sysconf(libc::_SC_OPEN_MAX).clamp(1024, 65536);
+            for file in first..=last.min(limit as RawFd) {
+                libc::close(file);
+            }
+        }
+    }
+}
