@@ -25,7 +25,7 @@ mod resolve;
 mod schema;
 
 pub use edit::{EditError, add_server, remove_server};
-pub use expand::expand;
+pub use expand::{expand, expand_with};
 pub use identity::{Unclear, server_digest, server_files};
 pub use read::TRANSPORTS;
 pub(crate) use read::{Context, is_address, read};

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, load_servers,
-    server_digest,
+    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with,
+    load_servers, server_digest,
 };
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
@@ -259,7 +259,11 @@ impl Known {
     pub(crate) fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
         let bundle = self.bundle.as_deref();
         let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
-        ollm_catalog::expand(&self.spec, &|name| of_bundle(name).or_else(|| variable(servers.world, name)))
+        self.filled(&|name| of_bundle(name).or_else(|| variable(servers.world, name)))
+    }
+
+    fn filled(&self, value: &dyn Fn(&str) -> Option<String>) -> (ServerSpec, Vec<Problem>) {
+        expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name))
     }
 
     /// How to reach it, with everything filled in, and what is missing for that.
@@ -272,7 +276,7 @@ impl Known {
             used.borrow_mut().extend(value.clone().map(|value| (name.to_owned(), value)));
             value
         };
-        let (spec, mut problems) = ollm_catalog::expand(&self.spec, &value);
+        let (spec, mut problems) = self.filled(&value);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let program = self.program.as_ref().ok().cloned().flatten();
         let secrets = bundle.map(Bundled::hidden).unwrap_or_default();

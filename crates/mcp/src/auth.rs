@@ -21,7 +21,7 @@ use crate::web;
 
 mod callback;
 mod login;
-mod net;
+pub(crate) mod net;
 mod record;
 
 use login::shown;

@@ -11,8 +11,10 @@ use serde_json::{Map, Value, json};
 
 const VERSION: u32 = 1;
 const LARGEST_FILE: u64 = 64 << 20;
+/// What it may hold, so that it never becomes too large to be read.
+pub(crate) const MOST_BYTES: usize = 32 << 20;
 /// Of more servers the ones that were written longest ago are forgotten.
-const MOST_ENTRIES: usize = 200;
+pub(crate) const MOST_ENTRIES: usize = 200;
 
 /// The tool lists of servers, in one file.
 #[derive(Clone, Debug)]
@@ -60,11 +62,7 @@ impl Cache {
     pub fn put(&self, key: &Digest, entry: &Entry) -> Result<(), UpdateError> {
         self.edit(|servers| {
             servers.insert(key.to_string(), write_entry(entry));
-            while servers.len() > MOST_ENTRIES {
-                let at = |entry: &Value| entry.get("at").and_then(Value::as_u64).unwrap_or_default();
-                let oldest = servers.iter().min_by_key(|(_, entry)| at(entry)).map(|(key, _)| key.clone());
-                oldest.map(|key| servers.shift_remove(&key));
-            }
+            forget_oldest(servers, MOST_BYTES);
         })
     }
 
@@ -85,6 +83,18 @@ impl Cache {
     }
 }
 
+/// Forgets what was written longest ago, as long as it is too much.
+fn forget_oldest(servers: &mut Map<String, Value>, most_bytes: usize) {
+    let at = |entry: &Value| entry.get("at").and_then(Value::as_u64).unwrap_or_default();
+    let length = |entry: &Value| format!("{entry:#}").len();
+    let mut size: usize = servers.values().map(length).sum();
+    while servers.len() > MOST_ENTRIES || size > most_bytes {
+        let oldest = servers.iter().min_by_key(|(_, entry)| at(entry)).map(|(key, _)| key.clone());
+        let gone = oldest.and_then(|key| servers.shift_remove(&key));
+        size = size.saturating_sub(gone.as_ref().map_or(usize::MAX, length));
+    }
+}
+
 fn read_entry(entry: &Value) -> Option<Entry> {
     let warnings = entry.get("warnings").and_then(Value::as_array).into_iter().flatten();
     Some(Entry {
@@ -101,4 +111,20 @@ fn write_entry(entry: &Entry) -> Value {
         "tools": entry.tools, "warnings": entry.warnings, "revision": entry.revision,
         "transport": entry.transport, "at": entry.at
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_longest_ago_is_forgotten_when_it_is_too_much() {
+        let entry = |at: u64| json!({"tools": ["x".repeat(100)], "at": at});
+        let mut servers: Map<String, Value> =
+            [("b", 2), ("d", 4), ("a", 1), ("c", 3)].map(|(key, at)| (key.to_owned(), entry(at))).into_iter().collect();
+        forget_oldest(&mut servers, 350);
+        assert_eq!(servers.keys().collect::<Vec<_>>(), ["d", "c"]);
+        forget_oldest(&mut servers, 10);
+        assert!(servers.is_empty(), "one alone would make the file too large");
+    }
 }

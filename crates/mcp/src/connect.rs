@@ -30,7 +30,7 @@ use crate::web::{Site, WebError};
 use crate::wire;
 
 /// Requests to one server that may be on their way at once.
-const AT_ONCE: usize = 32;
+pub(crate) const AT_ONCE: usize = 32;
 /// How often a broken stream of events is taken up again.
 const RESUMES: usize = 5;
 /// The longest pause before that.

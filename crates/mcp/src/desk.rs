@@ -23,7 +23,7 @@ use crate::port::{Answer, Notice, Ports, Reply};
 use crate::settings::Settings;
 
 /// Questions of one server that may wait for an answer at once.
-const QUESTIONS: usize = 16;
+pub(crate) const QUESTIONS: usize = 16;
 
 /// Tells how far a call has come. Must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;

@@ -6,7 +6,7 @@ use crate::batch::HEAD;
 use crate::error::bytes;
 
 /// How many events of the largest size may be left out in a row.
-const PATIENCE: usize = 2;
+pub(crate) const PATIENCE: usize = 2;
 
 /// One event.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -14,7 +14,7 @@ use crate::shared::{Shared, needs_auth};
 use crate::status::State;
 
 /// Pings in a row that may stay unanswered before a server counts as gone.
-const MISSES: u32 = 3;
+pub(crate) const MISSES: u32 = 3;
 /// The least time between two looks at a list that keeps changing.
 const LULL: Duration = Duration::from_millis(500);
 

@@ -83,6 +83,8 @@ mod health;
 mod http;
 mod keeper;
 mod life;
+#[cfg(test)]
+mod limits;
 mod link;
 mod list;
 mod log;

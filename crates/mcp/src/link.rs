@@ -26,7 +26,7 @@ use crate::shared::redact;
 use crate::web::WebError;
 
 /// How often one call may come back with questions.
-const ROUNDS: usize = 10;
+pub(crate) const ROUNDS: usize = 10;
 /// The pause before a call that came back without a question is made again.
 const BREATH: Duration = Duration::from_millis(100);
 

@@ -11,9 +11,9 @@ use ollm_store::{Redactor, cut, escape_for_people};
 /// Bytes kept of one line, more than are shown: half a secret would not be recognised.
 const KEPT: usize = 4096;
 /// Bytes shown of one line.
-const SHOWN: usize = 2048;
+pub(crate) const SHOWN: usize = 2048;
 /// Bytes shown of the last lines in a message.
-const TAIL: usize = 2048;
+pub(crate) const TAIL: usize = 2048;
 /// Lines of noise that are kept of one connection.
 const NOISE: usize = 50;
 /// Lines of noise in a message.

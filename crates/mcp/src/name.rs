@@ -12,11 +12,11 @@ use ollm_store::digest_bytes;
 const PREFIX: &str = "mcp__";
 const SEPARATOR: &str = "__";
 /// The longest name that model APIs take.
-const LONGEST_NAME: usize = 64;
+pub(crate) const LONGEST_NAME: usize = 64;
 /// Leaves a tool at least 33 characters of its own.
 const LONGEST_LABEL: usize = 24;
 /// Longer names of tools are nobody's honest work.
-const LONGEST_TOOL: usize = 1024;
+pub(crate) const LONGEST_TOOL: usize = 1024;
 /// How many digits of a hash tell names apart; more only where these are not enough.
 const DIGITS: &[usize] = &[8, 16, 24];
 

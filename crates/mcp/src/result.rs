@@ -13,11 +13,11 @@ pub use spill::{Spill, SpillError};
 /// More text than this fills a model's memory with one call.
 pub const LARGEST_RESULT: usize = 100 << 10;
 /// More of pictures and sounds is not looked at, and costs as much.
-const LARGEST_MEDIA: usize = 5 << 20;
+pub(crate) const LARGEST_MEDIA: usize = 5 << 20;
 /// Of a longer result so much is shown beside the path of the file.
-const SHOWN: usize = 8 << 10;
+pub(crate) const SHOWN: usize = 8 << 10;
 /// More parts are not looked at.
-const MOST_PARTS: usize = 1_000;
+pub(crate) const MOST_PARTS: usize = 1_000;
 
 /// A result, and what was odd about it.
 #[derive(Clone, Debug, Default, PartialEq)]

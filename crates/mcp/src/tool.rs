@@ -12,7 +12,7 @@ use crate::name::{BadName, tool_names};
 /// More tools of one server are not offered: no model could choose among them.
 const MOST_TOOLS: usize = 10_000;
 /// Longer descriptions are cut.
-const LONGEST_DESCRIPTION: usize = 16 << 10;
+pub(crate) const LONGEST_DESCRIPTION: usize = 16 << 10;
 
 /// A tool of a server, as a model sees it.
 #[derive(Clone, Debug, PartialEq)]

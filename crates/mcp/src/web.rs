@@ -20,7 +20,7 @@ const CONNECT: Duration = Duration::from_secs(30);
 /// How long an unused connection is kept.
 const KEPT: Duration = Duration::from_mins(1);
 /// How often a server may send us on to another place of its own.
-const HOPS: usize = 10;
+pub(crate) const HOPS: usize = 10;
 /// Bytes read of the explanation of a failure.
 const EXPLANATION: usize = 64 * 1024;
 

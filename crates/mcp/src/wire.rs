@@ -24,7 +24,7 @@ const CHUNK: usize = 16 * 1024;
 /// Room kept for the next messages after a large one.
 const KEPT: usize = 64 * 1024;
 /// How many messages of the largest size may be skipped in a row.
-const PATIENCE: usize = 2;
+pub(crate) const PATIENCE: usize = 2;
 /// How long the end waits for a message that is being written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 

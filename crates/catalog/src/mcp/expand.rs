@@ -23,8 +23,16 @@ use crate::problem::{Problem, Severity};
 /// assert_eq!(env.0, [("TOKEN".to_owned(), "t0".to_owned()), ("MODE".to_owned(), String::new())]);
 /// assert!(warnings[0].message.contains("`MODE`"));
 /// ```
-pub fn expand(server: &ServerSpec, get: &dyn Fn(&str) -> Option<String>) -> (ServerSpec, Vec<Problem>) {
-    let mut filling = Filling { server, get, warnings: Vec::new() };
+pub fn expand(server: &ServerSpec, get: Lookup<'_>) -> (ServerSpec, Vec<Problem>) {
+    expand_with(server, get, &|_| None)
+}
+
+/// What a name stands for.
+type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+
+/// The same, where some variables are set in a way of their own, which the warning names.
+pub fn expand_with(server: &ServerSpec, get: Lookup<'_>, way: Lookup<'_>) -> (ServerSpec, Vec<Problem>) {
+    let mut filling = Filling { server, get, way, warnings: Vec::new() };
     let address = match &server.address {
         Address::Command { command, args, env, cwd, limits } => Address::Command {
             command: command.clone(),
@@ -53,7 +61,8 @@ pub fn expand(server: &ServerSpec, get: &dyn Fn(&str) -> Option<String>) -> (Ser
 
 struct Filling<'a> {
     server: &'a ServerSpec,
-    get: &'a dyn Fn(&str) -> Option<String>,
+    get: Lookup<'a>,
+    way: Lookup<'a>,
     warnings: Vec<Problem>,
 }
 
@@ -105,7 +114,7 @@ impl Filling<'_> {
                 "server `{}` wants the variable `{name}`, which is not set; it is empty",
                 self.server.name
             ),
-            help: Some(format!("set {name}, or write ${{{name}:-TEXT}}")),
+            help: (self.way)(name).or_else(|| Some(format!("set {name}, or write ${{{name}:-TEXT}}"))),
             snippet: None,
         });
     }

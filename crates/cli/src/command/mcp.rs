@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use ollm_mcp::CallError;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::arguments::mcp::McpCommand;
 use crate::error::{Failure, Kind};
@@ -72,6 +72,21 @@ fn with_server<T>(
     let answer = question(&live, known, output);
     live.close(output);
     answer
+}
+
+/// What comes of a question to one server, for programs too: those that read JSON find there why nothing did.
+fn report(server: &str, as_json: bool, outcome: Result<u8, Failure>, output: &mut Output) -> Result<u8, Failure> {
+    if let Err(failure) = &outcome
+        && as_json
+        && failure.kind != Kind::Usage
+    {
+        output.pretty_json(&unanswered_json(server, &failure.message))?;
+    }
+    outcome
+}
+
+fn unanswered_json(server: &str, why: &str) -> Value {
+    json!({"server": server, "error": why})
 }
 
 /// A server that gave no answer.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Config, Extension, Problem, ServerSpec, Severity, State, join_servers};
+use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State, join_servers};
 use ollm_engine::Trust;
 use ollm_protocol::{Variable, shell_word};
 use ollm_store::{Digest, Standing, Switches};
@@ -33,6 +33,8 @@ pub(crate) struct Bundled {
     pub(super) folder: PathBuf,
     /// Its settings.
     pub(super) variables: Vec<Variable>,
+    /// What can be set.
+    settings: Vec<SettingSpec>,
 }
 
 /// What extensions bring.
@@ -93,6 +95,7 @@ impl Bundled {
             // Where the manifest cannot be read, only the copy says what is declared.
             folder: approved.unwrap_or_else(|| extension.root.clone()),
             variables: extension.variables(),
+            settings: extension.manifest.settings.clone(),
         };
         match trust.tree_digest(&extension.root) {
             Ok(digest) => {
@@ -138,6 +141,15 @@ impl Bundled {
         }
         let variable = self.variables.iter().find(|variable| variable.name == name)?;
         variable.value.get().ok().map(str::to_owned)
+    }
+
+    /// How a person sets the setting that a variable stands for.
+    pub(super) fn way_to_set(&self, variable: &str) -> Option<String> {
+        let is_meant = |setting: &&SettingSpec| {
+            setting.env_var.as_deref() == Some(variable) || setting.variable(&self.extension) == variable
+        };
+        let setting = self.settings.iter().find(is_meant)?;
+        Some(format!("`{}` sets it", setting.command(&self.extension)))
     }
 
     /// What its servers get in their environment.

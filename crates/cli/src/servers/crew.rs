@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::SystemTime;
 
-use ollm_catalog::Problem;
+use ollm_catalog::{Oauth, Problem};
 use ollm_mcp::{
     Cache, CallError, Context, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings,
     Spill, Taken, Tokens, Trouble, read_error, read_result,
@@ -50,6 +50,8 @@ struct Member {
     file: PathBuf,
     /// The extension it came with.
     extension: Option<String>,
+    /// How to log in to it.
+    oauth: Option<Oauth>,
 }
 
 /// What became of servers whose declarations were read anew.
@@ -106,19 +108,22 @@ impl Crew {
             let before = self.fleet.server(name).ok();
             // One that was approved anew since it was refused is tried again.
             let again = self.gate.refused(name);
-            if again || before.as_ref().is_none_or(|server| *server.declaration() != declaration) {
+            let oauth = known.expanded(servers).0.oauth;
+            let logs_in_as_before = self.read(name, |member| member.oauth == oauth).unwrap_or_default();
+            let same = before.as_ref().is_some_and(|server| *server.declaration() == declaration && logs_in_as_before);
+            if again || !same {
                 if before.is_some() {
                     self.remove(name);
                 }
                 if let Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } = &declaration.endpoint {
-                    self.tokens.serve(name, url, client(known, servers));
+                    self.tokens.serve(name, url, client(oauth.as_ref()));
                 }
                 self.fleet.add(declaration, memory(known.cached.as_ref()));
                 let list = if before.is_some() { &mut turnover.changed } else { &mut turnover.added };
                 list.push(name.clone());
                 turnover.problems.append(&mut missing);
             }
-            self.write().insert(name.clone(), Member::of(known, servers));
+            self.write().insert(name.clone(), Member::of(known, oauth, servers));
         }
         turnover
     }
@@ -215,7 +220,7 @@ impl Crew {
 }
 
 impl Member {
-    fn of(known: &Known, servers: &Servers<'_>) -> Member {
+    fn of(known: &Known, oauth: Option<Oauth>, servers: &Servers<'_>) -> Member {
         let name = &known.spec.name;
         Member {
             label: servers.labels.of(name).unwrap_or("server").to_owned(),
@@ -225,6 +230,7 @@ impl Member {
             log: log_file(servers, name),
             file: known.spec.origin.file.clone(),
             extension: known.spec.extension.clone(),
+            oauth,
         }
     }
 
@@ -275,9 +281,8 @@ pub(crate) fn told(step: &Progress) -> String {
 }
 
 /// The client that is declared for a server, and the word that proves it.
-fn client(known: &Known, servers: &Servers<'_>) -> Option<(String, String)> {
-    let oauth = known.expanded(servers).0.oauth?;
-    oauth.client_id.zip(oauth.client_secret)
+fn client(oauth: Option<&Oauth>) -> Option<(String, String)> {
+    oauth.and_then(|oauth| oauth.client_id.clone().zip(oauth.client_secret.clone()))
 }
 
 fn memory(cached: Option<&Entry>) -> Memory {

@@ -164,6 +164,30 @@ fn a_relative_program_and_folder_are_those_of_the_extension_and_cannot_lie_elsew
 }
 
 #[test]
+fn a_setting_that_a_server_wants_and_nobody_set_is_named_with_the_way_to_set_it() {
+    let lab = Lab::new();
+    let settings = json!([
+        {"name": "repo", "description": "d", "envVar": "MY_REPO"},
+        {"name": "key", "description": "d", "envVar": "MY_KEY", "sensitive": true},
+    ]);
+    let names = ["MY_REPO", "EXTENSION_TOOLS_REPO", "MY_KEY", "ELSE"];
+    let args: Vec<String> = names.iter().flat_map(|name| ["--stderr".to_owned(), format!("x${{{name}}}")]).collect();
+    let server = json!({"command": mcp_server(), "args": args});
+    extension(&lab, "home", "tools", "srv", &json!({"settings": settings, "mcpServers": {"srv": server}}));
+    approve(&lab, "tools");
+    let told = lab.run(&["mcp", "start", "srv"]).stderr;
+    for (name, way) in [
+        ("MY_REPO", "`ollm ext set tools repo=VALUE` sets it"),
+        ("EXTENSION_TOOLS_REPO", "`ollm ext set tools repo=VALUE` sets it"),
+        ("MY_KEY", "`ollm ext set tools key` sets it"),
+        ("ELSE", "set ELSE, or write ${ELSE:-TEXT}"),
+    ] {
+        let line = told.lines().find(|line| line.contains(&format!("wants the variable `{name}`"))).unwrap_or(&told);
+        assert!(line.contains(way), "{name}: {told}");
+    }
+}
+
+#[test]
 fn a_sensitive_setting_is_hidden_in_what_a_server_says() {
     let settings = json!([{"name": "pin", "description": "d", "envVar": "MY_PIN", "sensitive": true}]);
     let lab = Lab::new().set("MY_PIN", "74185296300");

@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
-use testkit::mcp_server;
+use testkit::{RemoteServer, mcp_server};
 
 use crate::bundled::{approve, extension, was_started};
 use crate::lab::{Lab, eventually, start};
@@ -214,6 +214,25 @@ fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
     chat.is_told("servers ended: other");
     chat.end();
     lab.assert_nobody_is_left();
+}
+
+#[test]
+fn how_to_log_in_to_a_server_counts_at_once_too() {
+    let lab = Lab::new();
+    let remote = RemoteServer::start(&["--http"]).unwrap();
+    let declare = |oauth: &Value| {
+        let server = json!({"url": remote.url, "oauth": oauth});
+        lab.write("home/.ollm/settings/mcp.json", json!({"mcpServers": {"s": server}}).to_string());
+    };
+    declare(&json!({"clientId": "a"}));
+    let mut chat = Chat::new(&lab, &[]);
+    assert_eq!(chat.server("s").0, "ready");
+    for oauth in [json!({"clientId": "b"}), json!({"clientId": "b", "scopes": ["read"]}), Value::Null] {
+        declare(&oauth);
+        chat.is_told("servers changed: s");
+        assert_eq!(chat.server("s").0, "ready", "{oauth}");
+    }
+    chat.end();
 }
 
 #[test]

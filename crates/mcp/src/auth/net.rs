@@ -17,9 +17,9 @@ use crate::settings::Proxies;
 use crate::web::{self, WebError, body, same_origin};
 
 /// How long a request may take.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 /// Bytes of an answer.
-const LARGEST: usize = 1 << 20;
+pub(crate) const LARGEST: usize = 1 << 20;
 /// How often we are sent on within one origin.
 const HOPS: usize = 5;
 

@@ -12,7 +12,7 @@ use ollm_protocol::{ToolResult, shell_word, units};
 use ollm_store::cut;
 use serde_json::{Map, Value};
 
-use super::{object, read_input, unanswered, with_server};
+use super::{object, read_input, report, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
@@ -31,12 +31,24 @@ pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output)
     let servers = Servers::load(world)?;
     servers.tell_problems(output);
     let (server, tool) = named(arguments, &servers)?;
-    let (taken, spill) = with_server(&servers, server, output, |live, known, output| {
-        let tool = fitting(tool, &args, known, &servers, live, output)?;
-        let call = Call { tool: tool.clone(), args, timeout, progress: None };
-        let answer = ask(live, server, call, output);
+    let outcome = call(server, tool, Call { args, timeout, ..Call::default() }, arguments, &servers, output);
+    report(server, arguments.json, outcome, output)
+}
+
+/// Calls, and shows what came of it.
+fn call(
+    server: &str,
+    tool: &str,
+    call: Call,
+    arguments: &CallArguments,
+    servers: &Servers<'_>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let (taken, spill) = with_server(servers, server, output, |live, known, output| {
+        let tool = fitting(tool, &call.args, known, servers, live, output)?;
+        let answer = ask(live, server, Call { tool: tool.clone(), ..call }, output);
         let taken = take(answer, &tool, &servers.offers(known, &live.listed(server)))?;
-        Ok((taken, live.spill(world, server)))
+        Ok((taken, live.spill(servers.world, server)))
     })?;
     if taken.result.is_error && taken.notes.is_empty() {
         output.tell(&format!("server `{server}`, tool `{tool}`: it says that it failed"));

@@ -5,7 +5,7 @@ use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
 use super::super::hook::columns;
-use super::{unanswered, with_server};
+use super::{report, unanswered, unanswered_json, with_server};
 use crate::error::{FINDING, Failure};
 use crate::output::Output;
 use crate::servers::{Live, Servers};
@@ -29,7 +29,7 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
     servers.tell_problems(output);
-    with_server(&servers, server, output, |live, _, output| {
+    let outcome = with_server(&servers, server, output, |live, _, output| {
         let Some(name) = named else { return list(sort, live, server, as_json, output) };
         let asked = match sort {
             Sort::Resources => live.fleet().read(server, name),
@@ -39,12 +39,16 @@ pub(super) fn run(
             Ok(answer) => answer,
             Err(error) if matches!(error.kind, Trouble::Refused { .. }) => {
                 output.tell(&error.to_string());
+                if as_json {
+                    output.pretty_json(&unanswered_json(server, &error.to_string()))?;
+                }
                 return Ok(FINDING);
             }
             Err(error) => return Err(unanswered(error)),
         };
         if as_json { output.pretty_json(&answer) } else { output.text(&escape_for_people(&sort.text(&answer))) }
-    })
+    });
+    report(server, as_json, outcome, output)
 }
 
 fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {

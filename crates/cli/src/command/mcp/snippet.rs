@@ -136,7 +136,36 @@ fn usual(mut declaration: Value) -> Value {
         object.shift_remove("source");
     }
     codex(object);
+    opencode(&mut declaration);
     declaration
+}
+
+/// Variables in every text, as opencode writes them, in our form.
+fn opencode(value: &mut Value) {
+    match value {
+        Value::String(text) => *text = with_variables(text),
+        Value::Array(items) => items.iter_mut().for_each(opencode),
+        Value::Object(fields) => fields.values_mut().for_each(opencode),
+        _ => {}
+    }
+}
+
+/// `{env:NAME}` as `${NAME}`; `${env:NAME}`, as editors write it, is understood as it is.
+fn with_variables(text: &str) -> String {
+    const START: &str = "{env:";
+    let is_name = |name: &str| {
+        let plain = |letter: char| letter.is_ascii_alphanumeric() || letter == '_';
+        name.chars().all(plain) && name.starts_with(|first: char| !first.is_ascii_digit())
+    };
+    let mut parts = text.split(START);
+    let mut written = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        match part.split_once('}').filter(|(name, _)| !written.ends_with('$') && is_name(name)) {
+            Some((name, rest)) => written.extend(["${", name, "}", rest]),
+            None => written.extend([START, part]),
+        }
+    }
+    written
 }
 
 /// Words that only Codex has, in ours.
@@ -252,6 +281,19 @@ mod tests {
         }
         assert_eq!(from_json(&time.to_string(), Some("time")).unwrap(), expected);
         assert!(from_json(&time.to_string(), None).is_err());
+    }
+
+    #[test]
+    fn variables_of_opencode_become_ours() {
+        let theirs = json!({"mcp": {"docs": {
+            "type": "remote", "url": "https://{env:HOST}/mcp", "enabled": true,
+            "headers": {"Authorization": "Bearer {env:TOKEN}", "X": "${env:A}{env:B}{env:} {env:C D} {env:1} {env:E"},
+        }, "local": {"type": "local", "command": ["x", "--key={env:KEY}"], "environment": {"KEY": "{env:KEY}"}}}});
+        let found = from_json(&theirs.to_string(), None).unwrap();
+        let headers = json!({"Authorization": "Bearer ${TOKEN}", "X": "${env:A}${B}{env:} {env:C D} {env:1} {env:E"});
+        let docs = json!({"url": "https://${HOST}/mcp", "enabled": true, "headers": headers});
+        let local = json!({"command": "x", "args": ["--key=${KEY}"], "env": {"KEY": "${KEY}"}});
+        assert_eq!(found, [("docs".to_owned(), docs), ("local".to_owned(), local)]);
     }
 
     #[test]

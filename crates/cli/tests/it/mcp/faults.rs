@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::RemoteServer;
 
-use super::{USER, call, declare, lab_with, names, server, text_of};
+use super::{PROJECT, USER, call, declare, lab_with, names, server, text_of};
 use crate::lab::{Lab, outcome, start};
 
 /// A declaration with little patience.
@@ -140,6 +140,30 @@ fn a_call_that_does_not_end_well_is_told() {
     assert!(ran.code == 1 && ran.stderr.contains(told), "{ran:?}");
     let ran = call(&lab_with(&server(&[])), "fail", &json!({}));
     assert!(ran.code == 1 && ran.stderr.contains("server `s`, tool `fail`: it says that it failed"), "{ran:?}");
+}
+
+#[test]
+fn programs_read_why_there_is_no_answer() {
+    let lab = lab_with(&hasty(&[]));
+    declare(&lab, PROJECT, &json!({"theirs": server(&[])}));
+    let wait = r#"{"ms": 60000}"#;
+    for (command, code, server, text) in [
+        (&["call", "s", "slow", "--args", wait][..], 5, "s", "MCP server `s`: no answer to `slow` within 700 ms"),
+        (&["call", "mcp__s__slow", "--args", wait], 5, "s", "MCP server `s`: no answer to `slow` within 700 ms"),
+        (&["call", "theirs", "echo"], 4, "theirs", "server `theirs` is not started: it is not approved"),
+        (&["resources", "theirs"], 4, "theirs", "server `theirs` is not started: it is not approved"),
+        (&["resources", "s", "no://where"], 1, "s", "MCP server `s`: "),
+        (&["prompts", "s", "nowhere"], 1, "s", "MCP server `s`: "),
+    ] {
+        let ran = lab.run(&[&["mcp"], command, &["--json"]].concat());
+        assert_eq!((ran.code, &ran.answer()["server"]), (code, &json!(server)), "{command:?} {ran:?}");
+        let error = ran.answer()["error"].as_str().unwrap().to_owned();
+        assert!(error.starts_with(text) && ran.stderr.contains(text), "{command:?} {ran:?}");
+        let plain = lab.run(&[&["mcp"], command].concat());
+        assert_eq!((plain.code, plain.stdout.as_str()), (code, ""), "{command:?} {plain:?}");
+    }
+    let wrong = lab.run(&["mcp", "call", "s", "nothing", "--json"]);
+    assert_eq!((wrong.code, wrong.stdout.as_str()), (64, ""), "a wrong command line is told to whoever wrote it");
 }
 
 #[test]
