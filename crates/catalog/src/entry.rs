@@ -20,6 +20,7 @@ pub(crate) use action::Deed;
 use action::left;
 use reader::{COUNT, FLAG, SIZE, TIME};
 pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
+pub(crate) use schema::by_event;
 pub use schema::{hook_file_schema, hook_schema};
 
 /// The keys of an entry.
@@ -56,6 +57,12 @@ const KEYS: &[&str] = &[
 const LIMITS: &[&str] = &["time", "cpu", "memory", "processes", "files", "fileSize", "output"];
 const RATE: &[&str] = &["perMinute", "cooldownMs", "cooldown"];
 const REQUIRES: &[&str] = &["commands", "files", "services"];
+
+/// The keys that are read in an entry and in its parts; an action is named with its type.
+pub(crate) fn keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let own = [("hooks", KEYS), ("hooks.limits", LIMITS), ("hooks.rateLimit", RATE), ("hooks.requires", REQUIRES)];
+    own.into_iter().chain(action::TYPES.iter().copied())
+}
 
 /// What an entry says, before it is known where its files are.
 #[derive(Debug, Default)]

@@ -39,7 +39,7 @@ use fault::{Fault, Field, Naming};
 use find::Terms;
 
 pub use index::{Index, named as named_extensions};
-pub use manifest::{Dependency, Manifest};
+pub use manifest::{Dependency, Manifest, keys as manifest_keys};
 pub use name::check_extension_name;
 pub use permission::Permissions;
 pub use read::validate as validate_extension;

@@ -132,10 +132,11 @@ impl Secrets {
     }
 }
 
-/// Keeps a secret: in the keyring, or in the file where none is named or it does not take it.
+/// Keeps a secret: in the keyring, or in the file where none is named or it does not take it. An empty text is kept in the
+/// file in any case: it is no secret, and that there is none is then known without asking a keyring.
 pub fn keep_secret(path: &Path, keyring: Option<&Keyring>, name: &str, value: &str) -> Result<Deposit, SecretError> {
     // The keyring first: killed in between, the name still stands for what it stood for.
-    let taken = keyring.map(|keyring| keyring.set(path, name, value));
+    let taken = keyring.filter(|_| !value.is_empty()).map(|keyring| keyring.set(path, name, value));
     let place = if matches!(taken, Some(Ok(()))) { Place::Keyring } else { Place::File };
     change(path, |contents| match place {
         Place::Keyring => {
@@ -148,6 +149,10 @@ pub fn keep_secret(path: &Path, keyring: Option<&Keyring>, name: &str, value: &s
             contents.texts.insert(name.to_owned(), value.to_owned());
         }
     })?;
+    if let Some(keyring) = keyring.filter(|_| value.is_empty()) {
+        // What was there is no longer looked at; that it is gone as well is better, and need not be.
+        let _ = keyring.remove(path, name);
+    }
     Ok(Deposit { place, instead: taken.and_then(Result::err) })
 }
 

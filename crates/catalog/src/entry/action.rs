@@ -15,7 +15,7 @@ use crate::value;
 const STAY: &str = "move the file into that folder, or give its absolute path";
 
 /// Every type of action, with its keys.
-const TYPES: &[(&str, &[&str])] = &[
+pub(super) const TYPES: &[(&str, &[&str])] = &[
     ("command", &["command", "args"]),
     ("shell", &["command"]),
     ("askAgent", &["prompt"]),
@@ -196,7 +196,7 @@ impl Reader<'_> {
     }
 }
 
-fn is_needed(key: &str) -> bool {
+pub(super) fn is_needed(key: &str) -> bool {
     !matches!(key, "args" | "headers")
 }
 

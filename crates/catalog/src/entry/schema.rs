@@ -4,10 +4,19 @@ use ollm_protocol::dialect::DIALECTS;
 use ollm_protocol::{EventKind, OnFailure, Priority, Reach};
 use serde_json::{Map, Value, json};
 
-use super::{KEYS, LIMITS};
+use super::action::{TYPES, is_needed};
+use super::{KEYS, LIMITS, RATE, REQUIRES};
 use crate::format::Form;
+use crate::mcp::or_null;
 
 const SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
+const TIME: &str = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|m|h|d)\s*$";
+const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+const SERVICE: &str = r"^(\[[^\s/]+\]|[^:/\s]+):0*[1-9][0-9]{0,4}$";
+const HEADER: &str = r"^[^\x00-\x08\x0a-\x1f\x7f]*$";
+const ANY: &str = "";
+/// Text with something in it.
+const WORD: &str = r"\S";
 
 /// The JSON Schema of a hook file of this form.
 pub fn hook_schema(form: Form) -> Value {
@@ -36,10 +45,28 @@ fn titled(title: &str, body: Value) -> Value {
 
 fn events() -> Value {
     let text = json!({"type": "string"});
-    let entries = json!({"type": "array", "items": entry(&[], &["type"])});
-    let hooks = json!({"type": "object", "propertyNames": event(), "additionalProperties": entries});
-    let beside = json!({"hooks": hooks, "$schema": text, "name": text, "version": text, "description": text});
+    let beside = json!({"hooks": by_event(), "$schema": text, "name": text, "version": text, "description": text});
     json!({"type": "object", "properties": beside, "required": ["hooks"], "additionalProperties": false})
+}
+
+/// Events with their hooks, as in a hook file of ours and in a manifest.
+pub(crate) fn by_event() -> Value {
+    let mut hook = entry(&[], &[]);
+    if let Some(hook) = hook.as_object_mut() {
+        // Either a program or another action.
+        let program =
+            json!({"required": ["command"], "properties": {"command": {"type": "string"}, "action": {"type": "null"}}});
+        let action =
+            json!({"required": ["action"], "properties": {"action": {"type": "object"}, "command": {"type": "null"}}});
+        let no_args = json!({"properties": {"args": {"maxItems": 0}}});
+        hook.insert("oneOf".to_owned(), json!([program, {"allOf": [action, no_args]}]));
+    }
+    json!({
+        "type": "object",
+        "description": "Events, in any dialect's spelling, with their hooks.",
+        "propertyNames": event(),
+        "additionalProperties": {"type": "array", "items": hook},
+    })
 }
 
 fn modern() -> Value {
@@ -52,7 +79,7 @@ fn modern() -> Value {
 fn when_then() -> Value {
     let when = json!({
         "type": "object",
-        "properties": {"type": one_or_more(&event()), "patterns": texts()},
+        "properties": {"type": one_or_more(&event()), "patterns": described("filePatterns").1},
         "required": ["type"],
         "additionalProperties": false,
     });
@@ -78,10 +105,42 @@ fn agent() -> Value {
 
 /// An entry: its usual keys without some, and those of the form.
 fn entry(own: &[(&str, Value)], without: &[&str]) -> Value {
-    let usual = KEYS.iter().filter(|key| !without.contains(key)).map(|key| ((*key).to_owned(), value(key)));
-    let mut properties: Map<String, Value> = usual.collect();
+    let usual = KEYS.iter().filter(|key| !without.contains(key)).map(|key| (*key, value(key)));
+    let mut properties = spelled(usual);
+    // It is read, and means nothing: a file cannot vouch for itself.
+    properties.insert("trusted".to_owned(), json!({"type": ["boolean", "null"], "deprecated": true}));
+    properties.insert("$schema".to_owned(), json!({}));
     properties.extend(own.iter().map(|(key, value)| ((*key).to_owned(), value.clone())));
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+    object(&properties)
+}
+
+/// A map with these keys and no others that have a value.
+fn object(properties: &Map<String, Value>) -> Value {
+    json!({"type": "object", "properties": properties, "additionalProperties": {"type": "null"}})
+}
+
+/// Keys in all their spellings; none of them has to have a value.
+fn spelled<'a>(keys: impl Iterator<Item = (&'a str, Value)>) -> Map<String, Value> {
+    let each = |(key, value): (&str, Value)| {
+        let value = or_null(value);
+        let mut names = vec![key.to_owned(), snake(key)];
+        if key == "cwd" {
+            names.extend(["working_directory", "workingDirectory"].map(str::to_owned));
+        }
+        names.into_iter().map(move |name| (name, value.clone())).collect::<Vec<_>>()
+    };
+    keys.flat_map(each).collect()
+}
+
+/// A key in snake case, which is read as well.
+fn snake(key: &str) -> String {
+    key.chars().fold(String::with_capacity(key.len() + 2), |mut snake, letter| {
+        if letter.is_ascii_uppercase() {
+            snake.push('_');
+        }
+        snake.push(letter.to_ascii_lowercase());
+        snake
+    })
 }
 
 fn require(schema: &mut Value, keys: &[&str]) {
@@ -101,21 +160,20 @@ fn value(key: &str) -> Value {
 
 fn described(key: &str) -> (&'static str, Value) {
     let text = || json!({"type": "string"});
+    let word = || json!({"type": "string", "pattern": WORD});
     let flag = || json!({"type": "boolean"});
     match key {
-        "name" => ("Its name, which is a part of its id", text()),
+        "name" => ("Its name, which is a part of its id", word()),
         "description" => ("What it does, for people", text()),
-        "command" => ("The program: absolute, relative to this file's folder, or an interpreter", text()),
-        "args" => {
-            ("Its arguments; a relative script is found beside this file", json!({"type": "array", "items": text()}))
-        }
+        "command" => ("The program: absolute, relative to this file's folder, or an interpreter", word()),
+        "args" => ("Its arguments; a relative script is found beside this file", texts()),
         "action" => ("What it does, where that is not starting a program", action()),
         "dialect" => ("The protocol it speaks", names(DIALECTS.iter().map(|dialect| dialect.name()))),
         "matcher" => {
             ("Which tools it is for: names, prefixes with a star, a list with bars, or re: and an expression", text())
         }
-        "filePatterns" => ("The files it is for", texts()),
-        "if" => ("The condition under which it runs, in CEL", text()),
+        "filePatterns" => ("The files it is for", json!({"type": "array", "items": word(), "minItems": 1})),
+        "if" => ("The condition under which it runs, in CEL", word()),
         "timeout" => ("How long it may take", time()),
         "onFailure" => ("What its failure means", names(OnFailure::NAMES.iter().map(|(_, name)| *name))),
         "priority" => ("How urgent it is among its neighbours", names(Priority::NAMES.iter().map(|(_, name)| *name))),
@@ -125,15 +183,12 @@ fn described(key: &str) -> (&'static str, Value) {
         "rateLimit" => ("How often it may run", rate()),
         "requires" => ("What must be there for it to run", requires()),
         "scope" => ("For which agents of a session it runs", names(Reach::NAMES.iter().map(|(_, name)| *name))),
-        "env" => (
-            "Variables for it",
-            json!({"type": "object", "additionalProperties": {"type": ["string", "number", "boolean"]}}),
-        ),
+        "env" => ("Variables for it", pairs(ANY)),
         "passEnv" => ("Variables of yours that it gets", texts()),
-        "cwd" => ("The folder it runs in; without it, that of the event", text()),
+        "cwd" => ("The folder it runs in; without it, that of the event", word()),
         "inputs" => ("Further files that its script needs; they are part of what is approved", texts()),
         "limits" => ("What it may use", limits()),
-        "id" => ("Its id, where the one made from its file, event and name will not do", text()),
+        "id" => ("Its id, where the one made from its file, event and name will not do", word()),
         "version" => ("Its version", text()),
         "enabled" => ("Whether it is on", flag()),
         "type" => ("What kind of hook it is", json!({"const": "command"})),
@@ -150,59 +205,90 @@ fn event() -> Value {
 }
 
 fn action() -> Value {
-    let text = json!({"type": "string"});
-    let typed = |name: &str, mut properties: Map<String, Value>, required: &[&str]| {
-        let required: Vec<&str> = std::iter::once("type").chain(required.iter().copied()).collect();
-        properties.insert("type".to_owned(), json!({"const": name}));
-        json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false})
+    json!({"oneOf": TYPES.iter().map(|(name, keys)| typed(name, keys)).collect::<Vec<_>>()})
+}
+
+/// An action of one type.
+fn typed(name: &str, keys: &[&str]) -> Value {
+    let needed: Vec<&str> = keys.iter().copied().filter(|key| is_needed(key)).collect();
+    let part = |key: &&str| {
+        let value = match *key {
+            "args" if name == "mcp" => or_null(json!({"type": "object"})),
+            "args" => or_null(texts()),
+            "headers" => or_null(pairs(HEADER)),
+            _ => json!({"type": "string", "pattern": WORD}),
+        };
+        ((*key).to_owned(), value)
     };
-    let fields =
-        |fields: &[(&str, Value)]| fields.iter().map(|(key, value)| ((*key).to_owned(), value.clone())).collect();
-    let args = json!({"type": "array", "items": text});
-    let headers = json!({"type": "object", "additionalProperties": text});
-    json!({"oneOf": [
-        typed("command", fields(&[("command", text.clone()), ("args", args)]), &["command"]),
-        typed("shell", fields(&[("command", text.clone())]), &["command"]),
-        typed("askAgent", fields(&[("prompt", text.clone())]), &["prompt"]),
-        typed("runCommand", fields(&[("command", text.clone())]), &["command"]),
-        typed("http", fields(&[("url", text.clone()), ("headers", headers)]), &["url"]),
-        typed("mcp", fields(&[("server", text.clone()), ("tool", text.clone()), ("args", json!({"type": "object"}))]), &["server", "tool"]),
-    ]})
+    let mut properties: Map<String, Value> = keys.iter().map(part).collect();
+    let (usual, other) = (name.to_owned(), snake(name));
+    let spellings = if usual == other { json!({"const": usual}) } else { json!({"enum": [usual, other]}) };
+    properties.insert("type".to_owned(), spellings);
+    let mut action = object(&properties);
+    require(&mut action, &[&["type"], needed.as_slice()].concat());
+    action
+}
+
+/// Names with texts of this form.
+fn pairs(form: &str) -> Value {
+    let text = json!({"type": "string", "pattern": form});
+    json!({"type": "object", "propertyNames": {"pattern": r"^[^=\x00]+$"}, "additionalProperties": text})
 }
 
 fn rate() -> Value {
-    let properties = json!({
-        "perMinute": {"type": "integer", "minimum": 1, "description": "At most so often in any sixty seconds"},
-        "cooldownMs": {"type": "number", "minimum": 0, "description": "At least so many milliseconds between two runs"},
-        "cooldown": time(),
-    });
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+    let described = |key: &&'static str| {
+        let value = match *key {
+            "perMinute" => {
+                json!({"type": "integer", "minimum": 1, "maximum": u32::MAX, "description": "At most so often in any sixty seconds"})
+            }
+            _ => pause(),
+        };
+        (*key, value)
+    };
+    object(&spelled(RATE.iter().map(described)))
 }
 
 fn requires() -> Value {
-    let properties = json!({
-        "commands": {"description": "Programs on the search path", "type": "array", "items": {"type": "string"}},
-        "files": {"description": "Files, from the project's root", "type": "array", "items": {"type": "string"}},
-        "services": {"description": "Services that answer, as host:port", "type": "array", "items": {"type": "string"}},
-    });
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+    let described = |key: &&'static str| {
+        let (about, item) = match *key {
+            "commands" => ("Programs on the search path", json!({"type": "string"})),
+            "files" => ("Files, from the project's root", json!({"type": "string"})),
+            _ => ("Services that answer, as host:port", json!({"type": "string", "pattern": SERVICE})),
+        };
+        (*key, json!({"description": about, "type": "array", "items": item}))
+    };
+    object(&spelled(REQUIRES.iter().map(described)))
 }
 
 fn limits() -> Value {
-    let limit = |name: &&str| {
+    let limit = |name: &&'static str| {
         let value = match *name {
-            "time" | "cpu" => time(),
-            "processes" | "files" => json!({"type": "integer", "minimum": 1}),
-            _ => json!({"type": ["integer", "string"], "description": "A number of bytes, or text such as \"256MiB\""}),
+            "time" => time(),
+            "cpu" => json!({"type": "string", "pattern": TIME, "description": "Text such as \"5s\""}),
+            "processes" | "files" => json!({"type": "integer", "minimum": 0}),
+            _ => json!({
+                "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": SIZE}],
+                "description": "A number of bytes, or text such as \"256MiB\"",
+            }),
         };
-        ((*name).to_owned(), value)
+        (*name, value)
     };
-    let properties: Map<String, Value> = LIMITS.iter().map(limit).collect();
-    json!({"type": "object", "properties": properties, "additionalProperties": false})
+    object(&spelled(LIMITS.iter().map(limit)))
 }
 
 fn time() -> Value {
-    json!({"type": ["number", "string"], "description": "A number in the dialect's unit, or text such as \"5s\""})
+    json!({
+        "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": TIME}],
+        "description": "A number in the dialect's unit, or text such as \"5s\"",
+    })
+}
+
+/// A time that may be none.
+fn pause() -> Value {
+    json!({
+        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": TIME}],
+        "description": "At least so long between two runs: a number of milliseconds, or text such as \"5s\"",
+    })
 }
 
 fn texts() -> Value {

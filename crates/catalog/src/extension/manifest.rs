@@ -11,6 +11,7 @@ use super::name::{PLAIN, check_extension_name, is_plain};
 use super::permission::Permissions;
 use super::setting::{self, SettingSpec};
 use super::skill::{self, Skill};
+use crate::entry;
 use crate::mcp::{self, Context};
 use crate::node::{Cursor, Node};
 use crate::value::{self, Reading};
@@ -40,6 +41,26 @@ pub(super) const KEYS: &[&str] = &[
     "dependencies",
     "permissions",
 ];
+
+/// The keys of an author and of a repository, where they are maps; the first stands for the whole.
+const AUTHOR: &[&str] = &["name", "email", "url"];
+const REPOSITORY: &[&str] = &["url", "type", "directory"];
+
+/// What can be permitted.
+const PERMISSIONS: &[&str] = &["filesystem", "network", "env", "shell", "mcp"];
+
+/// The keys that are read in a manifest and in its parts, but for those of its servers.
+pub fn keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+    let own = [
+        ("", KEYS),
+        ("author", AUTHOR),
+        ("repository", REPOSITORY),
+        ("settings", setting::KEYS),
+        ("skills", skill::KEYS),
+        ("permissions", PERMISSIONS),
+    ];
+    own.into_iter().chain(entry::keys())
+}
 
 /// What an extension says about itself.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -122,9 +143,9 @@ pub(super) fn read(check: &mut Check<'_>, root: &Cursor<'_>, folder: &Path) -> O
         "name" => named = read_name(check, at),
         "version" => manifest.version = read_version(check, at).unwrap_or_default(),
         "description" => manifest.description = check.words(at).unwrap_or_default(),
-        "author" => manifest.author = read_about(check, at, &["name", "email", "url"]),
+        "author" => manifest.author = read_about(check, at, AUTHOR),
         "license" => manifest.license = check.words(at),
-        "repository" => manifest.repository = read_about(check, at, &["url", "type", "directory"]),
+        "repository" => manifest.repository = read_about(check, at, REPOSITORY),
         "homepage" => manifest.homepage = check.words(at),
         "keywords" => manifest.keywords = check.texts(at),
         "mcpServers" => manifest.servers = read_servers(check, at, folder),
@@ -226,7 +247,7 @@ fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
         _ => check.refuse(
             at,
             format!("`{key}` is no permission"),
-            Some("there are filesystem, network, env, shell, mcp"),
+            Some(&format!("there are {}", PERMISSIONS.join(", "))),
         ),
     });
     permissions

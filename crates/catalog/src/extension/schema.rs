@@ -7,6 +7,7 @@ use super::manifest::{KEYS, VERSION};
 use super::name::reserved;
 use super::setting::{LONGEST_PATTERN, SettingKind, TAKEN, TAKEN_PREFIXES, schema as of_settings};
 use crate::config::schema as config_schema;
+use crate::entry::by_event;
 use crate::mcp::{self, or_null};
 
 /// A semantic version.
@@ -34,14 +35,7 @@ pub fn manifest_schema() -> Value {
         ("homepage", or_null(words("Where it is described."))),
         ("keywords", or_null(texts())),
         ("mcpServers", or_null(servers())),
-        (
-            "hooks",
-            or_null(json!({
-                "type": "object",
-                "description": "Events, in any dialect's spelling, with their hooks.",
-                "additionalProperties": {"type": "array", "items": hook()},
-            })),
-        ),
+        ("hooks", or_null(by_event())),
         ("settings", or_null(json!({"type": "array", "items": setting()}))),
         ("skills", or_null(json!({"type": "array", "items": skill()}))),
         ("dependencies", or_null(dependencies())),
@@ -53,6 +47,7 @@ pub fn manifest_schema() -> Value {
         "title": "manifest.json of an ollm extension",
         "type": "object",
         "required": ["name", "version", "description"],
+        "additionalProperties": {"type": "null"},
         "properties": Map::from_iter(properties.map(|(key, value)| (key.to_owned(), value))),
     })
 }
@@ -144,20 +139,6 @@ fn permissions() -> Value {
         "type": "object",
         "additionalProperties": {"type": "null"},
         "properties": {"filesystem": list(), "network": list(), "env": list(), "shell": flag(), "mcp": flag()},
-    })
-}
-
-/// What every hook has; its other keys are those of a hook file.
-fn hook() -> Value {
-    json!({
-        "type": "object",
-        "anyOf": [{"required": ["command"]}, {"required": ["action"]}],
-        "properties": {
-            "name": {"type": "string"},
-            "command": {"type": "string"},
-            "args": {"type": "array", "items": {"type": "string"}},
-            "action": {"type": "object", "required": ["type"]},
-        },
     })
 }
 

@@ -11,7 +11,8 @@ use crate::file::{Finding, HIDDEN};
 use crate::node::{Cursor, Node};
 use crate::value;
 
-const KEYS: &[&str] = &["name", "description", "type", "envVar", "sensitive", "required", "default", "enum", "pattern"];
+pub(super) const KEYS: &[&str] =
+    &["name", "description", "type", "envVar", "sensitive", "required", "default", "enum", "pattern"];
 
 /// Longer patterns are not compiled.
 pub(super) const LONGEST_PATTERN: usize = 1000;

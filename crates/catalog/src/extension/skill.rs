@@ -12,7 +12,7 @@ use crate::path::{self, Walked};
 use crate::problem::{Problem, Severity};
 use crate::value::{self, Reading};
 
-const KEYS: &[&str] = &["name", "description", "prompt"];
+pub(super) const KEYS: &[&str] = &["name", "description", "prompt"];
 /// Larger skill files are not read.
 const LARGEST_FILE: u64 = 1 << 20;
 /// More skill files in one folder are not looked at.

@@ -1,8 +1,9 @@
 //! The JSON Schema of a manifest accepts what is read without a word, and nothing that is refused.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 
-use ollm_catalog::{Problem, Severity, manifest_schema, validate_extension};
+use ollm_catalog::{Problem, Severity, manifest_keys, manifest_schema, validate_extension};
 use ollm_protocol::Rules;
 use serde_json::{Value, json};
 
@@ -67,14 +68,40 @@ fn probes() -> Vec<Value> {
         json!({"cpu": null}),
         json!({"shell": true, "network": ["x"], "env": null}),
         json!({"shell": "yes"}),
+        json!(["*.rs"]),
+        json!(["127.0.0.1:80"]),
+        json!("ollm"),
+        json!("block"),
+        json!("critical"),
+        json!("main"),
+        json!("command"),
+        json!("ask_agent"),
+        json!("sh x.sh"),
+        json!({"type": "http", "url": "http://x"}),
+        json!({"perMinute": 1, "cooldown": "5s"}),
+        json!({"services": ["x"]}),
+        json!([{"command": "sh", "args": ["x.sh"]}]),
+        json!([{"command": "sh", "args": ["x.sh"], "action": {"type": "http", "url": "http://x"}}]),
+        json!([{"name": "h"}]),
+        json!([{"hooks": []}]),
     ]
 }
 
-/// A manifest that holds everything but what a server can have only one of.
+/// A manifest that holds everything but what a server or a hook can have only one of.
 fn base() -> Value {
+    let hook = |action: Value| json!([{"name": "h", "action": action}]);
     json!({
         "name": "x", "version": "1.0.0", "description": "d", "author": {}, "repository": {},
-        "dependencies": {}, "keywords": [], "hooks": {},
+        "dependencies": {}, "keywords": [],
+        "hooks": {
+            "before_tool": [{"name": "h", "command": "sh", "args": ["x.sh"], "limits": {}, "rateLimit": {}, "requires": {}}],
+            "after_tool": hook(json!({"type": "command", "command": "sh", "args": ["x.sh"]})),
+            "session_start": hook(json!({"type": "shell", "command": "true"})),
+            "session_end": hook(json!({"type": "askAgent", "prompt": "p"})),
+            "promptSubmit": hook(json!({"type": "runCommand", "command": "sh x.sh"})),
+            "after_model": hook(json!({"type": "http", "url": "http://x"})),
+            "notification": hook(json!({"type": "mcp", "server": "s", "tool": "t"})),
+        },
         "settings": [{"name": "s", "description": "d"}],
         "skills": [{"name": "k", "description": "d", "prompt": "p"}],
         "mcpServers": {
@@ -84,35 +111,65 @@ fn base() -> Value {
     })
 }
 
-/// The keys that are probed, by the place they stand at.
-const KEYS: &[(&str, &[&str])] = &[
+/// Where a part stands in it.
+fn pointer(part: &str) -> &'static str {
+    match part {
+        "" => "",
+        "author" => "/author",
+        "repository" => "/repository",
+        "settings" => "/settings/0",
+        "skills" => "/skills/0",
+        "permissions" => "/permissions",
+        "hooks" => "/hooks/before_tool/0",
+        "hooks.limits" => "/hooks/before_tool/0/limits",
+        "hooks.rateLimit" => "/hooks/before_tool/0/rateLimit",
+        "hooks.requires" => "/hooks/before_tool/0/requires",
+        "command" => "/hooks/after_tool/0/action",
+        "shell" => "/hooks/session_start/0/action",
+        "askAgent" => "/hooks/session_end/0/action",
+        "runCommand" => "/hooks/promptSubmit/0/action",
+        "http" => "/hooks/after_model/0/action",
+        "mcp" => "/hooks/notification/0/action",
+        other => panic!("where is `{other}`?"),
+    }
+}
+
+/// The keys that are probed, by the place they stand at: those the reader names, and some that it does not.
+fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
+    let known = manifest_keys().map(|(part, keys)| (pointer(part), keys.to_vec()));
+    known.chain(MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()))).collect()
+}
+
+const MORE: &[(&str, &[&str])] = &[
+    ("/author", &["other"]),
+    ("/repository", &["other"]),
+    ("/permissions", &["other"]),
+    ("/dependencies", &["other", "nul", "a b"]),
     (
-        "",
+        "/hooks",
+        &["after_agent", "PreToolUse", "pre-tool-call", "fileEdited", "custom:x", "before_tol", "custom:", "hooks"],
+    ),
+    (
+        "/hooks/before_tool/0",
         &[
-            "$schema",
-            "manifestVersion",
-            "name",
-            "version",
-            "description",
-            "author",
-            "license",
-            "repository",
-            "homepage",
-            "keywords",
-            "mcpServers",
-            "hooks",
-            "settings",
-            "skills",
-            "dependencies",
+            "file_patterns",
+            "on_failure",
+            "working_directory",
+            "workingDirectory",
+            "pass_env",
             "permissions",
+            "eventType",
+            "when",
+            "then",
+            "hooks",
+            "$schema",
         ],
     ),
-    ("/author", &["name", "email", "url", "other"]),
-    ("/repository", &["url", "type", "directory", "other"]),
-    ("/settings/0", &["name", "description", "type", "envVar", "sensitive", "required", "default", "enum", "pattern"]),
-    ("/skills/0", &["name", "description", "prompt"]),
-    ("/permissions", &["filesystem", "network", "env", "shell", "mcp", "other"]),
-    ("/dependencies", &["other", "nul", "a b"]),
+    ("/hooks/before_tool/0/limits", &["file_size"]),
+    ("/hooks/before_tool/0/rateLimit", &["per_minute", "cooldown_ms"]),
+    ("/hooks/before_tool/0/requires", &["service"]),
+    ("/hooks/after_tool/0/action", &["prompt", "type"]),
+    ("/hooks/session_end/0/action", &["command", "type"]),
     ("/mcpServers", &["s", "a b"]),
     (
         "/mcpServers/program",
@@ -154,8 +211,14 @@ const KEYS: &[(&str, &[&str])] = &[
 fn is_beyond(pointer: &str, key: &str, value: &Value) -> bool {
     match (pointer, key) {
         // A command that holds its arguments.
-        ("/mcpServers/program", "command") => *value == "a b" || *value == ">=1.0 <2" || *value == "${URL}/x",
+        ("/mcpServers/program", "command") => {
+            ["a b", ">=1.0 <2", "${URL}/x", "sh x.sh"].iter().any(|text| value == text)
+        }
         ("/settings/0", "pattern") => *value == "${URL}/x",
+        // Which programs there are, what they need, and languages of their own.
+        (place, "command") if place.starts_with("/hooks/") => value.is_string(),
+        (place, "args") if place.starts_with("/hooks/") => *value == json!(null) || *value == json!([]),
+        (place, "matcher" | "if" | "url") if place.starts_with("/hooks/") => value.is_string(),
         _ => false,
     }
 }
@@ -164,32 +227,42 @@ fn is_beyond(pointer: &str, key: &str, value: &Value) -> bool {
 fn schema_and_reader_agree_on_every_key() {
     let validator = jsonschema::validator_for(&manifest_schema()).unwrap();
     let world = World::new();
-    let (mut agreed, mut differing) = ((0, 0), Vec::new());
-    for (pointer, keys) in KEYS {
-        for (key, value) in keys.iter().flat_map(|key| probes().into_iter().map(move |value| (key, value))) {
+    let (mut agreed, mut taken, mut differing) = ((0, 0), HashSet::new(), Vec::new());
+    for (pointer, keys) in keys() {
+        for (key, value) in keys.iter().flat_map(|key| probes().into_iter().map(move |value| (*key, value))) {
             let mut manifest = base();
-            if pointer.contains("permissions") || *key == "permissions" {
+            if pointer == "/permissions" || (pointer.is_empty() && key == "permissions") {
                 // What it reaches is held against them, which is beyond a schema.
                 manifest["mcpServers"].as_object_mut().unwrap().remove("address");
+                manifest["hooks"] = json!({});
                 manifest["permissions"] = json!({});
             }
             let place = manifest.pointer_mut(pointer).unwrap().as_object_mut().unwrap();
-            place.insert((*key).to_owned(), value.clone());
+            place.insert(key.to_owned(), value.clone());
             let problems = read(&world, &manifest);
             let refused = problems.iter().any(|problem| problem.severity <= Severity::Error);
             let fits = validator.is_valid(&manifest);
             // What is only warned of may fit or not.
             if problems.is_empty() || (refused && !is_beyond(pointer, key, &value)) {
                 match (fits, refused) {
-                    (true, false) => agreed.0 += 1,
+                    (true, false) => {
+                        agreed.0 += 1;
+                        taken.insert(format!("{pointer}/{key}"));
+                    }
                     (false, true) => agreed.1 += 1,
-                    _ => differing.push((format!("{pointer}/{key}: {value}"), problems)),
+                    _ => differing.push((format!("{pointer}/{key}: {value}"), fits, said(&problems))),
                 }
             }
         }
     }
     assert!(differing.is_empty(), "{differing:#?}");
-    assert!(agreed.0 > 300 && agreed.1 > 1000, "{agreed:?}");
+    assert!(agreed.0 > 600 && agreed.1 > 2000, "{agreed:?}");
+    let all = manifest_keys().flat_map(|(part, keys)| keys.iter().map(move |key| format!("{}/{key}", pointer(part))));
+    assert_eq!(all.filter(|key| !taken.contains(key)).collect::<Vec<_>>(), Vec::<String>::new());
+}
+
+fn said(problems: &[Problem]) -> Vec<String> {
+    problems.iter().map(|problem| format!("{}: {}", problem.field, problem.message)).collect()
 }
 
 fn read(world: &World, manifest: &Value) -> Vec<Problem> {
@@ -200,4 +273,20 @@ fn read(world: &World, manifest: &Value) -> Vec<Problem> {
 #[test]
 fn the_schema_is_a_schema() {
     jsonschema::meta::validate(&manifest_schema()).unwrap();
+}
+
+#[test]
+fn a_misspelt_key_does_not_fit() {
+    let validator = jsonschema::validator_for(&manifest_schema()).unwrap();
+    assert!(validator.is_valid(&base()));
+    // Of an author and a repository others write more than we read.
+    let parts = manifest_keys().filter(|(part, _)| !["author", "repository"].contains(part));
+    for (part, key) in parts.flat_map(|(part, keys)| keys.iter().map(move |key| (part, key))) {
+        let mut manifest = base();
+        manifest["permissions"] = json!({});
+        let place = manifest.pointer_mut(pointer(part)).unwrap().as_object_mut().unwrap();
+        let value = place.get(*key).cloned().unwrap_or(json!("x"));
+        place.insert(format!("{key}{}", &key[key.len() - 1..]), value);
+        assert!(!validator.is_valid(&manifest), "{part}: {key}");
+    }
 }

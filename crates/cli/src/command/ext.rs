@@ -80,7 +80,7 @@ fn changed_hook(extension: &Extension, app: &App) -> Option<String> {
     Some(format!("what runs its hook `{}` is not what was approved; {way_out}", hook.spec.name))
 }
 
-fn word(standing: Standing) -> &'static str {
+pub(crate) fn word(standing: Standing) -> &'static str {
     match standing {
         Standing::Approved | Standing::Limited => "trusted",
         Standing::Modified => "modified",

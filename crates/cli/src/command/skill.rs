@@ -1,14 +1,21 @@
 //! `ollm skill …`: the prompts that extensions bring.
+//!
+//! A person may read any of them. To a model nothing is said but what was approved, as it was approved: what a stranger
+//! writes into a prompt is an order.
 
 use std::collections::BTreeMap;
 
-use ollm_catalog::{Extension, Positions, Skill};
+use ollm_catalog::{Extension, Positions, Skill, validate_extension};
+use ollm_engine::Standing;
+use ollm_protocol::shell_word;
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
+use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
+use crate::command::ext::word;
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask, one_line, shown};
@@ -27,7 +34,7 @@ pub(super) fn run_command(command: SkillCommand, world: &World, output: &mut Out
     }
     match command {
         SkillCommand::List { json } => list(&app, json, output),
-        SkillCommand::Show { name, json } => show(&name, &app, json, output),
+        SkillCommand::Show { name, json } => show(&name, &app, json, world, output),
         SkillCommand::Run(arguments) => run(arguments, &app, world, output),
     }
 }
@@ -48,7 +55,7 @@ fn skills<'a>(app: &'a App, output: &mut Output) -> Vec<Shelved<'a>> {
 fn list(app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     if as_json {
         let skills = skills(app, output);
-        return output.pretty_json(&skills.iter().map(entry).collect());
+        return output.pretty_json(&skills.iter().map(|one| entry(one, app)).collect());
     }
     let text = overview(app, output);
     output.text(&text)
@@ -60,17 +67,18 @@ pub(super) fn overview(app: &App, output: &mut Output) -> String {
     if skills.is_empty() {
         return "There are no skills.\n".to_owned();
     }
-    let head = ["SKILL", "PLACEHOLDERS", "DESCRIPTION"].map(str::to_owned);
-    let body = skills
-        .iter()
-        .map(|(extension, skill)| [id(extension, skill), skill.placeholders().join(", "), skill.description.clone()]);
+    let head = ["SKILL", "PLACEHOLDERS", "TRUST", "DESCRIPTION"].map(str::to_owned);
+    let body = skills.iter().map(|(extension, skill)| {
+        let trust = word(standing(extension, app)).to_owned();
+        [id(extension, skill), skill.placeholders().join(", "), trust, skill.description.clone()]
+    });
     columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
 }
 
-fn show(name: &str, app: &App, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let (extension, skill) = find(name, skills(app, output))?;
+fn show(name: &str, app: &App, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let (extension, skill) = readable(name, app, world, output)?;
     if as_json {
-        let mut value = entry(&(extension, skill.clone()));
+        let mut value = entry(&(extension, skill.clone()), app);
         value.as_object_mut().map(|map| map.insert("prompt".to_owned(), skill.prompt.clone().into()));
         return output.pretty_json(&value);
     }
@@ -84,7 +92,11 @@ fn run(arguments: SkillArguments, app: &App, world: &World, output: &mut Output)
     if !arguments.hand_over && arguments.agent.is_used() {
         return Err(Failure::usage("options of the agent need --agent, which hands the prompt to it"));
     }
-    let (extension, skill) = find(&arguments.name, skills(app, output))?;
+    let (extension, skill) = if arguments.hand_over {
+        approved(&arguments.name, app, output)?
+    } else {
+        readable(&arguments.name, app, world, output)?
+    };
     let prompt = fill(&skill, given(&arguments.set, &skill)?, |name| format!("--set {name}=…"))?;
     if arguments.hand_over {
         let SkillArguments { agent, json, stream_json, .. } = arguments;
@@ -100,7 +112,7 @@ fn run(arguments: SkillArguments, app: &App, world: &World, output: &mut Output)
 /// of which ends where the next one begins.
 pub(super) fn ordered(order: &str, app: &App, output: &mut Output) -> Result<String, Failure> {
     let (name, rest) = order.split_once(char::is_whitespace).unwrap_or((order, ""));
-    let (_, skill) = find(name, skills(app, output))?;
+    let (_, skill) = approved(name, app, output)?;
     let known = skill.placeholders();
     let begins = |word: &str| word.split_once('=').is_some_and(|(name, _)| known.contains(&name));
     let mut set: Vec<String> = Vec::new();
@@ -170,17 +182,64 @@ fn find<'a>(name: &str, skills: Vec<Shelved<'a>>) -> Result<Shelved<'a>, Failure
     })
 }
 
+/// A skill for a person to read, who is told if it is not approved; an agent would hand it to its model.
+fn readable<'a>(name: &str, app: &'a App, world: &World, output: &mut Output) -> Result<Shelved<'a>, Failure> {
+    let (extension, skill) = find(name, skills(app, output))?;
+    if approved_as_is(extension, &skill, app).is_none_or(|approved| approved.prompt != skill.prompt) {
+        refuse_agents(world, "read a skill that nobody approved")?;
+        output.tell(&format!("{}; {}", unapproved(extension), way_out(extension)));
+    }
+    Ok((extension, skill))
+}
+
+/// A skill for a model, with the words that were approved.
+fn approved<'a>(name: &str, app: &'a App, output: &mut Output) -> Result<Shelved<'a>, Failure> {
+    let (extension, skill) = find(name, skills(app, output))?;
+    let approved = approved_as_is(extension, &skill, app);
+    let approved = approved.ok_or_else(|| {
+        let message = format!("skill `{}` is not handed to a model: {}", skill.name, unapproved(extension));
+        Failure::new(Kind::Untrusted, message).hint(way_out(extension))
+    })?;
+    Ok((extension, approved))
+}
+
+/// A skill as it is in the copy that was approved, if nothing changed since, or if that goes on whatever changed.
+fn approved_as_is(extension: &Extension, skill: &Skill, app: &App) -> Option<Skill> {
+    if !matches!(standing(extension, app), Standing::Approved | Standing::Limited) {
+        return None;
+    }
+    let copy = app.engine.trust.approved_bundle(&extension.name, &extension.root)?;
+    let (skills, _) = validate_extension(&copy, &app.rules).0.skills();
+    skills.into_iter().find(|one| one.name == skill.name)
+}
+
+/// Whether an extension is approved as it is now.
+fn standing(extension: &Extension, app: &App) -> Standing {
+    let trust = &app.engine.trust;
+    let digest = trust.tree_digest(&extension.root);
+    digest.map_or(Standing::Unknown, |digest| trust.bundle_standing(&extension.name, &extension.root, &digest))
+}
+
+fn unapproved(extension: &Extension) -> String {
+    format!("extension `{}` is not approved as it is", extension.name)
+}
+
+fn way_out(extension: &Extension) -> String {
+    format!("`ollm ext trust {}` shows and approves it", shell_word(&extension.name))
+}
+
 fn id(extension: &Extension, skill: &Skill) -> String {
     format!("{}.{}", extension.name, skill.name)
 }
 
-fn entry((extension, skill): &Shelved<'_>) -> Value {
+fn entry((extension, skill): &Shelved<'_>, app: &App) -> Value {
     json!({
         "id": id(extension, skill),
         "name": skill.name,
         "extension": extension.name,
         "description": skill.description,
         "placeholders": skill.placeholders(),
+        "trust": word(standing(extension, app)),
         "file": shown(&skill.file.clone().unwrap_or_else(|| extension.file())),
     })
 }

@@ -70,6 +70,22 @@ fn e8_a_secret_in_the_keyring_reaches_the_hook_and_no_file_of_ours() {
 }
 
 #[test]
+fn a_required_secret_that_is_empty_is_missing_as_soon_as_the_extension_is_loaded() {
+    let Some((_session, lab)) = logged_in() else { return };
+    let file = "home/.ollm/extensions/vault/manifest.json";
+    let required = fs::read_to_string(lab.root.join(file)).unwrap();
+    lab.write(file, required.replace("\"required\":true", "\"required\":false"));
+    assert_eq!(finish(lab.ollm(&["ext", "set", "vault", "pin=-"]), b"").code, 0);
+    lab.write(file, &required);
+    let lab = lab.set("OLLM_KEYRING", "off");
+    let listed = lab.run(&["ext", "list", "--json"]).answer();
+    let why = listed[0]["error"].as_str().unwrap();
+    assert!(why.contains("`pin` is required and must not be empty") && why.contains("ollm ext set vault pin"), "{why}");
+    let ran = lab.event(shell_event("ls"));
+    assert!(ran.hook_count() == 0 && ran.stderr.contains("ollm ext set vault pin"), "{ran:?}");
+}
+
+#[test]
 fn a_locked_keyring_fails_the_hook_that_needs_it_and_no_other() {
     let Some((session, lab)) = logged_in() else { return };
     lab.user_hook("before_tool", "other", "printf '{\"continue\": true}'\n", "");

@@ -482,7 +482,11 @@ fn a_skill_is_handed_to_the_agent_in_a_chat_and_by_a_command() {
     let expected =
         json!({"content": "explained", "expect": {"role": "user", "last": ["Explain src/a b.rs in a {{file}} tone."]}});
     let mut chat = Chat::new(&lab, &[expected.clone(), json!({"content": "more"})]);
-    assert!(chat.say("/skill").contains("tools.explain  file, tone    Explains"));
+    assert!(chat.say("/skill").contains("tools.explain  file, tone    untrusted  Explains"));
+    chat.say("/skill explain file=src/a b.rs tone={{file}}");
+    chat.was_told("extension `tools` is not approved");
+    approve(&lab, "tools");
+    assert!(chat.say("/skill").contains("tools.explain  file, tone    trusted  Explains"));
     assert_eq!(chat.say("/skill explain file=src/a b.rs tone={{file}}"), "explained\n");
     chat.told();
     chat.say("/skill explain file=x");

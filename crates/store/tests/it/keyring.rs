@@ -26,7 +26,7 @@ fn a_keyring_keeps_a_secret_gives_it_back_and_lets_it_go() {
     let keyring = keyring(&session);
     let mut edition = 0;
     // Also what is long, is not ASCII, or looks like more than one line.
-    for value in ["s3cret", "", "zwölf\nLinien \u{1f511}", &"x".repeat(20_000)] {
+    for value in ["s3cret", " ", "zwölf\nLinien \u{1f511}", &"x".repeat(20_000)] {
         let deposit = keep_secret(&path, Some(&keyring), "a:b", value).unwrap();
         assert_eq!((deposit.place, deposit.instead), (Place::Keyring, None));
         let (secrets, trouble) = Secrets::load(&path, Some(keyring.clone()));
@@ -46,6 +46,20 @@ fn a_keyring_keeps_a_secret_gives_it_back_and_lets_it_go() {
     assert!(drop_secrets(&path, Some(&keyring), &["a:b".to_owned()]).unwrap());
     assert!(matches!(secrets.get("a:b").unwrap_err(), SecretError::Gone));
     assert_eq!(Secrets::load(&path, Some(keyring)).0.place("a:b"), None);
+}
+
+#[test]
+fn an_empty_text_takes_the_place_of_what_is_in_the_keyring_and_is_known_without_it() {
+    let Some(session) = session() else { return };
+    let path = session.folder().join("secrets.json");
+    let keyring = keyring(&session);
+    keep_secret(&path, Some(&keyring), "a", "s3cret").unwrap();
+    let kept = Secrets::load(&path, Some(keyring.clone())).0;
+    assert_eq!(keep_secret(&path, Some(&keyring), "a", "").unwrap().place, Place::File);
+    assert_eq!(Secrets::load(&path, None).0.get("a").unwrap().as_deref(), Some(""));
+    assert!(matches!(kept.get("a").unwrap_err(), SecretError::Gone));
+    assert_eq!(keep_secret(&path, Some(&keyring), "a", "again").unwrap().place, Place::Keyring);
+    assert_eq!(Secrets::load(&path, Some(keyring)).0.get("a").unwrap().as_deref(), Some("again"));
 }
 
 #[test]

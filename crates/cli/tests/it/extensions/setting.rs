@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::{QUIET, approve, extension, files, ok};
+use super::{QUIET, approve, entry, extension, files, ok};
 use crate::lab::{Lab, finish, shell_event};
 
 #[test]
@@ -77,6 +77,18 @@ fn a_required_setting_cannot_be_set_to_nothing() {
         assert_eq!(lab.run(&["config", "set", "extensions.settings.one.token", ""]).code, 64);
         ok(&lab.run(&["ext", "set", "one", "token=something"]));
     }
+}
+
+#[test]
+fn an_empty_secret_of_a_setting_that_became_required_is_missing() {
+    let lab = Lab::new();
+    let pin = |required: bool| json!({"settings": [{"name": "pin", "description": "d", "sensitive": true, "required": required}]});
+    extension(&lab, "home", "guard", QUIET, &pin(false));
+    ok(&lab.run(&["ext", "set", "guard", "pin="]));
+    extension(&lab, "home", "guard", QUIET, &pin(true));
+    let error = entry(&lab, "guard")["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("`pin` is required and must not be empty"), "{error}");
+    assert!(error.contains("`ollm ext set guard pin`"), "{error}");
 }
 
 #[test]
