@@ -2,7 +2,7 @@
 //!
 //! To hand a call over to another thread and its answer back costs about half of the call. So whoever waits for an answer
 //! drives the runtime meanwhile, and the thread rests; it comes back once nobody has waited for a moment. Only programs
-//! are started by the thread and nobody else, for they die with the thread that started them.
+//! are started by the thread and nobody else: a disk that takes its time holds up nobody who waits for another server.
 
 use std::future::poll_fn;
 use std::io;

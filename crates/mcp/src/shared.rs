@@ -80,7 +80,7 @@ pub(crate) struct Now {
 }
 
 impl Shared {
-    /// Starts a program from a thread that outlives it.
+    /// Starts a program where nobody waits for anything else.
     pub(crate) async fn launch(&self, job: Job) -> Result<Resident, SpawnError> {
         match &self.post {
             Some(post) => post.start(&self.context.children, job).await,
