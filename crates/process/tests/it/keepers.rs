@@ -182,7 +182,8 @@ fn whoever_forks_without_end_and_without_environment_is_caught_up_with() {
 fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_its_keeper() {
     let folder = tempfile::tempdir().unwrap();
     let marked = "(setsid sh -c 'echo $$ >\"$NOTES/new\"; mv \"$NOTES/new\" \"$NOTES/marked\"; exec sleep 300' &); \
-                  while ! [ -e \"$NOTES/marked\" ]; do sleep 0.01; done; kill -9 $PPID; exec sleep 300";
+                  while ! [ -e \"$NOTES/marked\" ]; do sleep 0.01; done; \
+                  echo $PPID >>\"$NOTES/keeper\"; kill -9 $PPID; exec sleep 300";
     let mut job = sh(&format!("{KEPT}; {marked}"));
     job.env.push(("NOTES".into(), folder.path().into()));
     let children = Children::new();
@@ -192,7 +193,8 @@ fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_it
     eventually("its end is told", || resident.reap().is_some());
     resident.kill();
     assert_gone(&doomed);
-    eventually("and the keeper is reaped", || keepers("self").iter().all(|pid| runs(pid)));
+    let [keeper] = &*noted(folder.path(), "keeper", 1) else { panic!("it has one keeper") };
+    assert!(!Path::new("/proc").join(keeper).exists(), "it is reaped");
 }
 
 /// Makes sure that what is done to the parent is done to a keeper.

@@ -72,7 +72,7 @@ impl Keeper {
         match first_news(&ours) {
             Ok(program) => Ok(Self { program, bond: Some(Bond { keeper, line: ours, slot }) }),
             Err(failure) => {
-                reap(keeper, true);
+                end(keeper);
                 Err(failure)
             }
         }
@@ -135,7 +135,7 @@ impl Keeper {
         let _ = shutdown(&line, Shutdown::Write);
         wake(keeper);
         let gone = await_hangup(&line, LAST_WAIT);
-        if !gone || !reap(keeper, false) {
+        if !gone || !reap(keeper) {
             Kin { keeper: (!gone).then_some(keeper), program: self.program, line, slot }.follow();
         }
     }
@@ -212,12 +212,15 @@ fn wait(line: &OwnedFd, what: PollFlags, patience: Duration) -> bool {
     }
 }
 
-/// Reaps a keeper that has gone, or is to go now; whether it has done its duty.
-pub(super) fn reap(keeper: Pid, now: bool) -> bool {
+/// Kills a keeper that has nothing to do, or does it no more.
+pub(super) fn end(keeper: Pid) {
+    let _ = kill_process(keeper, Signal::KILL);
+    reap(keeper);
+}
+
+/// Reaps a keeper that has gone; whether it has done its duty.
+pub(super) fn reap(keeper: Pid) -> bool {
     let number = keeper.as_raw_nonzero().get();
-    if now {
-        let _ = kill_process(keeper, Signal::KILL);
-    }
     let mut status = 0;
     loop {
         // SAFETY: there is room for the status.

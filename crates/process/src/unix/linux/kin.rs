@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::guard::Slot;
-use super::keeper::{await_hangup, reap};
+use super::keeper::{await_hangup, end, reap};
 use super::signals::Blocked;
 use super::strays::reap_adopted;
 use super::sweep::{THOROUGH, sweep};
@@ -41,11 +41,10 @@ impl Kin {
     /// Waits for the keeper. Whoever it left alone is looked for by the mark; those who bear none, and lost their parent,
     /// have come to us if we are a subreaper.
     fn end(self) {
-        if let Some(keeper) = self.keeper {
-            let late = !await_hangup(&self.line, PATIENCE);
-            if reap(keeper, late) {
-                return;
-            }
+        match self.keeper {
+            Some(keeper) if !await_hangup(&self.line, PATIENCE) => end(keeper),
+            Some(keeper) if reap(keeper) => return,
+            Some(_) | None => {}
         }
         // It came to us with the keeper's death, or it did not; only then its number, and its group's, is still its own.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
