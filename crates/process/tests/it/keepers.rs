@@ -25,6 +25,9 @@ const DAEMONS: &str = r#"
 /// How many of them note their number, one of which ends by itself.
 const NOTED: usize = 5;
 
+/// Makes sure that what is done to the parent is done to a keeper.
+const KEPT: &str = "[ \"$(cat /proc/$PPID/comm)\" = children-keeper ] || exit 9";
+
 /// A job that sends the daemons ahead.
 fn launcher(then: &str, notes: &Path) -> Job {
     let mut job = sh(&format!(": >\"$NOTES/daemons\"; {DAEMONS} {then}"));
@@ -182,13 +185,14 @@ fn whoever_forks_without_end_and_without_environment_is_caught_up_with() {
 fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_its_keeper() {
     let folder = tempfile::tempdir().unwrap();
     let marked = "(setsid sh -c 'echo $$ >\"$NOTES/new\"; mv \"$NOTES/new\" \"$NOTES/marked\"; exec sleep 300' &); \
-                  while ! [ -e \"$NOTES/marked\" ]; do sleep 0.01; done; \
+                  while ! [ -e \"$NOTES/go\" ]; do sleep 0.01; done; \
                   echo $PPID >>\"$NOTES/keeper\"; kill -9 $PPID; exec sleep 300";
     let mut job = sh(&format!("{KEPT}; {marked}"));
     job.env.push(("NOTES".into(), folder.path().into()));
     let children = Children::new();
     let mut resident = children.start(&job).unwrap();
     let mut doomed = noted(folder.path(), "marked", 1);
+    fs::write(folder.path().join("go"), "").unwrap();
     doomed.push(resident.id().to_string());
     eventually("its end is told", || resident.reap().is_some());
     resident.kill();
@@ -196,9 +200,6 @@ fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_it
     let [keeper] = &*noted(folder.path(), "keeper", 1) else { panic!("it has one keeper") };
     assert!(!Path::new("/proc").join(keeper).exists(), "it is reaped");
 }
-
-/// Makes sure that what is done to the parent is done to a keeper.
-const KEPT: &str = "[ \"$(cat /proc/$PPID/comm)\" = children-keeper ] || exit 9";
 
 /// Has the keeper frozen by its own program.
 const FREEZE: &str = "kill -STOP $PPID; echo >\"$NOTES/frozen\"; trap '' TERM; sleep 300; :";
@@ -214,6 +215,8 @@ fn a_frozen_keeper_holds_nobody_up_and_does_its_duty_all_the_same() {
         end(resident);
         assert_gone(&doomed);
     }
+    let resident = Children::new().start(&sh(&format!("{KEPT}; kill -STOP $PPID; exec cat"))).unwrap();
+    assert!(matches!(resident.stop(PATIENCE), End::Exited(0)), "one that is frozen from the start");
     let folder = tempfile::tempdir().unwrap();
     let mut owner = owner(folder.path(), &format!("{KEPT}; {FREEZE}"));
     noted(folder.path(), "frozen", 1);

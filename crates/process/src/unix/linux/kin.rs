@@ -23,7 +23,8 @@ const PATIENCE: Duration = tend::BOUND.saturating_add(Duration::from_secs(5));
 pub(super) struct Kin {
     /// The keeper, unless it is reaped already.
     pub(super) keeper: Option<Pid>,
-    pub(super) program: Pid,
+    /// The program, if its number is known.
+    pub(super) program: Option<Pid>,
     /// Where nobody is at the other end once the keeper has gone.
     pub(super) line: OwnedFd,
     pub(super) slot: Slot,
@@ -48,11 +49,10 @@ impl Kin {
         }
         // It came to us with the keeper's death, or it did not; only then its number, and its group's, is still its own.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if waitid(WaitId::Pid(self.program), look).is_ok() {
-            let _ = kill_process_group(self.program, Signal::KILL);
+        if let Some(program) = self.program.filter(|program| waitid(WaitId::Pid(*program), look).is_ok()) {
+            let _ = kill_process_group(program, Signal::KILL);
         }
         sweep(&self.slot.entry(), THOROUGH);
-        self.slot.spare(self.program);
         drop(self.slot);
         reap_adopted();
     }
