@@ -40,8 +40,8 @@ use crate::{End, Job, Stage};
 
 /// How long a program may take to start: to be found and opened, on whichever disk.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// How long we wait ourselves for a keeper that has nothing to do any more, or nearly so; and before one that starts is
-/// taken for stopped.
+/// How long we wait ourselves for a keeper that has nothing to do any more, or nearly so; and before one that tells nothing
+/// is taken for stopped.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 /// A program and its keeper. Dropped, both end, and whoever came of the program.
@@ -126,8 +126,7 @@ impl Keeper {
     /// Waits for the exit for a while, whatever signals come.
     pub(in crate::unix) fn await_exit(&self, pause: Duration) {
         if let Some(bond) = &self.bond {
-            wake(bond.keeper);
-            wait(&bond.line, PollFlags::IN, pause);
+            listen(bond.keeper, &bond.line, pause);
         }
     }
 
@@ -175,15 +174,23 @@ fn clone(duty: &Duty<'_>) -> io::Result<Pid> {
     (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(failure)
 }
 
-/// What came of the start, if there is anybody to tell. The program may be the first thing that stops its keeper.
+/// What came of the start, if there is anybody to tell.
 fn first_news(keeper: Pid, line: &OwnedFd) -> Option<News> {
-    let began = Instant::now();
-    while !wait(line, PollFlags::IN, LAST_WAIT) && began.elapsed() < BEGINNING {
-        wake(keeper);
-    }
+    listen(keeper, line, BEGINNING);
     match News::hear(line) {
         Heard::Message(news) => Some(news),
         Heard::Nothing | Heard::Silence => None,
+    }
+}
+
+/// Waits for news of a keeper, which is woken again and again: its program may stop it at any moment.
+fn listen(keeper: Pid, line: &OwnedFd, patience: Duration) {
+    let began = Instant::now();
+    while let Some(left) = patience.checked_sub(began.elapsed()) {
+        if wait(line, PollFlags::IN, left.min(LAST_WAIT)) {
+            return;
+        }
+        wake(keeper);
     }
 }
 
