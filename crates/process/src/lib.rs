@@ -22,7 +22,7 @@
 //! * **The mark.** `OLLM_LIFELINE` in the environment of every program holds a random number that belongs to its
 //!   `Children`, after those that are in the job's environment already: what our program starts is then also found by the
 //!   guard of the one that started our program. Whoever leaves group, session and parent still bears it; only a descendant
-//!   that clears its environment, or has the kernel hide it, is not found.
+//!   that clears its environment, or has the kernel hide it, is not found, unless it came of a resident.
 //! * **Signals.** A program can have the signals that ask it to end held back while it runs jobs
 //!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
 //! * **Daemons.** A descendant that leaves the group lives on after its job, and ends with the `Children` or with us. A
@@ -30,13 +30,15 @@
 //!   [`Children::reap_strays`]; then nobody has to be looked for at its end.
 //! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
 //!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
-//!   streams, and ends it. However it ends, its group and whoever left that end with it. Only Unix has them.
+//!   streams, and ends it. Only Unix has them. On Linux each runs below a keeper, a small process of its own that adopts
+//!   whoever comes of the program. However the program ends, or we do, the keeper kills all of them, whatever became of
+//!   their group, session and environment, and then ends itself.
 //!
 //! The crate knows nothing of hooks, never prints, and reads neither environment nor home.
 //!
 //! # Platforms
 //!
-//! Linux has all of the above. Other Unix systems have neither guard nor mark, parent-death signal or resource limits;
+//! Linux has all of the above. Other Unix systems have neither guard nor keepers, mark, parent-death signal or resource limits;
 //! Windows has, beyond that, no process groups. Both are untested; a job that asks for a resource limit there does not
 //! start.
 //!

@@ -25,6 +25,9 @@ const DAEMONS: &str = r#"
 /// How many of them note their number, one of which ends by itself.
 const NOTED: usize = 5;
 
+/// Makes sure that what is done to the parent is done to a keeper.
+const KEPT: &str = "[ \"$(cat /proc/$PPID/comm)\" = children-keeper ] || exit 9";
+
 /// A job that sends the daemons ahead.
 fn launcher(then: &str, notes: &Path) -> Job {
     let mut job = sh(&format!(": >\"$NOTES/daemons\"; {DAEMONS} {then}"));
@@ -40,7 +43,7 @@ fn noted(notes: &Path, name: &str, count: usize) -> Vec<String> {
     read().lines().map(String::from).collect()
 }
 
-/// Those of the daemons that run; all of them do.
+/// The daemons and their children; makes sure that all but the one that ends by itself still run.
 fn daemons(notes: &Path) -> Vec<String> {
     let daemons: Vec<_> = noted(notes, "daemons", NOTED).into_iter().filter(|pid| runs(pid)).collect();
     let children: Vec<_> = daemons.iter().flat_map(|pid| children_of(pid)).collect();
@@ -149,12 +152,12 @@ fn whichever_way_a_resident_ends_its_daemons_end_with_it() {
 fn a_program_that_exits_at_once_leaves_no_daemon_and_harms_no_other() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let children = Children::new();
-    let (_stays, others) = start(&children, "exec cat", other.path());
+    let (_stays, _) = start(&children, "exec cat", other.path());
     let mut resident = children.start(&launcher("exit 4", folder.path())).unwrap();
     eventually("it has ended", || matches!(resident.reap(), Some(End::Exited(4))));
     let doomed = noted(folder.path(), "daemons", NOTED);
     assert_gone(&doomed);
-    assert!(others.iter().all(|pid| runs(pid)), "those of the other one live on");
+    daemons(other.path());
 }
 
 #[test]
@@ -182,21 +185,21 @@ fn whoever_forks_without_end_and_without_environment_is_caught_up_with() {
 fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_its_keeper() {
     let folder = tempfile::tempdir().unwrap();
     let marked = "(setsid sh -c 'echo $$ >\"$NOTES/new\"; mv \"$NOTES/new\" \"$NOTES/marked\"; exec sleep 300' &); \
-                  while ! [ -e \"$NOTES/marked\" ]; do sleep 0.01; done; kill -9 $PPID; exec sleep 300";
+                  while ! [ -e \"$NOTES/go\" ]; do sleep 0.01; done; \
+                  echo $PPID >>\"$NOTES/keeper\"; kill -9 $PPID; exec sleep 300";
     let mut job = sh(&format!("{KEPT}; {marked}"));
     job.env.push(("NOTES".into(), folder.path().into()));
     let children = Children::new();
     let mut resident = children.start(&job).unwrap();
     let mut doomed = noted(folder.path(), "marked", 1);
+    fs::write(folder.path().join("go"), "").unwrap();
     doomed.push(resident.id().to_string());
     eventually("its end is told", || resident.reap().is_some());
     resident.kill();
     assert_gone(&doomed);
-    eventually("and the keeper is reaped", || keepers("self").iter().all(|pid| runs(pid)));
+    let [keeper] = &*noted(folder.path(), "keeper", 1) else { panic!("it has one keeper") };
+    assert!(!Path::new("/proc").join(keeper).exists(), "it is reaped");
 }
-
-/// Makes sure that what is done to the parent is done to a keeper.
-const KEPT: &str = "[ \"$(cat /proc/$PPID/comm)\" = children-keeper ] || exit 9";
 
 /// Has the keeper frozen by its own program.
 const FREEZE: &str = "kill -STOP $PPID; echo >\"$NOTES/frozen\"; trap '' TERM; sleep 300; :";
@@ -212,6 +215,8 @@ fn a_frozen_keeper_holds_nobody_up_and_does_its_duty_all_the_same() {
         end(resident);
         assert_gone(&doomed);
     }
+    let resident = Children::new().start(&sh(&format!("{KEPT}; kill -STOP $PPID; exec cat"))).unwrap();
+    assert!(matches!(resident.stop(PATIENCE), End::Exited(0)), "one that is frozen from the start");
     let folder = tempfile::tempdir().unwrap();
     let mut owner = owner(folder.path(), &format!("{KEPT}; {FREEZE}"));
     noted(folder.path(), "frozen", 1);
@@ -355,7 +360,7 @@ fn parent() {
     let children = Children::new();
     let (resident, doomed) = start(&children, "cat; exit 5", folder.path());
     assert_eq!(children.reap_strays(), 0);
-    assert!(doomed.iter().all(|pid| runs(pid)));
+    daemons(folder.path());
     assert!(matches!(resident.stop(PATIENCE), End::Exited(5)));
     assert_gone(&doomed);
 }

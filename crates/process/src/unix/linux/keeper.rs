@@ -13,8 +13,8 @@
 //!
 //! # If somebody acts against it
 //!
-//! Whoever may signal us may signal a keeper. One that was stopped is woken whenever we order something, and by the kernel
-//! when we die. One that was killed takes its program along (parent-death signal); the rest of the program's descendants
+//! Whoever may signal us may signal a keeper. One that was stopped is woken whenever we order something or wait for it, and by the
+//! kernel when we die. One that was killed takes its program along (parent-death signal); the rest of the program's descendants
 //! are then known by their group and their mark only, as those of a job are (`kin`, and the guard).
 
 use std::io;
@@ -40,7 +40,8 @@ use crate::{End, Job, Stage};
 
 /// How long a program may take to start: to be found and opened, on whichever disk.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// How long we wait ourselves for a keeper that has nothing to do any more, or nearly so.
+/// How long we wait ourselves for a keeper that has nothing to do any more, or nearly so; and before one that tells nothing
+/// is taken for stopped.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
 /// A program and its keeper. Dropped, both end, and whoever came of the program.
@@ -69,13 +70,16 @@ impl Keeper {
         let duty = Duty { launcher, plan: &launcher.plan(&words, &slot, pipes), line: theirs.as_raw_fd() };
         let keeper = clone(&duty).map_err(|error| (Stage::Clone, error))?;
         drop(theirs);
-        match first_news(&ours) {
-            Ok(program) => Ok(Self { program, bond: Some(Bond { keeper, line: ours, slot }) }),
-            Err(failure) => {
-                reap(keeper, true);
-                Err(failure)
-            }
+        let news = first_news(keeper, &ours);
+        if let Some(News::Started(program)) = news {
+            return Ok(Self { program, bond: Some(Bond { keeper, line: ours, slot }) });
         }
+        end(keeper);
+        if let Some(News::Failed(stage, error)) = news {
+            return Err((stage, io::Error::from_raw_os_error(error)));
+        }
+        Kin { keeper: None, program: None, line: ours, slot }.follow();
+        Err((Stage::Clone, io::Error::other("its keeper was killed, or did not answer")))
     }
 
     /// The number of the program.
@@ -101,7 +105,7 @@ impl Keeper {
     fn order(&self, order: Order) {
         if let Some(bond) = &self.bond {
             order.tell(&bond.line);
-            bond.wake();
+            wake(bond.keeper);
         }
     }
 
@@ -122,7 +126,7 @@ impl Keeper {
     /// Waits for the exit for a while, whatever signals come.
     pub(in crate::unix) fn await_exit(&self, pause: Duration) {
         if let Some(bond) = &self.bond {
-            wait(&bond.line, PollFlags::IN, pause);
+            listen(bond.keeper, &bond.line, pause);
         }
     }
 
@@ -135,8 +139,8 @@ impl Keeper {
         let _ = shutdown(&line, Shutdown::Write);
         wake(keeper);
         let gone = await_hangup(&line, LAST_WAIT);
-        if !gone || !reap(keeper, false) {
-            Kin { keeper: (!gone).then_some(keeper), program: self.program, line, slot }.follow();
+        if !gone || !reap(keeper) {
+            Kin { keeper: (!gone).then_some(keeper), program: Some(self.program), line, slot }.follow();
         }
     }
 }
@@ -144,12 +148,6 @@ impl Keeper {
 impl Drop for Keeper {
     fn drop(&mut self) {
         self.part();
-    }
-}
-
-impl Bond {
-    fn wake(&self) {
-        wake(self.keeper);
     }
 }
 
@@ -176,22 +174,23 @@ fn clone(duty: &Duty<'_>) -> io::Result<Pid> {
     (pid > 0).then(|| Pid::from_raw(pid)).flatten().ok_or(failure)
 }
 
-/// The number of the program, once it runs.
-fn first_news(line: &OwnedFd) -> Started<Pid> {
+/// What came of the start, if there is anybody to tell.
+fn first_news(keeper: Pid, line: &OwnedFd) -> Option<News> {
+    listen(keeper, line, BEGINNING);
+    match News::hear(line) {
+        Heard::Message(news) => Some(news),
+        Heard::Nothing | Heard::Silence => None,
+    }
+}
+
+/// Waits for news of a keeper, which is woken again and again: its program may stop it at any moment.
+fn listen(keeper: Pid, line: &OwnedFd, patience: Duration) {
     let began = Instant::now();
-    loop {
-        match News::hear(line) {
-            Heard::Message(News::Started(program)) => return Ok(program),
-            Heard::Message(News::Failed(stage, error)) => return Err((stage, io::Error::from_raw_os_error(error))),
-            Heard::Message(News::Exited(_) | News::Signalled(_)) | Heard::Silence => {
-                return Err((Stage::Clone, io::Error::other("its keeper was killed")));
-            }
-            Heard::Nothing => {}
+    while let Some(left) = patience.checked_sub(began.elapsed()) {
+        if wait(line, PollFlags::IN, left.min(LAST_WAIT)) {
+            return;
         }
-        match BEGINNING.checked_sub(began.elapsed()) {
-            Some(left) => wait(line, PollFlags::IN, left),
-            None => return Err((Stage::Clone, io::ErrorKind::TimedOut.into())),
-        };
+        wake(keeper);
     }
 }
 
@@ -212,12 +211,15 @@ fn wait(line: &OwnedFd, what: PollFlags, patience: Duration) -> bool {
     }
 }
 
-/// Reaps a keeper that has gone, or is to go now; whether it has done its duty.
-pub(super) fn reap(keeper: Pid, now: bool) -> bool {
+/// Kills a keeper that has nothing to do, or does it no more.
+pub(super) fn end(keeper: Pid) {
+    let _ = kill_process(keeper, Signal::KILL);
+    reap(keeper);
+}
+
+/// Reaps a keeper that has gone; whether it has done its duty.
+pub(super) fn reap(keeper: Pid) -> bool {
     let number = keeper.as_raw_nonzero().get();
-    if now {
-        let _ = kill_process(keeper, Signal::KILL);
-    }
     let mut status = 0;
     loop {
         // SAFETY: there is room for the status.

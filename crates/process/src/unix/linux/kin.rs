@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
 use super::guard::Slot;
-use super::keeper::{await_hangup, reap};
+use super::keeper::{await_hangup, end, reap};
 use super::signals::Blocked;
 use super::strays::reap_adopted;
 use super::sweep::{THOROUGH, sweep};
@@ -23,7 +23,8 @@ const PATIENCE: Duration = tend::BOUND.saturating_add(Duration::from_secs(5));
 pub(super) struct Kin {
     /// The keeper, unless it is reaped already.
     pub(super) keeper: Option<Pid>,
-    pub(super) program: Pid,
+    /// The program, if its number is known.
+    pub(super) program: Option<Pid>,
     /// Where nobody is at the other end once the keeper has gone.
     pub(super) line: OwnedFd,
     pub(super) slot: Slot,
@@ -41,19 +42,17 @@ impl Kin {
     /// Waits for the keeper. Whoever it left alone is looked for by the mark; those who bear none, and lost their parent,
     /// have come to us if we are a subreaper.
     fn end(self) {
-        if let Some(keeper) = self.keeper {
-            let late = !await_hangup(&self.line, PATIENCE);
-            if reap(keeper, late) {
-                return;
-            }
+        match self.keeper {
+            Some(keeper) if !await_hangup(&self.line, PATIENCE) => end(keeper),
+            Some(keeper) if reap(keeper) => return,
+            Some(_) | None => {}
         }
         // It came to us with the keeper's death, or it did not; only then its number, and its group's, is still its own.
         let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-        if waitid(WaitId::Pid(self.program), look).is_ok() {
-            let _ = kill_process_group(self.program, Signal::KILL);
+        if let Some(program) = self.program.filter(|program| waitid(WaitId::Pid(*program), look).is_ok()) {
+            let _ = kill_process_group(program, Signal::KILL);
         }
         sweep(&self.slot.entry(), THOROUGH);
-        self.slot.spare(self.program);
         drop(self.slot);
         reap_adopted();
     }

@@ -62,11 +62,19 @@ pub(super) extern "C" fn tend(duty: *mut c_void) -> c_int {
                 place.map(|place| &*place)
             };
             blank(NAME);
-            Brood { program, place, line, bell, end: None, told: false }.keep();
+            Brood { program, place, line, bell, end: None, told: false }.keep()
         }
-        Err((stage, error)) => News::Failed(stage, error.raw_os_error().unwrap_or(0)).tell(&line),
+        Err((stage, error)) => {
+            News::Failed(stage, error.raw_os_error().unwrap_or(0)).tell(&line);
+            exit()
+        }
     }
-    // SAFETY: ends this process without running anything of ours.
+}
+
+/// Ends this process without running anything of ours. Its end of the line is not closed before: once that is, we wait for
+/// the process, and nobody may stop it in between.
+fn exit() -> ! {
+    // SAFETY: a plain system call.
     unsafe { libc::_exit(0) }
 }
 
@@ -132,7 +140,7 @@ struct Brood<'a> {
 
 impl Brood<'_> {
     /// Keeps them until the program has ended, or nobody is at the other end of the line; then ends them.
-    fn keep(&mut self) {
+    fn keep(mut self) -> ! {
         while self.reap() && self.end.is_none() {
             match Order::hear(&self.line) {
                 Heard::Nothing => self.rest(),
@@ -148,6 +156,7 @@ impl Brood<'_> {
         self.signal(Signal::KILL);
         self.cull();
         self.tell();
+        exit()
     }
 
     /// Kills everybody until nobody is left. Whom we may not kill is not fought.
