@@ -213,7 +213,7 @@ proptest! {
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
         let number = || serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_number);
         let fits = match kind {
-            SettingKind::Text => true,
+            SettingKind::Text => !(required && text.is_empty()),
             SettingKind::Number => number().is_some(),
             SettingKind::Integer => number().is_some_and(|number| number.is_i64()),
             SettingKind::Boolean => {
