@@ -45,9 +45,9 @@ pub use footprint::Footprint;
 pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{
-    Address, EditError as ServerEditError, Oauth, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server,
-    check_server, expand, expand_with, join_servers, load_servers, remove_server, server_digest, server_files,
-    settings_file,
+    Address, EditError as ServerEditError, Keys as ServerKeys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, Oauth, Pairs,
+    SERVER_KEYS, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, check_server, expand, expand_with,
+    join_servers, load_servers, remove_server, server_digest, server_files, settings_file,
 };
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

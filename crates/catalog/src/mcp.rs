@@ -27,8 +27,8 @@ mod schema;
 pub use edit::{EditError, add_server, remove_server};
 pub use expand::{expand, expand_with};
 pub use identity::{Unclear, server_digest, server_files};
-pub use read::TRANSPORTS;
-pub(crate) use read::{Context, is_address, read};
+pub(crate) use read::{Context, is_address, is_sound, read};
+pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
 
 /// Larger files are not read.

@@ -4,6 +4,7 @@
 //! things it tries. What has anything unusual about it is left to that.
 
 use std::fmt;
+use std::marker::PhantomData;
 
 use rmcp::model::{CallToolResult, ContentBlock, RequestId, ServerJsonRpcMessage, ServerResult};
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
@@ -33,30 +34,7 @@ struct Told {
 
 impl<'de> Deserialize<'de> for Answer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OfAnswer)
-    }
-}
-
-struct OfAnswer;
-
-impl<'de> Visitor<'de> for OfAnswer {
-    type Value = Answer;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an answer")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Answer, A::Error> {
-        let (mut version, mut id, mut result) = (None, None, None);
-        while let Some(key) = map.next_key()? {
-            match key {
-                "jsonrpc" => once(&mut version, map.next_value()?)?,
-                "id" => once(&mut id, map.next_value()?)?,
-                "result" => once(&mut result, map.next_value()?)?,
-                _ => return Err(unusual()),
-            }
-        }
-        match (version, id, result) {
+        match deserializer.deserialize_map(Fields::<&str, i64, Told>::named(["jsonrpc", "id", "result"]))? {
             (Some("2.0"), Some(id), Some(result)) => Ok(Answer { id, result }),
             _ => Err(unusual()),
         }
@@ -65,31 +43,47 @@ impl<'de> Visitor<'de> for OfAnswer {
 
 impl<'de> Deserialize<'de> for Told {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_map(OfTold)
+        let fields = Fields::named(["content", "structuredContent", "isError"]);
+        let (content, structured, is_error) = deserializer.deserialize_map(fields)?;
+        Ok(Told { content: content.ok_or_else(unusual)?, structured, is_error })
     }
 }
 
-struct OfTold;
+/// A map with no other fields than three, and each of them once at most.
+struct Fields<A, B, C> {
+    names: [&'static str; 3],
+    kinds: PhantomData<(A, B, C)>,
+}
 
-impl<'de> Visitor<'de> for OfTold {
-    type Value = Told;
+impl<A, B, C> Fields<A, B, C> {
+    fn named(names: [&'static str; 3]) -> Self {
+        Self { names, kinds: PhantomData }
+    }
+}
+
+impl<'de, A, B, C> Visitor<'de> for Fields<A, B, C>
+where
+    A: Deserialize<'de>,
+    B: Deserialize<'de>,
+    C: Deserialize<'de>,
+{
+    type Value = (Option<A>, Option<B>, Option<C>);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("what a tool told")
+        write!(formatter, "a map of {}", self.names.join(", "))
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Told, A::Error> {
-        let (mut content, mut structured, mut is_error) = (None, None, None);
-        while let Some(key) = map.next_key()? {
-            match key {
-                "content" => once(&mut content, map.next_value()?)?,
-                "structuredContent" => once(&mut structured, map.next_value()?)?,
-                "isError" => once(&mut is_error, map.next_value()?)?,
-                _ => return Err(unusual()),
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<Self::Value, M::Error> {
+        let mut found = (None, None, None);
+        while let Some(key) = map.next_key::<&str>()? {
+            match self.names.iter().position(|name| *name == key) {
+                Some(0) => once(&mut found.0, map.next_value()?)?,
+                Some(1) => once(&mut found.1, map.next_value()?)?,
+                Some(_) => once(&mut found.2, map.next_value()?)?,
+                None => return Err(unusual()),
             }
         }
-        let content = content.ok_or_else(unusual)?;
-        Ok(Told { content, structured, is_error })
+        Ok(found)
     }
 }
 

@@ -155,6 +155,9 @@ pub const KEYS: &[Key] = &[
     inner("mcp.servers.*.disabled", Kind::Flag, "The opposite of `enabled`, as other programs write it."),
     inner("mcp.servers.*.allowTools", Kind::List(Item::Free), "The only tools it may offer."),
     inner("mcp.servers.*.denyTools", Kind::List(Item::Free), "Tools it may not offer."),
+    inner("mcp.servers.*.limits", Kind::Parts("cpu, memory, processes, files, fileSize"), "What its program may use."),
+    inner("mcp.servers.*.oauth", Kind::Parts("clientId, clientSecret, clientMetadataUrl, scopes, callbackPort, redirectUri"), "How to log in, where that needs more than the server says."),
+    inner("mcp.servers.*.description", Kind::Text(Item::Free), "What it is, for people."),
     key("model.provider", WORDS, "null", "Who runs the model.").variable("OLLM_MODEL_PROVIDER").project(ELSEWHERE).guarded(),
     key("model.name", WORDS, "null", "The model.").variable("OLLM_MODEL_NAME").project(ELSEWHERE).guarded(),
     key("model.baseUrl", Kind::Text(Item::Url), "null", "Where the model is reached.")

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::settings::GUARDS;
+use crate::mcp;
 use crate::node::Node;
 use crate::value::{self, Reading};
 
@@ -42,6 +43,8 @@ pub enum Kind {
     Scalar,
     /// How an MCP server is reached; its keys are settings of their own.
     Server,
+    /// A map with these keys, which is taken whole.
+    Parts(&'static str),
     /// Anything; handed on as it is.
     Any,
 }
@@ -100,8 +103,8 @@ impl Kind {
             Kind::Trust => trust(node),
             Kind::Guards => guards(node),
             Kind::Scalar => scalar(node),
-            Kind::Server if !matches!(node, Node::Map(_)) => Reading::Wrong,
-            Kind::Server | Kind::Any => Reading::Exact(node.to_json()),
+            Kind::Server | Kind::Parts(_) if !matches!(node, Node::Map(_)) => Reading::Wrong,
+            Kind::Server | Kind::Parts(_) | Kind::Any => Reading::Exact(node.to_json()),
         }
     }
 
@@ -126,6 +129,7 @@ impl Kind {
             Kind::Guards => format!("true, false or a list out of {}", GUARDS.join(", ")),
             Kind::Scalar => "text, a number, true or false".to_owned(),
             Kind::Server => "a map with a `command` or a `url`".to_owned(),
+            Kind::Parts(keys) => format!("a map with {keys}"),
             Kind::Any => "anything".to_owned(),
         }
     }
@@ -150,7 +154,8 @@ impl Kind {
             Kind::Trust => json!({"anyOf": [{"type": "boolean"}, texts(Item::Absolute.pattern())]}),
             Kind::Guards => json!({"anyOf": [{"type": "boolean"}, {"type": "array", "items": {"enum": GUARDS}}]}),
             Kind::Scalar => json!({"type": ["string", "number", "boolean"]}),
-            Kind::Server => json!({"type": "object"}),
+            Kind::Server => mcp::schema(),
+            Kind::Parts(_) => json!({"type": "object"}),
             Kind::Any => json!(true),
         }
     }

@@ -1,11 +1,13 @@
 //! What one `config.yaml` says, each value with its place.
 
+use ollm_protocol::Source;
 use serde_json::Value;
 
 use super::key::{KEYS, Key, Place, Safety, guards, names, place};
 use super::kind::Kind;
 use super::older;
 use crate::file::Finding;
+use crate::mcp;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 use crate::value::{self, Reading, nearest};
@@ -158,44 +160,21 @@ impl Reader {
         }
     }
 
-    /// A server is taken whole or not at all: half of one would be another one.
+    /// A server is taken whole or not at all: half of one would be another one. Whoever starts servers reads it too.
     fn server(&mut self, at: &Cursor<'_>, name: &str) -> Option<Value> {
-        let Node::Map(_) = at.node else {
-            let message = format!("`{name}` must be {}; the server is left out", Kind::Server.expected());
-            self.find(Severity::Error, at, Part::Value, message, None);
+        let source = if self.guarded == Severity::Fatal { Source::User } else { Source::Workspace };
+        if !mcp::is_sound(name, at, source, &mut self.findings) {
             return None;
-        };
-        let mut server = serde_json::Map::new();
-        let mut whole = true;
-        for (name, at) in at.entries() {
+        }
+        let said = at.entries().filter(|(_, at)| !matches!(at.node, Node::Null));
+        let value = |name: &str, node: &Node| {
             let known = KEYS.iter().find(|key| key.path.strip_prefix("mcp.servers.*.") == Some(name));
-            let value = match known {
-                Some(_) if matches!(at.node, Node::Null) => continue,
-                Some(key) => self.part(&at, key.kind),
-                None => {
-                    self.hint(&at, &["mcp", "servers", "", name]);
-                    Some(at.node.to_json())
-                }
-            };
-            whole &= value.is_some();
-            server.insert(name.to_owned(), value.unwrap_or_default());
-        }
-        if whole && !server.contains_key("command") && !server.contains_key("url") {
-            let message = format!("the server `{name}` has neither a `command` nor a `url` and is left out");
-            self.find(Severity::Error, at, Part::Key, message, None);
-            return None;
-        }
-        whole.then(|| Value::from(server))
-    }
-
-    fn part(&mut self, at: &Cursor<'_>, kind: Kind) -> Option<Value> {
-        if let Reading::Wrong = kind.read(at.node) {
-            let name = at.key().unwrap_or_default();
-            let message = format!("`{name}` must be {}; the server is left out", kind.expected());
-            self.find(Severity::Error, at, Part::Value, message, None);
-            return None;
-        }
-        self.settle(at, kind, Severity::Error)
+            match known.map(|key| key.kind.read(node)) {
+                Some(Reading::Exact(value) | Reading::Converted(value)) => value,
+                Some(Reading::Wrong) | None => node.to_json(),
+            }
+        };
+        Some(said.map(|(name, at)| (name.to_owned(), value(name, at.node))).collect())
     }
 
     fn unknown(&mut self, at: &Cursor<'_>, path: &[&str]) {

@@ -17,30 +17,55 @@ use crate::value::{self, Reading, nearest};
 /// The words for how a server is spoken to.
 pub const TRANSPORTS: &[&str] = &["stdio", "http", "sse"];
 
-const KEYS: &[&str] = &[
-    "command",
-    "args",
-    "env",
-    "cwd",
-    "url",
-    "headers",
-    "transport",
-    "type",
-    "timeout",
-    "toolTimeout",
-    "idleTimeout",
-    "enabled",
-    "disabled",
-    "lazy",
-    "autoRestart",
-    "allowTools",
-    "denyTools",
-    "limits",
-    "oauth",
-    "description",
+/// The words of other programs for these.
+pub const OTHER_TRANSPORTS: &[(&str, &str)] = &[
+    ("local", "stdio"),
+    ("remote", "http"),
+    ("streamable-http", "http"),
+    ("streamable_http", "http"),
+    ("streamablehttp", "http"),
 ];
-const OAUTH: &[&str] = &["clientId", "clientSecret", "clientMetadataUrl", "scopes", "callbackPort", "redirectUri"];
-const LIMITS: &[&str] = &["cpu", "memory", "processes", "files", "fileSize"];
+
+/// Keys, each with the words of other programs for it.
+pub type Keys = &'static [(&'static str, &'static [&'static str])];
+
+/// The keys of a server.
+pub const SERVER_KEYS: Keys = &[
+    ("command", &[]),
+    ("args", &[]),
+    ("env", &[]),
+    ("cwd", &["working_directory", "workingDirectory"]),
+    ("limits", &[]),
+    ("url", &["httpUrl", "serverUrl"]),
+    ("headers", &[]),
+    ("transport", &["type"]),
+    ("timeout", &[]),
+    ("toolTimeout", &["tool_timeout"]),
+    ("idleTimeout", &["idle_timeout"]),
+    ("enabled", &[]),
+    ("disabled", &[]),
+    ("lazy", &[]),
+    ("autoRestart", &["auto_restart"]),
+    ("allowTools", &["includeTools", "enabledTools"]),
+    ("denyTools", &["excludeTools", "disabledTools"]),
+    ("oauth", &[]),
+    ("description", &[]),
+];
+
+/// The keys of its `oauth`. Whether logging in is `enabled` is found out by asking.
+pub const OAUTH_KEYS: Keys = &[
+    ("clientId", &["client_id"]),
+    ("clientSecret", &["client_secret"]),
+    ("clientMetadataUrl", &["clientIdMetadataUrl"]),
+    ("scopes", &["scope"]),
+    ("callbackPort", &["callback_port", "redirectPort"]),
+    ("redirectUri", &["redirect_uri"]),
+    ("enabled", &[]),
+];
+
+/// The keys of its `limits`.
+pub const LIMIT_KEYS: Keys = &[("cpu", &[]), ("memory", &[]), ("processes", &[]), ("files", &[]), ("fileSize", &[])];
+
 /// Keys with which other programs let servers do things unasked.
 const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
 /// Far more than anybody reads.
@@ -82,6 +107,13 @@ pub(crate) fn read(
         }
     }
     read
+}
+
+/// Whether a declaration makes a server, wherever its files are.
+pub(crate) fn is_sound(name: &str, at: &Cursor<'_>, source: Source, findings: &mut Vec<Finding>) -> bool {
+    let context = Context { file: Path::new(""), source, extension: None, folder: None };
+    let mut reader = Reader { context: &context, findings, sound: true };
+    reader.server(name, at).is_some() && reader.sound
 }
 
 fn finding(severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) -> Finding {
@@ -147,7 +179,7 @@ impl Reader<'_> {
         let mut draft = Draft::default();
         let mut seen: Vec<&str> = Vec::new();
         for (key, value) in at.entries() {
-            let key = canonical(key);
+            let key = canonical(SERVER_KEYS, key);
             if seen.contains(&key) {
                 self.refuse(
                     &value,
@@ -204,7 +236,7 @@ impl Reader<'_> {
             "oauth" => draft.oauth = self.oauth(at),
             "description" => {}
             key if VOUCHING.contains(&key) => self.vouching(at, key),
-            key => self.unknown(at, key, KEYS),
+            key => self.unknown(at, key, SERVER_KEYS),
         }
     }
 
@@ -225,23 +257,22 @@ impl Reader<'_> {
 
     fn oauth(&mut self, at: &Cursor<'_>) -> Option<Oauth> {
         if !matches!(at.node, Node::Map(_)) {
-            self.refuse(at, Part::Value, &format!("`oauth` must be a map with {}", OAUTH.join(", ")), None);
+            self.refuse(at, Part::Value, &format!("`oauth` must be a map with {}", names(OAUTH_KEYS).join(", ")), None);
             return None;
         }
         let mut oauth = Oauth::default();
         for (key, value) in at.entries().filter(|(_, value)| !matches!(value.node, Node::Null)) {
-            match key {
-                "clientId" | "client_id" => oauth.client_id = self.need(&value, value::word(value.node), "text"),
-                "clientSecret" | "client_secret" => {
+            match canonical(OAUTH_KEYS, key) {
+                "clientId" => oauth.client_id = self.need(&value, value::word(value.node), "text"),
+                "clientSecret" => {
                     oauth.client_secret = self.need(&value, value::word(value.node), "text");
                 }
-                "clientMetadataUrl" | "clientIdMetadataUrl" => oauth.metadata_url = self.document(&value),
-                "scopes" | "scope" => oauth.scopes = self.scopes(&value),
-                "callbackPort" | "callback_port" | "redirectPort" => oauth.port = self.port(&value),
-                "redirectUri" | "redirect_uri" => oauth.redirect = self.redirect(&value),
-                // Whether it is needed is found out by asking.
+                "clientMetadataUrl" => oauth.metadata_url = self.document(&value),
+                "scopes" => oauth.scopes = self.scopes(&value),
+                "callbackPort" => oauth.port = self.port(&value),
+                "redirectUri" => oauth.redirect = self.redirect(&value),
                 "enabled" => {}
-                key => self.unknown(&value, key, OAUTH),
+                key => self.unknown(&value, key, OAUTH_KEYS),
             }
         }
         if oauth.client_secret.is_some() && oauth.client_id.is_none() {
@@ -314,16 +345,14 @@ impl Reader<'_> {
             self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), None);
             return None;
         };
-        match word.to_ascii_lowercase().as_str() {
-            "stdio" | "local" => Some("stdio"),
-            "http" | "streamable-http" | "streamable_http" | "streamablehttp" | "remote" => Some("http"),
-            "sse" => Some("sse"),
-            other => {
-                let help = nearest(other, TRANSPORTS).map(|near| format!("did you mean {near}?"));
-                self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), help);
-                None
-            }
+        let word = word.to_ascii_lowercase();
+        let other = OTHER_TRANSPORTS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
+        let known = other.or_else(|| TRANSPORTS.iter().copied().find(|ours| *ours == word));
+        if known.is_none() {
+            let help = nearest(&word, TRANSPORTS).map(|near| format!("did you mean {near}?"));
+            self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), help);
         }
+        known
     }
 
     /// What the keys make together.
@@ -459,7 +488,7 @@ impl Reader<'_> {
                     let message = format!("`{key}` has no meaning for a server that stays, and is ignored");
                     self.warn(&at, Part::Key, message, Some("`toolTimeout` bounds a call".to_owned()));
                 }
-                key => self.unknown(&at, key, LIMITS),
+                key => self.unknown(&at, key, LIMIT_KEYS),
             }
         }
         limits
@@ -494,8 +523,8 @@ impl Reader<'_> {
         self.need(at, reading, expected)
     }
 
-    fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: &[&str]) {
-        let help = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+    fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: Keys) {
+        let help = nearest(key, &names(known)).map(|near| format!("did you mean `{near}`?"));
         self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 
@@ -510,22 +539,17 @@ impl Reader<'_> {
     }
 }
 
-/// Whether a key of a server is its address.
-pub(crate) fn is_address(key: &str) -> bool {
-    canonical(key) == "url"
+/// Our words for keys.
+fn names(keys: Keys) -> Vec<&'static str> {
+    keys.iter().map(|(ours, _)| *ours).collect()
 }
 
-/// Other programs' words for our keys.
-fn canonical(key: &str) -> &str {
-    match key {
-        "type" => "transport",
-        "httpUrl" | "serverUrl" => "url",
-        "includeTools" | "enabledTools" => "allowTools",
-        "excludeTools" | "disabledTools" => "denyTools",
-        "working_directory" | "workingDirectory" => "cwd",
-        "auto_restart" => "autoRestart",
-        "tool_timeout" => "toolTimeout",
-        "idle_timeout" => "idleTimeout",
-        other => other,
-    }
+/// Whether a key of a server is its address.
+pub(crate) fn is_address(key: &str) -> bool {
+    canonical(SERVER_KEYS, key) == "url"
+}
+
+/// Our word for a key that other programs may call otherwise.
+fn canonical(keys: Keys, key: &str) -> &str {
+    keys.iter().find(|(_, others)| others.contains(&key)).map_or(key, |(ours, _)| ours)
 }

@@ -1,11 +1,10 @@
-//! The JSON Schema of a server as it is declared, for editors.
+//! The JSON Schema of a server as it is declared, for editors: the same in every file that declares servers.
 
 use serde_json::{Map, Value, json};
 
-use super::read::TRANSPORTS;
+use super::read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
+use crate::config::KEYS;
 
-/// Words for how a server is spoken to that other programs write.
-const OTHER_TRANSPORTS: &[&str] = &["local", "streamable-http", "streamable_http", "streamablehttp"];
 const TIME: &str = r"^\s*[0-9.]+\s*(ms|s|m|h)\s*$";
 const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)?\s*$";
 /// Text with something in it.
@@ -29,7 +28,8 @@ pub(crate) fn or_null(mut schema: Value) -> Value {
 
 /// The declaration of one server, as it is read.
 pub(crate) fn schema() -> Value {
-    let address = ["url", "httpUrl", "serverUrl"].map(has);
+    let url = SERVER_KEYS.iter().find(|(key, _)| *key == "url").map(|(_, others)| *others).unwrap_or_default();
+    let address: Vec<Value> = ["url"].iter().chain(url).map(|key| has(key)).collect();
     json!({
         "type": "object",
         "description": "A server that is started by its command, or that is reached at its address.",
@@ -44,41 +44,56 @@ fn has(key: &str) -> Value {
 }
 
 fn properties() -> Map<String, Value> {
-    let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
     let texts = || json!({"type": "array", "items": {"type": "string"}});
     let flag = || json!({"type": "boolean"});
     let time = || json!({"anyOf": [{"type": "number", "exclusiveMinimum": 0}, text(TIME)]});
-    let pause = json!({"anyOf": [{"type": "number", "minimum": 0}, text(TIME)]});
     let pairs = |name: &str, value: &str| json!({"type": "object", "propertyNames": {"pattern": name}, "additionalProperties": text(value)});
-    let transport = text(&transports());
-    let listed: [(&[&str], Value); 16] = [
-        (&["command"], text(WORD)),
-        (&["args"], texts()),
-        (&["env"], pairs(r"^[^=\x00]+$", r"^[^\x00]*$")),
-        (&["cwd", "working_directory", "workingDirectory"], text(WORD)),
-        (&["limits"], limits()),
-        (&["url", "httpUrl", "serverUrl"], text(ADDRESS)),
-        (&["headers"], pairs(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", r"^[^\x00-\x08\x0a-\x1f\x7f]*$")),
-        (&["transport", "type"], transport),
-        (&["timeout", "toolTimeout", "tool_timeout"], time()),
-        (&["idleTimeout", "idle_timeout"], pause),
-        (&["enabled", "disabled", "lazy"], flag()),
-        (&["autoRestart", "auto_restart"], flag()),
-        (&["allowTools", "includeTools", "enabledTools"], texts()),
-        (&["denyTools", "excludeTools", "disabledTools"], texts()),
-        (&["oauth"], oauth()),
-        (&["description"], json!({})),
-    ];
-    spread(listed)
+    spread(SERVER_KEYS, |key| {
+        let schema = match key {
+            "command" | "cwd" => text(WORD),
+            "args" | "allowTools" | "denyTools" => texts(),
+            "env" => pairs(r"^[^=\x00]+$", r"^[^\x00]*$"),
+            "limits" => limits(),
+            "url" => text(ADDRESS),
+            "headers" => pairs(r"^[A-Za-z0-9!#$%&'*+.^_`|~-]+$", r"^[^\x00-\x08\x0a-\x1f\x7f]*$"),
+            "transport" => text(&transports()),
+            "timeout" | "toolTimeout" => time(),
+            "idleTimeout" => json!({"anyOf": [{"type": "number", "minimum": 0}, text(TIME)]}),
+            "enabled" | "disabled" | "lazy" | "autoRestart" => flag(),
+            "oauth" => oauth(),
+            // Anything may stand there.
+            _ => json!({}),
+        };
+        (schema, about(key))
+    })
 }
 
-/// Each schema under all the names of its key; none of them has to have a value.
-fn spread<const N: usize>(listed: [(&[&str], Value); N]) -> Map<String, Value> {
-    let each = |(names, schema): (&[&str], Value)| {
-        let schema = or_null(schema);
-        names.iter().map(|name| ((*name).to_owned(), schema.clone())).collect::<Vec<_>>()
+/// What a key of a server is for, as the table of settings says it.
+fn about(key: &str) -> &'static str {
+    let known = KEYS.iter().find(|known| known.path.strip_prefix("mcp.servers.*.") == Some(key));
+    known.map_or("", |known| known.about)
+}
+
+fn text(pattern: &str) -> Value {
+    json!({"type": "string", "pattern": pattern})
+}
+
+/// The schema of each key, and what it is for, under all the words for it; none of them has to have a value.
+fn spread(keys: Keys, property: impl Fn(&str) -> (Value, &'static str)) -> Map<String, Value> {
+    let each = |(ours, others): &(&str, &[&str])| {
+        let (schema, about) = property(ours);
+        let words = [(*ours, about.to_owned())].into_iter();
+        let words = words.chain(others.iter().map(|theirs| (*theirs, format!("The same as `{ours}`."))));
+        let described = words.map(|(word, about)| {
+            let mut schema = or_null(schema.clone());
+            if let Some(schema) = schema.as_object_mut() {
+                schema.insert("description".to_owned(), about.into());
+            }
+            (word.to_owned(), schema)
+        });
+        described.collect::<Vec<_>>()
     };
-    listed.into_iter().flat_map(each).collect()
+    keys.iter().flat_map(each).collect()
 }
 
 /// The words for how a server is spoken to, in capital letters or not.
@@ -87,40 +102,47 @@ fn transports() -> String {
         upper if upper == letter => letter.to_string(),
         upper => format!("[{letter}{upper}]"),
     };
-    let words = TRANSPORTS.iter().chain(OTHER_TRANSPORTS);
+    let words = TRANSPORTS.iter().chain(OTHER_TRANSPORTS.iter().map(|(theirs, _)| theirs));
     let words: Vec<String> = words.map(|word| word.chars().map(either).collect()).collect();
     format!("^({})$", words.join("|"))
 }
 
 fn limits() -> Value {
-    let size = json!({"anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": SIZE}]});
-    let count = json!({"type": "integer", "minimum": 0});
-    json!({"type": "object", "properties": {
-        "cpu": {"type": "string", "pattern": TIME},
-        "memory": size,
-        "fileSize": size,
-        "processes": count,
-        "files": count,
-    }})
+    let size = || json!({"anyOf": [{"type": "integer", "minimum": 0}, text(SIZE)]});
+    let count = || json!({"type": "integer", "minimum": 0});
+    let all = LIMIT_KEYS.iter().map(|(key, _)| {
+        let (mut schema, about) = match *key {
+            "cpu" => (text(TIME), "Time on a processor, with its unit."),
+            "memory" => (size(), "Bytes of memory."),
+            "fileSize" => (size(), "Bytes of a file it writes."),
+            "processes" => (count(), "Processes at once."),
+            "files" => (count(), "Open files at once."),
+            _ => (json!({}), ""),
+        };
+        if let Some(schema) = schema.as_object_mut() {
+            schema.insert("description".to_owned(), about.into());
+        }
+        ((*key).to_owned(), schema)
+    });
+    json!({"type": "object", "properties": all.collect::<Map<_, _>>()})
 }
 
 fn oauth() -> Value {
-    let text = |pattern: &str| json!({"type": "string", "pattern": pattern});
-    let listed: [(&[&str], Value); 6] = [
-        (&["clientId", "client_id"], text(WORD)),
-        (&["clientSecret", "client_secret"], text(WORD)),
-        (&["clientMetadataUrl", "clientIdMetadataUrl"], text(DOCUMENT)),
-        (&["scopes", "scope"], json!({"type": "array", "items": {"type": "string"}})),
-        (
-            &["callbackPort", "callback_port", "redirectPort"],
-            json!({"type": "integer", "minimum": 1, "maximum": 65535}),
-        ),
-        (&["redirectUri", "redirect_uri"], text(REDIRECT)),
-    ];
+    let properties = spread(OAUTH_KEYS, |key| match key {
+        "clientId" => (text(WORD), "The name by which the issuer knows us; nobody registers then."),
+        "clientSecret" => (text(WORD), "The word that proves it; write it as `${NAME}`."),
+        "clientMetadataUrl" => (text(DOCUMENT), "Where a document says who we are, for issuers that read it there."),
+        "scopes" => (json!({"type": "array", "items": {"type": "string"}}), "What to ask for."),
+        "callbackPort" => {
+            (json!({"type": "integer", "minimum": 1, "maximum": 65535}), "The port the browser comes back to.")
+        }
+        "redirectUri" => (text(REDIRECT), "The whole address on this machine that the browser comes back to."),
+        _ => (json!({}), "Of no effect: whether it is needed is found out by asking."),
+    });
     let any = |keys: [&str; 2]| json!({"anyOf": keys.map(has)});
     json!({
         "type": "object",
-        "properties": spread(listed),
+        "properties": properties,
         "if": any(["clientSecret", "client_secret"]),
         "then": any(["clientId", "client_id"]),
     })

@@ -215,7 +215,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
         ("hooks.timout", "5", "there is no setting `hooks.timout`"),
         ("hooks", "5", "there is no setting `hooks`"),
         ("", "5", "there is no setting ``"),
-        ("mcp.servers.x.args", "[a]", "the server `x` has neither a `command` nor a `url`"),
+        ("mcp.servers.x.args", "[a]", "the server has neither `command` nor `url`"),
         ("mcp.servers.x", "{args: 5}", "`args` must be a list of texts"),
         ("model.baseUrl", "ftp://x", "`model.baseUrl` must be an address that begins with http"),
     ] {

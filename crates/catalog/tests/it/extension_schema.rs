@@ -3,7 +3,10 @@
 use std::collections::HashSet;
 use std::path::PathBuf;
 
-use ollm_catalog::{Problem, Severity, manifest_keys, manifest_schema, validate_extension};
+use ollm_catalog::{
+    LIMIT_KEYS, OAUTH_KEYS, Problem, SERVER_KEYS, ServerKeys, Severity, manifest_keys, manifest_schema,
+    validate_extension,
+};
 use ollm_protocol::Rules;
 use serde_json::{Value, json};
 
@@ -137,7 +140,14 @@ fn pointer(part: &str) -> &'static str {
 /// The keys that are probed, by the place they stand at: those the reader names, and some that it does not.
 fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
     let known = manifest_keys().map(|(part, keys)| (pointer(part), keys.to_vec()));
-    known.chain(MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()))).collect()
+    let more = MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()));
+    known.chain(more).chain(SERVERS.iter().map(|(pointer, keys)| (*pointer, words(keys)))).collect()
+}
+
+/// Each key of a server under all its names. A secret of a login needs a name beside it.
+fn words(keys: ServerKeys) -> Vec<&'static str> {
+    let words = keys.iter().flat_map(|(ours, others)| [&[*ours], *others].concat());
+    words.filter(|key| !matches!(*key, "clientSecret" | "client_secret")).collect()
 }
 
 const MORE: &[(&str, &[&str])] = &[
@@ -171,40 +181,14 @@ const MORE: &[(&str, &[&str])] = &[
     ("/hooks/after_tool/0/action", &["prompt", "type"]),
     ("/hooks/session_end/0/action", &["command", "type"]),
     ("/mcpServers", &["s", "a b"]),
-    (
-        "/mcpServers/program",
-        &[
-            "command",
-            "args",
-            "env",
-            "cwd",
-            "workingDirectory",
-            "url",
-            "headers",
-            "transport",
-            "type",
-            "timeout",
-            "toolTimeout",
-            "tool_timeout",
-            "idleTimeout",
-            "enabled",
-            "disabled",
-            "lazy",
-            "autoRestart",
-            "allowTools",
-            "includeTools",
-            "denyTools",
-            "limits",
-            "oauth",
-            "description",
-        ],
-    ),
     ("/mcpServers/address", &["url", "headers", "command"]),
-    ("/mcpServers/program/limits", &["cpu", "memory", "processes", "files", "fileSize"]),
-    (
-        "/mcpServers/program/oauth",
-        &["clientId", "client_id", "clientMetadataUrl", "scopes", "callbackPort", "redirectUri", "enabled"],
-    ),
+];
+
+/// The keys of servers, of which the reader has the list.
+const SERVERS: &[(&str, ServerKeys)] = &[
+    ("/mcpServers/program", SERVER_KEYS),
+    ("/mcpServers/program/limits", LIMIT_KEYS),
+    ("/mcpServers/program/oauth", OAUTH_KEYS),
 ];
 
 /// What only the reader knows: it looks at more than one key, or further into a text than a schema can.

@@ -30,5 +30,6 @@ mod places;
 mod robust;
 mod round_trip;
 mod schemas;
+mod server_schema;
 mod servers;
 mod world;
