@@ -2,7 +2,9 @@
 //! byte stays. Where a piece belongs is for those to say who change configurations and hook files.
 
 mod source;
+mod tree;
 mod value;
 
 pub(crate) use source::{Source, Span};
+pub(crate) use tree::{Kind, Pair, Tree, read};
 pub(crate) use value::{block, inline, item, pair, word};
