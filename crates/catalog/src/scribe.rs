@@ -1,5 +1,6 @@
-//! Writing YAML into a text of somebody else's: values as they are written, and pieces of a text replaced so that every other
-//! byte stays. Where a piece belongs is for those to say who change configurations and hook files.
+//! Writing YAML into a text of somebody else's: values as they are written, where each part of a text stands, and pieces of
+//! it replaced so that every other byte stays. Where a piece belongs is for those to say who change configurations and hook
+//! files.
 
 mod source;
 mod tree;
