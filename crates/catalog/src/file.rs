@@ -13,7 +13,7 @@ mod yaml;
 
 use lines::Lines;
 pub(crate) use lines::Position;
-pub(crate) use yaml::{Outline, outline, parse as parse_yaml};
+pub(crate) use yaml::parse as parse_yaml;
 
 /// Problems of one file beyond this number are only counted.
 const MOST_PROBLEMS: usize = 100;

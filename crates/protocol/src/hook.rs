@@ -2,7 +2,7 @@
 //! default applied and the basis of each default remembered.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -469,6 +469,18 @@ impl Hook {
             Action::RunCommand { script, .. } => script.as_ref(),
             _ => self.spec.script(),
         }
+    }
+
+    /// The file of the hook that a word of its command line names, where that file's path is no text: the word can then only
+    /// look like it. Nothing if two files look the same.
+    pub fn own_file(&self, word: &str) -> Option<&Path> {
+        if !word.contains(char::REPLACEMENT_CHARACTER) {
+            return None;
+        }
+        let files = self.script().into_iter().chain(&self.spec.inputs).map(PathBuf::as_path);
+        let mut alike = files.filter(|file| file.to_str().is_none() && file.to_string_lossy() == word);
+        let found = alike.next()?;
+        alike.all(|other| other == found).then_some(found)
     }
 
     /// Whether nobody waits for it at this event, so that it decides nothing.

@@ -7,11 +7,7 @@ use serde_json::Value;
 use super::EditError;
 use super::op::Op;
 use crate::node::Node;
-use crate::scribe::{self, Span, word};
-
-mod tree;
-
-use tree::{Kind, Pair, Tree};
+use crate::scribe::{self, Kind, Pair, Span, Tree, word};
 
 /// The text after an operation.
 pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
@@ -19,7 +15,7 @@ pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
     if let Op::Fill { value } = op {
         return Ok(source.fill(&scribe::block(&Node::from_json(value), 0)));
     }
-    let tree = tree::read(text).ok_or(EditError::Formless)?;
+    let tree = scribe::read(text).ok_or(EditError::Formless)?;
     match op {
         Op::Fill { .. } => Ok(text.to_owned()),
         Op::Set { at, key, value } => {

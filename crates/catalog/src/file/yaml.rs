@@ -29,35 +29,6 @@ pub(super) fn locate<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> V
     spots.map(|spot| root.as_ref().and_then(|root| follow(root, spot)).unwrap_or_default()).collect()
 }
 
-/// Where a value stands in the text, in bytes, and the parts of it.
-#[derive(Debug)]
-pub(crate) struct Outline {
-    pub(crate) start: usize,
-    /// Where a single value ends; of a list or a map only its first sign is known.
-    pub(crate) end: usize,
-    /// The parts in order; those of a map with the place of their key.
-    pub(crate) parts: Vec<(Option<(usize, usize)>, Outline)>,
-}
-
-/// The places of all values.
-pub(crate) fn outline(text: &str) -> Option<Outline> {
-    let root: Spanned<Tree> = serde_saphyr::from_str_with_options(text, options()).ok()?;
-    outlined(&root)
-}
-
-fn outlined(tree: &Spanned<Tree>) -> Option<Outline> {
-    let (start, end) = bytes(tree.referenced)?;
-    let parts = tree.value.0.iter();
-    let parts =
-        parts.map(|(key, value)| Some((key.map(bytes).map_or(Some(None), |key| key.map(Some))?, outlined(value)?)));
-    Some(Outline { start, end, parts: parts.collect::<Option<_>>()? })
-}
-
-fn bytes(location: Location) -> Option<(usize, usize)> {
-    let (start, length) = (location.span().byte_offset()?, location.span().byte_len()?);
-    Some((usize::try_from(start).ok()?, usize::try_from(start + length).ok()?))
-}
-
 fn options() -> Options {
     serde_saphyr::options! {
         with_snippet: false,

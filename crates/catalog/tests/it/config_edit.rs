@@ -83,6 +83,13 @@ fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
             "hooks:\n  whitelist:\n    - sh\n    - deno\n  timeout: 5s\n\nmcp:\n",
         ),
         ("model:\n  system: |\n    a\n    b\n", "model.name", "x", "model:\n  system: |\n    a\n    b\n  name: x\n"),
+        (
+            "model:\n  name: |\n    a # b\n    c\n  provider: x\n",
+            "model.name",
+            "d",
+            "model:\n  name: d\n  provider: x\n",
+        ),
+        ("model:\n  name: >-\n    a\n\n# c\n", "model.name", "d", "model:\n  name: d\n\n# c\n"),
         ("hooks:\r\n  enabled: true\r\n", "hooks.timeout", "5s", "hooks:\r\n  enabled: true\r\n  timeout: 5s\r\n"),
         (
             "extensions:\r\n  enabled: true\r\nhooks:\r\n",
@@ -191,6 +198,9 @@ fn a_form_that_cannot_be_changed_safely_is_left_alone_and_the_way_is_named() {
         // A list whose comments would be lost.
         ("hooks:\n  whitelist:\n    - sh # the shell\n    - deno\n", "hooks.whitelist", "deno"),
         ("hooks:\n  whitelist: [ # two\n    sh, deno]\n", "hooks.whitelist", "deno"),
+        ("model:\n  name: | # two lines\n    a\n    b\n", "model.name", "c"),
+        // A key in the long form.
+        ("hooks:\n  ? timeout\n  : 5\n", "hooks.timeout", "7s"),
         // A merged map.
         ("model: &m {a: 1}\nhooks:\n  rateLimit:\n    <<: *m\n    cooldownMs: 1\n", "model.a", "2"),
     ] {

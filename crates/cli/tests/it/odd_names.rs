@@ -3,6 +3,7 @@
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
@@ -110,4 +111,51 @@ fn a_home_and_a_project_whose_names_are_not_unicode_are_shown_as_json() {
         assert!(!ran.stderr.contains("panicked") && ran.code < 100, "{command:?}: {ran:?}");
         assert!(serde_json::from_str::<Value>(&ran.stdout).is_ok(), "{command:?}: {ran:?}");
     }
+}
+
+#[test]
+fn hooks_below_folders_whose_names_are_not_unicode_run() {
+    let (lab, home, project) = odd_lab();
+    let run = |arguments: &[&str], input: &str| {
+        let mut command = lab.ollm(arguments);
+        command.env("HOME", &home).current_dir(&project);
+        finish(command, input.as_bytes())
+    };
+    // One of every kind: a script of the user's, a program, an approved one of the project's, an approved extension.
+    let program = home.join(".ollm/hooks/program.sh");
+    fs::write(&program, "#!/bin/sh\nprintf '{\"continue\": true}'\n").unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let hook = json!({"hooks": {"before_tool": [{"name": "program", "command": "./program.sh"}]}});
+    fs::write(home.join(".ollm/hooks/program.json"), hook.to_string()).unwrap();
+    let line =
+        json!({"name": "line", "eventType": "promptSubmit", "action": {"type": "runCommand", "command": "sh line.sh"}});
+    fs::write(home.join(".ollm/hooks/line.json"), line.to_string()).unwrap();
+    fs::write(home.join(".ollm/hooks/line.sh"), "exit 0\n").unwrap();
+    let inner = project.join(".ollm/extensions").join(odd());
+    fs::create_dir_all(&inner).unwrap();
+    let manifest = json!({
+        "name": "inner", "version": "1.0.0", "description": "d",
+        "hooks": {"before_tool": [{"name": "inner", "command": "sh", "args": ["run.sh", "data.txt"]}]},
+    });
+    fs::write(inner.join("manifest.json"), manifest.to_string()).unwrap();
+    fs::write(inner.join("run.sh"), "test \"$(cat \"$1\")\" = data && printf '{\"continue\": true}'\n").unwrap();
+    fs::write(inner.join("data.txt"), "data\n").unwrap();
+    for name in ["odd", "inner"] {
+        let list = answer(&run(&["ext", "list", "--json"], ""));
+        let one = list.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone();
+        let ran = run(&["ext", "trust", name, "--digest", one["digest"].as_str().unwrap()], "");
+        assert_eq!(ran.code, 0, "{ran:?}");
+    }
+    let list = answer(&run(&["hook", "list", "--json"], ""));
+    let own = list.as_array().unwrap().iter().find(|one| one["name"] == "h" && one["source"] == "workspace").unwrap();
+    let id = own["id"].as_str().unwrap().to_owned();
+    let digest = answer(&run(&["hook", "show", &id, "--json"], ""))["digest"].as_str().unwrap().to_owned();
+    assert_eq!(run(&["hook", "trust", &id, "--digest", &digest], "").code, 0);
+    let ran = run(&["hook", "run"], &shell_event("ls"));
+    let hooks = ran.answer()["hooks"].as_array().unwrap().clone();
+    let states: Vec<(&str, &Value)> = hooks.iter().map(|one| (one["name"].as_str().unwrap(), &one["status"])).collect();
+    let ok = json!("ok");
+    assert_eq!(states, [("h", &ok), ("program", &ok), ("own", &ok), ("h", &ok), ("inner", &ok)], "{ran:?}");
+    let said = run(&["hook", "run"], &json!({"event": "before_agent", "data": {"prompt": "x"}}).to_string());
+    assert_eq!(said.hook("line")["status"], "ok", "{said:?}");
 }

@@ -1,5 +1,6 @@
 //! A program with its arguments, without a shell: a value from an event stays inside its one argument.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
@@ -18,12 +19,17 @@ pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope:
             Ok(rendered) => {
                 // A value of the event stays what it is, also where it happens to name one of the hook's files.
                 let is_own = arg.paths().next().is_none();
-                let copy = trusted.approved(Path::new(&rendered.text)).filter(|_| is_own);
-                job.args.push(copy.map_or_else(|| rendered.text.into(), PathBuf::into_os_string));
+                job.args.push(if is_own { own(&rendered.text, trusted) } else { rendered.text.into() });
                 warnings.extend(rendered.warnings);
             }
             Err(error) => return Prepared::Impossible(error.to_string()),
         }
     }
     Prepared::Task(Task::Job(Box::new(job)), warnings)
+}
+
+/// A word of the hook's own: where it names one of its files, that file, or the copy that was approved.
+fn own(word: &str, trusted: &Trusted) -> OsString {
+    let file = trusted.hook().own_file(word).unwrap_or(Path::new(word));
+    trusted.approved(file).map_or_else(|| file.into(), PathBuf::into_os_string)
 }

@@ -230,7 +230,7 @@ pub(super) fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf,
         Action::Builtin(_) | Action::AskAgent(_) | Action::Http { .. } | Action::Mcp { .. } => Ok(PathBuf::new()),
         Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
         Action::Command { program, .. } | Action::RunCommand { program, .. } if Path::new(program).is_absolute() => {
-            existing(Path::new(program))
+            existing(hook.own_file(program).unwrap_or(Path::new(program)))
         }
         Action::Command { program, .. } | Action::RunCommand { program, .. } => on_path(program, environment),
     }

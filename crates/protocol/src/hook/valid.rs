@@ -101,9 +101,7 @@ fn run_command(spec: &HookSpec, line: &str, events: &[EventKind], rules: &Rules)
         && let Some(arg) = args.get_mut(index).filter(|arg| Template::parse(arg).paths().next().is_none())
     {
         let path = spec.origin.file.parent().map_or_else(|| PathBuf::from(&*arg), |folder| folder.join(&*arg));
-        if let Some(text) = path.to_str() {
-            text.clone_into(arg);
-        }
+        *arg = path.to_string_lossy().into_owned();
         script = Some(path);
     }
     let args = args.iter().map(|arg| Template::parse(arg)).collect();

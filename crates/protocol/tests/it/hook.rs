@@ -423,3 +423,22 @@ fn an_event_of_a_sub_agent_is_told_by_the_name_of_that_agent() {
     assert!(!from(EventKind::BeforeTool, serde_json::json!({"args": {"agent_id": "a1"}})));
     assert!(!from(EventKind::SubagentStop, serde_json::json!({"agent_id": "a1"})));
 }
+
+#[test]
+fn a_word_that_stands_for_a_path_that_is_no_text_means_that_file_and_no_other() {
+    use std::os::unix::ffi::OsStringExt;
+
+    let path = |bytes: &[u8]| PathBuf::from(OsString::from_vec(bytes.to_vec()));
+    let (script, input) = (path(b"/odd\xff/guard.py"), path(b"/odd\xff/rules"));
+    let word = script.to_string_lossy().into_owned();
+    let action =
+        ActionSpec::Command { command: "python3".to_owned(), args: vec![word.clone()], script: Some(script.clone()) };
+    let with = |inputs: Vec<PathBuf>| hook(HookSpec { inputs, ..HookSpec::new("x", "before_tool", action.clone()) });
+    let one = with(vec![input.clone(), "/plain".into()]);
+    assert_eq!(one.own_file(&word), Some(script.as_path()));
+    assert_eq!(one.own_file(&input.to_string_lossy()), Some(input.as_path()));
+    assert_eq!((one.own_file("/plain"), one.own_file("/odd\u{fffd}/other")), (None, None));
+    // Which of two that look the same is meant nobody knows.
+    assert_eq!(with(vec![path(b"/odd\xfe/guard.py")]).own_file(&word), None);
+    assert_eq!(with(vec![script.clone()]).own_file(&word), Some(script.as_path()));
+}

@@ -2,22 +2,22 @@
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as Marks, StructureStyle};
 
-use crate::scribe::Span;
+use super::Span;
 
 /// A node and where it stands.
 #[derive(Debug)]
-pub(super) struct Tree {
+pub(crate) struct Tree {
     /// From its first letter to its last; a block of text begins after its head.
-    pub(super) span: Span,
-    pub(super) kind: Kind,
-    pub(super) flow: bool,
-    pub(super) anchored: bool,
+    pub(crate) span: Span,
+    pub(crate) kind: Kind,
+    pub(crate) flow: bool,
+    pub(crate) anchored: bool,
     /// The text of a scalar.
-    pub(super) text: Option<String>,
+    pub(crate) text: Option<String>,
 }
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Scalar,
     Alias,
     List(Vec<Tree>),
@@ -26,27 +26,27 @@ pub(super) enum Kind {
 
 /// A key and its value.
 #[derive(Debug)]
-pub(super) struct Pair {
-    pub(super) key: Tree,
+pub(crate) struct Pair {
+    pub(crate) key: Tree,
     /// Behind the colon.
-    pub(super) colon: usize,
-    pub(super) value: Tree,
+    pub(crate) colon: usize,
+    pub(crate) value: Tree,
 }
 
 impl Pair {
     /// Where the pair ends; a value that is not there ends with the colon.
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.value.end().max(self.colon)
     }
 }
 
 impl Tree {
-    pub(super) fn end(&self) -> usize {
+    pub(crate) fn end(&self) -> usize {
         self.span.end
     }
 
     /// Every word in it, in order.
-    pub(super) fn leaves(&self) -> Vec<Span> {
+    pub(crate) fn leaves(&self) -> Vec<Span> {
         match &self.kind {
             Kind::Scalar | Kind::Alias => vec![self.span],
             Kind::List(items) => items.iter().flat_map(Tree::leaves).collect(),
@@ -56,16 +56,16 @@ impl Tree {
         }
     }
 
-    pub(super) fn has_alias(&self) -> bool {
+    pub(crate) fn has_alias(&self) -> bool {
         matches!(self.kind, Kind::Alias) || self.children().any(Tree::has_alias)
     }
 
-    pub(super) fn has_anchor(&self) -> bool {
+    pub(crate) fn has_anchor(&self) -> bool {
         self.anchored || self.children().any(Tree::has_anchor)
     }
 
     /// The node at the end of the way, or how far into the text the way leads.
-    pub(super) fn descend(&self, steps: &[usize]) -> Result<&Tree, usize> {
+    pub(crate) fn descend(&self, steps: &[usize]) -> Result<&Tree, usize> {
         steps.iter().try_fold(self, |tree, step| {
             let next = match &tree.kind {
                 Kind::List(items) => items.get(*step),
@@ -86,7 +86,7 @@ impl Tree {
 }
 
 /// Reads a text that is known to be one valid document of bounded depth.
-pub(super) fn read(text: &str) -> Option<Tree> {
+pub(crate) fn read(text: &str) -> Option<Tree> {
     let mut reader = Reader { text, parser: Parser::new_from_str(text) };
     loop {
         let (event, marks) = reader.next()?;
