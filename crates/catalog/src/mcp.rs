@@ -28,7 +28,7 @@ pub use edit::{EditError, add_server, remove_server};
 pub use expand::expand;
 pub use identity::{Unclear, server_digest, server_files};
 pub use read::TRANSPORTS;
-pub(crate) use read::{Context, is_address, read};
+pub(crate) use read::{Context, is_address, is_key, read};
 pub(crate) use schema::{or_null, schema};
 
 /// Larger files are not read.

@@ -4,8 +4,9 @@ use serde_json::Value;
 
 use super::key::{KEYS, Key, Place, Safety, guards, names, place};
 use super::kind::Kind;
-use super::older;
+use super::older::{self, camel};
 use crate::file::Finding;
+use crate::mcp::{is_address, is_key};
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
 use crate::value::{self, Reading, nearest};
@@ -168,19 +169,23 @@ impl Reader {
         let mut server = serde_json::Map::new();
         let mut whole = true;
         for (name, at) in at.entries() {
-            let known = KEYS.iter().find(|key| key.path.strip_prefix("mcp.servers.*.") == Some(name));
+            let spelled = camel(name).unwrap_or_else(|| name.to_owned());
+            let own = |key: &&Key| key.path.strip_prefix("mcp.servers.*.") == Some(spelled.as_str());
+            let known = KEYS.iter().find(own);
             let value = match known {
                 Some(_) if matches!(at.node, Node::Null) => continue,
                 Some(key) => self.part(&at, key.kind),
                 None => {
-                    self.hint(&at, &["mcp", "servers", "", name]);
+                    if !is_key(name) {
+                        self.unknown(&at, &["mcp", "servers", "", name]);
+                    }
                     Some(at.node.to_json())
                 }
             };
             whole &= value.is_some();
-            server.insert(name.to_owned(), value.unwrap_or_default());
+            server.insert(known.map_or_else(|| name.to_owned(), |_| spelled.clone()), value.unwrap_or_default());
         }
-        if whole && !server.contains_key("command") && !server.contains_key("url") {
+        if whole && !server.contains_key("command") && !server.keys().any(|key| is_address(key)) {
             let message = format!("the server `{name}` has neither a `command` nor a `url` and is left out");
             self.find(Severity::Error, at, Part::Key, message, None);
             return None;

@@ -9,6 +9,7 @@ use ollm_store::escape_for_people;
 
 use super::expand::foreign;
 use super::{Address, Oauth, Pairs, ServerSpec, Transport, resolve};
+use crate::config::camel;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
@@ -450,6 +451,7 @@ impl Reader<'_> {
         }
         for (key, at) in at.entries() {
             match key {
+                "file_size" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
                 "cpu" => limits.cpu = self.need(&at, value::span(at.node), "a time with its unit such as \"5s\""),
                 "memory" => limits.memory = self.need(&at, value::size(at.node), SIZE),
                 "fileSize" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
@@ -515,17 +517,21 @@ pub(crate) fn is_address(key: &str) -> bool {
     canonical(key) == "url"
 }
 
-/// Other programs' words for our keys.
+/// Whether a key of a server has a meaning.
+pub(crate) fn is_key(key: &str) -> bool {
+    let key = canonical(key);
+    KEYS.contains(&key) || VOUCHING.contains(&key)
+}
+
+/// Our key for one in other programs' words, or with lines between its words.
 fn canonical(key: &str) -> &str {
-    match key {
+    let spelled = camel(key);
+    match spelled.as_deref().unwrap_or(key) {
         "type" => "transport",
         "httpUrl" | "serverUrl" => "url",
         "includeTools" | "enabledTools" => "allowTools",
         "excludeTools" | "disabledTools" => "denyTools",
-        "working_directory" | "workingDirectory" => "cwd",
-        "auto_restart" => "autoRestart",
-        "tool_timeout" => "toolTimeout",
-        "idle_timeout" => "idleTimeout",
-        other => other,
+        "workingDirectory" => "cwd",
+        other => KEYS.iter().find(|known| **known == other).copied().unwrap_or(key),
     }
 }

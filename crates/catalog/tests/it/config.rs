@@ -415,6 +415,6 @@ fn a_server_is_taken_whole_or_not_at_all() {
     let (problem, _) = world.problem();
     assert_eq!(
         (problem.message.as_str(), problem.help.as_deref()),
-        ("unknown key `comand` is handed on as it is", Some("did you mean `command`?"))
+        ("unknown key `comand` is ignored", Some("did you mean `command`?"))
     );
 }
