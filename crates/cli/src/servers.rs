@@ -100,7 +100,7 @@ impl<'w> Servers<'w> {
                 None => Known::of(spec, world, &approvals, &cache),
             })
             .collect();
-        let labels = Labels::new(all.iter().map(|known| known.spec.name.as_str()));
+        let labels = Labels::ranked(all.iter().map(|known| (known.rank(), known.spec.name.as_str())));
         let directories = config.extensions(&world.places).directories;
         let settings = config.mcp();
         Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, approvals })
@@ -237,6 +237,17 @@ impl Known {
             Standing::Approved | Standing::Limited => "trusted",
             Standing::Modified => "modified",
             Standing::Unknown => "untrusted",
+        }
+    }
+
+    /// Who is named first. Guards know the tools of the user's servers by their names, so nothing that came from elsewhere
+    /// changes those; and what may not be started changes nobody's.
+    fn rank(&self) -> u8 {
+        let off = !self.spec.enabled || self.bundle.as_ref().is_some_and(|bundle| bundle.obstacle.is_some());
+        match self.spec.source {
+            Source::User => 0,
+            _ if self.untrusted().is_none() && !off => 1,
+            _ => 2,
         }
     }
 

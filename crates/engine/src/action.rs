@@ -20,7 +20,7 @@ mod run_command;
 mod shell;
 
 pub(crate) use mcp::Witness;
-pub use mcp::{ToolCall, ToolCaller};
+pub use mcp::{ToolCall, ToolCaller, ToolFailure};
 
 /// Keeps Python from writing its caches into the copy of what was approved, which would no longer be that.
 const NO_BYTECODE: &str = "PYTHONDONTWRITEBYTECODE";

@@ -43,7 +43,7 @@ mod run;
 pub mod trace;
 mod trust;
 
-pub use action::{ToolCall, ToolCaller};
+pub use action::{ToolCall, ToolCaller, ToolFailure};
 pub use approver::{Approver, Choice, Question};
 pub use background::{Done, Late, Launcher, run_handed_over};
 pub use bus::Bus;

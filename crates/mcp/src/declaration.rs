@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use ollm_process::Limits;
+use ollm_protocol::pattern::fits_name;
 
 /// One MCP server.
 #[derive(Clone, Debug, PartialEq)]
@@ -65,7 +66,7 @@ pub enum Endpoint {
     },
 }
 
-/// Which tools are offered, by the server's own names for them.
+/// Which tools are offered, by the server's own names for them, in which `*` stands for any characters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
     /// Only these, if any are named.
@@ -77,7 +78,15 @@ pub struct Filter {
 impl Filter {
     /// Whether a tool is offered.
     pub fn admits(&self, tool: &str) -> bool {
-        let named = |list: &[String]| list.iter().any(|name| name == tool);
+        let named = |list: &[String]| list.iter().any(|name| fits_name(name, tool));
         self.allow.as_deref().is_none_or(named) && !named(&self.deny)
+    }
+
+    /// The entries that none of these tools fits, each with its key: what is misspelt keeps nothing back.
+    pub(crate) fn idle<'a>(&'a self, tools: &[&str]) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let fits = |name: &str| tools.iter().any(|tool| fits_name(name, tool));
+        let allow = self.allow.iter().flatten().map(|name| ("allowTools", name.as_str()));
+        let deny = self.deny.iter().map(|name| ("denyTools", name.as_str()));
+        allow.chain(deny).filter(move |(_, name)| !fits(name))
     }
 }

@@ -1,10 +1,11 @@
 //! The names by which a model calls the tools of servers: `mcp__server__tool`.
 //!
 //! Model APIs take letters, digits, `_` and `-`, and no more than 64 of them. A server's label depends on nothing but the
-//! names of all configured servers, a tool's name on nothing but its server's label and list: no name changes because
-//! another server came up first. Labels hold no `__` and do not end in `_`, so a name can be taken apart again.
+//! names of the servers of its rank and of those before it, a tool's name on nothing but its server's label and list: no
+//! name changes because another server came up first, and none that guards know because a later rank declares something.
+//! Labels hold no `__` and do not end in `_`, so a name can be taken apart again.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use ollm_store::digest_bytes;
 
@@ -55,16 +56,28 @@ pub enum BadName {
 }
 
 impl Labels {
-    /// Labels for servers, whatever the order they are given in.
+    /// Labels for servers of one rank, whatever the order they are given in.
     pub fn new<'a>(servers: impl IntoIterator<Item = &'a str>) -> Labels {
-        let mut servers: Vec<&str> = servers.into_iter().collect();
-        servers.sort_unstable();
-        servers.dedup();
-        let settled = settle(&servers, &label_form);
-        let labels: BTreeMap<String, String> =
-            servers.iter().zip(settled).filter_map(|(server, label)| Some(((*server).to_owned(), label?))).collect();
-        let back = labels.iter().map(|(server, label)| (label.clone(), server.clone())).collect();
-        Labels { labels, servers: back }
+        Labels::ranked(servers.into_iter().map(|server| ((), server)))
+    }
+
+    /// Labels for servers with their ranks, whatever the order they are given in. Those of a lower rank choose first:
+    /// nothing that others are called changes their labels.
+    pub fn ranked<'a, R: Ord>(servers: impl IntoIterator<Item = (R, &'a str)>) -> Labels {
+        let mut ranks: BTreeMap<R, BTreeSet<&str>> = BTreeMap::new();
+        for (rank, server) in servers {
+            ranks.entry(rank).or_default().insert(server);
+        }
+        let mut all = Labels::default();
+        for servers in ranks.into_values() {
+            let new: Vec<&str> = servers.into_iter().filter(|server| !all.labels.contains_key(*server)).collect();
+            let settled = settle(&new, &|label| all.servers.contains_key(label), &label_form);
+            for (server, label) in new.iter().zip(settled).filter_map(|(server, label)| Some((*server, label?))) {
+                all.servers.insert(label.clone(), server.to_owned());
+                all.labels.insert(server.to_owned(), label);
+            }
+        }
+        all
     }
 
     /// The label of a server.
@@ -107,7 +120,8 @@ pub fn tool_names(label: &str, tools: &[&str]) -> Vec<Result<String, BadName>> {
         tools.iter().zip(&checked).filter(|(_, sound)| sound.is_ok()).map(|(tool, _)| *tool).collect();
     let start = format!("{PREFIX}{label}{SEPARATOR}");
     let room = LONGEST_NAME.saturating_sub(start.len());
-    let mut settled = settle(&good, &|tool, digits| shortened(&replaced(tool), tool, room, digits)).into_iter();
+    let mut settled =
+        settle(&good, &|_| false, &|tool, digits| shortened(&replaced(tool), tool, room, digits)).into_iter();
     let mut names = Vec::with_capacity(tools.len());
     for sound in checked {
         names.push(sound.and_then(|()| {
@@ -129,9 +143,13 @@ fn sound(tool: &str) -> Result<(), BadName> {
     }
 }
 
-/// A form for each name that no other has. Where several names would share one, those that were not written that way
-/// get a hash of what they really are; which comes first makes no difference.
-fn settle(names: &[&str], form: &dyn Fn(&str, usize) -> Option<String>) -> Vec<Option<String>> {
+/// A form for each name that no other has and that is not taken. Where several names would share one, those that were not
+/// written that way get a hash of what they really are; which comes first makes no difference.
+fn settle(
+    names: &[&str],
+    taken: &dyn Fn(&str) -> bool,
+    form: &dyn Fn(&str, usize) -> Option<String>,
+) -> Vec<Option<String>> {
     let mut levels = vec![0; names.len()];
     let mut forms: Vec<Option<String>> = names.iter().map(|name| form(name, 0)).collect();
     loop {
@@ -142,7 +160,7 @@ fn settle(names: &[&str], form: &dyn Fn(&str, usize) -> Option<String>) -> Vec<O
         let clashes = |index: usize| match forms.get(index) {
             Some(Some(form)) => {
                 let exact = levels.get(index) == Some(&0) && names.get(index) == Some(&form.as_str());
-                !exact && counts.get(form.as_str()).is_some_and(|count| *count > 1)
+                taken(form) || (!exact && counts.get(form.as_str()).is_some_and(|count| *count > 1))
             }
             _ => levels.get(index).is_some_and(|level| *level <= DIGITS.len()),
         };

@@ -56,7 +56,7 @@ enum Refused {
 impl Offers {
     /// The tools in the entries of `tools/list`, under the label of their server (see [`Labels`](crate::Labels)).
     pub fn read(server: &str, listed: &[Value], filter: &Filter) -> Offers {
-        let mut offers = Offers::default();
+        let mut offers = Offers { remarks: idle(listed, filter), ..Offers::default() };
         let raw = |entry: &Value| entry.get("name").and_then(Value::as_str).map(str::to_owned);
         let wanted: Vec<(&Value, Option<String>)> = listed
             .iter()
@@ -90,6 +90,17 @@ impl Offers {
     pub fn raw(&self, name: &str) -> Option<&str> {
         self.tools.iter().find(|offer| offer.tool.name == name).map(|offer| offer.raw.as_str())
     }
+}
+
+/// What the declaration says about tools that are not in a list.
+fn idle(listed: &[Value], filter: &Filter) -> Vec<Remark> {
+    let names: Vec<&str> = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str)).collect();
+    // A server that lists nothing has not said what it has.
+    if names.is_empty() {
+        return Vec::new();
+    }
+    let why = |key: &str| format!("`{key}` names it, but the server lists no such tool");
+    filter.idle(&names).map(|(key, name)| Remark { tool: name.to_owned(), why: why(key) }).collect()
 }
 
 fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, Refused> {

@@ -166,6 +166,17 @@ impl FilePatterns {
     }
 }
 
+/// Whether a name has a shape in which `*` stands for any characters, also none, and nothing else has a meaning.
+///
+/// ```
+/// use ollm_protocol::pattern::fits_name;
+/// assert!(fits_name("delete_*", "delete_file") && fits_name("*file*", "delete_file") && fits_name("[a]?", "[a]?"));
+/// assert!(!fits_name("delete_*", "undelete_file"));
+/// ```
+pub fn fits_name(pattern: &str, name: &str) -> bool {
+    glob::stars(pattern, name)
+}
+
 /// A path as [`FilePatterns::matches`] wants it: from the project root if it lies inside, else absolute. A relative path
 /// starts at `cwd`. Only the names are looked at, so links are not followed.
 ///

@@ -36,7 +36,7 @@ pub const SERVER_KEYS: Keys = &[
     ("env", &[]),
     ("cwd", &["working_directory", "workingDirectory"]),
     ("limits", &[]),
-    ("url", &["httpUrl", "serverUrl"]),
+    ("url", &["httpUrl", "http_url", "serverUrl", "server_url"]),
     ("headers", &[]),
     ("transport", &["type"]),
     ("timeout", &[]),
@@ -46,8 +46,8 @@ pub const SERVER_KEYS: Keys = &[
     ("disabled", &[]),
     ("lazy", &[]),
     ("autoRestart", &["auto_restart"]),
-    ("allowTools", &["includeTools", "enabledTools"]),
-    ("denyTools", &["excludeTools", "disabledTools"]),
+    ("allowTools", &["allow_tools", "includeTools", "include_tools", "enabledTools", "enabled_tools"]),
+    ("denyTools", &["deny_tools", "excludeTools", "exclude_tools", "disabledTools", "disabled_tools"]),
     ("oauth", &[]),
     ("description", &[]),
 ];
@@ -64,7 +64,7 @@ pub const OAUTH_KEYS: Keys = &[
 ];
 
 /// The keys of its `limits`.
-pub const LIMIT_KEYS: Keys = &[("cpu", &[]), ("memory", &[]), ("processes", &[]), ("files", &[]), ("fileSize", &[])];
+pub const LIMIT_KEYS: Keys = &[("cpu", &[]), ("memory", &[]), ("processes", &[]), ("files", &[]), ("fileSize", &["file_size"])];
 
 /// Keys with which other programs let servers do things unasked.
 const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
@@ -479,6 +479,7 @@ impl Reader<'_> {
         }
         for (key, at) in at.entries() {
             match key {
+                "file_size" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
                 "cpu" => limits.cpu = self.need(&at, value::span(at.node), "a time with its unit such as \"5s\""),
                 "memory" => limits.memory = self.need(&at, value::size(at.node), SIZE),
                 "fileSize" => limits.file_size = self.need(&at, value::size(at.node), SIZE),

@@ -73,6 +73,27 @@ fn every_key_of_an_address_is_read() {
 }
 
 #[test]
+fn keys_may_be_written_with_lines_between_their_words_and_in_other_programs_words() {
+    for (allow, deny) in [
+        ("allowTools", "denyTools"),
+        ("allow_tools", "deny_tools"),
+        ("include_tools", "exclude_tools"),
+        ("includeTools", "exclude-tools"),
+        ("enabled_tools", "disabled_tools"),
+    ] {
+        let world = World::new();
+        let text = format!("mcp: {{servers: {{s: {{command: x, {allow}: [a], {deny}: [b*], tool_timeout: 5s}}}}}}\n");
+        world.write("home/.ollm/config.yaml", text);
+        let (servers, problems) = load(&world);
+        assert_eq!(problems, [], "{allow}");
+        let server = &servers[0];
+        assert_eq!((&server.allow, &server.deny), (&Some(vec!["a".to_owned()]), &vec!["b*".to_owned()]), "{allow}");
+        assert_eq!(server.tool_timeout, Some(std::time::Duration::from_secs(5)));
+        assert_eq!(world.load().1, [], "{allow}");
+    }
+}
+
+#[test]
 fn all_four_places_are_read_and_the_first_declaration_of_a_name_counts() {
     let world = World::new();
     world.write("home/.ollm/config.yaml", "mcp:\n  servers:\n    a:\n      command: one\n");

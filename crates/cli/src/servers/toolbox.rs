@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
-use ollm_engine::{ToolCall, ToolCaller};
+use ollm_engine::{ToolCall, ToolCaller, ToolFailure};
 use ollm_mcp::{Call, Notice, Offer, Ports, Progress, State, Status, Watch, bound_result, read_result};
 use ollm_protocol::{Content, Tool, ToolResult};
 
@@ -308,7 +308,7 @@ impl ToolSource for Toolbox {
 }
 
 impl ToolCaller for Toolbox {
-    fn call(&self, call: &ToolCall) -> Result<String, String> {
+    fn call(&self, call: &ToolCall) -> Result<String, ToolFailure> {
         let began = Instant::now();
         let timeout = call.timeout.saturating_add(MARGIN);
         let crew = self.member(&call.server)?;
@@ -318,7 +318,10 @@ impl ToolCaller for Toolbox {
         let answer = answer.ok_or_else(|| late(&crew, call))?;
         let result = read_result(&answer.map_err(|error| error.to_string())?, None).result;
         let text = text_of(&result);
-        if result.is_error { Err(format!("`{}` of `{}` failed: {text}", call.tool, call.server)) } else { Ok(text) }
+        if !result.is_error {
+            return Ok(text);
+        }
+        Err(ToolFailure { why: format!("`{}` of `{}` failed: {text}", call.tool, call.server), said: text })
     }
 
     fn last_words(&self, server: &str) -> String {

@@ -11,6 +11,7 @@ mod clients;
 mod control;
 mod escape;
 mod faults;
+mod guarding;
 mod login;
 mod secrets;
 mod trust;
@@ -156,10 +157,12 @@ fn only_the_tools_that_are_admitted_are_offered_and_called() {
     one["excludeTools"] = json!(["add"]);
     let lab = lab_with(&one);
     assert_eq!(names(&lab.run(&["mcp", "tools", "--json"])), ["mcp__s__echo"]);
-    let ran = call(&lab, "add", &json!({"a": 1, "b": 2}));
-    assert_eq!(ran.code, 5);
-    assert!(ran.stderr.contains("not allowed by its declaration"), "{ran:?}");
-    assert!(ran.stderr.contains("`denyTools`") && !ran.stderr.contains("mcp logs"), "{ran:?}");
+    for named in [&["s", "add"][..], &["s", "mcp__s__add"], &["mcp__s__add"]] {
+        let ran = lab.run(&[&["mcp", "call"], named, &["--args", r#"{"a": 1, "b": 2}"#]].concat());
+        assert_eq!(ran.code, 64, "{ran:?}");
+        assert!(ran.stderr.contains("tool `add` of server `s` is denied by its declaration"), "{ran:?}");
+        assert!(ran.stderr.contains("`denyTools`") && !ran.stderr.contains("mcp logs"), "{ran:?}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use super::{Errand, Prepared, Said, Task, limits};
 pub trait ToolCaller: fmt::Debug + Send + Sync {
     /// Calls a tool; the text of its result, otherwise what went wrong. It should end within the time it is given;
     /// nobody waits for it longer than that.
-    fn call(&self, call: &ToolCall) -> Result<String, String>;
+    fn call(&self, call: &ToolCall) -> Result<String, ToolFailure>;
 
     /// What a server said last, for whoever waited for it in vain; nothing if it said nothing.
     fn last_words(&self, _server: &str) -> String {
@@ -33,6 +33,21 @@ pub struct ToolCall {
     pub args: Map<String, Value>,
     /// How long it may take.
     pub timeout: Duration,
+}
+
+/// Why a call of a tool failed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolFailure {
+    /// What went wrong.
+    pub why: String,
+    /// What the tool said all the same: a refusal in that counts, as in the output of a program that fails.
+    pub said: String,
+}
+
+impl From<String> for ToolFailure {
+    fn from(why: String) -> ToolFailure {
+        ToolFailure { why, said: String::new() }
+    }
 }
 
 /// A call, and who makes it.
@@ -69,7 +84,8 @@ impl Call {
         match self.caller.call(&self.what) {
             Ok(text) if text.len() > self.cap => Said::Something(Vec::new(), End::Overflowed(self.cap)),
             Ok(text) => Said::Something(text.into_bytes(), End::Exited(0)),
-            Err(why) => Said::failed(why),
+            Err(ToolFailure { why, said }) if said.len() > self.cap => Said::failed(why),
+            Err(ToolFailure { why, said }) => Said::Failure(why, said.into_bytes()),
         }
     }
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_engine::{Status, ToolCall, ToolCaller};
+use ollm_engine::{Status, ToolCall, ToolCaller, ToolFailure};
 use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout};
 use serde_json::json;
 
@@ -91,18 +91,21 @@ fn the_script_of_a_run_command_is_part_of_what_is_approved() {
 
 /// Answers with what it was prepared to, and remembers the calls.
 #[derive(Debug)]
-struct Tools(Mutex<Vec<ToolCall>>, Result<String, String>);
+struct Tools(Mutex<Vec<ToolCall>>, Result<String, ToolFailure>);
 
 impl ToolCaller for Tools {
-    fn call(&self, call: &ToolCall) -> Result<String, String> {
+    fn call(&self, call: &ToolCall) -> Result<String, ToolFailure> {
         self.0.lock().unwrap().push(call.clone());
         self.1.clone()
     }
 }
 
 fn with_tools(answer: Result<&str, &str>) -> (World, Arc<Tools>) {
+    with_answer(answer.map(str::to_owned).map_err(|why| why.to_owned().into()))
+}
+
+fn with_answer(answer: Result<String, ToolFailure>) -> (World, Arc<Tools>) {
     let mut world = World::new();
-    let answer = answer.map(str::to_owned).map_err(str::to_owned);
     let tools = Arc::new(Tools(Mutex::default(), answer));
     world.engine.tools = Some(Arc::<Tools>::clone(&tools));
     (world, tools)
@@ -130,6 +133,19 @@ fn a_tool_that_fails_is_a_failed_hook() {
 }
 
 #[test]
+fn a_refusal_of_a_tool_that_says_it_failed_is_a_refusal_and_nothing_else_it_says_counts() {
+    for dialect in ["ollm", "gate", "rpc", "agent"] {
+        for (said, refuses) in [(refuse(dialect, "no").to_string(), true), ("{\"continue\": true}".to_owned(), false)] {
+            let (world, _) = with_answer(Err(ToolFailure { why: "it failed".to_owned(), said }));
+            let report = world.run(spoken(dialect, calls("check", &json!({}))), &event());
+            let expected = if refuses { Status::Blocked } else { Status::Failed };
+            assert_eq!((report.status, report.error.as_deref()), (expected, Some("it failed")), "{dialect}");
+            assert_eq!(report.verdict.flow == Flow::Block, refuses || dialect == "gate", "{dialect}");
+        }
+    }
+}
+
+#[test]
 fn an_answer_over_the_cap_is_a_failure() {
     let (world, _) = with_tools(Ok(&"x".repeat(2 << 20)));
     let report = world.run(calls("check", &json!({})), &event());
@@ -152,7 +168,7 @@ fn without_servers_a_tool_cannot_be_called() {
 struct Stuck;
 
 impl ToolCaller for Stuck {
-    fn call(&self, _: &ToolCall) -> Result<String, String> {
+    fn call(&self, _: &ToolCall) -> Result<String, ToolFailure> {
         loop {
             std::thread::park();
         }
@@ -164,7 +180,7 @@ impl ToolCaller for Stuck {
 struct Broken;
 
 impl ToolCaller for Broken {
-    fn call(&self, _: &ToolCall) -> Result<String, String> {
+    fn call(&self, _: &ToolCall) -> Result<String, ToolFailure> {
         panic!("broken on purpose")
     }
 }
@@ -186,7 +202,7 @@ fn errands_and_programs_of_a_stage_go_on_at_once() {
     #[derive(Debug)]
     struct Waits(std::path::PathBuf);
     impl ToolCaller for Waits {
-        fn call(&self, _: &ToolCall) -> Result<String, String> {
+        fn call(&self, _: &ToolCall) -> Result<String, ToolFailure> {
             eventually("the program runs", || self.0.exists());
             Ok(r#"{"continue": true}"#.to_owned())
         }

@@ -62,8 +62,52 @@ fn abuse_d9_no_tool_can_pass_for_one_of_another_server() {
     assert_eq!(all.iter().collect::<BTreeSet<_>>().len(), 4, "{all:?}");
 }
 
+#[test]
+fn abuse_d9_who_comes_later_renames_nobody() {
+    for (own, late) in [("brave search", "brave_search"), ("a.b", "a_b"), ("x", "x_")] {
+        let alone = Labels::new([own]);
+        let both = Labels::ranked([(1, late), (0, own)]);
+        assert_eq!(both.of(own), alone.of(own));
+        assert_ne!(both.of(late), both.of(own));
+        assert_eq!(both.resolve(&format!("mcp__{}__c", alone.of(own).unwrap())), Some((own, "c")));
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn property_24_no_name_of_a_server_depends_on_servers_of_a_later_rank(
+        user in btree_set(awkward(), 1..5),
+        project in btree_set(awkward(), 0..5),
+        closed in btree_set(awkward(), 0..5),
+        tools in btree_set(awkward(), 1..6),
+    ) {
+        let names = |set: &BTreeSet<String>, rank: u8| -> Vec<(u8, String)> {
+            set.iter().map(|name| (rank, name.clone())).collect()
+        };
+        let labels = |all: &[Vec<(u8, String)>]| {
+            Labels::ranked(all.concat().iter().map(|(rank, name)| (*rank, name.as_str())))
+        };
+        // Labels of earlier ranks in disguise are what an attacker would choose.
+        let (first, second) = (names(&user, 0), names(&project, 1));
+        let disguises: BTreeSet<String> = user.iter().filter_map(|name| labels(&[first.clone()]).of(name).map(str::to_owned)).collect();
+        let all = labels(&[names(&closed, 2), names(&disguises, 2), second.clone(), first.clone()]);
+        let mut seen = BTreeSet::new();
+        for (set, before) in [(&user, labels(&[first.clone()])), (&project, labels(&[first.clone(), second.clone()]))] {
+            for server in set {
+                prop_assert_eq!(all.of(server), before.of(server), "{}", server);
+            }
+        }
+        let tools: Vec<&str> = tools.iter().map(String::as_str).collect();
+        for server in user.iter().chain(&project).chain(&closed).chain(&disguises).collect::<BTreeSet<_>>() {
+            for name in tool_names(all.of(server).unwrap(), &tools) {
+                let name = name.unwrap();
+                prop_assert_eq!(all.resolve(&name).unwrap().0, server.as_str());
+                prop_assert!(fits(&name) && seen.insert(name));
+            }
+        }
+    }
 
     #[test]
     fn property_24_tools_of_many_servers_live_side_by_side_under_names_of_their_own(

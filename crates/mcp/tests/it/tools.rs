@@ -38,6 +38,26 @@ fn only_admitted_tools_are_offered() {
 }
 
 #[test]
+fn a_star_stands_for_any_characters_and_an_entry_that_no_tool_fits_is_told() {
+    let listed = ["delete_file", "delete_all", "read_file", "*"].map(|name| json!({"name": name}));
+    let filter = |allow: Option<&[&str]>, deny: &[&str]| {
+        let texts = |list: &[&str]| list.iter().map(|text| (*text).to_owned()).collect();
+        Filter { allow: allow.map(texts), deny: texts(deny) }
+    };
+    for (filter, offered, told) in [
+        (filter(None, &["delete_*"]), &["mcp__s__read_file", "mcp__s___"][..], &[][..]),
+        (filter(Some(&["*_file"]), &["delete*"]), &["mcp__s__read_file"], &[]),
+        (filter(Some(&["*"]), &["delete_*", "*", "*"]), &[], &[]),
+        (filter(Some(&["read_file", "write_*"]), &["Delete_*"]), &["mcp__s__read_file"], &["write_*", "Delete_*"]),
+    ] {
+        let offers = Offers::read("s", &listed, &filter);
+        assert_eq!(names(&offers), offered, "{filter:?}");
+        assert_eq!(offers.remarks.iter().map(|remark| remark.tool.as_str()).collect::<Vec<_>>(), told, "{filter:?}");
+    }
+    assert_eq!(Offers::read("s", &[], &filter(None, &["x"])), Offers::default(), "nothing is known yet");
+}
+
+#[test]
 fn a_list_without_end_is_cut_and_says_so() {
     let listed: Vec<Value> = (0..12_000).map(|number| json!({"name": format!("t{number}")})).collect();
     let offers = Offers::read("s", &listed, &Filter::default());

@@ -119,6 +119,15 @@ impl Word {
     }
 }
 
+/// Whether a text has the shape of a pattern in which `*` stands for any characters and nothing else has a meaning.
+pub(super) fn stars(pattern: &str, text: &str) -> bool {
+    if !pattern.contains('*') {
+        return pattern == text;
+    }
+    let [pattern, text] = [pattern, text].map(|text| text.chars().collect::<Vec<_>>());
+    wildcard(&pattern, &text, |letter| *letter == '*', |own, letter| own == letter)
+}
+
 /// Matches a row of items against a pattern in which some elements stand for any number of items.
 fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
     let (mut p, mut i) = (0, 0);

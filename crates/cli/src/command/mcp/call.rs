@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
-    write_result,
+    tool_names, write_result,
 };
 use ollm_protocol::{ToolResult, shell_word, units};
 use ollm_store::cut;
@@ -125,22 +125,36 @@ fn fitting(
     if listed.is_empty() {
         return Ok(tool.to_owned());
     }
-    let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
-    if listed.iter().any(there) && !known.admits(tool) {
-        return Err(withheld(tool, known));
-    }
     let offers = servers.offers(known, &listed);
+    let offered = offers.tools.iter().any(|offer| offer.raw == tool || offer.tool.name == tool);
+    if let Some(tool) = denied(tool, known, servers, &listed).filter(|_| !offered) {
+        return Err(withheld(&tool, known));
+    }
+    let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
     if listed.iter().any(there) && offers.tools.iter().all(|offer| offer.raw != tool) {
         return Ok(tool.to_owned());
     }
     fit(tool, args, name, &offers)
 }
 
+/// The tool that is meant, whichever way it is named, if the server has it and its declaration keeps it back.
+fn denied(tool: &str, known: &Known, servers: &Servers<'_>, listed: &[Value]) -> Option<String> {
+    let names = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str));
+    let held: Vec<&str> = names.filter(|name| !known.admits(name)).collect();
+    let label = servers.labels.of(&known.spec.name).unwrap_or_default();
+    let full = tool_names(label, &held);
+    let meant = held.iter().zip(full).find(|(raw, full)| **raw == tool || full.as_deref() == Ok(tool));
+    meant.map(|(raw, _)| (*raw).to_owned())
+}
+
 /// A tool that the declaration keeps back; what the server said has nothing to do with it.
 fn withheld(tool: &str, known: &Known) -> Failure {
     let (name, origin) = (&known.spec.name, &known.spec.origin);
-    Failure::new(Kind::Environment, format!("MCP server `{name}`: its tool `{tool}` is not allowed by its declaration"))
-        .hint(format!("`allowTools` and `denyTools` in {}:{} say so", origin.file.display(), origin.line))
+    Failure::new(Kind::Usage, format!("tool `{tool}` of server `{name}` is denied by its declaration")).hint(format!(
+        "`allowTools` and `denyTools` in {}:{} say so",
+        origin.file.display(),
+        origin.line
+    ))
 }
 
 fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> Result<String, Failure> {

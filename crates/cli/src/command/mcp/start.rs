@@ -77,6 +77,10 @@ fn probe<'a>(
         row.state = status.state.name();
         row.transport = status.transport.map_or(std::mem::take(&mut row.transport), str::to_owned);
         row.error = problem(&status, outcome);
+        if let State::Degraded(why) = &status.state {
+            output.tell(&format!("server `{}`: {why}", status.name));
+            code = code.max(Kind::Environment as u8);
+        }
         if matches!(status.state, State::Ready | State::Degraded(_)) {
             let offers = servers.offers(row.known, &live.listed(&status.name));
             for remark in remarks(&status.name, &status.warnings, &offers) {
