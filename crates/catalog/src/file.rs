@@ -145,6 +145,15 @@ impl Document<'_> {
         }
     }
 
+    /// The letters in which each plain value is written; none where they are no others than its canonical ones.
+    pub(crate) fn letters<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Option<String>> {
+        let mut spots = spots.peekable();
+        match self.syntax {
+            Syntax::Yaml if spots.peek().is_some() => yaml::letters(&self.text, spots),
+            _ => spots.map(|_| None).collect(),
+        }
+    }
+
     /// The findings with their positions; too many are cut short.
     pub(crate) fn problems(&self, mut findings: Vec<Finding>) -> Vec<Problem> {
         if findings.is_empty() {

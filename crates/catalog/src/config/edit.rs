@@ -31,6 +31,8 @@ pub use migrate::{Migration, migrate};
 pub enum Edit<'a> {
     /// Give it this value, as somebody types it.
     Set(&'a str),
+    /// Give it this very value: a text stays a text, whatever it looks like.
+    Value(&'a Value),
     /// Take it away.
     Unset,
 }
@@ -145,6 +147,7 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
     let (file, top) = target(places, layer)?;
     let value = match edit {
         Edit::Set(typed) => Some(meant(path, key.kind, typed)?),
+        Edit::Value(value) => Some(Node::from_json(value)),
         Edit::Unset => None,
     };
     if let (Some(value), Layer::Workspace) = (&value, layer)
@@ -282,7 +285,12 @@ fn at<'n>(node: &'n Node, parts: &[&str]) -> Option<&'n Node> {
 fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
     let text = Node::Text(typed.to_owned());
     let yaml = parse_yaml(typed).ok().filter(|node| !matches!(node, Node::Text(_) | Node::Null));
-    let yaml = yaml.filter(|_| !matches!(kind, Kind::Text(_) | Kind::Choice(_)));
+    let yaml = yaml.filter(|node| match kind {
+        Kind::Text(_) | Kind::Choice(_) => false,
+        // What a number or a flag would not say in the same letters may be meant as a text.
+        Kind::Scalar => says(&node.to_json(), typed),
+        _ => true,
+    });
     let list = Node::List(typed.split(',').map(|item| Node::Text(item.trim().to_owned())).collect());
     let list = Some(list).filter(|_| matches!(kind, Kind::List(_) | Kind::Trust | Kind::Guards));
     let mut converted = None;
@@ -298,6 +306,12 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
         expected: kind.expected(),
         typed: typed.to_owned(),
     })
+}
+
+/// Whether a value is this text to whoever gets it as one.
+pub(super) fn says(value: &Value, text: &str) -> bool {
+    let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    said == text
 }
 
 /// The canonical value of a setting, as somebody types it.

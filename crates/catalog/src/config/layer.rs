@@ -6,11 +6,12 @@ use ollm_protocol::Layer;
 use ollm_store::{check_owner, current_uid, looks_secret};
 use serde_json::Value;
 
-use super::kind::{duration, milliseconds};
+use super::edit::says;
+use super::kind::{Kind, duration, milliseconds};
 use super::settings::USUAL_TIMEOUT;
 use super::written::{self, Said};
 use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
-use crate::file::{self, Document, Finding, Syntax, whole_file};
+use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
 use crate::load::Positions;
 use crate::node::{Cursor, Node};
 use crate::place::{Places, same_place};
@@ -94,6 +95,7 @@ fn settings(
     said: Vec<Said>,
     positions: Positions,
 ) -> impl Iterator<Item = (Setting, Said)> {
+    let said = as_written(document, said);
     let is_off = |said: &Said| said.key.path == "hooks.enabled" && said.value == false;
     let is_wanted = |said: &Said| positions == Positions::Always || is_off(said);
     let wanted: Vec<bool> = said.iter().map(is_wanted).collect();
@@ -108,6 +110,22 @@ fn settings(
         let origin = Origin::File { layer, file: file.clone(), line: at.line, column: at.column };
         (Setting { path: said.path.clone(), key: said.key, value: said.value.clone(), origin }, said)
     })
+}
+
+/// Settings of extensions in the letters of the file, where they look like a number or a flag: only the extension's manifest
+/// knows whether `01234` is one.
+fn as_written(document: &Document<'_>, mut said: Vec<Said>) -> Vec<Said> {
+    let open = |said: &&mut Said| said.key.kind == Kind::Scalar && !said.value.is_string();
+    let mut open: Vec<&mut Said> = said.iter_mut().filter(open).collect();
+    let letters = document.letters(open.iter().map(|said| &said.spot));
+    for (said, letters) in open.iter_mut().zip(letters) {
+        // What has quotes, a tag or anything else around it is not those letters alone.
+        let means = |letters: &String| parse_yaml(letters).is_ok_and(|node| node.to_json() == said.value);
+        if let Some(letters) = letters.filter(|letters| !says(&said.value, letters) && means(letters)) {
+            said.value = letters.into();
+        }
+    }
+    said
 }
 
 /// What becomes of a project's word.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::check::Check;
 use super::name::{PLAIN, is_plain, upper_snake};
 use crate::config::Item;
-use crate::file::{Finding, HIDDEN};
+use crate::file::{Finding, HIDDEN, parse_yaml};
 use crate::node::{Cursor, Node};
 use crate::value;
 
@@ -98,6 +98,12 @@ impl SettingKind {
         }
     }
 
+    /// The number that a text means where YAML is written, such as `0x1F`.
+    fn read_yaml(self, text: &str) -> Option<Value> {
+        let is_number = |node: &Node| matches!(node, Node::Whole(_) | Node::Fraction(_));
+        parse_yaml(text).ok().filter(is_number).map(|node| node.to_json()).filter(|value| self.fits(value))
+    }
+
     fn expected(self) -> &'static str {
         match self {
             SettingKind::Text => "text",
@@ -121,7 +127,7 @@ impl SettingSpec {
     pub fn check(&self, value: Value) -> Result<Value, String> {
         if !self.kind.fits(&value) {
             // `on` in YAML, and a number in quotes, are what they look like.
-            let meant = plain(&value).and_then(|text| self.kind.read(&text));
+            let meant = plain(&value).and_then(|text| self.kind.read(&text).or_else(|| self.kind.read_yaml(&text)));
             return match meant {
                 Some(meant) if self.kind.fits(&meant) => self.check(meant),
                 _ => Err(self.wrong(self.kind.expected(), &value)),
@@ -129,6 +135,9 @@ impl SettingSpec {
         }
         if self.required && value == "" {
             return Err(format!("setting `{}` is required and must not be empty", self.name));
+        }
+        if value.as_str().is_some_and(|text| text.contains('\0')) {
+            return Err(self.wrong("text that a variable can hold, without a zero byte", &value));
         }
         if !self.choices.is_empty() && !self.choices.contains(&value) {
             let choices: Vec<String> = self.choices.iter().map(text_of).collect();

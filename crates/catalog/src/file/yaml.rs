@@ -29,6 +29,28 @@ pub(super) fn locate<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> V
     spots.map(|spot| root.as_ref().and_then(|root| follow(root, spot)).unwrap_or_default()).collect()
 }
 
+/// The letters of each value that is no list and no map, also of one that an alias stands for.
+pub(super) fn letters<'s>(text: &str, spots: impl Iterator<Item = &'s Spot>) -> Vec<Option<String>> {
+    // The small form has numbers and flags in their canonical letters only.
+    let is_small = simple::parse(text).is_some();
+    let root =
+        (!is_small).then(|| serde_saphyr::from_str_with_options::<Spanned<Tree>>(text, options()).ok()).flatten();
+    let written = |spot: &Spot| {
+        let find = |tree, step: &usize| -> Option<&Spanned<Tree>> {
+            let tree: &Spanned<Tree> = tree;
+            tree.value.0.get(*step).map(|(_, value)| value)
+        };
+        let (start, end) = bytes(spot.steps.iter().try_fold(root.as_ref()?, find)?.defined)?;
+        text.get(start..end).map(|letters| letters.trim().to_owned())
+    };
+    spots.map(written).collect()
+}
+
+fn bytes(location: Location) -> Option<(usize, usize)> {
+    let (start, length) = (location.span().byte_offset()?, location.span().byte_len()?);
+    Some((usize::try_from(start).ok()?, usize::try_from(start + length).ok()?))
+}
+
 fn options() -> Options {
     serde_saphyr::options! {
         with_snippet: false,

@@ -64,7 +64,8 @@ pub const OAUTH_KEYS: Keys = &[
 ];
 
 /// The keys of its `limits`.
-pub const LIMIT_KEYS: Keys = &[("cpu", &[]), ("memory", &[]), ("processes", &[]), ("files", &[]), ("fileSize", &["file_size"])];
+pub const LIMIT_KEYS: Keys =
+    &[("cpu", &[]), ("memory", &[]), ("processes", &[]), ("files", &[]), ("fileSize", &["file_size"])];
 
 /// Keys with which other programs let servers do things unasked.
 const VOUCHING: &[&str] = &["trust", "trusted", "alwaysAllow", "autoApprove"];
@@ -478,8 +479,7 @@ impl Reader<'_> {
             self.refuse(at, Part::Value, &format!("`limits` must be a map, not {}", at.node.kind()), None);
         }
         for (key, at) in at.entries() {
-            match key {
-                "file_size" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
+            match canonical(LIMIT_KEYS, key) {
                 "cpu" => limits.cpu = self.need(&at, value::span(at.node), "a time with its unit such as \"5s\""),
                 "memory" => limits.memory = self.need(&at, value::size(at.node), SIZE),
                 "fileSize" => limits.file_size = self.need(&at, value::size(at.node), SIZE),

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ollm_catalog::{SettingKind, Skill, State, settings_schema};
+use ollm_catalog::{Edit, SettingKind, Skill, State, change_config, settings_schema};
 use ollm_protocol::Layer;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -91,6 +91,47 @@ proptest! {
             prop_assert!(problems.iter().any(|problem| problem.file == file));
         }
         prop_assert_eq!(extensions.hooks().count(), 0);
+    }
+
+    #[test]
+    fn any_text_that_is_set_reaches_the_hooks_as_it_is(
+        text in prop_oneof![
+            "[^\0]{0,24}",
+            "[-+]?[0-9_xobeE.:]{1,12}",
+            "(?i)true|false|yes|no|on|off|null|~|nan|inf|[.]inf|y|n|---|[.]{3}|<<|=",
+        ],
+        before in prop_oneof![Just(""), Just("# mine\nmodel:\n  name: 'it''s'\n"), Just("extensions: {settings: {one: {a: 007}}}\n")],
+    ) {
+        let world = World::new();
+        let settings = json!({"settings": [{"name": "a", "description": "d"}]});
+        world.manifest("home", "one", manifest("one", &settings));
+        world.write("home/.ollm/config.yaml", before);
+        let value = Value::from(text.as_str());
+        change_config(&world.places, Layer::User, "extensions.settings.one.a", Edit::Value(&value)).unwrap();
+        let (extensions, problems) = world.extensions();
+        prop_assert_eq!(problems, []);
+        let variables = extensions.get("one").unwrap().variables();
+        prop_assert_eq!(variables[0].value.known(), Some(text.as_str()));
+    }
+
+    #[test]
+    fn what_looks_like_a_number_is_taken_by_its_letters_where_a_text_is_wanted(
+        text in "[-+]?(0[0-7]{1,4}|[0-9]{1,3}[.][0-9]{0,3}0|0x[0-9A-F]{1,4}|0o[0-7]{1,3}|[0-9]_[0-9]{3}|[0-9]{20,24}|[1-9]e[0-9]|True|FALSE)",
+    ) {
+        let world = World::new();
+        let settings = json!({"settings": [{"name": "a", "description": "d"}]});
+        world.manifest("home", "one", manifest("one", &settings));
+        for written in [
+            format!("extensions:\n  settings:\n    one:\n      a: {text} # mine\n"),
+            format!("model: {{name: &zip {text}}}\nextensions: {{settings: {{one: {{a: *zip}}}}}}\n"),
+            format!("extensions: {{settings: {{one: {{a: {text}}}}}}}"),
+        ] {
+            world.write("home/.ollm/config.yaml", &written);
+            let (extensions, problems) = world.extensions();
+            prop_assert_eq!(problems, []);
+            let variables = extensions.get("one").unwrap().variables();
+            prop_assert_eq!(variables[0].value.known(), Some(text.as_str()), "{}", written);
+        }
     }
 
     #[test]

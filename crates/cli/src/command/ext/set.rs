@@ -5,6 +5,7 @@ use std::io::Read;
 use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config};
 use ollm_protocol::Layer;
 use ollm_store::Redactor;
+use serde_json::Value;
 
 use super::named;
 use crate::agent::refuse_agents;
@@ -30,7 +31,7 @@ pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) 
             assignment.split_once('=').map_or((assignment.as_str(), None), |(key, value)| (key, Some(value)));
         let spec = declared(extension, key)?;
         let value = given(spec, typed)?;
-        spec.read(&value).map_err(|why| Failure::new(Kind::Usage, format!("{why}; nothing was changed")))?;
+        read(spec, &value)?;
         changes.push((spec, Some(value)));
     }
     for key in &arguments.unset {
@@ -81,8 +82,12 @@ fn given(spec: &SettingSpec, typed: Option<&str>) -> Result<String, Failure> {
     match typed {
         Some("-") => {
             let mut value = String::new();
-            let read = std::io::stdin().lock().take(LONGEST_VALUE).read_to_string(&mut value);
+            let read = std::io::stdin().lock().take(LONGEST_VALUE + 1).read_to_string(&mut value);
             read.map_err(|error| Failure::new(Kind::Environment, format!("standard input cannot be read: {error}")))?;
+            if value.len() as u64 > LONGEST_VALUE {
+                let message = format!("`{}` may have at most {LONGEST_VALUE} bytes; nothing was changed", spec.name);
+                return Err(Failure::usage(message));
+            }
             Ok(value.trim_end_matches(['\r', '\n']).to_owned())
         }
         Some(value) => Ok(value.to_owned()),
@@ -91,6 +96,10 @@ fn given(spec: &SettingSpec, typed: Option<&str>) -> Result<String, Failure> {
                 .hint(format!("write {0}=VALUE, or {0}=- to read it from standard input", spec.name))
         }),
     }
+}
+
+fn read(spec: &SettingSpec, value: &str) -> Result<Value, Failure> {
+    spec.read(value).map_err(|why| Failure::new(Kind::Usage, format!("{why}; nothing was changed")))
 }
 
 /// Keeps a value where it belongs, and takes it from where it does not; says where a secret is now.
@@ -103,8 +112,10 @@ fn keep(extension: &Extension, spec: &SettingSpec, value: Option<&str>, world: &
         secrets::remove(&[name], world)?;
         String::new()
     };
-    let edit = match value {
-        Some(value) if !spec.sensitive => Edit::Set(value),
+    // As what the setting is: a text is written so that nobody takes it for a number.
+    let value = value.filter(|_| !spec.sensitive).map(|value| read(spec, value)).transpose()?;
+    let edit = match &value {
+        Some(value) => Edit::Value(value),
         _ if !world.places.config().exists() => return Ok(place),
         _ => Edit::Unset,
     };

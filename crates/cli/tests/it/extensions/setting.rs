@@ -236,3 +236,100 @@ fn what_is_wrong_with_the_settings_in_the_configuration_repeats_nothing_of_them(
         assert!(!text.contains("Zq81xKw93"), "{wrong}: {text}");
     }
 }
+
+#[test]
+fn a_text_that_looks_like_something_else_reaches_the_hook_byte_for_byte() {
+    const TEXTS: &[&str] = &[
+        "1.10",
+        "007",
+        "12345678901234567890123",
+        "0x1F",
+        "1_000",
+        "True",
+        "01234",
+        "no",
+        "null",
+        "~",
+        "",
+        " a ",
+        "1e3",
+        "- a",
+        "# b",
+        "a: b",
+        "\"q\"",
+        "'",
+        "\\n",
+        "two\nlines",
+        "é\u{1b}",
+        "[1]",
+        "{}",
+        "*a",
+        "2024-01-01",
+    ];
+    let lab = Lab::new();
+    let settings: Vec<Value> =
+        (0..TEXTS.len()).map(|index| json!({"name": format!("s{index}"), "description": "d"})).collect();
+    let print = |index| format!("printf '%s\\0' \"$EXTENSION_ENVX_S{index}\"; ");
+    let prints: Vec<String> = (0..TEXTS.len()).map(print).collect();
+    let script = format!("{{ {} }} > out\n{QUIET}", prints.concat());
+    extension(&lab, "home", "envx", &script, &json!({"settings": settings}));
+    approve(&lab, "envx");
+    let set = |through_config: bool| {
+        fs::remove_file(lab.home.join(".ollm/config.yaml")).unwrap_or_default();
+        let typed: Vec<String> = TEXTS.iter().enumerate().map(|(index, text)| format!("s{index}={text}")).collect();
+        if through_config {
+            for (index, text) in TEXTS.iter().enumerate() {
+                ok(&lab.run(&["config", "set", &format!("extensions.settings.envx.s{index}"), "--", text]));
+            }
+        } else {
+            let typed = typed.iter().map(String::as_str);
+            ok(&lab.run(&["ext", "set", "envx"].into_iter().chain(typed).collect::<Vec<_>>()));
+        }
+        lab.event(shell_event("ls"));
+        let got = fs::read_to_string(lab.project.join("out")).unwrap();
+        got.split_terminator('\0').map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(set(false), TEXTS);
+    assert_eq!(set(true), TEXTS);
+    assert_eq!(lab.run(&["config", "get", "extensions.settings.envx.s0"]).stdout, "1.10\n");
+}
+
+#[test]
+fn a_value_that_fits_when_it_is_set_fits_ever_after() {
+    let lab = Lab::new();
+    let settings = json!({"settings": [
+        {"name": "zip", "description": "d", "pattern": "^[0-9]{4,5}$"},
+        {"name": "version", "description": "d", "enum": ["1.10"]},
+        {"name": "count", "description": "d", "type": "integer"},
+        {"name": "loud", "description": "d", "type": "boolean"},
+    ]});
+    extension(&lab, "home", "envx", QUIET, &settings);
+    ok(&lab.run(&["ext", "set", "envx", "zip=01234", "version=1.10", "count=10", "loud=Yes"]));
+    assert_eq!(entry(&lab, "envx")["error"], Value::Null);
+    let file = lab.home.join(".ollm/config.yaml");
+    let text = fs::read_to_string(&file).unwrap();
+    for line in ["zip: \"01234\"", "version: \"1.10\"", "count: 10", "loud: true"] {
+        assert!(text.contains(line), "{text}");
+    }
+    // By hand, without quotes.
+    fs::write(&file, "extensions:\n  settings:\n    envx:\n      zip: 01234\n      version: 1.10\n      count: 0x1F\n")
+        .unwrap();
+    assert_eq!(entry(&lab, "envx")["error"], Value::Null);
+    let get = |key: &str| lab.run(&["config", "get", &format!("extensions.settings.envx.{key}")]).stdout;
+    assert_eq!([get("zip"), get("version"), get("count")], ["01234\n", "1.10\n", "31\n"]);
+    ok(&lab.run(&["config", "validate"]));
+    let ran =
+        lab.run(&["--set", "extensions.settings.envx.zip=00420", "config", "get", "extensions.settings.envx.zip"]);
+    assert_eq!(ran.stdout, "00420\n", "{ran:?}");
+}
+
+#[test]
+fn what_no_variable_can_hold_is_refused() {
+    let lab = Lab::new();
+    extension(&lab, "home", "one", QUIET, &json!({"settings": [{"name": "a", "description": "d"}]}));
+    for (input, why) in [(b"x\0y".to_vec(), "zero byte"), (vec![b'x'; 70_000], "65536 bytes")] {
+        let ran = finish(lab.ollm(&["ext", "set", "one", "a=-"]), &input);
+        assert!(ran.code == 64 && ran.stderr.contains(why), "{ran:?}");
+    }
+    assert!(!lab.home.join(".ollm/config.yaml").exists());
+}
