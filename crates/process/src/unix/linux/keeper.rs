@@ -40,9 +40,10 @@ use crate::{End, Job, Stage};
 
 /// How long a program may take to start: to be found and opened, on whichever disk.
 const BEGINNING: Duration = Duration::from_secs(30);
-/// How long we wait ourselves for a keeper that has nothing to do any more, or nearly so; and before one that tells nothing
-/// is taken for stopped.
-const LAST_WAIT: Duration = Duration::from_millis(100);
+/// How long we wait ourselves for a keeper that was told to end; longer than it is in a hurry.
+const LAST_WAIT: Duration = Duration::from_millis(300);
+/// After so long a keeper that tells nothing may have been stopped.
+const TURN: Duration = Duration::from_millis(100);
 
 /// A program and its keeper. Dropped, both end, and whoever came of the program.
 #[derive(Debug)]
@@ -187,7 +188,7 @@ fn first_news(keeper: Pid, line: &OwnedFd) -> Option<News> {
 fn listen(keeper: Pid, line: &OwnedFd, patience: Duration) {
     let began = Instant::now();
     while let Some(left) = patience.checked_sub(began.elapsed()) {
-        if wait(line, PollFlags::IN, left.min(LAST_WAIT)) {
+        if wait(line, PollFlags::IN, left.min(TURN)) {
             return;
         }
         wake(keeper);
