@@ -122,6 +122,7 @@ async fn by_program(
     match shaken {
         Ok(info) => Ok(Connection::new(shared, wire, info, Some(program), fault, mark)),
         Err(error) => {
+            wire.note_rest();
             drop(wire);
             let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
             let late = matches!(error, Fault::Late(_));

@@ -54,6 +54,14 @@ impl<R, W> Wire<R, W> {
     pub(crate) fn fault(&self) -> Fault {
         Arc::clone(&self.fault)
     }
+
+    /// Notes what stands on a line that has not ended, such as a question that nobody sees.
+    pub(crate) fn note_rest(&self) {
+        let rest = self.lines.rest();
+        if !rest.trim_ascii().is_empty() {
+            self.log.add_noise(&batch::head(rest));
+        }
+    }
 }
 
 impl<R, W> Transport<RoleClient> for Wire<R, W>
@@ -212,6 +220,11 @@ impl Lines {
         }
         self.buffer.reserve(CHUNK);
         &mut self.buffer
+    }
+
+    /// The line that has not ended, unless it was told of already.
+    fn rest(&self) -> &[u8] {
+        self.buffer.get(self.start..).filter(|_| !self.skipping).unwrap_or_default()
     }
 
     fn next(&mut self) -> Option<Found> {

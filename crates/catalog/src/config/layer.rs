@@ -13,6 +13,7 @@ use super::written::{self, Said};
 use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
 use crate::load::Positions;
+use crate::mcp;
 use crate::node::{Cursor, Node};
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
@@ -70,7 +71,9 @@ fn read(
         Ok(None) => {}
         Ok(Some((document, node))) => {
             let findings = take(&document, &Cursor::root(&node));
-            problems.extend(document.problems(findings).into_iter().map(discreet));
+            let mut found: Vec<Problem> = document.problems(findings).into_iter().map(discreet).collect();
+            mcp::hide_secrets(&mut found, &node);
+            problems.append(&mut found);
         }
         Err(mut problem) => {
             problem.severity = lost;

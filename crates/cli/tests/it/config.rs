@@ -243,7 +243,7 @@ fn config_migrate_writes_todays_names_keeps_a_copy_and_a_log() {
 #[test]
 fn secrets_are_not_shown() {
     let lab = Lab::new();
-    lab.write(USER, "mcp:\n  servers:\n    a: {command: 5, env: {API_KEY: hunter2}}\n    b: {command: x, headers: {Authorization: Bearer hunter2}}\nextensions:\n  settings:\n    x: {password: [hunter2]}\n");
+    lab.write(USER, "mcp:\n  servers:\n    a: {command: 5, env: {API_KEY: hunter2}}\n    b: {command: x, headers: {Authorization: Bearer hunter2}}\n    c: {command: x, env: {MODE: hunter2}, limits: {memory: much}}\nextensions:\n  settings:\n    x: {password: [hunter2]}\n");
     lab.write(PROJECT, "extensions:\n  settings:\n    x: {token: hunter2}\n");
     for arguments in [&["show"][..], &["show", "--json"], &["validate"], &["validate", "--json"], &["get", "mcp"]] {
         let ran = lab.run(&[&["config"], arguments].concat());

@@ -77,6 +77,17 @@ fn a_flood_on_standard_output_is_cut_off() {
 }
 
 #[test]
+fn what_stands_on_a_line_that_never_ends_is_told() {
+    let mut settings = settings();
+    settings.pace.tries = 1;
+    let fleet = fleet(settings, Ports::default());
+    // It has heard us before it ends, so that its end comes behind what it says.
+    fleet.add(program("/bin/sh", &["-c", "read line; printf 'Password: '"]), Memory::default());
+    let error = fleet.start("fake").unwrap_err().to_string();
+    assert!(error.contains("its last words:\nstdout: Password:"), "{error}");
+}
+
+#[test]
 fn an_answer_that_is_too_large_fails_its_call_only() {
     let mut settings = settings();
     settings.bounds.message = 100_000;

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use ollm_mcp::{Answering, Authorize, Declaration, Endpoint, Fleet, Memory, Ports, State};
 use serde_json::{Value, json};
 
-use crate::support::{assert_echoes, call, declaration, eventually, fleet, names, settings, state, with};
+use crate::support::{assert_echoes, call, declaration, eventually, fleet, names, settings, state, text, with};
 use crate::web::{Body, Request, Response, Web};
 
 fn http(url: &str) -> Declaration {
@@ -79,6 +79,23 @@ fn answers_may_come_as_events() {
         response.with("content-type", "text/event-stream").with("mcp-session-id", "s1")
     });
     assert_echoes(&with(http(&format!("{}/mcp", web.url))));
+}
+
+#[test]
+fn a_large_answer_may_come_as_an_event() {
+    const LARGE: usize = 17 << 20;
+    let web = Web::start(|request| {
+        let response = streamable(request);
+        if !asks(request, "tools/call") {
+            return response;
+        }
+        let told = json!({"content": [{"type": "text", "text": "x".repeat(LARGE)}]});
+        let event = format!("data: {}\n\n", json!({"jsonrpc": "2.0", "id": request.json()["id"], "result": told}));
+        Response { body: Body::Whole(event.into_bytes()), ..Response::empty(200) }
+            .with("content-type", "text/event-stream")
+    });
+    let fleet = with(http(&format!("{}/mcp", web.url)));
+    assert_eq!(text(&call(&fleet, "echo", json!({})).unwrap()).len(), LARGE);
 }
 
 /// An answer, and a word for the log behind it, as one.
