@@ -28,6 +28,7 @@ pub use edit::{Edit, EditError, Edited, Migration, change, migrate};
 pub use key::{KEYS, Key, Project, Safety};
 pub use kind::{Item, Kind};
 pub use layer::mistyped_variables;
+pub(crate) use older::camel;
 pub use reference::{key_table, schema};
 pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
 

@@ -71,6 +71,9 @@ pub struct Surroundings<'a> {
     /// Where the copy of a folder is as it was when it was last approved. An extension whose manifest can no longer be
     /// understood then goes on as that; without, it is not loaded.
     pub approved: Option<&'a CopyOf<'a>>,
+    /// The same, to know whose manifest is what was approved: only such a one has the variables read that it names. Without,
+    /// all have.
+    pub vouched: Option<&'a CopyOf<'a>>,
 }
 
 impl fmt::Debug for Surroundings<'_> {
@@ -131,7 +134,7 @@ pub enum State {
 pub struct SettingValue {
     /// Its declaration.
     pub spec: SettingSpec,
-    /// The value; none where nobody gives one, or where it is kept elsewhere.
+    /// The value; none where nobody gives one, where it is kept elsewhere, or where nobody approved that it is read.
     pub value: Option<Value>,
     /// Where the value is to be had from when a hook or a server needs it.
     pub kept: Option<Held>,
@@ -148,7 +151,11 @@ impl fmt::Debug for SettingValue {
 impl SettingValue {
     /// The value as it may be shown.
     pub fn shown(&self) -> Option<Value> {
-        if self.spec.sensitive { self.is_set().then(|| "(hidden)".into()) } else { self.value.clone() }
+        match &self.kept {
+            _ if self.spec.sensitive => self.is_set().then(|| "(hidden)".into()),
+            Some(_) => Some("(not read before it is approved)".into()),
+            None => self.value.clone(),
+        }
     }
 
     /// Whether somebody gives a value.
@@ -192,6 +199,7 @@ pub struct Extensions {
 ///     now: SystemTime::UNIX_EPOCH,
 ///     positions: Positions::OnDemand,
 ///     approved: None,
+///     vouched: None,
 /// };
 /// let (found, problems) = extensions(&surroundings);
 /// assert!(problems.is_empty());

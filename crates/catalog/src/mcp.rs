@@ -1,8 +1,7 @@
 //! MCP servers as they are declared: in `mcp.servers` of `config.yaml`, under `mcpServers` in `settings/mcp.json` of the
 //! user and of the project, and in the manifests of extensions.
 //!
-//! The first declaration of a name counts, and the user's come first: a project that could take the name of a user's
-//! server would be sent what is meant for that one.
+//! Who of several that declare one name has it depends on what a person approved, and is not decided here.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -166,7 +165,8 @@ pub fn settings_file(places: &Places, project: bool) -> Option<PathBuf> {
     Some(folder.join(SETTINGS))
 }
 
-/// Reads every server that is declared; what cannot be understood is a problem, and hides nothing else.
+/// Reads every server that is declared, the user's first; what cannot be understood is a problem, and hides nothing else.
+/// Several may have one name.
 ///
 /// ```
 /// use ollm_catalog::{Places, load_servers};
@@ -193,16 +193,6 @@ pub fn load_servers(places: &Places) -> (Vec<ServerSpec>, Vec<Problem>) {
         }
     }
     (loading.servers, loading.problems)
-}
-
-/// Adds servers that come from elsewhere, such as the manifests of extensions: those whose name is taken are left out.
-pub fn join_servers(servers: &mut Vec<ServerSpec>, more: Vec<ServerSpec>, problems: &mut Vec<Problem>) {
-    for server in more {
-        match servers.iter().find(|known| known.name == server.name) {
-            None => servers.push(server),
-            Some(known) => problems.push(taken(&server, known)),
-        }
-    }
 }
 
 /// Reads one declaration on its own, such as one that is about to be written down.
@@ -262,7 +252,7 @@ impl Loading {
         let mut problems = document.problems(findings);
         hide_secrets(&mut problems, &node);
         self.problems.append(&mut problems);
-        join_servers(&mut self.servers, servers, &mut self.problems);
+        self.servers.append(&mut servers);
     }
 }
 
@@ -320,11 +310,15 @@ fn strange_keys(root: &Cursor<'_>, keys: &[&str], findings: &mut Vec<Finding>) {
     }
 }
 
-fn taken(server: &ServerSpec, known: &ServerSpec) -> Problem {
-    let whose = match (server.source, known.source) {
-        (one, other) if one == other => "declared before",
-        (_, Source::User) => "one of the user's own servers",
-        _ => "declared before, and nearer",
+/// What is wrong with a declaration whose name another one has.
+pub fn taken_server(server: &ServerSpec, known: &ServerSpec) -> Problem {
+    let whose = match (&known.extension, known.source) {
+        (Some(extension), _) if server.extension.as_ref() != Some(extension) => {
+            format!("a server of the extension `{extension}`")
+        }
+        (None, Source::User) if server.source != Source::User => "one of the user's own servers".to_owned(),
+        (None, Source::Workspace) if server.source != Source::Workspace => "one of the project's servers".to_owned(),
+        _ => "declared before".to_owned(),
     };
     let place = format!("{}:{}:{}", known.origin.file.display(), known.origin.line, known.origin.column);
     Problem {

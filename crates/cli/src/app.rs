@@ -1,5 +1,6 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
+use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -366,6 +367,8 @@ fn extensions_since(
         Before::Approvals(trust) => trust.approved_folder(root),
         _ => None,
     };
+    // Hardly anybody asks.
+    let approvals = LazyCell::new(|| Trust::new(world.approvals(), SystemTime::now));
     let surroundings = Surroundings {
         places: &world.places,
         config,
@@ -375,6 +378,7 @@ fn extensions_since(
         now: SystemTime::now(),
         positions,
         approved: Some(&folder),
+        vouched: Some(&|root: &Path| approvals.approved_folder(root)),
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);

@@ -26,6 +26,7 @@ mod bundled;
 mod crew;
 mod gate;
 mod live;
+mod names;
 mod opened;
 mod toolbox;
 
@@ -85,21 +86,17 @@ impl<'w> Servers<'w> {
         }
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
-        let (mut specs, mut problems) = load_servers(&world.places);
-        let Joined { bundles, broken, around } = bundled::join(world, &config, &mut specs, &mut problems);
+        let (specs, mut problems) = load_servers(&world.places);
+        let Joined { servers, broken, around } = bundled::join(world, &config, &mut problems);
         let (approvals, trouble) = Approvals::load(&world.approvals());
         if let Some(trouble) = trouble {
             let message = format!("no server is approved: {trouble}");
             problems.push(whole_file(&world.approvals(), message));
         }
         let cache = cache(world).all();
-        let all: Vec<Known> = specs
-            .into_iter()
-            .map(|spec| match bundles.iter().find(|bundle| spec.origin.file == bundle.manifest) {
-                Some(bundle) => Known::bundled(spec, bundle, world, &cache),
-                None => Known::of(spec, world, &approvals, &cache),
-            })
-            .collect();
+        let own = specs.into_iter().map(|spec| Known::of(spec, world, &approvals, &cache));
+        let bundled = servers.into_iter().map(|(spec, bundle)| Known::bundled(spec, bundle, world, &cache));
+        let all = names::settle(own.chain(bundled).collect(), &mut problems);
         let labels = Labels::ranked(all.iter().map(|known| (known.rank(), known.spec.name.as_str())));
         let directories = config.extensions(&world.places).directories;
         let settings = config.mcp();
@@ -222,13 +219,12 @@ impl Known {
     }
 
     /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
-    fn bundled(spec: ServerSpec, bundle: &Arc<Bundled>, world: &World, cache: &[(Digest, Entry)]) -> Known {
+    fn bundled(spec: ServerSpec, bundle: Arc<Bundled>, world: &World, cache: &[(Digest, Entry)]) -> Known {
         let program = program(&spec, world);
         let found = program.as_ref().ok().and_then(|program| program.as_deref());
         let key = server_digest(&spec, found, None, &|name| variable(world, name)).ok();
-        let (cached, bundle) = (cached(cache, key.as_ref()), Some(Arc::clone(bundle)));
-        let (trust, digest) = bundle.as_ref().map_or((Standing::Unknown, None), |one| (one.trust, one.digest));
-        Known { spec, trust, digest, key, bundle, program, cached }
+        let cached = cached(cache, key.as_ref());
+        Known { spec, trust: bundle.trust, digest: bundle.digest, key, bundle: Some(bundle), program, cached }
     }
 
     /// The word for whether it may be started.

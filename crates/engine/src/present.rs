@@ -1,5 +1,8 @@
 //! What people and models get to read: without secrets, and not too long.
 
+use std::borrow::Cow;
+use std::mem;
+
 use ollm_protocol::{ActionSpec, Hook};
 use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value};
@@ -45,8 +48,12 @@ pub(crate) fn leaving(mut outcome: Outcome, environment: &Environment) -> Outcom
     outcome
 }
 
+/// A key may be a secret as well as what stands under it.
 fn hide(map: &mut Map<String, Value>, redactor: &Redactor) {
-    map.values_mut().for_each(|value| hide_in(value, redactor));
+    for (key, mut value) in mem::take(map) {
+        hide_in(&mut value, redactor);
+        map.insert(redactor.redact_str(&key).into_owned(), value);
+    }
 }
 
 fn hide_in(value: &mut Value, redactor: &Redactor) {
@@ -54,7 +61,13 @@ fn hide_in(value: &mut Value, redactor: &Redactor) {
         Value::String(text) => *text = redactor.redact_str(text).into_owned(),
         Value::Array(list) => list.iter_mut().for_each(|value| hide_in(value, redactor)),
         Value::Object(map) => hide(map, redactor),
-        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        Value::Number(number) => {
+            // A number that is a secret becomes the text that stands for it.
+            if let Cow::Owned(hidden) = redactor.redact_str(&number.to_string()) {
+                *value = hidden.into();
+            }
+        }
+        Value::Null | Value::Bool(_) => {}
     }
 }
 

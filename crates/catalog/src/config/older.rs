@@ -43,7 +43,7 @@ pub(crate) fn today(path: &[&str]) -> Option<(Vec<String>, Option<Kind>)> {
 }
 
 /// The name in camelCase, if it is written with lines between its words.
-fn camel(name: &str) -> Option<String> {
+pub(crate) fn camel(name: &str) -> Option<String> {
     let mut words = name.split(['_', '-']);
     let first = words.next()?.to_owned();
     let rest: String = words

@@ -2,11 +2,15 @@
 
 use ollm_protocol::{Held, Layer, Variable};
 use ollm_store::{Place, Secrets, Switch};
+use serde_json::Value;
 
 use super::fault::{Fault, Field};
+use super::find::MANIFEST;
+use super::read::{LARGEST_FILE, fingerprint};
 use super::setting::{SettingSpec, text_of};
 use super::{Extension, Extensions, SettingValue, State, Surroundings};
 use crate::config::{ExtensionSettings, Origin, Setting};
+use crate::file;
 use crate::problem::{Problem, Severity};
 
 /// Switches and settings, each extension by itself.
@@ -67,9 +71,13 @@ fn value(
     let given = |value, origin| SettingValue { spec: spec.clone(), value, kept: None, origin };
     let variable = spec.env_var.as_ref().and_then(|name| Some((name, (surroundings.env)(name)?)));
     if let Some((name, text)) = variable.filter(|(_, text)| !text.is_empty()) {
+        let origin = Origin::Variable(name.clone().into());
+        if !is_vouched(extension, surroundings) {
+            return Ok(SettingValue { kept: Some(unread(spec, name, text)), ..given(None, origin) });
+        }
         let help = || format!("the variable {name} is set: unset or correct it");
-        let value = spec.read(&text).map_err(|why| fault(spec, why, help()))?;
-        return Ok(given(Some(value), Origin::Variable(name.clone().into())));
+        let value = read_variable(spec, name, &text).map_err(|why| fault(spec, why, help()))?;
+        return Ok(given(Some(value), origin));
     }
     if let Some(place) = surroundings.secrets.place(&extension.secret_name(&spec.name)) {
         // What was given as a secret stays one, whatever the manifest says by now.
@@ -83,6 +91,26 @@ fn value(
         return Ok(given(Some(value), said.origin.clone()));
     }
     Ok(given(spec.default.clone(), Origin::Default))
+}
+
+/// Whether the variables that its manifest names may be looked at: a project could otherwise have any of them shown.
+fn is_vouched(extension: &Extension, surroundings: &Surroundings<'_>) -> bool {
+    let Some(copy_of) = surroundings.vouched else { return true };
+    let approved = || file::bytes(&copy_of(&extension.root)?.join(MANIFEST), LARGEST_FILE).ok().flatten();
+    extension.held.is_some()
+        || extension.fingerprint.is_some() && approved().map(|bytes| fingerprint(&bytes)) == extension.fingerprint
+}
+
+/// A variable that is looked at only once a hook or a server may run, which needs it.
+fn unread(spec: &SettingSpec, name: &str, text: String) -> Held {
+    let (spec, variable) = (spec.clone(), name.to_owned());
+    Held::kept(format!("${name}"), move || read_variable(&spec, &variable, &text).map(|value| text_of(&value)))
+}
+
+/// The value of a variable. A message does not repeat it: nobody knows what it was meant for.
+fn read_variable(spec: &SettingSpec, name: &str, text: &str) -> Result<Value, String> {
+    let quiet = SettingSpec { sensitive: true, ..spec.clone() };
+    quiet.read(text).map_err(|why| format!("{why}, and the value of ${name} is not"))
 }
 
 /// What the keyring or the file of secrets holds.

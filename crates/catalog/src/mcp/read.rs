@@ -9,6 +9,7 @@ use ollm_store::escape_for_people;
 
 use super::expand::foreign;
 use super::{Address, Oauth, Pairs, ServerSpec, Transport, resolve};
+use crate::config::camel;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
@@ -550,7 +551,10 @@ pub(crate) fn is_address(key: &str) -> bool {
     canonical(SERVER_KEYS, key) == "url"
 }
 
-/// Our word for a key that other programs may call otherwise.
+/// Our word for a key that other programs may call otherwise, or that has lines between its words.
 fn canonical(keys: Keys, key: &str) -> &str {
-    keys.iter().find(|(_, others)| others.contains(&key)).map_or(key, |(ours, _)| ours)
+    let spelled = camel(key);
+    let is = |word: &str| word == key || spelled.as_deref() == Some(word);
+    let found = keys.iter().find(|(ours, others)| is(ours) || others.iter().any(|other| is(other)));
+    found.map_or(key, |(ours, _)| ours)
 }

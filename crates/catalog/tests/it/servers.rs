@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ollm_catalog::{
     Address, Pairs, Problem, ServerSpec, Severity, Transport, add_server, expand, load_servers, remove_server,
-    server_digest, settings_file,
+    server_digest, settings_file, taken_server,
 };
 use ollm_protocol::Source;
 use ollm_store::Digest;
@@ -94,7 +94,7 @@ fn keys_may_be_written_with_lines_between_their_words_and_in_other_programs_word
 }
 
 #[test]
-fn all_four_places_are_read_and_the_first_declaration_of_a_name_counts() {
+fn all_four_places_are_read_the_users_first() {
     let world = World::new();
     world.write("home/.ollm/config.yaml", "mcp:\n  servers:\n    a:\n      command: one\n");
     world.write(USER, r#"{"mcpServers": {"a": {"command": "two"}, "b": {"command": "two"}}}"#);
@@ -110,14 +110,21 @@ fn all_four_places_are_read_and_the_first_declaration_of_a_name_counts() {
         .collect();
     let expected = [
         ("a", Source::User, "one"),
+        ("a", Source::User, "two"),
         ("b", Source::User, "two"),
+        ("b", Source::Workspace, "three"),
         ("c", Source::Workspace, "three"),
+        ("a", Source::Workspace, "four"),
         ("d", Source::Workspace, "four"),
     ];
     assert_eq!(found, expected);
-    assert_eq!(problems.len(), 3);
-    assert!(problems.iter().all(|problem| problem.severity == Severity::Warning && problem.line > 0));
-    assert!(problems[1].message.starts_with("server `b` is one of the user's own servers"), "{:?}", problems[1]);
+    assert_eq!(problems, []);
+    let whose = [(1, 0, "declared before"), (3, 2, "one of the user's own servers")];
+    for (server, known, whose) in whose {
+        let problem = taken_server(&servers[server], &servers[known]);
+        assert!(problem.severity == Severity::Warning && problem.line > 0);
+        assert!(problem.message.contains(&format!(" is {whose} (")), "{problem:?}");
+    }
 }
 
 #[test]

@@ -88,6 +88,7 @@ impl World {
             now: self.now,
             positions: self.positions,
             approved: None,
+            vouched: None,
         })
     }
 

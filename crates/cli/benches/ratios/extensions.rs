@@ -111,6 +111,7 @@ fn surrounded<T>(home: &Path, read: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         now: SystemTime::now(),
         positions: Positions::OnDemand,
         approved: None,
+        vouched: None,
     })
 }
 

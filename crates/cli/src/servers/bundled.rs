@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State, join_servers};
+use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
 use ollm_engine::Trust;
-use ollm_protocol::{Variable, shell_word};
+use ollm_protocol::{Layer, Variable, shell_word};
 use ollm_store::{Digest, Standing, Switches};
 
 use crate::app::{extensions_as_approved, unreliable};
@@ -27,6 +27,10 @@ pub(crate) struct Bundled {
     pub(crate) digest: Option<Digest>,
     /// Why none of them may be started, if that is so.
     pub(crate) obstacle: Option<(Kind, String)>,
+    /// Whether it is switched on, whatever else keeps it from running.
+    pub(super) on: bool,
+    /// Whose it is.
+    pub(super) layer: Layer,
     /// Its manifest. Names are no proof: another extension may have the same one.
     pub(super) manifest: PathBuf,
     /// Where the files are that they run.
@@ -39,20 +43,16 @@ pub(crate) struct Bundled {
 
 /// What extensions bring.
 pub(super) struct Joined {
-    pub(super) bundles: Vec<Arc<Bundled>>,
+    /// Their servers, each with what it has in common with the others of its extension.
+    pub(super) servers: Vec<(ServerSpec, Arc<Bundled>)>,
     /// The manifests that cannot be read, though nobody switched the extension off.
     pub(super) broken: Vec<PathBuf>,
     /// What is wrong with the folders of extensions, their switches and their secrets.
     pub(super) around: Vec<Problem>,
 }
 
-/// Adds the servers of all extensions to those there are; the names that are taken are problems.
-pub(super) fn join(
-    world: &World,
-    config: &Config,
-    servers: &mut Vec<ServerSpec>,
-    problems: &mut Vec<Problem>,
-) -> Joined {
+/// The servers of all extensions.
+pub(super) fn join(world: &World, config: &Config, problems: &mut Vec<Problem>) -> Joined {
     let (switches, trouble) = Switches::load(&world.switches());
     let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(world, &trouble)).into_iter().collect();
     let trust = Trust::new(world.approvals(), SystemTime::now);
@@ -60,26 +60,21 @@ pub(super) fn join(
     // What is wrong with an extension is the reason why its servers are not started; if they are, it has to be told.
     let explains = |one: &Extension, problem: &Problem| one.held().is_none() && problem.file.starts_with(&one.root);
     around.retain(|problem| !found.iter().any(|one| explains(one, problem)));
-    let mut bringing: Vec<&Extension> = found.iter().filter(|one| !one.manifest.servers.is_empty()).collect();
-    // One that is off takes no name away.
-    bringing.sort_by_key(|extension| !extension.is_on());
-    let mut bundles = Vec::new();
-    for extension in bringing {
-        let bundle = Bundled::of(extension, &trust);
+    let mut servers = Vec::new();
+    for extension in found.iter().filter(|one| !one.manifest.servers.is_empty()) {
+        let bundle = Arc::new(Bundled::of(extension, &trust));
         let (specs, more) = extension.servers_in(&bundle.folder);
-        let mut clashes = Vec::new();
-        join_servers(servers, specs, &mut clashes);
-        if extension.is_on() {
-            problems.extend(more.into_iter().chain(clashes));
+        if bundle.on {
+            problems.extend(more);
         }
-        bundles.push(Arc::new(bundle));
+        servers.extend(specs.into_iter().map(|spec| (spec, Arc::clone(&bundle))));
     }
-    if !bundles.is_empty() {
+    if !servers.is_empty() {
         trust.remember();
     }
     let off = |one: &Extension| switches.get(&one.switch_name(), SystemTime::now()).is_some_and(|switch| !switch.on);
     let broken = found.iter().filter(|one| one.is_broken() && !off(one)).map(Extension::file).collect();
-    Joined { bundles, broken, around }
+    Joined { servers, broken, around }
 }
 
 impl Bundled {
@@ -91,6 +86,8 @@ impl Bundled {
             trust: Standing::Unknown,
             digest: None,
             obstacle: None,
+            on: extension.is_on(),
+            layer: extension.layer,
             manifest: extension.file(),
             // Where the manifest cannot be read, only the copy says what is declared.
             folder: approved.unwrap_or_else(|| extension.root.clone()),

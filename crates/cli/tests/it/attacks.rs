@@ -5,6 +5,7 @@ mod clone;
 mod consent;
 mod disk;
 mod identity;
+mod names;
 mod neighbour;
 mod secrets;
 

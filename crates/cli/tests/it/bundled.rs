@@ -278,7 +278,7 @@ fn a_name_that_is_taken_stays_with_who_had_it_and_the_clash_is_told() {
     approve(&lab, "theirs");
     let ran = lab.run(&["mcp", "list", "--json"]);
     assert_eq!(ran.answer().as_array().unwrap().len(), 1);
-    assert!(ran.stderr.contains("server `srv` is declared before"), "{ran:?}");
+    assert!(ran.stderr.contains("server `srv` is a server of the extension `tools` ("), "{ran:?}");
     lab.write("home/.ollm/settings/mcp.json", json!({"mcpServers": {"srv": {"command": mcp_server()}}}).to_string());
     let ran = lab.run(&["mcp", "list", "--json"]);
     assert_eq!(ran.answer()[0]["source"], "user");

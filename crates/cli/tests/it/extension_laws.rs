@@ -76,6 +76,7 @@ impl World {
             now: SystemTime::now(),
             positions: Positions::OnDemand,
             approved: None,
+            vouched: None,
         };
         let (extensions, _) = extensions(&surroundings);
         let mut engine = self.engine();

@@ -37,7 +37,9 @@ fn same(one: &Hook, other: &Hook, facts: &Facts) -> bool {
         && one.on_failure.value == other.on_failure.value
         && one.dialect.name() == other.dialect.name()
         && ones.detached == others.detached
+        && (one.timeout.value, ones.limits, ones.persistent) == (other.timeout.value, others.limits, others.persistent)
         && (&ones.env, &ones.pass_env, &ones.cwd) == (&others.env, &others.pass_env, &others.cwd)
+        && (&one.settings, &ones.tree, &ones.inputs) == (&other.settings, &others.tree, &others.inputs)
         && one.matcher == other.matcher
 }
 

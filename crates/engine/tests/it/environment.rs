@@ -128,6 +128,15 @@ fn secrets_are_hidden_in_every_text_a_hook_leaves() {
 }
 
 #[test]
+fn secrets_are_hidden_in_the_data_a_hook_leaves_also_as_numbers_and_keys() {
+    let mut world = World::with(&[("GITHUB_TOKEN", SECRET), ("MY_PIN_SECRET", "987654321")]);
+    let answer = json!({"data": {"n": 987_654_321, "list": [{SECRET: 7}], "half": 98_765}});
+    world.add(sh("x", &prints(&answer)));
+    let hidden = json!({"n": "[redacted:MY_PIN_SECRET]", "list": [{"[redacted:GITHUB_TOKEN]": 7}], "half": 98_765});
+    assert_eq!(json!(world.engine.dispatch(&event()).verdict.data), hidden);
+}
+
+#[test]
 fn secrets_a_hook_found_by_itself_are_hidden_too() {
     let world = World::with(&[("GITHUB_TOKEN", SECRET)]);
     let answer = json!({"continue": false, "systemMessage": format!("found {SECRET} in .env")});

@@ -2,9 +2,13 @@
 
 use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ollm_engine::{Approver, Choice, Engine, Environment, Plan, Question, Trust};
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Reach, Requires, Source, Verdict};
+use ollm_protocol::{
+    ActionSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules, Source, Timeout,
+    Variable, Verdict,
+};
 use serde_json::json;
 
 use crate::support::{World, builtin, command, event, logs, ran, sh, skipped, spoken};
@@ -203,14 +207,24 @@ fn the_same_hook_declared_twice_runs_once_and_the_other_is_named() {
     world.add(HookSpec { env: vec![("A".to_owned(), "b".to_owned())], ..spec("env", 13) });
     world.add(HookSpec { on_failure: Some(OnFailure::Block), ..spec("gate", 14) });
     world.add(spoken("rpc", spec("dialect", 15)));
+    let brief = Some(Timeout::Exact(Duration::from_secs(9)));
+    world.add(HookSpec { timeout: brief, ..spec("brief", 16) });
+    world.add(HookSpec { limits: LimitsSpec { files: Some(64), ..LimitsSpec::default() }, ..spec("bounded", 17) });
+    world.add(HookSpec { inputs: vec!["/bin/sh".into()], ..spec("inputs", 18) });
+    for (id, value) in [("set", "b"), ("set otherwise", "c"), ("set again", "c")] {
+        let settings = vec![Variable { name: "A".to_owned(), value: value.into(), secret: false }];
+        let hook = Hook { settings, ..Hook::new(spec(id, 19), &Rules::default()).unwrap() };
+        world.engine.registry.register(hook).unwrap();
+    }
     let outcome = world.engine.dispatch(&event());
-    assert_eq!(ran(&outcome), ["one", "matcher", "env", "gate", "dialect"]);
-    assert_eq!(skipped(&outcome), [("two", "duplicate")]);
+    let expected = ["one", "matcher", "env", "gate", "dialect", "brief", "bounded", "inputs", "set", "set otherwise"];
+    assert_eq!(ran(&outcome), expected);
+    assert_eq!(skipped(&outcome), [("two", "duplicate"), ("set again", "duplicate")]);
     assert_eq!(
         outcome.skipped[0].detail,
         "does the same as hook `one`, declared in /x/hooks.json:3:1, which runs; remove one of the two"
     );
-    assert_eq!(world.log().len(), 5);
+    assert_eq!(world.log().len(), expected.len());
 }
 
 #[test]

@@ -47,6 +47,7 @@ fn settings_are_checked_kept_and_shown_with_who_says_so() {
     let lab = Lab::new();
     let settings = json!({"settings": [{"name": "level", "description": "d", "type": "integer", "enum": [1, 2], "default": 1, "envVar": "LEVEL"}]});
     extension(&lab, "home", "guard", QUIET, &settings);
+    approve(&lab, "guard");
     for wrong in ["level=3", "level=x", "leve=1"] {
         assert_eq!(lab.run(&["ext", "set", "guard", wrong]).code, 64, "{wrong}");
     }
@@ -332,4 +333,48 @@ fn what_no_variable_can_hold_is_refused() {
         assert!(ran.code == 64 && ran.stderr.contains(why), "{ran:?}");
     }
     assert!(!lab.home.join(".ollm/config.yaml").exists());
+}
+
+#[test]
+fn a_project_nobody_approved_has_no_variable_shown() {
+    let lab = Lab::new().set("MY_DEPLOY_PASS", "hunter2-hunter2").set("THEIR_TOKEN", "ghp-raw-token");
+    let settings = json!({"settings": [
+        {"name": "a", "description": "d", "type": "integer", "required": true, "envVar": "MY_DEPLOY_PASS"},
+        {"name": "b", "description": "d", "pattern": "^x", "envVar": "THEIR_TOKEN"},
+    ]});
+    extension(&lab, "project", "thief", QUIET, &settings);
+    let mut seen = format!("{:?}", lab.event(shell_event("ls")));
+    for command in [
+        &["ext", "list", "--json"][..],
+        &["ext", "list"],
+        &["ext", "info", "thief"],
+        &["ext", "info", "thief", "--json"],
+        &["config", "show", "--json"],
+        &["hook", "list"],
+        &["mcp", "list"],
+        &["run", "x", "--model", "replay:none"],
+    ] {
+        seen += &lab.screen(&lab.run(command));
+    }
+    assert!(!seen.contains("hunter2") && !seen.contains("ghp-raw"), "{seen}");
+    assert!(seen.contains("(not read before it is approved)"), "{seen}");
+    assert_eq!(entry(&lab, "thief")["error"], Value::Null, "nobody looked at the values");
+
+    approve(&lab, "thief");
+    let error = entry(&lab, "thief")["error"].as_str().unwrap().to_owned();
+    assert!(error.contains("setting `a` must be a whole number, and the value of $MY_DEPLOY_PASS is not"), "{error}");
+    assert!(!format!("{:?}", lab.run(&["ext", "list"])).contains("hunter2"));
+}
+
+#[test]
+fn a_variable_is_read_while_the_manifest_is_what_was_approved() {
+    let lab = Lab::new().set("LEVEL", "seven").set("OTHER", "eight-eight");
+    let settings = |variable: &str| json!({"settings": [{"name": "level", "description": "d", "envVar": variable}]});
+    let value = |lab: &Lab| lab.run(&["ext", "info", "guard", "--json"]).answer()["settingDetails"][0]["value"].clone();
+    extension(&lab, "project", "guard", "echo \"{\\\"systemMessage\\\": \\\"$LEVEL\\\"}\"\n", &settings("LEVEL"));
+    approve(&lab, "guard");
+    assert_eq!(value(&lab), "seven");
+    assert_eq!(lab.event(shell_event("ls")).answer()["systemMessage"], "seven");
+    extension(&lab, "project", "guard", QUIET, &settings("OTHER"));
+    assert_eq!(value(&lab), "(not read before it is approved)");
 }

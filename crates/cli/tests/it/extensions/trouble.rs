@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{QUIET, extension};
+use super::{QUIET, approve, extension};
 use crate::lab::{Lab, Ran, finish};
 
 fn assert_told(lab: &Lab, commands: &[&[&str]], words: &str) {
@@ -106,6 +106,7 @@ fn a_variable_that_wins_over_what_is_set_is_named_as_the_way_out() {
     let lab = Lab::new().set("ONE_MODE", "loud");
     let mode = json!({"name": "mode", "description": "d", "envVar": "ONE_MODE", "enum": ["warn", "block"]});
     extension(&lab, "home", "one", QUIET, &json!({"settings": [mode]}));
+    approve(&lab, "one");
     let ran = lab.run(&["ext", "set", "one", "mode=warn"]);
     assert!(ran.stderr.contains("the variable ONE_MODE is set: unset or correct it"), "{ran:?}");
     assert!(!ran.stderr.contains("mends it"), "{ran:?}");
