@@ -306,7 +306,8 @@ impl Life {
     /// How long a server may take to end by itself. Nobody counts on one that leaves its callers waiting.
     fn parting(&self, connection: &Connection) -> Duration {
         let Pace { parting, haste, .. } = *self.pace();
-        if connection.link.owes() { haste.min(parting) } else { parting }
+        let hurried = connection.link.owes() || self.shared.context.is_hurried();
+        if hurried { haste.min(parting) } else { parting }
     }
 
     async fn crashed(&mut self, connection: Connection, hung: bool) -> Next {

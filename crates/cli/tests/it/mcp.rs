@@ -13,6 +13,7 @@ mod escape;
 mod faults;
 mod login;
 mod secrets;
+mod signals;
 mod trust;
 
 const USER: &str = "home/.ollm/settings/mcp.json";
