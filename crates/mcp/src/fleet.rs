@@ -137,6 +137,31 @@ impl Fleet {
         self.later(name, |server| async move { server.templates().await })
     }
 
+    /// Waits, for a while, until the tools are known that servers have announced.
+    pub fn refresh(&self) {
+        let stale = self.servers().into_iter().filter(|server| server.is_stale());
+        let waits = stale.filter_map(|server| {
+            let wait = |server: Arc<Server>| async move {
+                server.refresh().await;
+                Ok(())
+            };
+            self.later(server.name(), wait).ok()
+        });
+        for wait in waits.collect::<Vec<_>>() {
+            let _ = wait.wait();
+        }
+    }
+
+    /// Offers the tools again of servers that ended unasked, so that a call starts them.
+    pub fn offer(&self) {
+        for server in self.servers() {
+            let _ = self.ask(server.name(), |server| async move {
+                server.offer().await;
+                Ok(())
+            });
+        }
+    }
+
     /// Has servers that are to end do so with little time for it.
     pub fn hurry(&self) {
         self.context.hurry();

@@ -318,11 +318,7 @@ impl Drop for Abandoned<'_> {
     }
 }
 
-fn cancel(
-    peer: Peer<RoleClient>,
-    id: RequestId,
-    untold: Arc<watch::Sender<usize>>,
-) -> impl Future<Output = ()> {
+fn cancel(peer: Peer<RoleClient>, id: RequestId, untold: Arc<watch::Sender<usize>>) -> impl Future<Output = ()> {
     let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for the answer any more".to_owned()));
     async move {
         let _ = peer.notify_cancelled(params).await;

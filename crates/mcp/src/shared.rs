@@ -138,6 +138,16 @@ impl Shared {
         self.change(|now| now.state = state);
     }
 
+    /// Offers again what was offered until the server ended unasked, as if it had not been started yet.
+    pub(crate) fn offer(&self) {
+        self.change(|now| {
+            if matches!(now.state, State::Crashed(_)) && !now.lapsed.is_empty() {
+                now.state = State::Configured;
+                now.tools = std::mem::replace(&mut now.lapsed, Arc::new([]));
+            }
+        });
+    }
+
     /// Withdraws connection and tools. What was stopped by somebody is not brought back by a call, so its tools are not
     /// remembered either.
     pub(crate) fn withdraw(&self, state: State) {

@@ -152,8 +152,10 @@ impl Toolbox {
     }
 
     /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
+    /// What crashed since is offered again, so that a call starts it.
     pub(crate) fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
         let Some(crew) = self.crew() else { return };
+        crew.fleet().offer();
         let mut awaited = std::mem::take(&mut *guard(&self.awaited));
         let timeout = |name: &String| Some(crew.fleet().server(name).ok()?.declaration().connect_timeout);
         let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
@@ -273,6 +275,7 @@ impl Toolbox {
     /// The tools there are now.
     fn offered(&self) -> Arc<Vec<Offered>> {
         let Some(crew) = self.crew() else { return Arc::default() };
+        crew.fleet().refresh();
         let changes = self.changes.0.load(Ordering::Acquire);
         let mut offered = guard(&self.offered);
         if offered.0 != changes {

@@ -7,6 +7,7 @@ use crate::lab::{Lab, Ran};
 
 mod adding;
 mod asking;
+mod changing;
 mod clients;
 mod control;
 mod escape;
