@@ -13,6 +13,12 @@ pub(crate) enum Kind {
     Environment = 5,
     /// The command line makes no sense.
     Usage = 64,
+    /// The terminal is gone.
+    HungUp = 129,
+    /// Somebody interrupted.
+    Interrupted = 130,
+    /// Somebody ended us.
+    Terminated = 143,
 }
 
 /// The operation goes on.

@@ -1,5 +1,7 @@
 //! Signals that ask us to end: the first ends the turn, the next the session, and if even that takes too long, us.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -7,8 +9,54 @@ use ollm_agent::Cancel;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
+use crate::error::{Failure, Kind};
+
 /// How long an orderly end may take. Whatever runs for us then dies with us.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// How long a single question to servers may take to end in order: little enough for whoever waits at a prompt.
+const SHORT_GRACE: Duration = Duration::from_secs(2);
+
+/// The signal that asked us to end, once one came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Stop(Arc<AtomicI32>);
+
+impl Stop {
+    /// Listens for signals until the process ends. The first is to be obeyed in order; a second one, or too long an
+    /// order, ends us at once.
+    pub(crate) fn listen() -> Stop {
+        let stop = Stop::default();
+        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return stop };
+        let heard = stop.clone();
+        let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            for signal in signals.forever() {
+                if heard.0.swap(signal, Ordering::Relaxed) != 0 {
+                    std::process::exit(128 + signal);
+                }
+                thread::spawn(move || {
+                    thread::sleep(SHORT_GRACE);
+                    std::process::exit(128 + signal);
+                });
+            }
+        });
+        stop
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    /// How we exit because of it.
+    pub(crate) fn failure(&self) -> Option<Failure> {
+        let kind = match self.0.load(Ordering::Relaxed) {
+            0 => return None,
+            SIGTERM => Kind::Terminated,
+            SIGHUP => Kind::HungUp,
+            _ => Kind::Interrupted,
+        };
+        Some(Failure::new(kind, "interrupted"))
+    }
+}
 
 /// Listens for signals until the process ends. Where that cannot be had, they end us at once, as ever.
 pub(crate) fn listen(cancel: &Cancel) {

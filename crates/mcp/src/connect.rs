@@ -216,6 +216,7 @@ impl Connection {
 
     /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.
     pub(crate) async fn close(mut self, parting: Duration) -> Option<String> {
+        self.link.parted().await;
         if let Some(cancel) = self.cancel.take() {
             cancel.cancel();
         }

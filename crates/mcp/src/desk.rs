@@ -2,7 +2,7 @@
 #![expect(deprecated, reason = "servers of older revisions still sample, ask for roots and log")]
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::handler::client::ClientHandler;
@@ -58,24 +58,40 @@ pub(crate) struct Pulse {
     report: Option<OnProgress>,
 }
 
-/// What has changed and was not looked at yet.
+/// How often the tools have changed, and how many of these changes were looked at.
 #[derive(Default)]
 pub(crate) struct Changes {
-    flags: AtomicU8,
+    announced: AtomicU64,
+    seen: AtomicU64,
     pub(crate) notify: Notify,
+    /// Somebody waits for the tools there are now.
+    pub(crate) urgent: Notify,
 }
 
 impl Changes {
-    const TOOLS: u8 = 1;
-
     fn tools(&self) {
-        self.flags.fetch_or(Self::TOOLS, Ordering::Relaxed);
+        self.announced.fetch_add(1, Ordering::Relaxed);
         self.notify.notify_one();
     }
 
-    /// Whether the tools have changed since this was last asked.
-    pub(crate) fn take(&self) -> bool {
-        self.flags.swap(0, Ordering::Relaxed) & Self::TOOLS != 0
+    /// How often the tools have changed.
+    pub(crate) fn announced(&self) -> u64 {
+        self.announced.load(Ordering::Relaxed)
+    }
+
+    /// All changes up to this one were looked at.
+    pub(crate) fn see(&self, change: u64) {
+        self.seen.fetch_max(change, Ordering::Relaxed);
+    }
+
+    /// Whether a change was looked at.
+    pub(crate) fn has_seen(&self, change: u64) -> bool {
+        self.seen.load(Ordering::Relaxed) >= change
+    }
+
+    /// Whether the tools have changed since they were looked at.
+    pub(crate) fn are_new(&self) -> bool {
+        !self.has_seen(self.announced())
     }
 }
 

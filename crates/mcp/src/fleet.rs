@@ -21,6 +21,9 @@ use crate::server::{Call, Memory, Server};
 use crate::shared::Context;
 use crate::status::Status;
 
+/// How long it may take until a question is given up.
+const GIVING_UP: Duration = Duration::from_millis(500);
+
 /// All servers and the thread they live on. Dropped, all end at once; [`Fleet::close`] gives them time.
 #[derive(Debug)]
 pub struct Fleet {
@@ -120,18 +123,48 @@ impl Fleet {
     }
 
     /// Lists the prompts of a server.
-    pub fn prompts(&self, name: &str) -> Result<Listing, CallError> {
-        self.ask(name, |server| async move { server.prompts().await })
+    pub fn prompts(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+        self.later(name, |server| async move { server.prompts().await })
     }
 
     /// Lists the resources of a server.
-    pub fn resources(&self, name: &str) -> Result<Listing, CallError> {
-        self.ask(name, |server| async move { server.resources().await })
+    pub fn resources(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+        self.later(name, |server| async move { server.resources().await })
     }
 
     /// Lists the patterns of the resources of a server.
-    pub fn templates(&self, name: &str) -> Result<Listing, CallError> {
-        self.ask(name, |server| async move { server.templates().await })
+    pub fn templates(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+        self.later(name, |server| async move { server.templates().await })
+    }
+
+    /// Waits, for a while, until the tools are known that servers have announced.
+    pub fn refresh(&self) {
+        let stale = self.servers().into_iter().filter(|server| server.is_stale());
+        let waits = stale.filter_map(|server| {
+            let wait = |server: Arc<Server>| async move {
+                server.refresh().await;
+                Ok(())
+            };
+            self.later(server.name(), wait).ok()
+        });
+        for wait in waits.collect::<Vec<_>>() {
+            let _ = wait.wait();
+        }
+    }
+
+    /// Offers the tools again of servers that ended unasked, so that a call starts them.
+    pub fn offer(&self) {
+        for server in self.servers() {
+            let _ = self.ask(server.name(), |server| async move {
+                server.offer().await;
+                Ok(())
+            });
+        }
+    }
+
+    /// Has servers that are to end do so with little time for it.
+    pub fn hurry(&self) {
+        self.context.hurry();
     }
 
     /// Ends all servers at once, with time to do so.
@@ -198,6 +231,15 @@ impl<T> Pending<T> {
     /// Waits for the answer for a while.
     pub fn wait_for(&self, time: Duration) -> Option<Result<T, CallError>> {
         self.within(Some(time))
+    }
+
+    /// Gives the question up, so that the server hears of that before anything that is asked of it later.
+    pub fn cancel(self) -> CallError {
+        if let Some(task) = self.task.borrow_mut().as_mut() {
+            task.abort();
+            let _ = self.post.wait(task, Some(GIVING_UP));
+        }
+        self.gone()
     }
 
     fn within(&self, limit: Option<Duration>) -> Option<Result<T, CallError>> {

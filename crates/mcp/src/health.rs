@@ -42,7 +42,8 @@ pub(crate) struct Watchman {
 /// What came of an errand.
 enum Errand {
     Pinged(Result<(), Failure>),
-    Listed(Result<Listing, Failure>),
+    /// With the last change that had been announced before.
+    Listed(u64, Result<Listing, Failure>),
 }
 
 impl Watchman {
@@ -98,21 +99,28 @@ impl Watchman {
     }
 
     fn look(&mut self) {
-        if !self.link.desk.changes.take() {
+        if !self.link.desk.changes.are_new() {
             return;
         }
         let (shared, link) = (Arc::clone(&self.shared), Arc::clone(&self.link));
         self.errand = Some(Box::pin(async move {
-            sleep(LULL).await;
+            let changes = &link.desk.changes;
+            tokio::select! {
+                () = sleep(LULL) => {}
+                () = changes.urgent.notified() => {}
+            }
             // What changed during the lull is looked at now.
-            link.desk.changes.take();
-            Errand::Listed(tools(&shared, &link).await)
+            let change = changes.announced();
+            Errand::Listed(change, tools(&shared, &link).await)
         }));
     }
 
     fn back(&mut self, errand: Errand) -> Option<Finding> {
+        if let Errand::Listed(change, _) = &errand {
+            self.link.desk.changes.see(*change);
+        }
         match errand {
-            Errand::Pinged(Err(Failure::Denied(challenge))) | Errand::Listed(Err(Failure::Denied(challenge))) => {
+            Errand::Pinged(Err(Failure::Denied(challenge))) | Errand::Listed(_, Err(Failure::Denied(challenge))) => {
                 return Some(Finding::Denied(needs_auth(&self.shared, &challenge)));
             }
             Errand::Pinged(Ok(())) => self.well(),
@@ -123,12 +131,12 @@ impl Watchman {
                 }
                 self.ail(&format!("it has not answered for {}", seconds(self.link.silence())));
             }
-            Errand::Listed(Ok(listing)) => self.shared.change(|now| {
+            Errand::Listed(_, Ok(listing)) => self.shared.change(|now| {
                 now.state = State::Ready;
                 now.tools = listing.items.into();
                 now.warnings = listing.warnings;
             }),
-            Errand::Listed(Err(_)) => self.ail("its tools have changed, and the new ones cannot be listed"),
+            Errand::Listed(_, Err(_)) => self.ail("its tools have changed, and the new ones cannot be listed"),
         }
         None
     }

@@ -30,6 +30,8 @@ pub(crate) enum Control {
     Stop(oneshot::Sender<()>),
     /// End it and start it again.
     Restart(oneshot::Sender<()>),
+    /// Offer again what it offered until it crashed.
+    Offer(oneshot::Sender<()>),
     /// A call found that it may be gone.
     Doubt,
     /// A call found that it wants to know who we are.
@@ -119,6 +121,12 @@ impl Life {
                     self.shared.withdraw(State::Stopped);
                     let _ = reply.send(());
                 }
+                Control::Offer(reply) => {
+                    if !self.breaker.is_open(self.pace()) {
+                        self.shared.offer();
+                    }
+                    let _ = reply.send(());
+                }
                 Control::Doubt | Control::Denied(_) => {}
             }
         }
@@ -206,6 +214,8 @@ impl Life {
                         self.waiting.push(reply);
                         return Err(Next::Rest);
                     }
+                    // It is about to be started anyway.
+                    Some(Control::Offer(reply)) => drop(reply.send(())),
                     Some(Control::Doubt | Control::Denied(_)) => {}
                 },
             }
@@ -257,6 +267,7 @@ impl Life {
                     Some(Control::Start { reply, .. }) => drop(reply.map(|reply| reply.send(()))),
                     Some(Control::Stop(reply)) => return Ending::Stop(reply),
                     Some(Control::Restart(reply)) => return Ending::Restart(reply),
+                    Some(Control::Offer(reply)) => drop(reply.send(())),
                     Some(Control::Doubt) => watch.doubt(),
                     Some(Control::Denied(why)) => return Ending::Found(Finding::Denied(why)),
                 },
@@ -306,7 +317,8 @@ impl Life {
     /// How long a server may take to end by itself. Nobody counts on one that leaves its callers waiting.
     fn parting(&self, connection: &Connection) -> Duration {
         let Pace { parting, haste, .. } = *self.pace();
-        if connection.link.owes() { haste.min(parting) } else { parting }
+        let hurried = connection.link.owes() || self.shared.context.is_hurried();
+        if hurried { haste.min(parting) } else { parting }
     }
 
     async fn crashed(&mut self, connection: Connection, hung: bool) -> Next {

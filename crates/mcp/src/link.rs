@@ -15,7 +15,8 @@ use rmcp::{ErrorData, Peer, RoleClient, ServiceError};
 use serde_json::{Map, Value};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot::error::RecvError;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use crate::clock::after;
 use crate::desk::{Desk, OnProgress};
@@ -29,6 +30,8 @@ use crate::web::WebError;
 pub(crate) const ROUNDS: usize = 10;
 /// The pause before a call that came back without a question is made again.
 const BREATH: Duration = Duration::from_millis(100);
+/// How long the word that nobody waits any more may take to be sent before the connection is ended.
+const FAREWELL: Duration = Duration::from_millis(500);
 
 /// A live connection to one server.
 pub(crate) struct Link {
@@ -45,6 +48,8 @@ pub(crate) struct Link {
     used: AtomicU64,
     /// Whether nothing was answered since a request was given up.
     silent: AtomicBool,
+    /// How many requests were given up without the server being told so yet.
+    untold: Arc<watch::Sender<usize>>,
 }
 
 /// How long to wait for an answer.
@@ -96,6 +101,7 @@ impl Link {
             seen: AtomicU64::new(0),
             used: AtomicU64::new(0),
             silent: AtomicBool::new(false),
+            untold: Arc::new(watch::Sender::new(0)),
         }
     }
 
@@ -117,6 +123,12 @@ impl Link {
     /// Whether somebody waits for an answer, or has waited in vain and there was none since.
     pub(crate) fn owes(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > 0 || self.silent.load(Ordering::Relaxed)
+    }
+
+    /// Waits until the server was told of all requests that were given up.
+    pub(crate) async fn parted(&self) {
+        let mut untold = self.untold.subscribe();
+        let _ = timeout(FAREWELL, untold.wait_for(|count| *count == 0)).await;
     }
 
     /// Fulfils a wish, answering the questions that the server has about it.
@@ -299,16 +311,18 @@ impl Drop for Abandoned<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
             self.link.silent.store(true, Ordering::Relaxed);
-            let peer = self.link.peer.clone();
-            self.link.runtime.spawn(cancel(peer, id));
+            let (peer, untold) = (self.link.peer.clone(), Arc::clone(&self.link.untold));
+            untold.send_modify(|count| *count += 1);
+            self.link.runtime.spawn(cancel(peer, id, untold));
         }
     }
 }
 
-fn cancel(peer: Peer<RoleClient>, id: RequestId) -> impl Future<Output = ()> {
+fn cancel(peer: Peer<RoleClient>, id: RequestId, untold: Arc<watch::Sender<usize>>) -> impl Future<Output = ()> {
     let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for the answer any more".to_owned()));
     async move {
         let _ = peer.notify_cancelled(params).await;
+        untold.send_modify(|count| *count -= 1);
     }
 }
 

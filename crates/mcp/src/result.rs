@@ -192,7 +192,11 @@ fn structured(answer: &Map<String, Value>, promised: Option<&ToolSchema>, taken:
         return None;
     };
     match check(&value, &promised.0) {
-        Ok(()) => Some(value),
+        Ok(unchecked) => {
+            let told = unchecked.iter().map(|what| format!("the structured result is not checked in full: {what}"));
+            taken.notes.extend(told);
+            Some(value)
+        }
         Err(Unfit::Endless) => {
             taken.notes.push(format!("the structured result is not checked: {}", Unfit::Endless));
             Some(value)

@@ -27,6 +27,9 @@ pub use crate::shared::Context;
 /// How long a lost call waits for the reason of the loss.
 const REASON: Duration = Duration::from_secs(1);
 
+/// How long the tools that a server has announced are waited for.
+const FRESH: Duration = Duration::from_secs(2);
+
 /// What was learnt of a server before, and is worth keeping.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Memory {
@@ -186,6 +189,35 @@ impl Server {
         }
         self.order(Control::Restart).await;
         self.connected().map(drop)
+    }
+
+    /// Whether it has announced other tools than those that are known.
+    pub fn is_stale(&self) -> bool {
+        self.shared.desk.changes.are_new() && self.shared.now.borrow().link.is_some()
+    }
+
+    /// Waits, for a while, until the tools are known that it has announced.
+    pub async fn refresh(&self) {
+        if !self.is_stale() {
+            return;
+        }
+        let changes = &self.shared.desk.changes;
+        let change = changes.announced();
+        changes.urgent.notify_one();
+        let mut now = self.shared.now.subscribe();
+        let listed = now.wait_for(|now| now.link.is_none() || changes.has_seen(change));
+        if tokio::time::timeout(FRESH, listed).await.is_err() {
+            let text = "it announced other tools and did not list them within 2 s; those of before are offered";
+            self.shared.log.add(text);
+        }
+    }
+
+    /// Offers the tools again that it offered until it ended unasked, so that a call starts it; not if it ends again and
+    /// again.
+    pub async fn offer(&self) {
+        if matches!(self.shared.now.borrow().state, State::Crashed(_)) {
+            self.order(Control::Offer).await;
+        }
     }
 
     /// Calls a tool; starts the server if it does not run. The result is the server's own result object. Dropped, the

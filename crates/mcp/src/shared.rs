@@ -1,6 +1,7 @@
 //! What servers share with one another, and what the handle and the task of one server share.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ollm_process::{Children, Job, Resident, SpawnError};
@@ -28,12 +29,22 @@ pub struct Context {
     pub(crate) ports: Ports,
     pub(crate) children: Arc<Children>,
     web: OnceLock<Result<reqwest::Client, String>>,
+    /// Whether nobody has the time to wait for servers that take theirs to end.
+    hurried: AtomicBool,
 }
 
 impl Context {
     /// Nothing is started; the HTTP client is made when the first server needs it.
     pub fn new(settings: Settings, ports: Ports, children: Arc<Children>) -> Self {
-        Self { settings, ports, children, web: OnceLock::new() }
+        Self { settings, ports, children, web: OnceLock::new(), hurried: AtomicBool::new(false) }
+    }
+
+    pub(crate) fn hurry(&self) {
+        self.hurried.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn is_hurried(&self) -> bool {
+        self.hurried.load(Ordering::Relaxed)
     }
 
     pub(crate) fn web(&self) -> Result<reqwest::Client, String> {
@@ -125,6 +136,16 @@ impl Shared {
 
     pub(crate) fn set(&self, state: State) {
         self.change(|now| now.state = state);
+    }
+
+    /// Offers again what was offered until the server ended unasked, as if it had not been started yet.
+    pub(crate) fn offer(&self) {
+        self.change(|now| {
+            if matches!(now.state, State::Crashed(_)) && !now.lapsed.is_empty() {
+                now.state = State::Configured;
+                now.tools = std::mem::replace(&mut now.lapsed, Arc::new([]));
+            }
+        });
     }
 
     /// Withdraws connection and tools. What was stopped by somebody is not brought back by a call, so its tools are not

@@ -278,6 +278,9 @@ impl Session<'_> {
 }
 
 fn unknown(name: &str, offered: &[Tool]) -> String {
+    if offered.iter().any(|tool| tool.name == name) {
+        return format!("the tool `{name}` was withdrawn meanwhile");
+    }
     let akin = offered.iter().map(|tool| tool.name.as_str()).filter(|known| owner(known) == owner(name));
     let nearest = akin.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
     let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();

@@ -70,7 +70,7 @@ fn with_server<T>(
     }
     let live = Live::new(servers, &[known], output)?;
     let answer = question(&live, known, output);
-    live.close(output);
+    live.close(output)?;
     answer
 }
 

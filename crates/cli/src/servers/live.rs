@@ -10,6 +10,7 @@ use serde_json::Value;
 use super::crew::Crew;
 use super::{Known, Servers};
 use crate::error::Failure;
+use crate::interrupt::Stop;
 use crate::output::Output;
 use crate::questions::Questions;
 use crate::world::World;
@@ -25,6 +26,7 @@ pub(crate) struct Live {
     news: Receiver<(String, State)>,
     /// Who answers the questions of servers, if anybody does.
     questions: Option<Arc<Questions>>,
+    stop: Stop,
 }
 
 /// Passes news on to whoever may print.
@@ -50,7 +52,7 @@ impl Live {
         for problem in problems {
             output.tell(&problem.to_string());
         }
-        Ok(Live { crew, news, questions })
+        Ok(Live { crew, news, questions, stop: Stop::listen() })
     }
 
     /// Starts all of them at once, and tells the person what takes long.
@@ -62,6 +64,11 @@ impl Live {
             let mut quiet = Instant::now();
             while !starting.is_finished() {
                 std::thread::sleep(GLANCE);
+                if self.stop.is_set() {
+                    fleet.hurry();
+                    fleet.stop_all();
+                    continue;
+                }
                 self.tell_news(output);
                 if quiet.elapsed() > SILENCE {
                     quiet = Instant::now();
@@ -71,6 +78,9 @@ impl Live {
             starting.join().unwrap_or_default()
         });
         self.tell_news(output);
+        if self.stop.is_set() {
+            return Vec::new();
+        }
         let statuses: Vec<Status> =
             names.iter().filter_map(|name| fleet.server(name).ok()).map(|server| server.status()).collect();
         statuses.into_iter().zip(outcomes).collect()
@@ -88,11 +98,14 @@ impl Live {
         let _floor = self.questions.as_ref().map(|questions| questions.open(all));
         let mut quiet = Instant::now();
         loop {
+            if self.stop.is_set() {
+                return Err(pending.cancel());
+            }
             let answer = pending.wait_for(GLANCE);
             self.tell_news(output);
             meanwhile(output);
             if let Some(questions) = &self.questions {
-                questions.attend(&|| false);
+                questions.attend(&|| self.stop.is_set());
             }
             if let Some(answer) = answer {
                 return answer;
@@ -119,10 +132,14 @@ impl Live {
         self.crew.spill(world, name)
     }
 
-    /// Remembers what the servers said, and ends them.
-    pub(crate) fn close(self, output: &mut Output) {
+    /// Remembers what the servers said, and ends them; with little time where somebody wants us to end.
+    pub(crate) fn close(self, output: &mut Output) -> Result<(), Failure> {
         self.crew.keep().iter().for_each(|trouble| output.tell(trouble));
+        if self.stop.is_set() {
+            self.fleet().hurry();
+        }
         self.crew.close();
+        self.stop.failure().map_or(Ok(()), Err)
     }
 
     /// Tells what has happened since.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -26,6 +26,9 @@ const MARGIN: Duration = Duration::from_secs(1);
 /// Whoever waits longer is told for what.
 const SILENCE: Duration = Duration::from_secs(2);
 
+/// How long calls that nobody waits for any more may take to be given up before their servers end.
+const FAREWELL: Duration = Duration::from_millis(500);
+
 /// All servers that may be started, as one set of tools.
 #[derive(Debug)]
 pub(crate) struct Toolbox {
@@ -38,6 +41,25 @@ pub(crate) struct Toolbox {
     awaited: Mutex<BTreeSet<String>>,
     /// Who answers the questions of servers, if anybody does.
     questions: OnceLock<Arc<Questions>>,
+    /// Calls under way: whoever made one may have gone on without it.
+    calls: AtomicUsize,
+    closing: AtomicBool,
+}
+
+/// A call under way.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
+    fn new(calls: &'a AtomicUsize) -> UnderWay<'a> {
+        calls.fetch_add(1, Ordering::AcqRel);
+        UnderWay(calls)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// A tool, and whose it is.
@@ -71,6 +93,8 @@ impl Toolbox {
             offered: Mutex::default(),
             awaited: Mutex::default(),
             questions: OnceLock::new(),
+            calls: AtomicUsize::new(0),
+            closing: AtomicBool::new(false),
         }
     }
 
@@ -128,8 +152,10 @@ impl Toolbox {
     }
 
     /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
+    /// What crashed since is offered again, so that a call starts it.
     pub(crate) fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
         let Some(crew) = self.crew() else { return };
+        crew.fleet().offer();
         let mut awaited = std::mem::take(&mut *guard(&self.awaited));
         let timeout = |name: &String| Some(crew.fleet().server(name).ok()?.declaration().connect_timeout);
         let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
@@ -208,6 +234,12 @@ impl Toolbox {
         let opened = guard(&self.opened).clone();
         let Some(crew) = opened.as_ref().and_then(|opened| opened.crew.as_ref()) else { return };
         crew.keep().iter().for_each(|trouble| output.tell(trouble));
+        // A server is to hear that a call was given up before it hears that it should end.
+        self.closing.store(true, Ordering::Release);
+        let began = Instant::now();
+        while self.calls.load(Ordering::Acquire) > 0 && began.elapsed() < FAREWELL {
+            std::thread::sleep(GLANCE);
+        }
         crew.fleet().stop_all();
     }
 
@@ -243,6 +275,7 @@ impl Toolbox {
     /// The tools there are now.
     fn offered(&self) -> Arc<Vec<Offered>> {
         let Some(crew) = self.crew() else { return Arc::default() };
+        crew.fleet().refresh();
         let changes = self.changes.0.load(Ordering::Acquire);
         let mut offered = guard(&self.offered);
         if offered.0 != changes {
@@ -267,6 +300,7 @@ impl ToolSource for Toolbox {
         else {
             return ToolResult::error(format!("`{}` is not offered any more", order.name));
         };
+        let _under_way = UnderWay::new(&self.calls);
         let (sender, steps) = channel();
         let call = Call {
             tool: offered.raw.clone(),
@@ -281,6 +315,10 @@ impl ToolSource for Toolbox {
             Err(error) => return ToolResult::error(error.to_string()),
         };
         let answer = loop {
+            if order.cancel.is_set() || self.closing.load(Ordering::Acquire) {
+                let _ = pending.cancel();
+                return ToolResult::error("interrupted");
+            }
             let answer = pending.wait_for(GLANCE);
             if let Some(questions) = questions {
                 questions.attend(&|| order.cancel.is_set());
@@ -288,10 +326,8 @@ impl ToolSource for Toolbox {
             for step in steps.try_iter() {
                 (order.progress)(&told(&step));
             }
-            match answer {
-                Some(answer) => break answer,
-                None if order.cancel.is_set() => return ToolResult::error("interrupted"),
-                None => {}
+            if let Some(answer) = answer {
+                break answer;
             }
         };
         match taken(answer, offered.tool.output.as_ref()) {

@@ -7,6 +7,7 @@ use crate::lab::{Lab, Ran};
 
 mod adding;
 mod asking;
+mod changing;
 mod clients;
 mod control;
 mod escape;
@@ -14,6 +15,7 @@ mod faults;
 mod guarding;
 mod login;
 mod secrets;
+mod signals;
 mod trust;
 
 const USER: &str = "home/.ollm/settings/mcp.json";

@@ -149,11 +149,11 @@ fn tools_that_change_are_listed_again_and_announced() {
 #[test]
 fn prompts_and_resources_are_listed_and_read() {
     let fleet = started("normal");
-    assert_eq!(fleet.prompts("fake").unwrap().items, [json!({"name": "greet"})]);
+    assert_eq!(fleet.prompts("fake").unwrap().wait().unwrap().items, [json!({"name": "greet"})]);
     let prompt = fleet.prompt("fake", "greet".into(), args(json!({"who": "you"}))).unwrap().wait().unwrap();
     assert_eq!(prompt["messages"][0]["content"]["text"], "Hello you");
-    assert_eq!(fleet.resources("fake").unwrap().items[0]["uri"], "mem:one");
-    assert_eq!(fleet.templates("fake").unwrap().items[0]["uriTemplate"], "mem:{x}");
+    assert_eq!(fleet.resources("fake").unwrap().wait().unwrap().items[0]["uri"], "mem:one");
+    assert_eq!(fleet.templates("fake").unwrap().wait().unwrap().items[0]["uriTemplate"], "mem:{x}");
     let resource = fleet.read("fake", "mem:one".into()).unwrap().wait().unwrap();
     assert_eq!(resource["contents"][0]["text"], "its text");
 }

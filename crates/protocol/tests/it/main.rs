@@ -19,6 +19,7 @@ mod pattern;
 mod properties;
 mod robust;
 mod round_trip;
+mod schema_check;
 mod schemas;
 mod scope;
 

@@ -115,9 +115,9 @@ fn fitting(
 ) -> Result<String, Failure> {
     let name = &known.spec.name;
     if let Some(entry) = &known.cached
-        && let Ok(raw) = fit(tool, args, name, &servers.offers(known, &entry.tools))
+        && let Ok(fitting) = fit(tool, args, name, &servers.offers(known, &entry.tools))
     {
-        return Ok(raw);
+        return Ok(fitting.told(tool, name, output));
     }
     live.start(output);
     let listed = live.listed(name);
@@ -134,7 +134,24 @@ fn fitting(
     if listed.iter().any(there) && offers.tools.iter().all(|offer| offer.raw != tool) {
         return Ok(tool.to_owned());
     }
-    fit(tool, args, name, &offers)
+    Ok(fit(tool, args, name, &offers)?.told(tool, name, output))
+}
+
+/// A tool that takes the arguments.
+struct Fitting {
+    /// The server's own name for it.
+    raw: String,
+    /// What of its schema could not be checked.
+    unchecked: Vec<String>,
+}
+
+impl Fitting {
+    fn told(self, tool: &str, server: &str, output: &mut Output) -> String {
+        for what in &self.unchecked {
+            output.tell(&format!("server `{server}`, tool `{tool}`: --args are not checked in full: {what}"));
+        }
+        self.raw
+    }
 }
 
 /// The tool that is meant, whichever way it is named, if the server has it and its declaration keeps it back.
@@ -157,7 +174,7 @@ fn withheld(tool: &str, known: &Known) -> Failure {
     ))
 }
 
-fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> Result<String, Failure> {
+fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> Result<Fitting, Failure> {
     let found = offers.tools.iter().find(|offer| offer.raw == tool || offer.tool.name == tool);
     let Some(offer) = found else {
         let failure = Failure::new(Kind::Usage, format!("server `{server}` has no tool `{tool}`"));
@@ -169,7 +186,8 @@ fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> 
         });
     };
     match check(&Value::Object(args.clone()), &offer.tool.input.0) {
-        Ok(()) | Err(Unfit::Endless) => Ok(offer.raw.clone()),
+        Ok(unchecked) => Ok(Fitting { raw: offer.raw.clone(), unchecked }),
+        Err(error @ Unfit::Endless) => Ok(Fitting { raw: offer.raw.clone(), unchecked: vec![error.to_string()] }),
         Err(Unfit::Broken { at, why }) => {
             let place = if at.is_empty() { String::new() } else { format!(" at {at}") };
             Err(Failure::new(Kind::Usage, format!("--args do not fit tool `{tool}` of `{server}`{place}: {why}")).hint(

@@ -56,9 +56,9 @@ fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Outpu
         Sort::Resources => live.fleet().resources(server),
         Sort::Prompts => live.fleet().prompts(server),
     };
-    let mut listing = listing.map_err(unanswered)?;
+    let mut listing = live.wait(listing, |_| (), output).map_err(unanswered)?;
     if matches!(sort, Sort::Resources) {
-        match live.fleet().templates(server) {
+        match live.wait(live.fleet().templates(server), |_| (), output) {
             Ok(templates) => {
                 listing.items.extend(templates.items);
                 listing.warnings.extend(templates.warnings);

@@ -92,7 +92,7 @@ fn probe<'a>(
         output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));
         code = code.max(Kind::Environment as u8);
     }
-    live.close(output);
+    live.close(output)?;
     Ok((rows, code))
 }
 

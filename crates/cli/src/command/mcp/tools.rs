@@ -79,7 +79,7 @@ fn gather<'a>(
                 code = code.max(Kind::Environment as u8);
             }
         }
-        live.close(output);
+        live.close(output)?;
     }
     lists.sort_by_key(|(known, _, _)| chosen.iter().position(|other| other.spec.name == known.spec.name));
     Ok((lists, code))

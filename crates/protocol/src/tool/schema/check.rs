@@ -1,21 +1,34 @@
-//! Whether a value fits a schema: the keywords that servers use for results, in bounded time.
+//! Whether a value fits a schema: every assertion of drafts 4 to 2020-12, in bounded time.
 //!
-//! A full validator is four megabytes of program and runs as long as a hostile schema wants. Of the newest draft's
-//! vocabulary this one ignores `format`, `pattern`, `patternProperties` (whatever it could cover fits), `propertyNames`,
-//! `contains` and its bounds, `multipleOf`, `dependentSchemas`, `unevaluated…`, `$dynamicRef`, and references that lead
-//! out of the schema: these demand nothing here. So a value that fits may still break a rule, and one that does not fit
-//! does break one. It stops after a fixed number of steps, and then says so instead of guessing.
+//! A full validator is four megabytes of program and runs as long as a hostile schema wants. This one knows the words of
+//! all drafts at once, whichever the schema names: where drafts disagree about one word, the draft that is named decides,
+//! else the newest. `format` demands nothing. What cannot be found out — a reference that leads out of the schema, a
+//! pattern beyond our means — is told, and neither counts for a value nor against it. It stops after a fixed number of
+//! steps, and then says so instead of guessing.
 
-use serde_json::{Map, Number, Value};
+use serde_json::{Map, Value};
 
 use super::kind;
-use super::reference::{Target, find};
+use super::reference::Target;
+
+mod fields;
+mod items;
+mod number;
+mod pattern;
+mod scope;
+mod unevaluated;
+
+use number::same;
+use pattern::Patterns;
+use scope::{Found, Scope};
 
 /// Far beyond any honest result.
 const MOST_STEPS: usize = 200_000;
 const DEEPEST: usize = 200;
-/// Longer lists are not searched for repetitions.
-const MOST_COMPARED: usize = 100;
+/// More of what could not be found out is not told.
+const MOST_NOTES: usize = 10;
+/// More of what would fit is not told.
+const LONGEST_WISH: usize = 200;
 
 /// Why a value does not fit.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,28 +50,50 @@ fn place(at: &str) -> &str {
     if at.is_empty() { "the whole value" } else { at }
 }
 
-/// Whether a value fits a schema.
+/// Whether a value fits a schema; if so, what of the schema could not be checked.
 ///
 /// ```
 /// use serde_json::json;
 /// let schema = json!({"type": "object", "required": ["n"], "properties": {"n": {"type": "integer"}}});
 /// let schema = schema.as_object().unwrap();
-/// assert!(ollm_protocol::schema::check(&json!({"n": 1}), schema).is_ok());
+/// assert!(ollm_protocol::schema::check(&json!({"n": 1}), schema).unwrap().is_empty());
 /// let why = ollm_protocol::schema::check(&json!({"n": "one"}), schema).unwrap_err();
 /// assert_eq!(why.to_string(), "/n: it must be integer, not text");
 /// ```
-pub fn check(value: &Value, schema: &Map<String, Value>) -> Result<(), Unfit> {
-    Check { root: schema, left: MOST_STEPS, depth: 0 }.object(value, schema, "")
+pub fn check(value: &Value, schema: &Map<String, Value>) -> Result<Vec<String>, Unfit> {
+    let mut check = Check {
+        scope: Scope::new(schema),
+        patterns: Patterns::default(),
+        left: MOST_STEPS,
+        depth: 0,
+        doubts: 0,
+        notes: Vec::new(),
+    };
+    check.object(value, schema, "")?;
+    Ok(check.notes)
 }
 
 struct Check<'a> {
-    root: &'a Map<String, Value>,
+    scope: Scope<'a>,
+    patterns: Patterns<'a>,
     left: usize,
     depth: usize,
+    /// How much could not be found out.
+    doubts: usize,
+    /// The same for people.
+    notes: Vec<String>,
 }
 
-impl Check<'_> {
-    fn schema(&mut self, value: &Value, schema: &Value, at: &str) -> Result<(), Unfit> {
+/// Whether a part fits, as far as that can be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fit {
+    Yes,
+    No,
+    Unknown,
+}
+
+impl<'a> Check<'a> {
+    fn schema(&mut self, value: &Value, schema: &'a Value, at: &str) -> Result<(), Unfit> {
         match schema {
             Value::Object(schema) => self.object(value, schema, at),
             Value::Bool(false) => broken(at, "nothing may stand there"),
@@ -66,128 +101,174 @@ impl Check<'_> {
         }
     }
 
-    fn object(&mut self, value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
-        if self.left == 0 || self.depth >= DEEPEST {
+    fn object(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+        self.step(1)?;
+        if self.depth >= DEEPEST {
             return Err(Unfit::Endless);
         }
-        self.left -= 1;
         self.depth += 1;
+        let entered = self.scope.enter(schema);
         let result = self.rules(value, schema, at);
+        self.scope.leave(entered);
         self.depth -= 1;
         result
     }
 
-    fn rules(&mut self, value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
-        if let Some(Value::String(reference)) = schema.get("$ref") {
-            match find(self.root, reference) {
-                Some(Target::Object(target)) => self.object(value, target, at)?,
-                Some(Target::Nothing) => return broken(at, "nothing may stand there"),
-                Some(Target::Anything) | None => {}
-            }
+    fn step(&mut self, steps: usize) -> Result<(), Unfit> {
+        self.left = self.left.checked_sub(steps).ok_or(Unfit::Endless)?;
+        Ok(())
+    }
+
+    fn rules(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+        self.references(value, schema, at)?;
+        if self.scope.older && schema.get("$ref").is_some_and(Value::is_string) {
+            // Before 2019, whatever stood beside a reference was ignored.
+            return Ok(());
         }
         // A thousand values against a list of a thousand are a million comparisons.
-        self.left = self.left.saturating_sub(list(schema.get("enum")).len() / 16);
+        self.step(list(schema.get("enum")).len() / 16)?;
         typed(value, schema, at)?;
         match value {
-            Value::Object(fields) => self.fields(fields, schema, at)?,
+            Value::Object(fields) => self.fields(value, fields, schema, at)?,
             Value::Array(items) => self.items(items, schema, at)?,
-            Value::String(text) => length(text.chars().count(), schema, ["minLength", "maxLength"], "characters", at)?,
-            Value::Number(number) => bounds(number, schema, at)?,
+            Value::String(text) => self.text(text, schema, at)?,
+            Value::Number(number) => self.number(number, schema, at)?,
             Value::Null | Value::Bool(_) => {}
         }
-        self.combined(value, schema, at)
+        self.combined(value, schema, at)?;
+        self.unevaluated(value, schema, at)
     }
 
-    fn fields(&mut self, fields: &Map<String, Value>, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
-        for name in strings(schema.get("required")) {
-            if !fields.contains_key(name) {
-                return broken(at, format!("`{name}` is missing"));
-            }
-        }
-        length(fields.len(), schema, ["minProperties", "maxProperties"], "properties", at)?;
-        let known = schema.get("properties").and_then(Value::as_object);
-        let patterns = schema.contains_key("patternProperties");
-        for (name, value) in fields {
-            let at = format!("{at}/{}", name.replace('~', "~0").replace('/', "~1"));
-            match (known.and_then(|known| known.get(name)), schema.get("additionalProperties")) {
-                (Some(rule), _) => self.schema(value, rule, &at)?,
-                (None, Some(Value::Bool(false))) if !patterns => return broken(&at, "it is not in the schema"),
-                (None, Some(rule)) if !patterns => self.schema(value, rule, &at)?,
-                (None, _) => {}
-            }
-        }
-        for (name, needed) in schema.get("dependentRequired").and_then(Value::as_object).into_iter().flatten() {
-            let missing = strings(Some(needed)).find(|needed| !fields.contains_key(*needed));
-            if let (true, Some(missing)) = (fields.contains_key(name), missing) {
-                return broken(at, format!("`{missing}` is missing beside `{name}`"));
+    fn references(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+        for word in ["$ref", "$dynamicRef", "$recursiveRef"] {
+            let Some(Value::String(reference)) = schema.get(word) else { continue };
+            match self.lead(word, reference)? {
+                Some((Target::Object(target), resource)) => {
+                    let entered = self.scope.visit(resource);
+                    let result = self.object(value, target, at);
+                    self.scope.leave(entered);
+                    result?;
+                }
+                Some((Target::Nothing, _)) => return broken(at, "nothing may stand there"),
+                Some((Target::Anything, _)) => {}
+                None => self.doubt(&scope::lost(word, reference)),
             }
         }
         Ok(())
     }
 
-    fn items(&mut self, items: &[Value], schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
-        length(items.len(), schema, ["minItems", "maxItems"], "items", at)?;
-        let (tuple, rest) = match (schema.get("prefixItems"), schema.get("items")) {
-            (Some(Value::Array(tuple)), rest) => (tuple.as_slice(), rest),
-            (_, Some(Value::Array(tuple))) => (tuple.as_slice(), schema.get("additionalItems")),
-            (_, rest) => (&[][..], rest),
-        };
-        for (index, item) in items.iter().enumerate() {
-            if let Some(rule) = tuple.get(index).or(rest) {
-                self.schema(item, rule, &format!("{at}/{index}"))?;
-            }
-        }
-        let unique = schema.get("uniqueItems") == Some(&Value::Bool(true));
-        if unique && items.len() <= MOST_COMPARED && repeats(items) {
-            return broken(at, "two of its items are the same");
-        }
-        Ok(())
+    /// What a reference names.
+    fn lead(&mut self, word: &str, reference: &'a str) -> Result<Option<Found<'a>>, Unfit> {
+        let found = self.scope.find(word, reference);
+        let effort = self.scope.effort();
+        self.step(effort)?;
+        Ok(found)
     }
 
-    fn combined(&mut self, value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
+    fn text(&mut self, text: &str, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
+        length(text.chars().count(), schema, ["minLength", "maxLength"], "characters", at)?;
+        let Some(Value::String(pattern)) = schema.get("pattern") else { return Ok(()) };
+        match self.matches(pattern, text)? {
+            Fit::No => broken(at, format!("it does not match the pattern {pattern}")),
+            Fit::Yes | Fit::Unknown => Ok(()),
+        }
+    }
+
+    fn combined(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
         for rule in list(schema.get("allOf")) {
             self.schema(value, rule, at)?;
         }
-        if let Some(Value::Array(ways)) = schema.get("anyOf")
-            && self.count(value, ways, at)? == 0
-        {
-            return broken(at, "it fits none of the alternatives");
+        if let Some(Value::Array(ways)) = schema.get("anyOf") {
+            self.any(value, ways, at)?;
         }
         if let Some(Value::Array(ways)) = schema.get("oneOf") {
-            match self.count(value, ways, at)? {
-                1 => {}
-                0 => return broken(at, "it fits none of the alternatives"),
-                many => return broken(at, format!("it fits {many} alternatives, and must fit one")),
-            }
+            self.one(value, ways, at)?;
         }
         if let Some(rule) = schema.get("not")
-            && self.fits(value, rule, at)?
+            && self.fits(value, rule, at)? == Fit::Yes
         {
             return broken(at, "it is what it must not be");
         }
-        if let Some(condition) = schema.get("if") {
-            let branch = if self.fits(value, condition, at)? { "then" } else { "else" };
-            if let Some(rule) = schema.get(branch) {
-                self.schema(value, rule, at)?;
+        let Some(condition) = schema.get("if") else { return Ok(()) };
+        let branch = match self.fits(value, condition, at)? {
+            Fit::Yes => schema.get("then"),
+            Fit::No => schema.get("else"),
+            Fit::Unknown => None,
+        };
+        branch.map_or(Ok(()), |rule| self.schema(value, rule, at))
+    }
+
+    fn any(&mut self, value: &Value, ways: &'a [Value], at: &str) -> Result<(), Unfit> {
+        let before = self.mark();
+        let mut unknown = false;
+        for way in ways {
+            match self.fits(value, way, at)? {
+                Fit::Yes => {
+                    // What of the other ways is unknown does not matter any more.
+                    self.forget(before);
+                    return Ok(());
+                }
+                Fit::No => {}
+                Fit::Unknown => unknown = true,
             }
         }
-        Ok(())
+        if unknown { Ok(()) } else { broken(at, "it fits none of the alternatives") }
     }
 
-    fn count(&mut self, value: &Value, ways: &[Value], at: &str) -> Result<usize, Unfit> {
-        let mut count = 0;
+    fn one(&mut self, value: &Value, ways: &'a [Value], at: &str) -> Result<(), Unfit> {
+        let (mut fitting, mut unknown) = (0, 0);
         for way in ways {
-            count += usize::from(self.fits(value, way, at)?);
+            match self.fits(value, way, at)? {
+                Fit::Yes => fitting += 1,
+                Fit::No => {}
+                Fit::Unknown => unknown += 1,
+            }
         }
-        Ok(count)
+        match (fitting, unknown) {
+            (2.., _) => broken(at, format!("it fits {fitting} alternatives, and must fit one")),
+            (0, 0) => broken(at, "it fits none of the alternatives"),
+            _ => Ok(()),
+        }
     }
 
-    fn fits(&mut self, value: &Value, schema: &Value, at: &str) -> Result<bool, Unfit> {
+    /// Whether a value fits. What stays unknown is told only where that leaves this unknown.
+    fn fits(&mut self, value: &Value, schema: &'a Value, at: &str) -> Result<Fit, Unfit> {
+        let before = self.mark();
         match self.schema(value, schema, at) {
-            Ok(()) => Ok(true),
-            Err(Unfit::Broken { .. }) => Ok(false),
+            Ok(()) if self.doubts > before.0 => Ok(Fit::Unknown),
+            Ok(()) => Ok(Fit::Yes),
+            Err(Unfit::Broken { .. }) => {
+                self.forget(before);
+                Ok(Fit::No)
+            }
             Err(Unfit::Endless) => Err(Unfit::Endless),
         }
+    }
+
+    /// Whether a text matches a pattern.
+    fn matches(&mut self, pattern: &'a str, text: &str) -> Result<Fit, Unfit> {
+        let (fit, steps) = self.patterns.matches(pattern, text);
+        self.step(steps)?;
+        if fit == Fit::Unknown {
+            self.doubt(&format!("the pattern {} is not checked", start(pattern)));
+        }
+        Ok(fit)
+    }
+
+    fn doubt(&mut self, note: &str) {
+        self.doubts += 1;
+        if self.notes.len() < MOST_NOTES && !self.notes.iter().any(|known| known == note) {
+            self.notes.push(note.to_owned());
+        }
+    }
+
+    fn mark(&self) -> (usize, usize) {
+        (self.doubts, self.notes.len())
+    }
+
+    fn forget(&mut self, (doubts, notes): (usize, usize)) {
+        self.doubts = doubts;
+        self.notes.truncate(notes);
     }
 }
 
@@ -202,12 +283,13 @@ fn typed(value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unf
     if let Some(only) = schema.get("const")
         && !same(value, only)
     {
-        return broken(at, "it is not the one value it must be");
+        return broken(at, format!("it is not the one value it must be, {}", start(&only.to_string())));
     }
     if let Some(Value::Array(values)) = schema.get("enum")
         && !values.iter().any(|one| same(value, one))
     {
-        return broken(at, "it is none of the values it may be");
+        let wished: Vec<String> = values.iter().take(MOST_NOTES).map(Value::to_string).collect();
+        return broken(at, format!("it is none of the values it may be: {}", start(&wished.join(", "))));
     }
     Ok(())
 }
@@ -226,21 +308,6 @@ fn is_a(value: &Value, name: &str) -> bool {
     }
 }
 
-fn bounds(number: &Number, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
-    let Some(number) = number.as_f64() else { return Ok(()) };
-    let limit = |key: &str| schema.get(key).and_then(Value::as_f64);
-    let broken_by = [
-        ("minimum", limit("minimum").is_some_and(|limit| number < limit)),
-        ("maximum", limit("maximum").is_some_and(|limit| number > limit)),
-        ("exclusiveMinimum", limit("exclusiveMinimum").is_some_and(|limit| number <= limit)),
-        ("exclusiveMaximum", limit("exclusiveMaximum").is_some_and(|limit| number >= limit)),
-    ];
-    match broken_by.iter().find(|(_, broken)| *broken) {
-        Some((rule, _)) => broken(at, format!("{number} breaks `{rule}`")),
-        None => Ok(()),
-    }
-}
-
 fn length(
     length: usize,
     schema: &Map<String, Value>,
@@ -248,28 +315,13 @@ fn length(
     what: &str,
     at: &str,
 ) -> Result<(), Unfit> {
-    let limit = |key: &str| schema.get(key).and_then(Value::as_u64).and_then(|limit| usize::try_from(limit).ok());
-    let outside = limit(least).is_some_and(|limit| length < limit) || limit(most).is_some_and(|limit| length > limit);
-    if outside { broken(at, format!("it has {length} {what}, which is outside of its bounds")) } else { Ok(()) }
-}
-
-/// Equal by JSON Schema's measure, for which `1.0` is `1`.
-fn same(one: &Value, other: &Value) -> bool {
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => one == other || one.as_f64() == other.as_f64(),
-        (Value::Array(one), Value::Array(other)) => {
-            one.len() == other.len() && one.iter().zip(other).all(|(one, other)| same(one, other))
-        }
-        (Value::Object(one), Value::Object(other)) => {
-            one.len() == other.len()
-                && one.iter().all(|(key, value)| other.get(key).is_some_and(|other| same(value, other)))
-        }
-        _ => one == other,
-    }
-}
-
-fn repeats(items: &[Value]) -> bool {
-    items.iter().enumerate().any(|(index, item)| items.iter().take(index).any(|other| same(item, other)))
+    let limit = |key: &str| schema.get(key).and_then(number::count);
+    let bound = match (limit(least), limit(most)) {
+        (Some(limit), _) if length < limit => format!("at least {limit}"),
+        (_, Some(limit)) if length > limit => format!("at most {limit}"),
+        _ => return Ok(()),
+    };
+    broken(at, format!("it has {length} {what}, which is outside of its bounds ({bound})"))
 }
 
 fn broken<T>(at: &str, why: impl Into<String>) -> Result<T, Unfit> {
@@ -282,4 +334,16 @@ fn strings(value: Option<&Value>) -> impl Iterator<Item = &str> {
 
 fn list(value: Option<&Value>) -> &[Value] {
     value.and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default()
+}
+
+fn named(value: Option<&Value>) -> impl Iterator<Item = (&String, &Value)> {
+    value.and_then(Value::as_object).into_iter().flatten()
+}
+
+/// The start of a text that may be long.
+fn start(text: &str) -> String {
+    if text.len() <= LONGEST_WISH {
+        return text.to_owned();
+    }
+    format!("{}…", text.get(..text.floor_char_boundary(LONGEST_WISH)).unwrap_or_default())
 }

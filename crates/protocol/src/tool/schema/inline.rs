@@ -126,7 +126,7 @@ impl<'a> Inliner<'a> {
     }
 
     fn follow(&mut self, reference: &'a str, depth: usize) -> Map<String, Value> {
-        let object = match find(self.root, reference) {
+        let object = match find(self.root, reference).map(|(target, _)| target) {
             Some(Target::Object(object)) => object,
             Some(Target::Anything) => return Map::new(),
             Some(Target::Nothing) => return nothing(),

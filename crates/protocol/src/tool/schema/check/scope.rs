@@ -1,0 +1,113 @@
+//! Where references of a schema are looked for: in the part of it that has an address of its own and that we are in.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::super::reference::{Target, anchored, find, is_resource};
+use super::start;
+
+/// A search costs so many steps, a memory of one hardly any.
+const SEARCH: usize = 50;
+
+/// What a reference names, and the part that this is in.
+pub(super) type Found<'a> = (Target<'a>, &'a Map<String, Value>);
+
+/// The parts with an address of their own that we are in, the outermost first.
+pub(super) struct Scope<'a> {
+    /// Whether the schema was written before 2019.
+    pub(super) older: bool,
+    /// Whether an item that `contains` wants has been looked at, which 2019 did not say.
+    pub(super) counts_contained: bool,
+    resources: Vec<&'a Map<String, Value>>,
+    found: HashMap<(usize, &'a str), Option<Found<'a>>>,
+    anchors: HashMap<(usize, &'a str), Option<Target<'a>>>,
+    effort: usize,
+}
+
+impl<'a> Scope<'a> {
+    pub(super) fn new(root: &'a Map<String, Value>) -> Self {
+        let draft = root.get("$schema").and_then(Value::as_str).unwrap_or_default();
+        let drafts = ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"];
+        Self {
+            older: drafts.iter().any(|name| draft.contains(name)),
+            counts_contained: !draft.contains("2019-09"),
+            resources: vec![root],
+            found: HashMap::new(),
+            anchors: HashMap::new(),
+            effort: 0,
+        }
+    }
+
+    /// Enters a schema; says whether that is a part of its own.
+    pub(super) fn enter(&mut self, schema: &'a Map<String, Value>) -> bool {
+        is_resource(schema) && self.visit(schema)
+    }
+
+    /// Enters a part of its own, unless we are in it.
+    pub(super) fn visit(&mut self, resource: &'a Map<String, Value>) -> bool {
+        let new = self.resources.last().is_none_or(|last| !std::ptr::eq(*last, resource));
+        if new {
+            self.resources.push(resource);
+        }
+        new
+    }
+
+    pub(super) fn leave(&mut self, entered: bool) {
+        if entered {
+            self.resources.pop();
+        }
+    }
+
+    /// How many steps the searches since the last time were.
+    pub(super) fn effort(&mut self) -> usize {
+        1 + std::mem::take(&mut self.effort)
+    }
+
+    /// What a reference of a kind names.
+    pub(super) fn find(&mut self, word: &str, reference: &'a str) -> Option<Found<'a>> {
+        let (root, here) = (*self.resources.first()?, *self.resources.last()?);
+        let effort = &mut self.effort;
+        let first = *self.found.entry((number(here), reference)).or_insert_with(|| {
+            *effort += SEARCH;
+            find(here, reference).or_else(|| find(root, reference))
+        });
+        match (word, first?.0) {
+            ("$recursiveRef", Target::Object(target)) => Some(self.recursive(target).or(first)?),
+            ("$dynamicRef", Target::Object(target)) => Some(self.dynamic(target).or(first)?),
+            _ => first,
+        }
+    }
+
+    /// The outermost part that lets itself be referred to in place of one that does.
+    fn recursive(&self, target: &Map<String, Value>) -> Option<Found<'a>> {
+        let recursive = |part: &Map<String, Value>| part.get("$recursiveAnchor") == Some(&Value::Bool(true));
+        let outermost = self.resources.iter().find(|part| recursive(part)).filter(|_| recursive(target))?;
+        Some((Target::Object(outermost), *outermost))
+    }
+
+    /// The outermost part that has the anchor of one.
+    fn dynamic(&mut self, target: &'a Map<String, Value>) -> Option<Found<'a>> {
+        let name = target.get("$dynamicAnchor").and_then(Value::as_str)?;
+        let (anchors, effort) = (&mut self.anchors, &mut self.effort);
+        self.resources.iter().find_map(|part| {
+            *effort += 1;
+            let anchor = anchors.entry((number(part), name)).or_insert_with(|| {
+                *effort += SEARCH;
+                anchored(part, "$dynamicAnchor", name)
+            });
+            Some(((*anchor)?, *part))
+        })
+    }
+}
+
+/// What tells one part from another.
+fn number(part: &Map<String, Value>) -> usize {
+    std::ptr::from_ref(part).addr()
+}
+
+/// What is told of a reference that names nothing.
+pub(super) fn lost(word: &str, reference: &str) -> String {
+    let why = if reference.starts_with('#') { "leads nowhere" } else { "leads out of the schema" };
+    format!("the `{word}` to {} {why} and is not checked", start(reference))
+}
