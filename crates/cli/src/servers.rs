@@ -97,7 +97,8 @@ impl<'w> Servers<'w> {
         let own = specs.into_iter().map(|spec| Known::of(spec, world, &approvals, &cache));
         let bundled = servers.into_iter().map(|(spec, bundle)| Known::bundled(spec, bundle, world, &cache));
         let all = names::settle(own.chain(bundled).collect(), &mut problems);
-        let labels = Labels::ranked(all.iter().map(|known| (known.rank(), known.spec.name.as_str())));
+        // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
+        let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
         let directories = config.extensions(&world.places).directories;
         let settings = config.mcp();
         Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, approvals })
@@ -233,17 +234,6 @@ impl Known {
             Standing::Approved | Standing::Limited => "trusted",
             Standing::Modified => "modified",
             Standing::Unknown => "untrusted",
-        }
-    }
-
-    /// Who is named first. Guards know the tools of the user's servers by their names, so nothing that came from elsewhere
-    /// changes those; and what may not be started changes nobody's.
-    fn rank(&self) -> u8 {
-        let off = !self.spec.enabled || self.bundle.as_ref().is_some_and(|bundle| bundle.obstacle.is_some());
-        match self.spec.source {
-            Source::User => 0,
-            _ if self.untrusted().is_none() && !off => 1,
-            _ => 2,
         }
     }
 

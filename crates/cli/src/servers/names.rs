@@ -23,7 +23,7 @@ pub(super) fn settle(mut all: Vec<Known>, problems: &mut Vec<Problem>) -> Vec<Kn
 
 /// The smaller, the nearer to the user. Who may not run never takes a name from who may; only the user's own servers keep
 /// theirs whatever became of them, because nobody else speaks for the user.
-fn rank(known: &Known) -> (bool, u8) {
+pub(super) fn rank(known: &Known) -> (bool, u8) {
     match (&known.bundle, known.spec.source) {
         (Some(bundle), _) => (!may_run(known), if bundle.layer == Layer::User { 1 } else { 3 }),
         (None, Source::User) => (false, 0),
