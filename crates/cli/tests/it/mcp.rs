@@ -13,6 +13,7 @@ mod control;
 mod escape;
 mod faults;
 mod login;
+mod malformed;
 mod secrets;
 mod signals;
 mod trust;
