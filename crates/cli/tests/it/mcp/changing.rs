@@ -91,7 +91,9 @@ fn a_server_that_crashed_is_offered_again_with_the_next_message_of_the_person() 
     let ran = finish(chat, b"crash\necho\n");
     assert!(ran.code == 0 && ran.stdout.contains("it is back"), "{ran:?}");
     let mut both = offered(&lab);
-    both.iter_mut().for_each(|names| names.sort());
+    for names in &mut both {
+        names.sort();
+    }
     let all = vec!["mcp__s__crash".to_owned(), "mcp__s__echo".to_owned()];
     assert_eq!(both, [all.clone(), vec![], all.clone(), all], "{ran:?}");
     lab.assert_nobody_is_left();
