@@ -38,9 +38,11 @@ pub(crate) fn read(text: &[u8], more: &mut VecDeque<ServerJsonRpcMessage>) -> Re
     more.pop_front().ok_or_else(|| serde_json::Error::custom("an empty list").into())
 }
 
-/// Whether a text is not to be left to the SDK, which knows neither lists nor bounds.
+/// Whether a text is not to be left to the SDK, which knows neither lists nor bounds nor failures that are none.
 pub(crate) fn is_unusual(text: &str) -> bool {
-    text.trim_ascii_start().starts_with('[') || deep::is_heavy(text.as_bytes())
+    text.trim_ascii_start().starts_with('[')
+        || deep::is_heavy(text.as_bytes())
+        || (text.contains("\"error\"") && text.contains("\"result\""))
 }
 
 /// One of several messages, of which not all can be read.
@@ -82,6 +84,29 @@ mod tests {
         assert_eq!(answered("{\"jsonrpc\":\"2.0\", \"id\" : 7,\"result\":{\"x\":"), Some(RequestId::Number(7)));
         assert_eq!(answered("{\"result\":{\"id\":7"), None, "this is not its own number");
         assert_eq!(answered("{\"id\":7,\"method\":"), None, "this is a question");
+    }
+
+    #[test]
+    fn a_failure_that_is_nothing_is_none() {
+        let message = |text: &str| read(text.as_bytes(), &mut VecDeque::new());
+        for result in [r#"{"content":[]}"#, "{}", r#"{"contents":3}"#] {
+            let plain = message(&format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result}}}"#)).unwrap();
+            for text in [
+                format!(r#"{{"jsonrpc":"2.0","id":1,"result":{result},"error":null}}"#),
+                format!(r#"{{"error" : null, "jsonrpc":"2.0","id":1,"result":{result}}}"#),
+            ] {
+                assert_eq!(format!("{:?}", message(&text).unwrap()), format!("{plain:?}"));
+                assert!(is_unusual(&text));
+            }
+        }
+        let failed = r#"{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"x"}}"#;
+        assert!(matches!(message(failed).unwrap(), ServerJsonRpcMessage::Error(_)));
+        for text in [
+            r#"{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}"#,
+            r#"{"jsonrpc":"2.0","id":1,"error":null}"#,
+        ] {
+            assert!(message(text).is_err(), "{text}");
+        }
     }
 
     #[test]

@@ -19,10 +19,20 @@ pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
     if let Some(answer) = quick::read(text) {
         return Ok(answer);
     }
-    serde_json::from_slice(text).or_else(|error| match shallow(text) {
-        Some(text) => serde_json::from_slice(&text),
-        None => Err(error),
+    serde_json::from_slice(text).or_else(|error| match (shallow(text), resolved(text)) {
+        (Some(text), _) => serde_json::from_slice(&text),
+        (None, Some(message)) => serde_json::from_value(message),
+        (None, None) => Err(error),
     })
+}
+
+/// An answer that has both a result and a failure, one of which is nothing, without that.
+fn resolved(text: &[u8]) -> Option<Value> {
+    let Value::Object(mut message) = serde_json::from_slice(text).ok()? else { return None };
+    let nothing = ["error", "result"].into_iter().find(|key| message.get(*key) == Some(&Value::Null))?;
+    let both = message.contains_key("error") && message.contains_key("result");
+    message.remove(nothing).filter(|_| both)?;
+    Some(Value::Object(message))
 }
 
 /// Whether a text has more values than are put up with.

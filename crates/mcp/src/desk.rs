@@ -63,6 +63,8 @@ pub(crate) struct Pulse {
 pub(crate) struct Changes {
     announced: AtomicU64,
     seen: AtomicU64,
+    /// Up to this one nobody waits any more for changes to be looked at.
+    waived: AtomicU64,
     pub(crate) notify: Notify,
     /// Somebody waits for the tools there are now.
     pub(crate) urgent: Notify,
@@ -87,6 +89,16 @@ impl Changes {
     /// Whether a change was looked at.
     pub(crate) fn has_seen(&self, change: u64) -> bool {
         self.seen.load(Ordering::Relaxed) >= change
+    }
+
+    /// Nobody waits any more for changes up to this one to be looked at.
+    pub(crate) fn waive(&self, change: u64) {
+        self.waived.fetch_max(change, Ordering::Relaxed);
+    }
+
+    /// Whether the tools have changed since they were looked at, and that is worth waiting for.
+    pub(crate) fn are_awaited(&self) -> bool {
+        self.are_new() && self.waived.load(Ordering::Relaxed) < self.announced()
     }
 
     /// Whether the tools have changed since they were looked at.

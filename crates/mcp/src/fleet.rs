@@ -154,7 +154,7 @@ impl Fleet {
 
     /// Offers the tools again of servers that ended unasked, so that a call starts them.
     pub fn offer(&self) {
-        for server in self.servers() {
+        for server in self.servers().iter().filter(|server| server.is_crashed()) {
             let _ = self.ask(server.name(), |server| async move {
                 server.offer().await;
                 Ok(())

@@ -14,6 +14,8 @@ use rmcp::model::{
     ServerRequest, ServerResult,
 };
 use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::desk::logged;
@@ -138,7 +140,8 @@ where
                 Heard::Answer(DISCOVER | AGAIN, answer) => *discovered = stateless(*answer),
                 Heard::Answer(INITIALIZE, answer) => match *answer {
                     Ok(ServerResult::InitializeResult(result)) => return Ok(Ok(result)),
-                    Ok(_) => return Err(Fault::Refused("its answer to `initialize` is no answer to that".to_owned())),
+                    // It would say the same again.
+                    Ok(other) => return Err(Fault::Foreign(self.log.clean(&misfit(&other)))),
                     Err(error) => return Ok(Err(error)),
                 },
                 Heard::Failure(error) => return Ok(Err(error)),
@@ -189,6 +192,45 @@ where
             }
         })
     }
+}
+
+/// What is wrong with an answer to `initialize`.
+fn misfit(answer: &ServerResult) -> String {
+    let answer = serde_json::to_value(answer).unwrap_or_default();
+    let part = |pointer: &str| answer.pointer(pointer).filter(|part| !part.is_null());
+    let wanted: [(&str, &str, fn(&Value) -> bool); 5] = [
+        ("/protocolVersion", "text", Value::is_string),
+        ("/capabilities", "an object", Value::is_object),
+        ("/serverInfo", "an object", Value::is_object),
+        ("/serverInfo/name", "text", Value::is_string),
+        ("/serverInfo/version", "text", Value::is_string),
+    ];
+    let field = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
+    for (pointer, what, fits) in wanted {
+        match part(pointer) {
+            None => return format!("its answer to `initialize` has no `{}`", field(pointer)),
+            Some(part) if !fits(part) => {
+                return format!("`{}` in its answer to `initialize` must be {what}", field(pointer));
+            }
+            Some(_) => {}
+        }
+    }
+    let Err(error) = InitializeResult::deserialize(&answer) else {
+        return "its answer to `initialize` is no answer to that".to_owned();
+    };
+    // What is in order without one of its parts has that to blame.
+    let spare = [
+        ("capabilities", json!({})),
+        ("serverInfo", json!({"name": "", "version": ""})),
+        ("instructions", Value::Null),
+    ];
+    let blamed = spare.into_iter().find(|(key, plain)| {
+        let mut answer = answer.clone();
+        answer[*key] = plain.clone();
+        InitializeResult::deserialize(&answer).is_ok()
+    });
+    let field = blamed.map(|(key, _)| format!("`{key}` in ")).unwrap_or_default();
+    format!("{field}its answer to `initialize` is wrong: {error}")
 }
 
 /// What an answer to the new way says, if its server speaks a revision of that kind.

@@ -191,9 +191,9 @@ impl Server {
         self.connected().map(drop)
     }
 
-    /// Whether it has announced other tools than those that are known.
+    /// Whether it has announced other tools than those that are known, and may list them soon.
     pub fn is_stale(&self) -> bool {
-        self.shared.desk.changes.are_new() && self.shared.now.borrow().link.is_some()
+        self.shared.desk.changes.are_awaited() && self.shared.now.borrow().link.is_some()
     }
 
     /// Waits, for a while, until the tools are known that it has announced.
@@ -209,13 +209,19 @@ impl Server {
         if tokio::time::timeout(FRESH, listed).await.is_err() {
             let text = "it announced other tools and did not list them within 2 s; those of before are offered";
             self.shared.log.add(text);
+            changes.waive(change);
         }
+    }
+
+    /// Whether it ended unasked and was not started since.
+    pub(crate) fn is_crashed(&self) -> bool {
+        matches!(self.shared.now.borrow().state, State::Crashed(_))
     }
 
     /// Offers the tools again that it offered until it ended unasked, so that a call starts it; not if it ends again and
     /// again.
     pub async fn offer(&self) {
-        if matches!(self.shared.now.borrow().state, State::Crashed(_)) {
+        if self.is_crashed() {
             self.order(Control::Offer).await;
         }
     }

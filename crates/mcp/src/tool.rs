@@ -1,7 +1,7 @@
 //! The tools of one server, from the list it sent: each taken or refused on its own, so that one bad tool never takes
 //! the others with it.
 
-use ollm_protocol::schema::{self, BadSchema};
+use ollm_protocol::schema::{self, Api, BadSchema};
 use ollm_protocol::{Tool, ToolSchema};
 use serde_json::Value;
 
@@ -13,6 +13,9 @@ use crate::name::{BadName, tool_names};
 const MOST_TOOLS: usize = 10_000;
 /// Longer descriptions are cut.
 pub(crate) const LONGEST_DESCRIPTION: usize = 16 << 10;
+
+/// Smaller schemas without references are small for a model too.
+const SMALL: usize = 16 << 10;
 
 /// A tool of a server, as a model sees it.
 #[derive(Clone, Debug, PartialEq)]
@@ -105,6 +108,11 @@ fn idle(listed: &[Value], filter: &Filter) -> Vec<Remark> {
 
 fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, Refused> {
     let input = schema::read("inputSchema", entry.get("inputSchema"))?;
+    if let Some(size) = excess(&input) {
+        let tool = entry.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let why = format!("its inputSchema takes {size} bytes of every question; models see parts of it as open");
+        remarks.push(Remark { tool, why });
+    }
     Ok(Tool {
         name,
         description: description(entry),
@@ -112,6 +120,16 @@ fn tool(name: String, entry: &Value, remarks: &mut Vec<Remark>) -> Result<Tool, 
         output: output(entry, remarks),
         read_only: entry.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(true)),
     })
+}
+
+/// How large a schema is for a model, if that is too large.
+fn excess(input: &ToolSchema) -> Option<usize> {
+    // Small ones grow by their references only.
+    let text = Value::Object(input.0.clone()).to_string();
+    if text.len() <= SMALL && !text.contains("Ref\"") && !text.contains("$ref") {
+        return None;
+    }
+    schema::lower(input, Api::Object).size
 }
 
 fn description(entry: &Value) -> String {

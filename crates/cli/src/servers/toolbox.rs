@@ -68,7 +68,8 @@ struct Offered {
     server: String,
     raw: String,
     tool: Tool,
-    /// Whether its server ended unasked, so that nobody is offered it until a call brings the server back.
+    /// Whether its server ended unasked, so that nobody is offered it until a call brings the server back, or the person
+    /// says something.
     lapsed: bool,
 }
 

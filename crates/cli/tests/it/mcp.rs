@@ -14,6 +14,7 @@ mod escape;
 mod faults;
 mod guarding;
 mod login;
+mod malformed;
 mod secrets;
 mod signals;
 mod trust;

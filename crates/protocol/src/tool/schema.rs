@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::ToolSchema;
 
+mod bound;
 mod check;
 mod inline;
 mod reference;
@@ -15,6 +16,9 @@ mod shape;
 
 pub use check::{Unfit, check};
 use inline::inline;
+
+/// More bytes of one tool are not put into every question to a model.
+const LARGEST: usize = 32 << 10;
 
 /// What a model API accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,6 +38,8 @@ pub struct Lowered {
     pub schema: Map<String, Value>,
     /// What of the meaning was left out, for people.
     pub notes: Vec<String>,
+    /// How many bytes it had, where those were too many and it was loosened until they were not.
+    pub size: Option<usize>,
 }
 
 /// Why a schema is not one.
@@ -73,7 +79,10 @@ pub fn read(field: &'static str, written: Option<&Value>) -> Result<ToolSchema, 
 /// ```
 pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
     if api == Api::Full {
-        return Lowered { schema: shape::named_object(schema.0.clone()), notes: Vec::new() };
+        let full = shape::named_object(schema.0.clone());
+        if let (schema, None) = bound::bound(full, LARGEST) {
+            return Lowered { schema, notes: Vec::new(), size: None };
+        }
     }
     let (inlined, mut notes) = inline(&schema.0);
     let mut object = shape::plain_object(inlined, &mut notes);
@@ -81,7 +90,10 @@ pub fn lower(schema: &ToolSchema, api: Api) -> Lowered {
         object = shape::simple(object);
     }
     shape::describe_lists(&mut object);
-    Lowered { schema: object, notes }
+    let (schema, size) = bound::bound(object, LARGEST);
+    notes
+        .extend(size.map(|size| format!("its schema has {size} bytes, which are too many; parts of it are left open")));
+    Lowered { schema, notes, size }
 }
 
 fn kind(value: &Value) -> &'static str {

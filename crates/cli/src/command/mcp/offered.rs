@@ -6,10 +6,13 @@ use serde_json::{Map, Value};
 
 use super::super::hook::columns;
 use super::{report, unanswered, unanswered_json, with_server};
-use crate::error::{FINDING, Failure};
+use crate::error::{FINDING, Failure, Kind};
 use crate::output::Output;
 use crate::servers::{Live, Servers};
 use crate::world::World;
+
+/// More of what is wrong with one answer is not told.
+const MOST_FAULTS: usize = 5;
 
 /// What is looked at.
 #[derive(Clone, Copy)]
@@ -46,9 +49,21 @@ pub(super) fn run(
             }
             Err(error) => return Err(unanswered(error)),
         };
-        if as_json { output.pretty_json(&answer) } else { output.text(&escape_for_people(&sort.text(&answer))) }
+        let faults = sort.faults(&answer).map_err(|why| malformed(server, &why))?;
+        for fault in &faults {
+            output.tell(&format!("MCP server `{server}`: {fault}"));
+        }
+        let shown =
+            if as_json { output.pretty_json(&answer) } else { output.text(&escape_for_people(&sort.text(&answer))) };
+        if faults.is_empty() { shown } else { shown.map(|_| FINDING) }
     });
     report(server, as_json, outcome, output)
+}
+
+/// An answer that says nothing.
+fn malformed(server: &str, why: &str) -> Failure {
+    Failure::new(Kind::Environment, format!("MCP server `{server}`: {why}"))
+        .hint("this is a fault of the server; a newer version of it may do better")
 }
 
 fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
@@ -103,6 +118,40 @@ impl Sort {
         }
     }
 
+    /// What of an answer cannot be read; a failure if nothing can.
+    fn faults(self, answer: &Value) -> Result<Vec<String>, String> {
+        let (key, method) = match self {
+            Sort::Resources => ("contents", "resources/read"),
+            Sort::Prompts => ("messages", "prompts/get"),
+        };
+        let parts = match answer.get(key) {
+            Some(Value::Array(parts)) => parts,
+            None => return Err(format!("its answer to `{method}` has no `{key}`")),
+            Some(_) => return Err(format!("`{key}` in its answer to `{method}` must be a list")),
+        };
+        let faults: Vec<String> = parts.iter().enumerate().filter_map(|(at, part)| self.fault(key, at, part)).collect();
+        if !parts.is_empty() && faults.len() == parts.len() {
+            return Err(format!("nothing in its answer to `{method}` can be read: {}", some(&faults)));
+        }
+        if faults.is_empty() {
+            return Ok(faults);
+        }
+        Ok(vec![format!("a part of its answer to `{method}` cannot be read: {}", some(&faults))])
+    }
+
+    fn fault(self, key: &str, at: usize, part: &Value) -> Option<String> {
+        let text = |key: &str| part.get(key).is_some_and(Value::is_string);
+        let wanted = match self {
+            _ if !part.is_object() => return Some(format!("`{key}[{at}]` must be an object")),
+            Sort::Resources if text("text") || text("blob") => return None,
+            Sort::Resources => "neither a `text` nor a `blob` that is text",
+            Sort::Prompts if !text("role") => "no `role` that is text",
+            Sort::Prompts if part.get("content").is_some_and(Value::is_object) => return None,
+            Sort::Prompts => "no `content` that is an object",
+        };
+        Some(format!("`{key}[{at}]` has {wanted}"))
+    }
+
     /// What a person reads of an answer; bytes are only counted.
     fn text(self, answer: &Value) -> String {
         let part = |content: &Value| match (content.get("text").and_then(Value::as_str), content.get("blob")) {
@@ -111,6 +160,9 @@ impl Sort {
             (None, None) => String::new(),
         };
         let line = |message: &Value| {
+            if self.fault("messages", 0, message).is_some() {
+                return String::new();
+            }
             let content = message.get("content").unwrap_or(&Value::Null);
             let text = content.get("text").and_then(Value::as_str).map_or_else(|| content.to_string(), str::to_owned);
             format!("{}: {text}\n", word(message, "role"))
@@ -126,6 +178,13 @@ impl Sort {
 fn argument(item: &Value) -> String {
     let mark = if item.get("required") == Some(&Value::Bool(true)) { " (required)" } else { "" };
     format!("{}{mark}", word(item, "name"))
+}
+
+/// The first of many faults.
+fn some(faults: &[String]) -> String {
+    let more = faults.len().saturating_sub(MOST_FAULTS);
+    let told = faults.iter().take(MOST_FAULTS).map(String::as_str).collect::<Vec<_>>().join("; ");
+    if more == 0 { told } else { format!("{told}; and {more} more") }
 }
 
 fn word(item: &Value, key: &str) -> String {

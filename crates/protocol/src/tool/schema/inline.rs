@@ -11,14 +11,14 @@ const MOST_VALUES: usize = 5_000;
 const DEEPEST: usize = 48;
 
 /// Of a part that is cut short, so much of its description stays.
-const LONGEST_GLIMPSE: usize = 200;
+pub(super) const LONGEST_GLIMPSE: usize = 200;
 
 /// Keywords whose value is one schema.
-const ONE: &[&str] = &["additionalProperties", "additionalItems", "items", "contains", "propertyNames"];
+pub(super) const ONE: &[&str] = &["additionalProperties", "additionalItems", "items", "contains", "propertyNames"];
 /// Keywords whose value is a list of schemas.
-const MANY: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
+pub(super) const MANY: &[&str] = &["allOf", "anyOf", "oneOf", "prefixItems"];
 /// Keywords whose value is a map of schemas.
-const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
+pub(super) const NAMED: &[&str] = &["properties", "patternProperties", "dependentSchemas"];
 /// Keywords that would grow stricter where a part below them is left open, that only serve references, or that only serve
 /// tools which read schemas.
 const GONE: &[&str] = &[
@@ -167,7 +167,7 @@ fn weight(value: &Value) -> usize {
 }
 
 /// What can be said of a schema in a word.
-fn glimpse(object: &Map<String, Value>) -> Map<String, Value> {
+pub(super) fn glimpse(object: &Map<String, Value>) -> Map<String, Value> {
     let mut seen = Map::new();
     if let Some(Value::String(kind)) = object.get("type") {
         seen.insert("type".to_owned(), kind.as_str().into());
