@@ -216,7 +216,7 @@ fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, 
         return (Extensions::default(), Vec::new());
     }
     let mut problems = Vec::new();
-    let (mut all, terms) = find::all(surroundings, &settings, previous, &mut problems);
+    let (mut all, terms) = find::all(surroundings, previous, &mut problems);
     problems.extend(all.iter().flat_map(|extension| extension.problems.iter().cloned()));
     find::refuse_doubles(&mut all);
     resolve::resolve(&mut all, surroundings, &settings, &mut problems);

@@ -1,6 +1,6 @@
 //! The settings as the parts of the program use them.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_protocol::{Layer, RateLimit, Rules};
@@ -163,6 +163,20 @@ impl Config {
             auto_enable: self.flag("extensions.autoEnable"),
             settings: self.below("extensions.settings.*.*").cloned().collect(),
         }
+    }
+
+    /// The folders in which extensions are looked for, and whose they are, the user's first. Only the user says which they
+    /// are, so all are the user's but those that lie in every project: it makes no difference where one stands.
+    pub(crate) fn extension_folders(&self, places: &Places) -> Vec<(PathBuf, Layer)> {
+        let layer = |written: &str| {
+            let fixed = written.starts_with('~') || Path::new(written).is_absolute();
+            if fixed { Layer::User } else { Layer::Workspace }
+        };
+        let written = self.texts("extensions.directories");
+        let mut folders: Vec<(PathBuf, Layer)> =
+            written.iter().filter_map(|written| Some((places.folder(written)?, layer(written)))).collect();
+        folders.sort_by_key(|(folder, layer)| (*layer, !folder.starts_with(&places.home)));
+        folders
     }
 
     /// What applies to MCP servers.

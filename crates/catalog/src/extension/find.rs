@@ -13,7 +13,6 @@ use ollm_protocol::{Layer, Rules};
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::{CopyOf, Extension, Extensions, State, Surroundings};
-use crate::config::ExtensionSettings;
 use crate::file::whole_file;
 use crate::load::{Positions, identity};
 use crate::place::Places;
@@ -48,11 +47,10 @@ pub(super) struct Terms {
 /// Every extension, read; the user's first.
 pub(super) fn all(
     surroundings: &Surroundings<'_>,
-    settings: &ExtensionSettings,
     previous: &Extensions,
     problems: &mut Vec<Problem>,
 ) -> (Vec<Extension>, Option<Terms>) {
-    let candidates = candidates(surroundings, settings, problems);
+    let candidates = candidates(surroundings, problems);
     if candidates.is_empty() {
         return (Vec::new(), None);
     }
@@ -125,15 +123,12 @@ impl Shelf<'_> {
 }
 
 /// The folders of all directories, each once, the user's before the project's.
-fn candidates(
-    surroundings: &Surroundings<'_>,
-    settings: &ExtensionSettings,
-    problems: &mut Vec<Problem>,
-) -> Vec<Candidate> {
+fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> Vec<Candidate> {
     let mut seen = HashSet::new();
     let mut candidates = Vec::new();
-    for directory in &settings.directories {
-        match folders(directory, surroundings.places) {
+    let places = surroundings.places;
+    for (directory, layer) in &surroundings.config.extension_folders(places) {
+        match folders(directory, own(directory, *layer, places), places) {
             Ok(found) => {
                 if found.len() >= MOST_FOLDERS {
                     let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
@@ -159,10 +154,9 @@ fn is_new(root: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
 }
 
 /// The folders of a directory, by name; hidden ones are tools' own.
-fn folders(directory: &Path, places: &Places) -> io::Result<Vec<Candidate>> {
+fn folders(directory: &Path, layer: Layer, places: &Places) -> io::Result<Vec<Candidate>> {
     let mut entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
     entries.sort_by_key(fs::DirEntry::file_name);
-    let layer = layer(directory, places);
     let mut found = Vec::new();
     for entry in entries.iter().filter(|entry| !entry.file_name().as_encoded_bytes().starts_with(b".")) {
         let kind = entry.file_type()?;
@@ -194,20 +188,11 @@ fn linked(path: PathBuf, layer: Layer, places: &Places) -> Option<Candidate> {
     Some(Candidate { root: real, layer, trouble: None })
 }
 
-/// Whose a directory is, by what it is and not by how its path begins: a project may well lie below the user's home.
-fn layer(directory: &Path, places: &Places) -> Layer {
-    let real = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
-    let lies_in = |folder: &Path| {
-        let folder = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-        real.starts_with(&folder) || directory.starts_with(&folder)
-    };
-    if places.home.canonicalize().is_ok_and(|home| real.starts_with(home)) {
-        return Layer::User;
-    }
-    match &places.project {
-        Some(project) if lies_in(project) || directory.starts_with(project) => Layer::Workspace,
-        _ => Layer::User,
-    }
+/// Whose a directory is that lies in the project: the user's own does not become a project's by where one stands.
+fn own(directory: &Path, layer: Layer, places: &Places) -> Layer {
+    let real = || directory.canonicalize().ok();
+    let is_home = || places.home.canonicalize().is_ok_and(|home| real().is_some_and(|real| real.starts_with(home)));
+    if layer == Layer::Workspace && is_home() { Layer::User } else { layer }
 }
 
 /// Of two extensions with one name the first counts: a project cannot replace one of the user's.

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use ollm_catalog::{Address, Extensions, Origin, Problem, Severity, State};
 use ollm_protocol::{Hook, Layer, Source};
@@ -209,6 +210,34 @@ fn e2_an_extension_of_a_project_below_the_home_is_the_projects() {
     let (extensions, _) = world.extensions();
     let found: Vec<_> = extensions.iter().map(|one| (one.name.as_str(), one.layer, one.hooks[0].spec.source)).collect();
     assert_eq!(found, [("mine", Layer::User, Source::Extension), ("theirs", Layer::Workspace, Source::Extension)]);
+}
+
+#[test]
+fn a_folder_that_the_user_names_is_the_users_wherever_one_stands() {
+    let mut world = World::new();
+    world.manifest("home", "same", manifest("same", &hook("before_tool", "x")));
+    world.manifest("project", "own", manifest("own", &hook("before_tool", "x")));
+    for name in ["shared", "same"] {
+        world.write(&format!("project/ext/{name}/manifest.json"), manifest(name, &hook("before_tool", "x")));
+    }
+    let named =
+        [world.path("project/ext"), world.path("project/.ollm/extensions")].map(|path| path.display().to_string());
+    let directories = [".ollm/extensions", "ext", &named[0], &named[1], "~/.ollm/extensions"];
+    world.write("home/.ollm/config.yaml", json!({"extensions": {"directories": directories}}).to_string());
+    let found = |world: &World| -> Vec<(PathBuf, Layer, bool)> {
+        let all = world.extensions().0;
+        all.iter().map(|one| (one.root.clone(), one.layer, one.is_on())).collect()
+    };
+    let inside = found(&world);
+    world.places.project = None;
+    assert_eq!(inside, found(&world));
+    let expected = [
+        ("home/.ollm/extensions/same", true),
+        ("project/ext/same", false),
+        ("project/ext/shared", true),
+        ("project/.ollm/extensions/own", true),
+    ];
+    assert_eq!(inside, expected.map(|(root, on)| (world.path(root), Layer::User, on)));
 }
 
 #[test]

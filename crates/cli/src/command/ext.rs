@@ -50,8 +50,10 @@ pub(super) fn run_command(command: ExtCommand, world: &World, output: &mut Outpu
 struct Approved {
     trust: &'static str,
     digest: Option<String>,
-    /// Why its folder has no digest.
+    /// Why it does not run as it is, beside what is wrong with its manifest.
     problem: Option<String>,
+    /// Whether others could change what would run, so that no hook of it does.
+    exposed: bool,
 }
 
 fn approved(extension: &Extension, app: &App) -> Approved {
@@ -59,12 +61,23 @@ fn approved(extension: &Extension, app: &App) -> Approved {
         Ok(digest) => {
             let standing = app.engine.trust.bundle_standing(&extension.name, &extension.root, &digest);
             let whole = matches!(standing, Standing::Approved | Standing::Limited);
-            let problem = Some(extension).filter(|_| whole).and_then(|extension| changed_hook(extension, app));
-            let standing = if problem.is_some() { Standing::Modified } else { standing };
-            Approved { trust: word(standing), digest: Some(digest.to_string()), problem }
+            let changed = Some(extension).filter(|_| whole).and_then(|extension| changed_hook(extension, app));
+            let standing = if changed.is_some() { Standing::Modified } else { standing };
+            let exposure = exposed_hook(extension, app);
+            let (exposed, problem) = (exposure.is_some(), exposure.or(changed));
+            Approved { trust: word(standing), digest: Some(digest.to_string()), problem, exposed }
         }
-        Err(why) => Approved { trust: word(Standing::Unknown), digest: None, problem: Some(why.to_string()) },
+        Err(why) => {
+            Approved { trust: word(Standing::Unknown), digest: None, problem: Some(why.to_string()), exposed: false }
+        }
     }
+}
+
+/// Why no hook of an extension runs, whoever approved it: others can write to its files.
+fn exposed_hook(extension: &Extension, app: &App) -> Option<String> {
+    let owned = |hook: &Hook| app.engine.trust.owned(hook, app.engine.environment());
+    let why = extension.hooks.iter().find_map(|hook| owned(hook).err())?;
+    Some(format!("no hook of it runs: {why}"))
 }
 
 /// Why an approved extension is not approved as it is: a hook depends on the program that runs it as well.

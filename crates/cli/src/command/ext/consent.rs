@@ -38,7 +38,19 @@ fn whole(extension: &Extension, bundle: &Bundle) -> String {
             shown.push(place);
         }
     }
+    text.push_str(&unseen(bundle, &shown));
     text
+}
+
+/// What is approved without having been shown: a script may load any of it.
+fn unseen(bundle: &Bundle, shown: &[PathBuf]) -> String {
+    let is_shown = |place: &PathBuf| shown.contains(place) || place == Path::new("manifest.json");
+    let folder = bundle.copy().display();
+    match difference::places(bundle.copy()).iter().filter(|place| !is_shown(place)).count() {
+        0 => String::new(),
+        1 => format!("\n1 more file is approved with these and not shown here; read it in {folder}\n"),
+        more => format!("\n{more} more files are approved with these and not shown here; read them in {folder}\n"),
+    }
 }
 
 /// The files of the extension that its servers name.

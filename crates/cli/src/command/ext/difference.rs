@@ -41,12 +41,17 @@ pub(crate) fn text(before: &Path, after: &Path) -> String {
 /// The files of a folder by name, as many as a person reads.
 pub(super) fn names(root: &Path) -> String {
     const MOST_NAMED: usize = 40;
-    let files = files(root);
-    let named: Vec<String> = files.keys().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    let files = places(root);
+    let named: Vec<String> = files.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
     match files.len().saturating_sub(MOST_NAMED) {
         0 => named.join(", "),
         more => format!("{} and {more} more", named.join(", ")),
     }
+}
+
+/// The files of a folder, by their places in it.
+pub(super) fn places(root: &Path) -> Vec<PathBuf> {
+    files(root).into_keys().collect()
 }
 
 /// Whether a version is lower than another.

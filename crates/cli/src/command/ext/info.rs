@@ -91,6 +91,7 @@ fn setting(one: &SettingValue, world: &World) -> Value {
 
 fn text(extension: &Extension, state: &Approved, world: &World) -> String {
     let standing = match &extension.state {
+        State::On if state.exposed => "unsafe".to_owned(),
         State::On => "on".to_owned(),
         State::Off(why) | State::Failed(why) => why.clone(),
     };

@@ -35,6 +35,9 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills) {
         output.explain(&problem::render(problem));
     }
+    for (extension, why) in rows.iter().filter_map(|(one, state)| Some((one, state.problem.as_ref()?))) {
+        output.tell(&format!("extension `{}`: {why}", extension.name));
+    }
     for text in &going_on {
         output.tell(text);
     }
@@ -75,7 +78,7 @@ fn table(rows: &[(&Extension, Approved)]) -> String {
             extension.name.clone(),
             text(&extension.manifest.version),
             scope(extension).to_owned(),
-            standing(extension).to_owned(),
+            standing(extension, state).to_owned(),
             state.trust.to_owned(),
             brings(extension),
         ]
@@ -83,8 +86,9 @@ fn table(rows: &[(&Extension, Approved)]) -> String {
     columns(&std::iter::once(head).chain(body).collect::<Vec<_>>())
 }
 
-fn standing(extension: &Extension) -> &'static str {
+fn standing(extension: &Extension, state: &Approved) -> &'static str {
     match &extension.state {
+        State::On if state.exposed => "unsafe",
         State::On => "on",
         State::Off(_) => "off",
         State::Failed(_) => "failed",

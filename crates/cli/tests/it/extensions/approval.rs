@@ -1,5 +1,7 @@
 //! An extension is approved as a whole, and only by a person.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::json;
 
 use super::{QUIET, approve, entry, extension, ok};
@@ -166,4 +168,39 @@ fn nothing_is_said_to_go_on_of_a_broken_extension_that_is_switched_off() {
     ok(&lab.run(&["ext", "disable", "guard"]));
     let ran = lab.event(shell_event("ls"));
     assert!(!ran.stderr.contains("goes on") && !ran.stderr.contains("guard"), "{ran:?}");
+}
+
+#[test]
+fn a_folder_that_others_can_write_to_is_shown_as_what_it_is() {
+    let lab = Lab::new();
+    extension(&lab, "home", "guard", QUIET, &json!({}));
+    approve(&lab, "guard");
+    let folder = lab.home.join(".ollm/extensions/guard");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let why = format!("no hook of it runs: {} is writable by others (mode 0777)", folder.display());
+    assert_eq!(lab.event(shell_event("ls")).skip("guard")["reason"], "unsafe");
+    let guard = entry(&lab, "guard");
+    assert!(guard["error"].as_str().unwrap().starts_with(&why) && guard["trust"] == "trusted", "{guard}");
+    let list = lab.run(&["ext", "list"]);
+    assert!(list.stdout.contains("  unsafe  trusted") && list.stderr.contains(&why), "{list:?}");
+    let info = lab.run(&["ext", "info", "guard"]);
+    assert!(info.stdout.contains("state       unsafe\n") && info.stdout.contains(&why), "{info:?}");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o755)).unwrap();
+    assert_eq!(entry(&lab, "guard")["error"], json!(null));
+}
+
+#[test]
+fn a_person_is_told_how_many_files_they_approve_unseen() {
+    let lab = Lab::new();
+    extension(&lab, "home", "guard", QUIET, &json!({}));
+    let ran = on_a_terminal(&lab, "n\\n", &["ext", "trust", "guard"]);
+    assert!(!ran.stdout.contains("not shown here"), "{}", ran.stdout);
+    for file in ["hooks/rules.py", "data/list.json"] {
+        lab.write(&format!("home/.ollm/extensions/guard/{file}"), "1\n");
+    }
+    let ran = on_a_terminal(&lab, "n\\n", &["ext", "trust", "guard"]);
+    let told = "2 more files are approved with these and not shown here; read them in ";
+    let (_, rest) = ran.stdout.split_once(told).unwrap_or_else(|| panic!("{}", ran.stdout));
+    let copy = std::path::Path::new(rest.lines().next().unwrap().trim());
+    assert_eq!(std::fs::read_to_string(copy.join("hooks/rules.py")).unwrap(), "1\n");
 }
