@@ -24,7 +24,7 @@ mod reference;
 mod settings;
 mod written;
 
-pub use edit::{Edit, EditError, Edited, Migration, change, migrate};
+pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};
 pub use key::{KEYS, Key, Project, Safety};
 pub use kind::{Item, Kind};
 pub use layer::mistyped_variables;

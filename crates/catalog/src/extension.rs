@@ -402,6 +402,20 @@ impl Extension {
         resolve::variables(&self.name, &self.values)
     }
 
+    /// The variables in which its hooks get settings that nobody here set: these values, else the defaults.
+    pub fn sample_variables(&self, given: &Map<String, Value>) -> Result<Vec<Variable>, String> {
+        if let Some(unknown) = given.keys().find(|name| self.setting(name).is_none()) {
+            return Err(format!("extension `{}` has no setting `{unknown}`", self.name));
+        }
+        let value = |spec: &SettingSpec| {
+            let value = given.get(&spec.name).map(|value| spec.check(value.clone())).transpose()?;
+            let value = value.or_else(|| spec.default.clone());
+            Ok(SettingValue { spec: spec.clone(), value, kept: None, origin: Origin::Default })
+        };
+        let values = self.manifest.settings.iter().map(value).collect::<Result<Vec<_>, String>>()?;
+        Ok(resolve::variables(&self.name, &values))
+    }
+
     /// Gives its settings to its hooks.
     fn hand_over(&mut self) {
         let variables = self.variables();

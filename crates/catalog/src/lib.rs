@@ -31,8 +31,8 @@ mod value;
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
     LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, Safety, Setting, TraceSettings,
-    change as change_config, configuration, find_key, key_table, migrate as migrate_config, mistyped_variables,
-    schema as config_schema,
+    change as change_config, check_target as check_config_target, configuration, find_key, key_table,
+    migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
 pub use entry::{hook_file_schema, hook_schema};
 pub use extension::{

@@ -43,6 +43,11 @@ pub(crate) fn schema() -> Value {
         "properties": {
             "event": {"type": "string", "description": "The event, in any dialect's spelling"},
             "data": {"type": "object", "description": "What is known about it"},
+            "settings": {
+                "type": "object",
+                "description": "The settings of the extension; those that are not here have their defaults",
+                "additionalProperties": {"type": ["string", "number", "boolean"]},
+            },
             "expect": {
                 "type": "object",
                 "description": "The fields of the answer that matter: texts and objects in part, everything else as it is",
@@ -59,6 +64,8 @@ pub(crate) fn schema() -> Value {
 pub(crate) struct Case {
     pub(crate) name: String,
     pub(crate) event: Event,
+    /// The settings of the extension that the hook came with.
+    pub(crate) settings: Map<String, Value>,
     expect: Map<String, Value>,
 }
 
@@ -91,8 +98,13 @@ fn parse(path: &Path, name: &str) -> Result<Case, String> {
     if let Some(unknown) = expect.keys().find(|key| !FIELDS.contains(&key.as_str())) {
         return Err(format!("`expect` knows no `{unknown}`; it knows {}", FIELDS.join(", ")));
     }
+    let settings = match value.get("settings").cloned() {
+        None => Map::new(),
+        Some(Value::Object(settings)) => settings,
+        Some(_) => return Err("`settings` must be an object with settings of the extension".to_owned()),
+    };
     let request = OLLM.read_event(&bytes).map_err(|error| error.to_string())?;
-    Ok(Case { name: name.to_owned(), event: request.event, expect })
+    Ok(Case { name: name.to_owned(), event: request.event, settings, expect })
 }
 
 impl Case {

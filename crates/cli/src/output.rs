@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ollm_store::escape_for_people;
 use serde_json::Value;
@@ -140,6 +142,11 @@ pub(crate) fn is_conversation() -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
+/// Whether a person reads what we answer.
+pub(crate) fn is_shown() -> bool {
+    io::stdout().is_terminal()
+}
+
 /// Whether there is a person to ask.
 pub(crate) fn is_terminal() -> bool {
     io::stdin().is_terminal() && io::stderr().is_terminal()
@@ -208,17 +215,60 @@ pub(crate) fn typed() -> Option<String> {
     (read > 0).then(|| line.trim().to_owned()).filter(|line| !line.is_empty())
 }
 
-/// Asks for something that nobody else should see on the screen.
+/// Asks for something that nobody else should see on the screen. However it ends, the terminal is as it was.
 pub(crate) fn ask_secret(question: &str) -> Option<String> {
     use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
     let before = tcgetattr(io::stdin()).ok()?;
     let mut quiet = before.clone();
     quiet.local_modes.remove(LocalModes::ECHO);
-    tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
-    let answer = ask(question);
-    let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
-    let _ = writeln!(io::stderr());
-    answer
+    let signals = Signals::hold();
+    loop {
+        tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
+        let answer = ask_unless(question, &|| signals.came().is_some());
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
+        let Some(signal) = signals.take() else {
+            let _ = writeln!(io::stderr());
+            return is_terminal().then(|| answer.unwrap_or_default());
+        };
+        // Whoever was only stopped is asked again.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+}
+
+/// Signals that would end or stop us in the middle of something; dropped, they do so again.
+struct Signals {
+    came: Arc<AtomicUsize>,
+    pass: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn hold() -> Signals {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+        let held = Signals { came: Arc::default(), pass: Arc::default() };
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
+            // One that cannot be held ends us at once, as ever.
+            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&held.pass));
+            let number = usize::try_from(signal).unwrap_or_default();
+            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&held.came), number);
+        }
+        held
+    }
+
+    fn came(&self) -> Option<i32> {
+        i32::try_from(self.came.load(Ordering::SeqCst)).ok().filter(|signal| *signal > 0)
+    }
+
+    fn take(&self) -> Option<i32> {
+        let came = self.came();
+        self.came.store(0, Ordering::SeqCst);
+        came
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.pass.store(true, Ordering::SeqCst);
+    }
 }
 
 fn written(result: io::Result<()>, code: u8) -> Result<u8, Failure> {

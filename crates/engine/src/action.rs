@@ -162,6 +162,9 @@ pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
 
 fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Result<Job, String> {
     let hook = trusted.hook();
+    if let Some(why) = trusted.unready() {
+        return Err(why);
+    }
     let mut job = Job::new(trusted.program());
     job.env = environment.for_hook(hook, event)?;
     if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {

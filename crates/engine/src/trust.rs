@@ -71,6 +71,22 @@ impl Trusted {
         self.approved(&self.program).unwrap_or_else(|| self.program.clone())
     }
 
+    /// Why the program cannot be started although it is what was approved: what was approved is no program.
+    pub(crate) fn unready(&self) -> Option<String> {
+        use std::os::unix::fs::PermissionsExt;
+        let copy = self.approved(&self.program)?;
+        let mode = copy.metadata().ok().filter(std::fs::Metadata::is_file)?.permissions().mode();
+        let (file, hook) = (self.program.display(), self.hook());
+        let again = match &hook.spec.extension {
+            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
+            None => format!("ollm hook trust {}", shell_word(hook.id())),
+        };
+        let mend = format!("chmod +x {}", shell_word(&file.to_string()));
+        (mode & 0o111 == 0).then(|| {
+            format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed: `{again}`")
+        })
+    }
+
     /// The copy of a file that was approved along with the hook.
     pub(crate) fn approved(&self, path: &Path) -> Option<PathBuf> {
         self.copy.as_ref()?.path_of(path)

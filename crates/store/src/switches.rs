@@ -42,6 +42,11 @@ impl Switches {
         self.0.get(name).copied().filter(|switch| switch.until.is_none_or(|until| until > now))
     }
 
+    /// The names of all things somebody touched, also of those whose time is over.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().map(String::as_str)
+    }
+
     /// Whether nothing is switched.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

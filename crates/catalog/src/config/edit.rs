@@ -192,6 +192,22 @@ fn leads_out(file: &Path, project: &Path) -> bool {
     }
 }
 
+/// Whether a file of this layer can be changed, without changing it.
+pub fn check_target(places: &Places, layer: Layer) -> Result<(), EditError> {
+    let (file, top) = target(places, layer)?;
+    check_place(&file, &top)
+}
+
+/// Refuses a file that would not be read once it is written, also one that is not there yet.
+fn check_place(file: &Path, top: &Path) -> Result<(), EditError> {
+    let Some(there) = file.ancestors().find(|path| path.exists()) else { return Ok(()) };
+    // Above the top it does not matter what else can be put there.
+    if !there.starts_with(top) {
+        return Ok(());
+    }
+    check_owner(there, top, current_uid()).map_err(|why| EditError::Unsafe(why.to_string()))
+}
+
 /// Changes the text of a file under its lock; a mark at its start stays.
 fn update(
     file: &Path,
@@ -199,10 +215,9 @@ fn update(
     change: impl FnOnce(String) -> Result<Option<String>, EditError>,
 ) -> Result<(), EditError> {
     const MARK: char = '\u{feff}';
-    if file.exists() {
-        check_owner(file, top, current_uid()).map_err(|why| EditError::Unsafe(why.to_string()))?;
-    }
-    ollm_store::update(file, LARGEST_FILE, |bytes| {
+    check_place(file, top)?;
+    // Whoever made it read-only, or readable for others, wants it so.
+    ollm_store::rewrite(file, LARGEST_FILE, |bytes| {
         let bytes = bytes.unwrap_or_default();
         file::open(file, Syntax::Yaml, bytes.clone()).map_err(EditError::Problem)?;
         let text = String::from_utf8_lossy(&bytes).into_owned();
@@ -310,8 +325,8 @@ fn meant(path: &str, kind: Kind, typed: &str) -> Result<Node, EditError> {
 
 /// Whether a value is this text to whoever gets it as one.
 pub(super) fn says(value: &Value, text: &str) -> bool {
-    let said = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-    said == text
+    let letters = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    letters == text
 }
 
 /// The canonical value of a setting, as somebody types it.

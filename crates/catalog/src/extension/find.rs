@@ -13,6 +13,7 @@ use ollm_protocol::{Layer, Rules};
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::{CopyOf, Extension, Extensions, State, Surroundings};
+use crate::config::Config;
 use crate::file::whole_file;
 use crate::load::{Positions, identity};
 use crate::place::Places;
@@ -136,7 +137,9 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
                 }
                 candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen)));
             }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                problems.extend(misses(directory, surroundings));
+            }
             Err(error) => {
                 let message = format!("cannot look into it: {error}; its extensions are not loaded");
                 let help = Some("it must be a folder that its owner can read".to_owned());
@@ -146,6 +149,17 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
     }
     candidates.sort_by_key(|candidate| candidate.layer);
     candidates
+}
+
+/// What a person should know of a directory that is not there, if they named it: the usual ones need not be there.
+fn misses(directory: &Path, surroundings: &Surroundings<'_>) -> Option<Problem> {
+    let usual = Config::default().extensions(surroundings.places).directories;
+    if usual.iter().any(|usual| usual == directory) {
+        return None;
+    }
+    let message = "it does not exist, though extensions.directories names it".to_owned();
+    let help = Some("make it, or correct extensions.directories".to_owned());
+    Some(Problem { help, ..whole_file(Severity::Warning, directory, message) })
 }
 
 /// Whether a folder is met for the first time, whichever way leads to it.

@@ -25,16 +25,19 @@ pub(super) fn resolve(
             extension.state = State::Off(why);
         }
         let specs = extension.manifest.settings.clone();
+        let mut missing = Vec::new();
         for spec in specs {
             let value = value(extension, &spec, surroundings, settings).unwrap_or_else(|fault| {
                 fail(extension, fault);
                 SettingValue { spec: spec.clone(), value: None, kept: None, origin: Origin::Default }
             });
             if spec.required && !value.is_set() {
-                let help = format!("`{}` sets it", spec.command(&extension.name));
-                fail(extension, fault(&spec, format!("setting `{}` is required and not set", spec.name), help));
+                missing.push(spec);
             }
             extension.values.push(value);
+        }
+        if let Some(fault) = unset(extension, &missing) {
+            fail(extension, fault);
         }
         undeclared(extension, settings, problems);
     }
@@ -45,6 +48,19 @@ fn fail(extension: &mut Extension, fault: Fault) {
     if extension.is_on() {
         extension.fail(fault);
     }
+}
+
+/// The settings without which it cannot be, all of them in one message.
+fn unset(extension: &Extension, missing: &[SettingSpec]) -> Option<Fault> {
+    let (first, more) = missing.split_first()?;
+    if more.is_empty() {
+        let help = format!("`{}` sets it", first.command(&extension.name));
+        return Some(fault(first, format!("setting `{}` is required and not set", first.name), help));
+    }
+    let names: Vec<String> = missing.iter().map(|spec| format!("`{}`", spec.name)).collect();
+    let commands: Vec<String> = missing.iter().map(|spec| format!("`{}`", spec.command(&extension.name))).collect();
+    let message = format!("settings {} are required and not set", names.join(", "));
+    Some(fault(first, message, format!("set them: {}", commands.join(", "))))
 }
 
 fn fault(spec: &SettingSpec, message: String, help: String) -> Fault {
@@ -69,6 +85,16 @@ fn value(
     settings: &ExtensionSettings,
 ) -> Result<SettingValue, Fault> {
     let given = |value, origin| SettingValue { spec: spec.clone(), value, kept: None, origin };
+    let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
+    let said = settings.settings.iter().find(|setting| setting.path == path);
+    let secret_place = surroundings.secrets.place(&extension.secret_name(&spec.name));
+    if let Some(said) = said.filter(|said| said.origin == Origin::Flag) {
+        // What was given as a secret stays one, whatever the manifest says by now.
+        let spec = SettingSpec { sensitive: spec.sensitive || secret_place.is_some(), ..spec.clone() };
+        let help = || "the command line sets it: correct or leave out `--set`".to_owned();
+        let value = spec.check(said.value.clone()).map_err(|why| fault(&spec, why, help()))?;
+        return Ok(SettingValue { spec, value: Some(value), kept: None, origin: Origin::Flag });
+    }
     let variable = spec.env_var.as_ref().and_then(|name| Some((name, (surroundings.env)(name)?)));
     if let Some((name, text)) = variable.filter(|(_, text)| !text.is_empty()) {
         let origin = Origin::Variable(name.clone().into());
@@ -79,13 +105,11 @@ fn value(
         let value = read_variable(spec, name, &text).map_err(|why| fault(spec, why, help()))?;
         return Ok(given(Some(value), origin));
     }
-    if let Some(place) = surroundings.secrets.place(&extension.secret_name(&spec.name)) {
-        // What was given as a secret stays one, whatever the manifest says by now.
+    if let Some(place) = secret_place {
         return secret(extension, &SettingSpec { sensitive: true, ..spec.clone() }, place, surroundings);
     }
     let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
-    let path = format!("extensions.settings.{}.{}", extension.name, spec.name);
-    if let Some(said) = settings.settings.iter().find(|setting| setting.path == path) {
+    if let Some(said) = said {
         let value =
             spec.check(said.value.clone()).map_err(|why| mending(format!("{why}, as {} has it", said.origin)))?;
         return Ok(given(Some(value), said.origin.clone()));

@@ -141,7 +141,7 @@ pub(super) fn in_folder(root: &Path) -> (Vec<(Skill, Shelved)>, Vec<Problem>) {
     let (mut skills, mut problems) = (Vec::new(), Vec::new());
     let Ok(entries) = fs::read_dir(root.join("skills")) else { return (skills, problems) };
     let mut names: Vec<PathBuf> = entries.flatten().map(|entry| PathBuf::from(entry.file_name())).collect();
-    names.retain(|name| name.extension().is_some_and(|extension| extension == "md"));
+    names.retain(|name| name.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md")));
     names.sort_unstable();
     for name in names.iter().take(MOST_FILES) {
         match read_file(root, name) {
@@ -192,6 +192,8 @@ impl Shelved {
 
 const BEGIN: &str = "begin it with ---, `description: …`, --- and put the prompt below";
 
+const CLOSE: &str = "put a line of --- below it, and the prompt below that";
+
 fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>> {
     let written = Path::new("skills").join(name);
     let path = path::inside(root, &written.to_string_lossy(), &Walked::default()).map_err(|outside| {
@@ -203,7 +205,10 @@ fn read_file(root: &Path, name: &Path) -> Result<(Skill, Shelved), Box<Problem>>
     let text = file::text(&path, LARGEST_FILE)?.ok_or_else(gone)?;
     let mut file = Shelved { path, text, head: 0, name: None };
     let Some((head, body)) = front_matter(&file.text) else {
-        return Err(file.wrong(None, None, "it has no front matter", BEGIN));
+        let begun = file.text.lines().next().is_some_and(|line| line.trim_end() == "---");
+        let (what, help) =
+            if begun { ("its front matter has no end", CLOSE) } else { ("it has no front matter", BEGIN) };
+        return Err(file.wrong(None, None, what, help));
     };
     file.head = head;
     let node = match file::parse(file.head(), Syntax::Yaml) {

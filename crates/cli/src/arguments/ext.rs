@@ -53,7 +53,7 @@ pub(crate) enum ExtCommand {
         #[arg(long, value_name = "sha256:…")]
         digest: Option<String>,
     },
-    /// Remove an extension's folder, its approval, its switch and its secrets
+    /// Remove an extension's folder, its approval, its switches and its secrets
     #[command(visible_alias = "remove")]
     Uninstall {
         /// The extension's name

@@ -50,10 +50,13 @@ fn load(world: &World) -> (Config, Vec<Problem>) {
     (config, problems)
 }
 
-/// What applies, with what extensions make of their settings in the place of what was said about them.
-fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> Vec<Setting> {
+/// What applies, with what extensions make of their settings in the place of what was said about them; and which of these
+/// wait for an extension that is not on.
+fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
     let (switches, _) = Switches::load(&world.switches());
     let extensions = crate::app::extensions(world, config, &switches, Positions::OnDemand, problems);
+    let idle = extensions.iter().filter(|extension| !extension.is_on());
+    let idle = idle.flat_map(|one| one.values.iter().map(|value| setting_path(&one.name, &value.spec.name))).collect();
     let mut own = extensions.settings();
     let mut settings = config.settings();
     for setting in &mut settings {
@@ -67,7 +70,11 @@ fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> 
     own.sort_by(|one, other| one.path.cmp(&other.path));
     settings.splice(behind..behind, own);
     settings.extend(crate::model::key::setting(config, world));
-    settings
+    (settings, idle)
+}
+
+fn setting_path(extension: &str, setting: &str) -> String {
+    format!("{OF_EXTENSIONS}{extension}.{setting}")
 }
 
 /// Hides what is set for an extension unless its manifest can be read and says that this is no secret.

@@ -125,6 +125,9 @@ fn loaded<'a>(name: &str, app: &'a App) -> Result<&'a Extension, Failure> {
 }
 
 fn unknown(name: &str, app: &App) -> Failure {
+    if let Some(off) = app.extensions_off() {
+        return Failure::new(Kind::Configuration, off).hint("`ollm config set extensions.enabled true`");
+    }
     let failure = Failure::new(Kind::Usage, format!("there is no extension `{name}`"));
     let known = app.extensions.iter().map(|extension| extension.name.as_str());
     let nearest = known.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();

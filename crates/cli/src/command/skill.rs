@@ -18,7 +18,7 @@ use crate::arguments::ext::{SkillArguments, SkillCommand};
 use crate::command::ext::word;
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask, one_line, shown};
+use crate::output::{Output, ask, is_shown, one_line, shown};
 use crate::problem;
 use crate::world::World;
 
@@ -104,6 +104,10 @@ fn run(arguments: SkillArguments, app: &App, world: &World, output: &mut Output)
     }
     if arguments.json {
         return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
+    }
+    // A terminal would obey what a prompt holds; another program gets it byte for byte.
+    if is_shown() {
+        return output.line(&escape_for_people(&prompt));
     }
     output.bytes(format!("{prompt}\n").as_bytes(), &[], OK)
 }

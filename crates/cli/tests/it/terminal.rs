@@ -292,3 +292,62 @@ fn control_c_interrupts_the_turn_and_not_the_chat() {
     assert!(ran.stdout.contains("still here"), "{}", ran.stdout);
     lab.assert_nobody_is_left();
 }
+
+/// Asks for a secret on a terminal, ends the program in one way, and prints whether what is typed is shown: before, while
+/// it asks, and afterwards.
+const WATCHER: &str = r#"
+import os, pty, signal, sys, termios
+signal.alarm(120)
+way, program = sys.argv[1], sys.argv[2:]
+terminal, inner = pty.openpty()
+shows = lambda: bool(termios.tcgetattr(inner)[3] & termios.ECHO)
+seen = [shows()]
+pid = os.fork()
+if pid == 0:
+    os.setsid()
+    import fcntl
+    fcntl.ioctl(inner, termios.TIOCSCTTY, 0)
+    for stream in range(3):
+        os.dup2(inner, stream)
+    os.execv(program[0], program)
+def wait_for(text):
+    screen = b""
+    while text not in screen:
+        screen += os.read(terminal, 65536)
+    seen.append(shows())
+wait_for(b"): ")
+if way == "stop":
+    os.kill(pid, signal.SIGTSTP)
+    os.waitpid(pid, os.WUNTRACED)
+    seen.append(shows())
+    os.kill(pid, signal.SIGCONT)
+    wait_for(b"): ")
+    way = "secret-value\n"
+if way.startswith("SIG"):
+    os.kill(pid, getattr(signal, way))
+else:
+    os.write(terminal, way.encode().decode("unicode_escape").encode())
+status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+seen.append(shows())
+print(seen, status)
+"#;
+
+#[test]
+fn a_question_for_a_secret_leaves_the_terminal_as_it_was_whichever_way_it_ends() {
+    let lab = Lab::new().set("OLLM_KEYRING", "off");
+    let manifest = r#"{"name": "one", "version": "1.0.0", "description": "d", "settings": [{"name": "pin", "description": "d", "sensitive": true}]}"#;
+    lab.write("home/.ollm/extensions/one/manifest.json", manifest);
+    for (way, seen) in [
+        ("secret-value\\n", "[True, False, True] 0"),
+        ("\\x03", "[True, False, True] -2"),
+        ("\\x1c", "[True, False, True] -3"),
+        ("SIGTERM", "[True, False, True] -15"),
+        ("SIGHUP", "[True, False, True] -1"),
+        ("stop", "[True, False, True, False, True] 0"),
+    ] {
+        let mut command: Command = lab.program(python().to_str().unwrap());
+        command.args(["-c", WATCHER, way, OLLM, "ext", "set", "one", "pin"]).env("TERM", "xterm-256color");
+        let ran = finish(command, b"");
+        assert_eq!(ran.stdout.trim(), seen, "{way}: {ran:?}");
+    }
+}

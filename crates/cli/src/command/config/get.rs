@@ -15,7 +15,7 @@ pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) 
     if let Some(fatal) = problems.iter().find(|problem| problem.severity == ollm_catalog::Severity::Fatal) {
         return Err(Failure::new(Kind::Configuration, fatal.to_string()).hint("correct the value or remove it"));
     }
-    let settings = applying(&mut config, world, &mut problems);
+    let (settings, _) = applying(&mut config, world, &mut problems);
     for problem in problems.iter().filter(|problem| concerns(problem, key)) {
         output.explain(&problem::render(problem));
     }

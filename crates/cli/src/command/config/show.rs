@@ -12,23 +12,46 @@ use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (mut config, mut problems) = load(world);
-    let settings = applying(&mut config, world, &mut problems);
+    let (settings, idle) = applying(&mut config, world, &mut problems);
+    let shown = Shown { config: &config, settings: &settings, idle: &idle };
     let code = if is_fatal(&problems) { Kind::Configuration as u8 } else { OK };
     if as_json {
-        output.pretty_json(&details(&config, &settings, &problems))?;
+        output.pretty_json(&details(&shown, &problems))?;
         return Ok(code);
     }
-    output.text(&table(&config, &settings, world))?;
+    output.text(&table(&shown, world))?;
     for problem in problems.iter().filter(|problem| !is_listed(problem, &config)) {
         output.explain(&problem::render(problem));
     }
     Ok(code)
 }
 
-fn details(config: &Config, settings: &[Setting], problems: &[Problem]) -> Value {
+/// What there is to be shown.
+struct Shown<'a> {
+    config: &'a Config,
+    settings: &'a [Setting],
+    /// Settings of extensions that are not on.
+    idle: &'a [String],
+}
+
+impl Shown<'_> {
+    fn is_idle(&self, setting: &Setting) -> bool {
+        self.idle.contains(&setting.path)
+    }
+}
+
+fn details(all: &Shown<'_>, problems: &[Problem]) -> Value {
+    let config = all.config;
     let shown = |setting: &Setting| entry(setting, &discreet(setting));
+    let marked = |setting: &Setting| {
+        let mut value = shown(setting);
+        if let Some(map) = value.as_object_mut().filter(|_| all.is_idle(setting)) {
+            map.insert("extensionOn".to_owned(), false.into());
+        }
+        value
+    };
     json!({
-        "settings": settings.iter().map(shown).collect::<Vec<_>>(),
+        "settings": all.settings.iter().map(marked).collect::<Vec<_>>(),
         "projectHooks": config.own().iter().map(shown).collect::<Vec<_>>(),
         "ignored": config.ignored.iter().map(without_effect).collect::<Vec<_>>(),
         "problems": problems.iter().map(problem_entry).collect::<Vec<_>>(),
@@ -43,14 +66,20 @@ fn without_effect(ignored: &Ignored) -> Value {
     value
 }
 
-fn table(config: &Config, settings: &[Setting], world: &World) -> String {
+fn table(all: &Shown<'_>, world: &World) -> String {
+    let config = all.config;
     let row = |setting: &Setting| [setting.path.clone(), shown(setting), origin(setting, world)];
     let own = |setting: &Setting| {
         let [path, value, from] = row(setting);
         [path, value, format!("{from}, for the project's own hooks")]
     };
+    let marked = |setting: &Setting| {
+        let [path, value, from] = row(setting);
+        let from = if all.is_idle(setting) { format!("{from}, but the extension is not on") } else { from };
+        [path, value, from]
+    };
     let head = ["KEY", "VALUE", "FROM"].map(str::to_owned);
-    let rows = std::iter::once(head).chain(settings.iter().map(row)).chain(config.own().iter().map(own));
+    let rows = std::iter::once(head).chain(all.settings.iter().map(marked)).chain(config.own().iter().map(own));
     let mut text = columns(&rows.collect::<Vec<_>>());
     if !config.ignored.is_empty() {
         let rows: Vec<[String; 4]> = config

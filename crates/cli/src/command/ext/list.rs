@@ -29,7 +29,10 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         told.for_each(|problem| output.tell(&problem.to_string()));
         return output.pretty_json(&rows.iter().map(|(one, state)| entry(one, state)).collect());
     }
-    output.text(&table(&rows))?;
+    // Who switched all of them off knows that there are none.
+    if !rows.is_empty() || app.extensions_off().is_none() {
+        output.text(&table(&rows))?;
+    }
     let of_one = |problem: &&Problem| rows.iter().any(|(extension, _)| problem.file.starts_with(&extension.root));
     let of_manifests = app.problems.iter().filter(of_one);
     for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills) {

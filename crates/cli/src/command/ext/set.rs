@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config};
+use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config, check_config_target};
 use ollm_protocol::Layer;
 use ollm_store::Redactor;
 use serde_json::Value;
@@ -37,6 +37,7 @@ pub(super) fn run(arguments: &SetArguments, world: &World, output: &mut Output) 
     for key in &arguments.unset {
         changes.push((declared(extension, key)?, None));
     }
+    check_config_target(&world.places, Layer::User).map_err(refused)?;
     for (spec, value) in changes {
         let place = keep(extension, spec, value.as_deref(), world)?;
         let said = if value.is_some() { "is set" } else { "is no longer set" };
@@ -61,7 +62,11 @@ pub(crate) fn through_config(
 ) -> Option<Result<u8, Failure>> {
     let (name, key) = path.strip_prefix("extensions.settings.")?.split_once('.')?;
     let app = App::load(world, Positions::OnDemand).ok()?;
-    app.extensions.get(name)?.setting(key)?;
+    let extension = app.extensions.get(name)?;
+    // What a broken manifest declares is not known, and what nobody declares may be taken away.
+    if extension.setting(key).is_none() && (extension.is_broken() || value.is_none()) {
+        return None;
+    }
     let (set, unset) = match value {
         Some(value) => (vec![format!("{key}={value}")], Vec::new()),
         None => (Vec::new(), vec![key.to_owned()]),

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_catalog::{Extension, Index, Positions};
-use ollm_store::set_switches;
+use ollm_store::{Switches, set_switches};
 
-use super::{named, revoke};
+use super::{named, revoke, scope};
 use crate::agent::refuse_agents;
-use crate::app::App;
+use crate::app::{App, switch_name};
 use crate::error::{Failure, Kind};
 use crate::output::{Output, confirm, one_line};
 use crate::secrets;
@@ -54,12 +54,13 @@ fn remove(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Its name, its switch and its secrets.
+/// Its name, its switch, those of its hooks, and its secrets.
 fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
     Index::load(&world.extension_names()).forget(&extension.root);
     let unwritten = |error: ollm_store::UpdateError| Failure::new(Kind::Environment, error.to_string());
     if world.switches().exists() {
-        set_switches(&world.switches(), &[(extension.switch_name(), None)], SystemTime::now()).map_err(unwritten)?;
+        let changes: Vec<_> = switches(extension, world).into_iter().map(|name| (name, None)).collect();
+        set_switches(&world.switches(), &changes, SystemTime::now()).map_err(unwritten)?;
     }
     let names = extension.manifest.settings.iter().map(|setting| extension.secret_name(&setting.name));
     let names: Vec<String> = names.collect();
@@ -67,4 +68,13 @@ fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
         let message = format!("the folder is gone, but {}", failure.message);
         Failure::new(Kind::Environment, message).hint("what is filed under `ollm` in the system keyring can go by hand")
     })
+}
+
+/// Everything of it that was switched, also hooks that it had in another version.
+fn switches(extension: &Extension, world: &World) -> Vec<String> {
+    let own: Vec<String> = extension.hooks.iter().map(|hook| switch_name(hook.id())).collect();
+    let prefix = switch_name(&format!("{}:{}:", scope(extension), extension.name));
+    let (switches, _) = Switches::load(&world.switches());
+    let of_hooks = switches.names().filter(|name| name.starts_with(&prefix) || own.iter().any(|own| own == name));
+    of_hooks.map(str::to_owned).chain([extension.switch_name()]).collect()
 }

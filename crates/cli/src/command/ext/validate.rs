@@ -1,5 +1,6 @@
 //! `ollm ext validate`: everything that is wrong with an extension's folder, before anybody installs it.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
@@ -79,9 +80,26 @@ fn files(extension: &Extension) -> Vec<Problem> {
         let problem = Problem { help, ..Problem::of_file(severity, &extension.root, message) };
         Some(extension.at_hook(&hook.spec.name, script, problem))
     });
+    let unready = extension.hooks.iter().filter_map(|hook| {
+        let Action::Command { program, .. } = &hook.action else { return None };
+        let problem = not_executable(&format!("hook `{}`", hook.spec.name), Path::new(program), extension)?;
+        Some(extension.at_hook(&hook.spec.name, Path::new(program), problem))
+    });
     let tree = digest_tree(&extension.root, TreeLimits::default()).err();
     let tree = tree.map(|error| Problem::of_file(Severity::Error, &extension.root, error.to_string()));
-    missing.chain(tree).collect()
+    missing.chain(unready).chain(tree).collect()
+}
+
+/// A file of the extension that is to be run as a program and is none.
+fn not_executable(who: &str, program: &Path, extension: &Extension) -> Option<Problem> {
+    let meta = program.metadata().ok().filter(|meta| meta.is_file() && program.starts_with(&extension.root))?;
+    if meta.permissions().mode() & 0o111 != 0 {
+        return None;
+    }
+    let file = program.display();
+    let help = Some(format!("`chmod +x {}` makes it one", shell_word(&file.to_string())));
+    let message = format!("{who} runs {file}, which is not executable");
+    Some(Problem { help, ..Problem::of_file(Severity::Error, &extension.root, message) })
 }
 
 /// How the program of a hook is built, where its source came along.
@@ -103,6 +121,8 @@ fn missing_of_servers(extension: &Extension) -> Vec<Problem> {
     let mut problems = Vec::new();
     for server in extension.servers_in(&extension.root).0 {
         let ollm_catalog::Address::Command { command, args, .. } = &server.address else { continue };
+        let problem = not_executable(&format!("server `{}`", server.name), Path::new(command), extension);
+        problems.extend(problem.map(|problem| extension.at_server(&server.name, Path::new(command), problem)));
         let words = std::iter::once((command, Severity::Warning)).chain(args.iter().map(|arg| (arg, Severity::Error)));
         for (word, severity) in words {
             let path = Path::new(word);

@@ -1,6 +1,7 @@
 //! Extensions that are written here: new ones, and those that ship.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -132,4 +133,60 @@ fn the_examples_that_ship_do_what_they_say() {
     let formatted =
         "{\n  \"a\": 1.10,\n  \"a\": [\n    1e400,\n    {},\n    [],\n    -0,\n    \"b\\\"}: ,\\u00e9 é\"\n  ]\n}\n";
     assert_eq!(fs::read_to_string(lab.project.join("data.json")).unwrap(), formatted, "only white space is changed");
+}
+
+#[test]
+fn a_program_that_cannot_be_run_is_told_with_the_file_to_mend() {
+    let lab = Lab::new();
+    let hooks = json!({"before_tool": [{"name": "guard", "command": "./guard.sh"}]});
+    let more = json!({"hooks": hooks, "mcpServers": {"s": {"command": "./guard.sh"}}});
+    extension(&lab, "home", "tool", QUIET, &more);
+    let file = lab.write("home/.ollm/extensions/tool/guard.sh", "#!/bin/sh\nprintf '{\"continue\": true}'\n");
+    let ran = lab.run(&["ext", "validate", "tool"]);
+    let mend = format!("chmod +x {}", file.display());
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(ran.stderr.matches(&mend).count(), 2, "{ran:?}");
+    approve(&lab, "tool");
+    let error = lab.event(shell_event("ls")).hook("guard")["error"].as_str().unwrap().to_owned();
+    assert!(error.contains(&mend) && error.contains("`ollm ext trust tool`"), "{error}");
+    // What it says is what helps.
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+    ok(&lab.run(&["ext", "validate", "tool"]));
+    approve(&lab, "tool");
+    assert_eq!(lab.event(shell_event("ls")).hook("guard")["status"], "ok");
+}
+
+#[test]
+fn golden_cases_have_the_settings_they_were_shipped_with() {
+    let lab = Lab::new().set("OLLM_KEYRING", "off").set("THE_BRANCH", "variable");
+    let settings = json!({"settings": [
+        {"name": "branch", "description": "d", "default": "main", "envVar": "THE_BRANCH"},
+        {"name": "token", "description": "d", "sensitive": true},
+    ]});
+    let script = "printf '{\"continue\": true, \"systemMessage\": \"%s/%s/%s\"}' \"$THE_BRANCH\" \"$EXTENSION_GG_BRANCH\" \"$EXTENSION_GG_TOKEN\"\n";
+    extension(&lab, "home", "gg", script, &settings);
+    let case = |name: &str, settings: &Value, message: &str| {
+        let mut case =
+            json!({"event": "before_tool", "data": {"tool_name": "shell"}, "expect": {"systemMessage": message}});
+        if !settings.is_null() {
+            case["settings"] = settings.clone();
+        }
+        lab.write(&format!("home/.ollm/extensions/gg/cases/gg/{name}.json"), case.to_string());
+    };
+    case("default", &Value::Null, "main/main/");
+    case("given", &json!({"branch": "release", "token": "made-up"}), "release/release/");
+    approve(&lab, "gg");
+    ok(&lab.run(&["ext", "set", "gg", "branch=release", "token=mysecrettoken"]));
+    let ran = lab.run(&["ext", "test", "gg", "--json"]);
+    assert!(ran.code == 0 && !ran.stdout.contains("mysecrettoken"), "{ran:?}");
+    assert_eq!(ran.answer().as_array().unwrap().len(), 2);
+    case("unknown", &json!({"brunch": "x"}), "");
+    case("wrong", &json!({"branch": []}), "");
+    case("shape", &json!(["x"]), "");
+    approve(&lab, "gg");
+    let ran = lab.run(&["ext", "test", "gg"]);
+    assert_eq!(ran.code, 1, "{ran:?}");
+    for part in ["has no setting `brunch`", "must be text", "`settings` must be an object", "2 passed, 3 failed"] {
+        assert!(ran.stdout.contains(part), "{part}: {ran:?}");
+    }
 }

@@ -229,3 +229,19 @@ impl Opened {
         std::iter::from_fn(|| reader.next().ok().map(drop)).count()
     }
 }
+
+#[test]
+fn uninstall_takes_the_switches_of_single_hooks_along() {
+    let lab = Lab::new();
+    extension(&lab, "home", "tt", QUIET, &json!({}));
+    extension(&lab, "home", "ttt", QUIET, &json!({}));
+    for name in ["tt", "ttt"] {
+        ok(&lab.run(&["hook", "disable", &format!("user:{name}:before_tool:{name}")]));
+    }
+    ok(&lab.run(&["ext", "uninstall", "tt", "--yes"]));
+    let switches = fs::read_to_string(lab.home.join(".ollm/state/switches.json")).unwrap();
+    assert!(!switches.contains("user:tt:") && switches.contains("user:ttt:before_tool:ttt"), "{switches}");
+    extension(&lab, "home", "tt", QUIET, &json!({}));
+    approve(&lab, "tt");
+    assert_eq!(lab.planned("before_tool").iter().filter(|hook| hook["name"] == "tt").count(), 1);
+}

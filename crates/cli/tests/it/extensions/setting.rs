@@ -378,3 +378,87 @@ fn a_variable_is_read_while_the_manifest_is_what_was_approved() {
     extension(&lab, "project", "guard", QUIET, &settings("OTHER"));
     assert_eq!(value(&lab), "(not read before it is approved)");
 }
+
+#[test]
+fn the_command_line_wins_over_variables_files_and_secrets() {
+    let lab = Lab::new().set("OLLM_KEYRING", "off").set("THE_A", "variable");
+    let settings = json!({"settings": [
+        {"name": "a", "description": "d", "envVar": "THE_A"},
+        {"name": "s", "description": "d", "sensitive": true},
+        {"name": "n", "description": "d", "type": "integer", "default": 1},
+    ]});
+    let script = "printf '%s' \"$EXTENSION_ST_A $EXTENSION_ST_S\" > out\n";
+    extension(&lab, "home", "st", &format!("{script}{QUIET}"), &settings);
+    approve(&lab, "st");
+    ok(&lab.run(&["ext", "set", "st", "a=file", "s=keptsecret"]));
+    let flags = ["--set", "extensions.settings.st.a=9", "--set", "extensions.settings.st.s=flagsecret"];
+    let with = |more: [&'static str; 2]| flags.into_iter().chain(more).collect::<Vec<_>>();
+    ok(&finish(lab.ollm(&with(["hook", "run"])), shell_event("ls").as_bytes()));
+    assert_eq!(fs::read_to_string(lab.project.join("out")).unwrap(), "9 flagsecret");
+    let shown = lab.screen(&lab.run(&with(["config", "show"])));
+    assert!(!shown.contains("flagsecret") && !shown.contains("keptsecret"), "{shown}");
+    assert!(shown.contains("the command line"), "{shown}");
+    let wrong = lab.run(&["--set", "extensions.settings.st.n=x", "ext", "info", "st"]);
+    assert!(lab.screen(&wrong).contains("correct or leave out `--set`"), "{wrong:?}");
+}
+
+#[test]
+fn nothing_is_set_where_it_would_not_be_read() {
+    let lab = Lab::new().set("OLLM_KEYRING", "off");
+    let settings =
+        json!({"settings": [{"name": "s", "description": "d", "sensitive": true}, {"name": "a", "description": "d"}]});
+    extension(&lab, "home", "full", QUIET, &settings);
+    fs::set_permissions(&lab.home, fs::Permissions::from_mode(0o1777)).unwrap();
+    let ran = lab.run(&["ext", "set", "full", "s=longsecret", "a=1"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("it is not changed") && !ran.stderr.contains("is set"), "{ran:?}");
+    assert_eq!(lab.run(&["config", "set", "mcp.autoRestart", "true"]).code, 5);
+    for file in [".ollm/config.yaml", ".ollm/state/secrets.json"] {
+        assert!(!lab.home.join(file).exists(), "{file}");
+    }
+    fs::set_permissions(&lab.home, fs::Permissions::from_mode(0o755)).unwrap();
+    ok(&lab.run(&["ext", "list"]));
+}
+
+#[test]
+fn a_configuration_keeps_its_mode() {
+    let lab = Lab::new();
+    let file = lab.write("home/.ollm/config.yaml", "mcp:\n  autoRestart: false\n");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o444)).unwrap();
+    ok(&lab.run(&["config", "set", "mcp.autoRestart", "true"]));
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o444);
+}
+
+#[test]
+fn what_an_extension_does_not_declare_cannot_be_set_for_it() {
+    let lab = Lab::new();
+    extension(&lab, "home", "envx", QUIET, &json!({"settings": [{"name": "zip", "description": "d"}]}));
+    let ran = lab.run(&["config", "set", "extensions.settings.envx.zork", "1"]);
+    assert!(ran.code == 64 && ran.stderr.contains("has no setting `zork`") && ran.stderr.contains("zip"), "{ran:?}");
+    // For one that is not there yet it may be.
+    ok(&lab.run(&["config", "set", "extensions.settings.later.zork", "1"]));
+}
+
+#[test]
+fn the_settings_of_an_extension_that_is_off_stay_and_are_marked() {
+    let lab = Lab::new();
+    extension(&lab, "home", "one", QUIET, &json!({"settings": [{"name": "a", "description": "d", "default": 1}]}));
+    let shown = || lab.run(&["config", "show"]).stdout;
+    assert!(shown().contains("extensions.settings.one.a") && !shown().contains("is not on"), "{}", shown());
+    ok(&lab.run(&["ext", "disable", "one"]));
+    assert!(shown().contains("default, but the extension is not on"), "{}", shown());
+    let all = lab.run(&["config", "show", "--json"]).answer()["settings"].as_array().unwrap().clone();
+    let found = all.iter().find(|one| one["key"] == "extensions.settings.one.a").unwrap();
+    assert_eq!((&found["value"], &found["extensionOn"]), (&json!(1), &json!(false)));
+}
+
+#[test]
+fn all_required_settings_that_are_missing_are_named() {
+    let lab = Lab::new();
+    let one = |name: &str| json!({"name": name, "description": "d", "required": true});
+    extension(&lab, "home", "one", QUIET, &json!({"settings": [one("a"), one("b")]}));
+    let error = entry(&lab, "one")["error"].as_str().unwrap().to_owned();
+    for part in ["`a`, `b`", "ollm ext set one a=VALUE", "ollm ext set one b=VALUE"] {
+        assert!(error.contains(part), "{error}");
+    }
+}

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::{QUIET, approve, extension, ok};
 use crate::lab::{Lab, Ran, finish};
+use crate::terminal::on_a_terminal;
 
 #[test]
 fn skills_are_listed_shown_and_filled_in() {
@@ -108,5 +109,31 @@ fn a_person_is_told_that_a_skill_is_not_approved_and_an_agent_does_not_get_it() 
         let ran = finish(by_agent, b"");
         ok(&ran);
         assert_eq!(ran.stderr, "", "{ran:?}");
+    }
+}
+
+#[test]
+fn a_prompt_cannot_repaint_the_screen_and_a_program_gets_it_byte_for_byte() {
+    let lab = Lab::new();
+    let skills = json!({"skills": [{"name": "red", "description": "d", "prompt": "a\u{1b}[2Jb"}]});
+    extension(&lab, "home", "x", QUIET, &skills);
+    assert_eq!(lab.run(&["skill", "run", "red"]).stdout, "a\u{1b}[2Jb\n");
+    for command in ["run", "show"] {
+        let seen = on_a_terminal(&lab, "", &["skill", command, "red"]).stdout;
+        assert!(seen.contains(r"a\u{1b}[2Jb") && !seen.contains('\u{1b}'), "{command}: {seen:?}");
+    }
+}
+
+#[test]
+fn a_skill_file_is_found_however_its_ending_is_written_and_says_what_it_lacks() {
+    let lab = Lab::new();
+    extension(&lab, "home", "x", QUIET, &json!({}));
+    lab.write("home/.ollm/extensions/x/skills/BIG.MD", "---\ndescription: Big\n---\nDo it.\n");
+    lab.write("home/.ollm/extensions/x/skills/open.md", "---\ndescription: Open\nDo it.\n");
+    lab.write("home/.ollm/extensions/x/skills/none.md", "Do it.\n");
+    let listed = lab.run(&["skill", "list", "--json"]);
+    assert_eq!(listed.answer()[0]["id"], "x.BIG", "{listed:?}");
+    for part in ["its front matter has no end", "put a line of --- below it", "it has no front matter", "open.md:1:1"] {
+        assert!(listed.stderr.contains(part), "{part}: {listed:?}");
     }
 }

@@ -113,3 +113,29 @@ fn a_variable_that_wins_over_what_is_set_is_named_as_the_way_out() {
     let ran = lab.set("ONE_MODE", "block").run(&["ext", "set", "one", "mode=warn"]);
     assert!(ran.stderr.contains("is the variable ONE_MODE, which is set; unset or correct it"), "{ran:?}");
 }
+
+#[test]
+fn where_all_extensions_are_off_that_is_the_answer() {
+    let lab = Lab::new();
+    extension(&lab, "home", "one", QUIET, &json!({}));
+    lab.write("home/.ollm/config.yaml", "extensions:\n  enabled: false\n");
+    let list = lab.run(&["ext", "list"]);
+    assert_eq!((list.code, list.stdout.as_str()), (0, ""), "{list:?}");
+    assert!(list.stderr.contains("extensions.enabled is false"), "{list:?}");
+    let info = lab.run(&["ext", "info", "one"]);
+    assert!(info.code == 3 && info.stderr.contains("extensions.enabled is false"), "{info:?}");
+}
+
+#[test]
+fn a_directory_that_somebody_named_and_that_is_not_there_is_told_of() {
+    let lab = Lab::new();
+    extension(&lab, "home", "one", QUIET, &json!({}));
+    lab.write(
+        "home/.ollm/config.yaml",
+        "extensions:\n  directories: [~/.ollm/extensions, .ollm/extensions, /nowhere/ext]\n",
+    );
+    let list = lab.run(&["ext", "list"]);
+    assert!(list.code == 0 && list.stdout.contains("one"), "{list:?}");
+    assert!(list.stderr.contains("/nowhere/ext") && list.stderr.contains("does not exist"), "{list:?}");
+    assert!(!list.stderr.contains("project/.ollm/extensions"), "the usual ones need not be there: {list:?}");
+}

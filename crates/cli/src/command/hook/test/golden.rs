@@ -47,10 +47,24 @@ fn judge(stage: &mut Stage, hook: &Arc<Hook>, found: cases::Found) -> Judged {
 }
 
 fn differences(stage: &mut Stage, hook: &Hook, case: &Case) -> Vec<String> {
-    match stage.rehearse(hook, &case.event) {
+    let hook = match as_shipped(stage, hook, case) {
+        Ok(hook) => hook,
+        Err(why) => return vec![why],
+    };
+    match stage.rehearse(&hook, &case.event) {
         Ok(outcome) => case.differences(&outcome),
         Err(failure) => vec![failure.message],
     }
+}
+
+/// A hook with the settings of the case: a case holds wherever it is run, and no secret of the person's is in it.
+fn as_shipped(stage: &Stage, hook: &Hook, case: &Case) -> Result<Hook, String> {
+    let Some(name) = &hook.spec.extension else {
+        let why = "`settings` are those of an extension, and this hook came with none";
+        return if case.settings.is_empty() { Ok(hook.clone()) } else { Err(why.to_owned()) };
+    };
+    let extension = stage.app.extensions.get(name).ok_or_else(|| format!("there is no extension `{name}`"))?;
+    Ok(Hook { settings: extension.sample_variables(&case.settings)?, ..hook.clone() })
 }
 
 impl Judged {
