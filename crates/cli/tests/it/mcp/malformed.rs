@@ -29,7 +29,7 @@ fn greeting() -> Value {
     })
 }
 
-fn lab(answers: Value) -> Lab {
+fn lab(answers: &Value) -> Lab {
     let lab = Lab::new();
     let mut all = json!({
         "initialize": {"result": greeting()},
@@ -84,7 +84,7 @@ fn resources_and_prompts_that_cannot_be_read_are_told() {
             "a part of its answer to `prompts/get` cannot be read: `messages[1]` has no `content` that is an object",
         ),
     ] {
-        let lab = lab(json!({method: {"result": result}}));
+        let lab = lab(&json!({method: {"result": result}}));
         let command =
             if method == "prompts/get" { ["mcp", "prompts", "s", "p"] } else { ["mcp", "resources", "s", "a:b"] };
         let ran = lab.run(&command);
@@ -118,7 +118,7 @@ fn a_greeting_that_is_none_is_told_by_its_field_and_not_asked_for_again() {
         (with("serverInfo", json!({"name": "w"})), "its answer to `initialize` has no `serverInfo.version`"),
         (json!({}), "its answer to `initialize` has no `protocolVersion`"),
     ] {
-        let lab = lab(json!({"initialize": {"result": result}}));
+        let lab = lab(&json!({"initialize": {"result": result}}));
         let ran = lab.run(&["mcp", "start", "s"]);
         assert!(ran.code == 5 && ran.stderr.contains(told) && ran.stderr.contains("`s`"), "{result} {ran:?}");
         let asked = fs::read_to_string(lab.root.join("asked")).unwrap();
@@ -129,7 +129,7 @@ fn a_greeting_that_is_none_is_told_by_its_field_and_not_asked_for_again() {
 #[test]
 fn a_failure_that_is_null_beside_a_result_is_none() {
     let result = json!({"content": [{"type": "text", "text": "hi"}]});
-    let lab = lab(json!({
+    let lab = lab(&json!({
         "initialize": {"result": greeting(), "error": null},
         "tools/call": {"error": null, "result": result},
     }));
