@@ -136,3 +136,42 @@ fn a_failure_that_is_null_beside_a_result_is_none() {
     let ran = lab.run(&["mcp", "call", "s", "t"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "hi\n"), "{ran:?}");
 }
+
+#[test]
+fn arguments_and_results_are_held_to_every_word_of_their_schemas() {
+    let tool = json!({
+        "name": "t",
+        "inputSchema": {"type": "object", "properties": {"id": {"type": "string", "pattern": "^x"}}},
+        "outputSchema": {"type": "object", "properties": {"n": {"multipleOf": 2}, "p": {"pattern": "(?=a)"}}},
+    });
+    for (structured, kept, told) in [
+        (json!({"n": 3}), false, "is dropped, it is not what the tool promised: /n: 3 is no multiple of 2"),
+        (json!({"n": 4, "p": "b"}), true, "is not checked in full: the pattern (?=a) is not checked"),
+        (json!({"n": 4}), true, ""),
+    ] {
+        let lab = lab(&json!({
+            "tools/list": {"result": {"tools": [tool]}},
+            "tools/call": {"result": {"content": [], "structuredContent": structured}},
+        }));
+        let ran = lab.run(&["mcp", "call", "s", "t", "--args", r#"{"id": "y"}"#, "--json"]);
+        let place = "--args do not fit tool `t` of `s` at /id: it does not match the pattern ^x";
+        assert!(ran.code == 64 && ran.stderr.contains(place), "{ran:?}");
+        let ran = lab.run(&["mcp", "call", "s", "t", "--args", r#"{"id": "x1"}"#, "--json"]);
+        let expected = if kept { structured } else { Value::Null };
+        assert_eq!((ran.code, &ran.answer()["structuredContent"]), (0, &expected), "{ran:?}");
+        assert!(ran.stderr.contains(told) && ran.stderr.is_empty() == told.is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_tool_with_a_schema_that_would_fill_questions_is_named() {
+    let words: Vec<String> = (0..5000).map(|number| format!("a word with the number {number}")).collect();
+    let tools = json!([
+        {"name": "huge", "inputSchema": {"type": "object", "properties": {"word": {"enum": words}}}},
+        {"name": "plain", "inputSchema": {"type": "object"}},
+    ]);
+    let lab = lab(&json!({"tools/list": {"result": {"tools": tools}}}));
+    let ran = lab.run(&["mcp", "tools", "s"]);
+    let told = "server `s`, tool `huge`: its inputSchema takes ";
+    assert!(ran.code == 0 && ran.stderr.contains(told) && !ran.stderr.contains("`plain`"), "{ran:?}");
+}
