@@ -197,40 +197,33 @@ where
 /// What is wrong with an answer to `initialize`.
 fn misfit(answer: &ServerResult) -> String {
     let answer = serde_json::to_value(answer).unwrap_or_default();
-    let part = |pointer: &str| answer.pointer(pointer).filter(|part| !part.is_null());
-    let wanted: [(&str, &str, fn(&Value) -> bool); 5] = [
-        ("/protocolVersion", "text", Value::is_string),
-        ("/capabilities", "an object", Value::is_object),
-        ("/serverInfo", "an object", Value::is_object),
-        ("/serverInfo/name", "text", Value::is_string),
-        ("/serverInfo/version", "text", Value::is_string),
-    ];
-    let field = |pointer: &str| pointer.trim_start_matches('/').replace('/', ".");
-    for (pointer, what, fits) in wanted {
-        match part(pointer) {
-            None => return format!("its answer to `initialize` has no `{}`", field(pointer)),
-            Some(part) if !fits(part) => {
-                return format!("`{}` in its answer to `initialize` must be {what}", field(pointer));
-            }
-            Some(_) => {}
+    let texts = ["/protocolVersion", "/serverInfo/name", "/serverInfo/version"];
+    for pointer in ["/protocolVersion", "/capabilities", "/serverInfo", "/serverInfo/name", "/serverInfo/version"] {
+        let field = pointer.trim_start_matches('/').replace('/', ".");
+        let (what, fits) = match answer.pointer(pointer).filter(|part| !part.is_null()) {
+            None => return format!("its answer to `initialize` has no `{field}`"),
+            Some(part) if texts.contains(&pointer) => ("text", part.is_string()),
+            Some(part) => ("an object", part.is_object()),
+        };
+        if !fits {
+            return format!("`{field}` in its answer to `initialize` must be {what}");
         }
     }
     let Err(error) = InitializeResult::deserialize(&answer) else {
         return "its answer to `initialize` is no answer to that".to_owned();
     };
-    // What is in order without one of its parts has that to blame.
-    let spare = [
-        ("capabilities", json!({})),
-        ("serverInfo", json!({"name": "", "version": ""})),
-        ("instructions", Value::Null),
-    ];
-    let blamed = spare.into_iter().find(|(key, plain)| {
-        let mut answer = answer.clone();
-        answer[*key] = plain.clone();
-        InitializeResult::deserialize(&answer).is_ok()
-    });
-    let field = blamed.map(|(key, _)| format!("`{key}` in ")).unwrap_or_default();
+    let field = blamed(&answer).map(|key| format!("`{key}` in ")).unwrap_or_default();
     format!("{field}its answer to `initialize` is wrong: {error}")
+}
+
+/// The part of an answer without which it would be in order.
+fn blamed(answer: &Value) -> Option<&'static str> {
+    let plain = json!({"capabilities": {}, "serverInfo": {"name": "", "version": ""}, "instructions": null});
+    ["capabilities", "serverInfo", "instructions"].into_iter().find(|key| {
+        let mut answer = answer.as_object().cloned().unwrap_or_default();
+        answer.insert((*key).to_owned(), plain.get(*key).cloned().unwrap_or_default());
+        InitializeResult::deserialize(&Value::Object(answer)).is_ok()
+    })
 }
 
 /// What an answer to the new way says, if its server speaks a revision of that kind.

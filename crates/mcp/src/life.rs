@@ -352,9 +352,14 @@ impl Life {
 /// One try to connect and to list the tools. A list that cannot be read is no reason to give up.
 async fn attempt_once(shared: &Shared, era: Option<Era>) -> Result<(Connection, Result<Listing, String>), Failed> {
     let connection = connect(shared, era).await?;
+    let change = shared.desk.changes.announced();
     let listed = tools(shared, &connection.link).await;
     let (fault, mark) = match listed {
-        Ok(listing) => return Ok((connection, Ok(listing))),
+        Ok(listing) => {
+            // What was announced to a connection before is among them.
+            shared.desk.changes.see(change);
+            return Ok((connection, Ok(listing)));
+        }
         Err(Failure::Denied(challenge)) => (Fault::Denied(challenge), connection.mark),
         Err(Failure::Unsent | Failure::Trouble(Trouble::Lost(_))) => (Fault::Closed, connection.mark),
         Err(Failure::Trouble(trouble)) => {

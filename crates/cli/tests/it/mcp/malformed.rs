@@ -29,7 +29,7 @@ fn greeting() -> Value {
     })
 }
 
-fn lab(answers: Value) -> Lab {
+fn lab(answers: &Value) -> Lab {
     let lab = Lab::new();
     let mut all = json!({
         "initialize": {"result": greeting()},
@@ -84,7 +84,7 @@ fn resources_and_prompts_that_cannot_be_read_are_told() {
             "a part of its answer to `prompts/get` cannot be read: `messages[1]` has no `content` that is an object",
         ),
     ] {
-        let lab = lab(json!({method: {"result": result}}));
+        let lab = lab(&json!({method: {"result": result}}));
         let command =
             if method == "prompts/get" { ["mcp", "prompts", "s", "p"] } else { ["mcp", "resources", "s", "a:b"] };
         let ran = lab.run(&command);
@@ -118,7 +118,7 @@ fn a_greeting_that_is_none_is_told_by_its_field_and_not_asked_for_again() {
         (with("serverInfo", json!({"name": "w"})), "its answer to `initialize` has no `serverInfo.version`"),
         (json!({}), "its answer to `initialize` has no `protocolVersion`"),
     ] {
-        let lab = lab(json!({"initialize": {"result": result}}));
+        let lab = lab(&json!({"initialize": {"result": result}}));
         let ran = lab.run(&["mcp", "start", "s"]);
         assert!(ran.code == 5 && ran.stderr.contains(told) && ran.stderr.contains("`s`"), "{result} {ran:?}");
         let asked = fs::read_to_string(lab.root.join("asked")).unwrap();
@@ -129,10 +129,49 @@ fn a_greeting_that_is_none_is_told_by_its_field_and_not_asked_for_again() {
 #[test]
 fn a_failure_that_is_null_beside_a_result_is_none() {
     let result = json!({"content": [{"type": "text", "text": "hi"}]});
-    let lab = lab(json!({
+    let lab = lab(&json!({
         "initialize": {"result": greeting(), "error": null},
         "tools/call": {"error": null, "result": result},
     }));
     let ran = lab.run(&["mcp", "call", "s", "t"]);
     assert_eq!((ran.code, ran.stdout.as_str()), (0, "hi\n"), "{ran:?}");
+}
+
+#[test]
+fn arguments_and_results_are_held_to_every_word_of_their_schemas() {
+    let tool = json!({
+        "name": "t",
+        "inputSchema": {"type": "object", "properties": {"id": {"type": "string", "pattern": "^x"}}},
+        "outputSchema": {"type": "object", "properties": {"n": {"multipleOf": 2}, "p": {"pattern": "(?=a)"}}},
+    });
+    for (structured, kept, told) in [
+        (json!({"n": 3}), false, "is dropped, it is not what the tool promised: /n: 3 is no multiple of 2"),
+        (json!({"n": 4, "p": "b"}), true, "is not checked in full: the pattern (?=a) is not checked"),
+        (json!({"n": 4}), true, ""),
+    ] {
+        let lab = lab(&json!({
+            "tools/list": {"result": {"tools": [tool]}},
+            "tools/call": {"result": {"content": [], "structuredContent": structured}},
+        }));
+        let ran = lab.run(&["mcp", "call", "s", "t", "--args", r#"{"id": "y"}"#, "--json"]);
+        let place = "--args do not fit tool `t` of `s` at /id: it does not match the pattern ^x";
+        assert!(ran.code == 64 && ran.stderr.contains(place), "{ran:?}");
+        let ran = lab.run(&["mcp", "call", "s", "t", "--args", r#"{"id": "x1"}"#, "--json"]);
+        let expected = if kept { structured } else { Value::Null };
+        assert_eq!((ran.code, &ran.answer()["structuredContent"]), (0, &expected), "{ran:?}");
+        assert!(ran.stderr.contains(told) && ran.stderr.is_empty() == told.is_empty(), "{ran:?}");
+    }
+}
+
+#[test]
+fn a_tool_with_a_schema_that_would_fill_questions_is_named() {
+    let words: Vec<String> = (0..5000).map(|number| format!("a word with the number {number}")).collect();
+    let tools = json!([
+        {"name": "huge", "inputSchema": {"type": "object", "properties": {"word": {"enum": words}}}},
+        {"name": "plain", "inputSchema": {"type": "object"}},
+    ]);
+    let lab = lab(&json!({"tools/list": {"result": {"tools": tools}}}));
+    let ran = lab.run(&["mcp", "tools", "s"]);
+    let told = "server `s`, tool `huge`: its inputSchema takes ";
+    assert!(ran.code == 0 && ran.stderr.contains(told) && !ran.stderr.contains("`plain`"), "{ran:?}");
 }
