@@ -451,10 +451,9 @@ impl Reader<'_> {
         }
         for (key, at) in at.entries() {
             match key {
-                "file_size" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
                 "cpu" => limits.cpu = self.need(&at, value::span(at.node), "a time with its unit such as \"5s\""),
                 "memory" => limits.memory = self.need(&at, value::size(at.node), SIZE),
-                "fileSize" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
+                "fileSize" | "file_size" => limits.file_size = self.need(&at, value::size(at.node), SIZE),
                 "processes" => limits.processes = self.need(&at, value::whole(at.node), "a whole number"),
                 "files" => limits.files = self.need(&at, value::whole(at.node), "a whole number"),
                 "time" | "output" => {

@@ -91,10 +91,10 @@ proptest! {
         };
         // Labels of earlier ranks in disguise are what an attacker would choose.
         let (first, second) = (names(&user, 0), names(&project, 1));
-        let disguises: BTreeSet<String> = user.iter().filter_map(|name| labels(&[first.clone()]).of(name).map(str::to_owned)).collect();
+        let disguises: BTreeSet<String> = user.iter().filter_map(|name| labels(std::slice::from_ref(&first)).of(name).map(str::to_owned)).collect();
         let all = labels(&[names(&closed, 2), names(&disguises, 2), second.clone(), first.clone()]);
         let mut seen = BTreeSet::new();
-        for (set, before) in [(&user, labels(&[first.clone()])), (&project, labels(&[first.clone(), second.clone()]))] {
+        for (set, before) in [(&user, labels(std::slice::from_ref(&first))), (&project, labels(&[first.clone(), second.clone()]))] {
             for server in set {
                 prop_assert_eq!(all.of(server), before.of(server), "{}", server);
             }
