@@ -17,6 +17,7 @@ use crate::node::{Cursor, Node, Part};
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 
+mod covered;
 mod edit;
 mod expand;
 mod identity;
@@ -24,9 +25,10 @@ mod read;
 mod resolve;
 mod schema;
 
+pub use covered::server_files;
 pub use edit::{EditError, add_server, remove_server};
 pub use expand::expand;
-pub use identity::{Unclear, server_digest, server_files};
+pub use identity::{Unclear, server_digest};
 pub use read::TRANSPORTS;
 pub(crate) use read::{Context, is_address, is_key, read};
 pub(crate) use schema::{or_null, schema};
