@@ -47,6 +47,7 @@ pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{
     Address, EditError as ServerEditError, Oauth, Pairs, ServerSpec, TRANSPORTS, Transport, Unclear, add_server,
     check_server, expand, join_servers, load_servers, remove_server, server_digest, server_files, settings_file,
+    yaml_value,
 };
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

@@ -224,6 +224,11 @@ pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec
     (servers.pop(), problems.collect())
 }
 
+/// A text in YAML as a value; nothing where it is none.
+pub fn yaml_value(text: &str) -> Option<Value> {
+    file::parse(text, Syntax::Yaml).ok().map(|node| node.to_json())
+}
+
 #[derive(Default)]
 struct Loading {
     servers: Vec<ServerSpec>,
