@@ -31,7 +31,7 @@ mod toolbox;
 
 pub(crate) use bundled::Bundled;
 use bundled::Joined;
-pub(crate) use crew::{log_file, remarks, taken, told};
+pub(crate) use crew::{log_file, reason, remarks, taken, told};
 pub(crate) use live::Live;
 pub(crate) use toolbox::Toolbox;
 

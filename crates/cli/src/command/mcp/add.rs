@@ -170,6 +170,9 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
 }
 
 fn file(world: &World, project: bool) -> Result<PathBuf, Failure> {
+    if !project {
+        world.need_home()?;
+    }
     settings_file(&world.places, project).ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no project here").hint("change into a folder with .git or .ollm in it")
     })
