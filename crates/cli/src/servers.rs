@@ -16,7 +16,7 @@ use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
 use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
-use ollm_store::{Approvals, Digest, Standing, looks_secret};
+use ollm_store::{Approval, Approvals, Digest, Standing, looks_secret};
 
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -142,6 +142,11 @@ impl<'w> Servers<'w> {
     /// A declaration, or a whole file of them, that is not loaded.
     fn unloaded(&self) -> Option<&Problem> {
         self.problems.iter().find(|problem| problem.severity == Severity::Error)
+    }
+
+    /// The approval of some state of a server.
+    pub(crate) fn approval(&self, spec: &ServerSpec) -> Option<&Approval> {
+        self.approvals.find(&source(spec), &id(spec))
     }
 
     /// The server of a name.
@@ -312,7 +317,7 @@ impl Known {
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
 /// What fills in a name in a declaration: a variable, or a place.
-fn variable(world: &World, name: &str) -> Option<String> {
+pub(crate) fn variable(world: &World, name: &str) -> Option<String> {
     world.variable(name).or_else(|| place(world, name))
 }
 
