@@ -242,7 +242,8 @@ impl Loading {
     }
 
     fn file(&mut self, path: &Path, top: &Path, source: Source, syntax: Syntax, keys: &[&str]) {
-        if path.exists()
+        // What is no file has no owner to blame: reading it says what it is.
+        if path.is_file()
             && let Err(why) = check_owner(path, top, current_uid())
         {
             let message = format!("none of its servers are loaded: {why}");
@@ -252,6 +253,9 @@ impl Loading {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(mut problem) => {
+                if problem.message == "it is empty" {
+                    problem.help = Some("write {\"mcpServers\": {}} or remove it".to_owned());
+                }
                 problem.message.push_str("; none of its servers are loaded");
                 return self.problems.push(*problem);
             }

@@ -114,6 +114,14 @@ impl<'w> Servers<'w> {
         }
     }
 
+    /// Tells the person what is wrong with one server, and with whole files.
+    pub(crate) fn tell_problems_of(&self, name: &str, output: &mut Output) {
+        self.world.tell_notices(output);
+        for problem in self.problems().filter(|problem| concerns(problem, name)) {
+            output.tell(&problem.to_string());
+        }
+    }
+
     /// What is wrong with the files.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.general.iter().chain(&self.around).chain(&self.problems)
@@ -313,6 +321,17 @@ impl Known {
     }
 }
 
+/// Whether a problem is one of a server's declaration, of settings for all servers, or of a whole file.
+fn concerns(problem: &Problem, name: &str) -> bool {
+    let field = problem.field.as_str();
+    let declared = ["mcpServers.", "mcp.servers."].iter().find_map(|start| field.strip_prefix(start));
+    let own = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    match declared.unwrap_or(field).strip_prefix(name) {
+        Some(rest) if own(rest) => true,
+        _ => field.is_empty() || (declared.is_none() && field.starts_with("mcp.")),
+    }
+}
+
 /// Other programs' names for places, which are no variables.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
@@ -394,7 +413,8 @@ fn program(spec: &ServerSpec, world: &World) -> Result<Option<PathBuf>, String> 
     let path = Path::new(command);
     if path.is_absolute() {
         let there = path.is_file().then(|| Some(path.to_owned()));
-        return there.ok_or_else(|| format!("{command} does not exist; restore it, or change the declaration"));
+        let what = if path.is_dir() { "is a folder, not a program" } else { "does not exist" };
+        return there.ok_or_else(|| format!("{command} {what}; restore it, or change the declaration"));
     }
     let search = world.variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     let found = find_program(command, OsStr::new(&search));

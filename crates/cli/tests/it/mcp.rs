@@ -14,6 +14,7 @@ mod faults;
 mod guarding;
 mod login;
 mod secrets;
+mod telling;
 mod trust;
 
 const USER: &str = "home/.ollm/settings/mcp.json";

@@ -29,8 +29,9 @@ pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output)
     };
     let timeout = arguments.timeout.as_deref().map(time).transpose()?;
     let servers = Servers::load(world)?;
-    servers.tell_problems(output);
-    let (server, tool) = named(arguments, &servers)?;
+    let meant = named(arguments, &servers);
+    servers.tell_problems_of(meant.as_ref().map_or(arguments.server.as_str(), |(server, _)| server), output);
+    let (server, tool) = meant?;
     let (taken, spill) = with_server(&servers, server, output, |live, known, output| {
         let tool = fitting(tool, &args, known, &servers, live, output)?;
         let call = Call { tool: tool.clone(), args, timeout, progress: None };
