@@ -425,7 +425,9 @@ fn abuse_d7_files_count_however_they_are_named() {
         let of = || server_digest(&load(&world).0[0], None, Some(&own), &|_| None).unwrap();
         let first = of();
         assert_eq!(first, of());
-        files.iter().for_each(|file| std::fs::write(file, "2").unwrap());
+        for file in &files {
+            std::fs::write(file, "2").unwrap();
+        }
         assert_ne!(first, of(), "{written}");
     }
 }
