@@ -16,6 +16,7 @@ use crate::node::{Cursor, Node, Part};
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 
+mod covered;
 mod edit;
 mod expand;
 mod identity;
@@ -23,9 +24,10 @@ mod read;
 mod resolve;
 mod schema;
 
+pub use covered::server_files;
 pub use edit::{EditError, add_server, remove_server};
 pub use expand::{expand, expand_with};
-pub use identity::{Unclear, server_digest, server_files};
+pub use identity::{Unclear, server_digest};
 pub(crate) use read::{Context, is_address, is_sound, read};
 pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
@@ -212,6 +214,11 @@ pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec
     (servers.pop(), problems.collect())
 }
 
+/// A text in YAML as a value; nothing where it is none.
+pub fn yaml_value(text: &str) -> Option<Value> {
+    file::parse(text, Syntax::Yaml).ok().map(|node| node.to_json())
+}
+
 #[derive(Default)]
 struct Loading {
     servers: Vec<ServerSpec>,
@@ -225,7 +232,8 @@ impl Loading {
     }
 
     fn file(&mut self, path: &Path, top: &Path, source: Source, syntax: Syntax, keys: &[&str]) {
-        if path.exists()
+        // What is no file has no owner to blame: reading it says what it is.
+        if path.is_file()
             && let Err(why) = check_owner(path, top, current_uid())
         {
             let message = format!("none of its servers are loaded: {why}");
@@ -235,6 +243,9 @@ impl Loading {
             Ok(Some(read)) => read,
             Ok(None) => return,
             Err(mut problem) => {
+                if problem.message == "it is empty" {
+                    problem.help = Some("write {\"mcpServers\": {}} or remove it".to_owned());
+                }
                 problem.message.push_str("; none of its servers are loaded");
                 return self.problems.push(*problem);
             }

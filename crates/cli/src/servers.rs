@@ -16,7 +16,7 @@ use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
 use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
-use ollm_store::{Approvals, Digest, Standing, looks_secret};
+use ollm_store::{Approval, Approvals, Digest, Standing, looks_secret};
 
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -32,7 +32,7 @@ mod toolbox;
 
 pub(crate) use bundled::Bundled;
 use bundled::Joined;
-pub(crate) use crew::{log_file, remarks, taken, told};
+pub(crate) use crew::{log_file, reason, remarks, taken, told};
 pub(crate) use live::Live;
 pub(crate) use toolbox::Toolbox;
 
@@ -112,6 +112,14 @@ impl<'w> Servers<'w> {
         }
     }
 
+    /// Tells the person what is wrong with one server, and with whole files.
+    pub(crate) fn tell_problems_of(&self, name: &str, output: &mut Output) {
+        self.world.tell_notices(output);
+        for problem in self.problems().filter(|problem| concerns(problem, name)) {
+            output.tell(&problem.to_string());
+        }
+    }
+
     /// What is wrong with the files.
     pub(crate) fn problems(&self) -> impl Iterator<Item = &Problem> {
         self.general.iter().chain(&self.around).chain(&self.problems)
@@ -140,6 +148,11 @@ impl<'w> Servers<'w> {
     /// A declaration, or a whole file of them, that is not loaded.
     fn unloaded(&self) -> Option<&Problem> {
         self.problems.iter().find(|problem| problem.severity == Severity::Error)
+    }
+
+    /// The approval of some state of a server.
+    pub(crate) fn approval(&self, spec: &ServerSpec) -> Option<&Approval> {
+        self.approvals.find(&source(spec), &id(spec))
     }
 
     /// The server of a name.
@@ -298,11 +311,22 @@ impl Known {
     }
 }
 
+/// Whether a problem is one of a server's declaration, of settings for all servers, or of a whole file.
+fn concerns(problem: &Problem, name: &str) -> bool {
+    let field = problem.field.as_str();
+    let declared = ["mcpServers.", "mcp.servers."].iter().find_map(|start| field.strip_prefix(start));
+    let own = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    match declared.unwrap_or(field).strip_prefix(name) {
+        Some(rest) if own(rest) => true,
+        _ => field.is_empty() || (declared.is_none() && field.starts_with("mcp.")),
+    }
+}
+
 /// Other programs' names for places, which are no variables.
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
 /// What fills in a name in a declaration: a variable, or a place.
-fn variable(world: &World, name: &str) -> Option<String> {
+pub(crate) fn variable(world: &World, name: &str) -> Option<String> {
     world.variable(name).or_else(|| place(world, name))
 }
 
@@ -379,7 +403,8 @@ fn program(spec: &ServerSpec, world: &World) -> Result<Option<PathBuf>, String> 
     let path = Path::new(command);
     if path.is_absolute() {
         let there = path.is_file().then(|| Some(path.to_owned()));
-        return there.ok_or_else(|| format!("{command} does not exist; restore it, or change the declaration"));
+        let what = if path.is_dir() { "is a folder, not a program" } else { "does not exist" };
+        return there.ok_or_else(|| format!("{command} {what}; restore it, or change the declaration"));
     }
     let search = world.variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
     let found = find_program(command, OsStr::new(&search));

@@ -149,6 +149,12 @@ impl World {
         Some(self.places.home.as_path()).filter(|_| named)
     }
 
+    /// Refuses to write anything down where nobody said where the home is.
+    pub(crate) fn need_home(&self) -> Result<(), Failure> {
+        let missing = || Failure::new(Kind::Environment, "there is no home to write to").hint("set HOME or OLLM_HOME");
+        self.own_home().map(|_| ()).ok_or_else(missing)
+    }
+
     /// The time, in ISO 8601.
     #[expect(clippy::unused_self, reason = "the clock is part of the surroundings")]
     pub(crate) fn timestamp(&self) -> String {

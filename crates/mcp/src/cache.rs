@@ -1,8 +1,8 @@
 //! What servers said last time: their tools, and which revision of the protocol they speak. A lazy server's tools are
 //! offered from here, and it is started by the first call.
 //!
-//! An entry holds for one exact configuration: its key is the digest of the declaration, which comes in as a value. The cache may be lost at any time;
-//! a file that cannot be relied on is not used, and left alone.
+//! An entry holds for one exact configuration: its key is the digest of the declaration, which comes in as a value. The cache may be lost at any time:
+//! a broken file is begun anew. One of a later version, or that others can write, is not used, and left alone.
 
 use std::path::PathBuf;
 
@@ -72,7 +72,7 @@ impl Cache {
     }
 
     fn edit(&self, change: impl FnOnce(&mut Map<String, Value>)) -> Result<(), UpdateError> {
-        versioned::update(&self.path, VERSION, LARGEST_FILE, |document| {
+        versioned::renew(&self.path, VERSION, LARGEST_FILE, |document| {
             let mut servers = match document.and_then(|mut document| document.get_mut("servers").map(Value::take)) {
                 Some(Value::Object(servers)) => servers,
                 _ => Map::new(),

@@ -57,6 +57,9 @@ impl From<reqwest::Error> for WebError {
             if let Some(Elsewhere(place)) = current.downcast_ref() {
                 return Self::Redirect(place.clone());
             }
+            if let Some(astray) = current.downcast_ref::<Astray>() {
+                return Self::Refused(astray.to_string());
+            }
             causes.push(current.to_string());
             cause = current.source();
         }
@@ -68,6 +71,15 @@ impl From<reqwest::Error> for WebError {
 #[derive(Debug, thiserror::Error)]
 #[error("a redirect to {0}")]
 struct Elsewhere(String);
+
+/// A redirect within the origin that we do not follow.
+#[derive(Debug, thiserror::Error)]
+enum Astray {
+    #[error("it redirects from one of its addresses to another more than {HOPS} times; correct its `url`")]
+    Endless,
+    #[error("it redirects with HTTP {0}, which loses what is sent; correct its `url`")]
+    Lossy(u16),
+}
 
 /// A client that follows nobody to another origin.
 pub(crate) fn client(agent: &str, proxies: &Proxies) -> Result<Client, WebError> {
@@ -102,8 +114,12 @@ fn tls() -> Result<ClientConfig, WebError> {
 fn follow(attempt: Attempt<'_>) -> reqwest::redirect::Action {
     let keeps = matches!(attempt.status(), StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
     let same = attempt.previous().first().is_some_and(|first| same_origin(first, attempt.url()));
-    if same && keeps && attempt.previous().len() <= HOPS {
-        return attempt.follow();
+    let (few, status) = (attempt.previous().len() <= HOPS, attempt.status().as_u16());
+    match (same, keeps, few) {
+        (true, true, true) => return attempt.follow(),
+        (true, true, false) => return attempt.error(Astray::Endless),
+        (true, false, _) => return attempt.error(Astray::Lossy(status)),
+        (false, ..) => {}
     }
     let place = attempt.url().origin().ascii_serialization();
     attempt.error(Elsewhere(place))

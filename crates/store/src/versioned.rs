@@ -90,7 +90,30 @@ pub fn update<T>(
     change: impl FnOnce(Option<Value>) -> Result<(Option<Value>, T), Trouble>,
 ) -> Result<T, UpdateError> {
     let lock = Lock::acquire(path)?;
-    let (document, answer) = match load(path, supported, max_bytes) {
+    write(&lock, load(path, supported, max_bytes), change)
+}
+
+/// The same for what is only remembered and can be found out again: a broken document is begun anew.
+pub fn renew<T>(
+    path: &Path,
+    supported: u32,
+    max_bytes: u64,
+    change: impl FnOnce(Option<Value>) -> Result<(Option<Value>, T), Trouble>,
+) -> Result<T, UpdateError> {
+    let lock = Lock::acquire(path)?;
+    let before = match load(path, supported, max_bytes) {
+        Loaded::Refused(Trouble::Broken { .. }) => Loaded::Missing,
+        before => before,
+    };
+    write(&lock, before, change)
+}
+
+fn write<T>(
+    lock: &Lock<'_>,
+    before: Loaded,
+    change: impl FnOnce(Option<Value>) -> Result<(Option<Value>, T), Trouble>,
+) -> Result<T, UpdateError> {
+    let (document, answer) = match before {
         Loaded::Missing => change(None)?,
         Loaded::Current(document) => change(Some(document))?,
         Loaded::Refused(trouble) => return Err(trouble.into()),

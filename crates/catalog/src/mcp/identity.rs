@@ -3,10 +3,9 @@
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::hook::{Runs, runs};
 use ollm_store::{Digest, FileError, Hasher};
 
-use super::{Address, Pairs, ServerSpec, expand};
+use super::{Address, Pairs, ServerSpec, server_files};
 
 /// Larger files are not hashed for a server.
 const LARGEST_FILE: u64 = 64 << 20;
@@ -20,6 +19,9 @@ pub enum Unclear {
     /// What it runs is a folder.
     #[error("`{}` is a folder, and anything in it may run; name the file itself in `args`", .0.display())]
     Folder(PathBuf),
+    /// It names more than anybody looks through.
+    #[error("its arguments and variables hold too many words to look for files among them; put the code into a file")]
+    Long,
 }
 
 /// The digest of a declaration: every key as written, the program that was found, and the content of those of its files
@@ -59,6 +61,9 @@ pub fn server_digest(
             if let Some(program) = program {
                 hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
             }
+            if let Some(real) = led_out(program, folder) {
+                hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
+            }
             for file in server_files(server, program, folder, get)? {
                 hasher =
                     hasher.field("file", file.as_os_str().as_encoded_bytes()).file("content", &file, LARGEST_FILE)?;
@@ -66,6 +71,14 @@ pub fn server_digest(
             Ok(hasher.finish())
         }
     }
+}
+
+/// Where a program leads that stands in the folder as a link out of it.
+fn led_out(program: Option<&Path>, folder: Option<&Path>) -> Option<PathBuf> {
+    let (program, folder) = (program?, folder?.canonicalize().ok()?);
+    let real = program.canonicalize().ok()?;
+    let place = program.parent()?.canonicalize().ok()?;
+    (place.starts_with(&folder) && !real.starts_with(&folder)).then_some(real)
 }
 
 fn shown(hasher: Hasher, label: &str, value: &dyn Debug) -> Hasher {
@@ -77,33 +90,4 @@ fn pairs(mut hasher: Hasher, label: &str, pairs: &Pairs) -> Hasher {
         hasher = hasher.field(label, name.as_bytes()).field("value", value.as_bytes());
     }
     hasher
-}
-
-/// The files that a server's command line names in the folder it came from: the project, or the extension.
-pub fn server_files(
-    server: &ServerSpec,
-    program: Option<&Path>,
-    folder: Option<&Path>,
-    get: &dyn Fn(&str) -> Option<String>,
-) -> Result<Vec<PathBuf>, Unclear> {
-    // As it will be started: `${NONE:-server.py}` is a file of the project as well.
-    let (server, _) = expand(server, get);
-    let Address::Command { command, args, cwd, .. } = &server.address else { return Ok(Vec::new()) };
-    let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()) else { return Ok(Vec::new()) };
-    let here = cwd.as_ref().map_or_else(|| folder.clone(), |cwd| folder.join(cwd));
-    let inside = |written: &Path| here.join(written).canonicalize().ok().filter(|path| path.starts_with(&folder));
-    let mut files: Vec<PathBuf> = program.and_then(inside).into_iter().collect();
-    let script = match runs(command, args) {
-        Runs::Script(index) => Some(index),
-        _ => None,
-    };
-    for (index, arg) in args.iter().enumerate() {
-        let value = arg.split_once('=').filter(|_| arg.starts_with('-')).map_or(arg.as_str(), |(_, value)| value);
-        match inside(Path::new(value)) {
-            Some(path) if path.is_file() => files.push(path),
-            Some(path) if script == Some(index) => return Err(Unclear::Folder(path)),
-            _ => {}
-        }
-    }
-    Ok(files)
 }

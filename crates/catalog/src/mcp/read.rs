@@ -163,8 +163,10 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     fn server(&mut self, name: &str, at: &Cursor<'_>) -> Option<ServerSpec> {
-        if name.trim().is_empty() || name.len() > LONGEST_NAME || escape_for_people(name) != name || name.contains('\n')
-        {
+        if name.len() > LONGEST_NAME {
+            let message = format!("the name of a server has {} bytes, at most {LONGEST_NAME} are taken", name.len());
+            self.refuse(at, Part::Key, &message, Some("give it a shorter one".to_owned()));
+        } else if name.trim().is_empty() || escape_for_people(name) != name || name.contains('\n') {
             let message = "the name of a server must be text that can be shown";
             self.refuse(at, Part::Key, message, Some("use letters, digits, - and _".to_owned()));
         }

@@ -397,6 +397,73 @@ fn abuse_d7_files_that_variables_help_to_name_are_part_of_the_digest() {
 }
 
 #[test]
+fn abuse_d7_files_count_however_they_are_named() {
+    let world = World::new();
+    let project = world.places.project.clone().unwrap();
+    let url = format!("file://{}/server%2epy", project.display());
+    for (command, args, env, cwd) in [
+        ("node", json!(["--require=./server.py", "x"]), json!({}), "."),
+        ("node", json!(["-rserver.py"]), json!({}), "."),
+        ("deno", json!(["run", url]), json!({}), "."),
+        ("server", json!([]), json!({"CONFIG": "server.py"}), "."),
+        ("node", json!([]), json!({"NODE_OPTIONS": "--no-warnings --require ./server.py"}), "."),
+        ("x", json!([]), json!({"FILES": "/etc/hosts:server.py"}), "."),
+        ("python3", json!(["-m", "server"]), json!({}), "."),
+        ("python3", json!(["-u", "-mserver"]), json!({}), "."),
+        ("uv", json!(["run", "python", "-m", "pack.tool"]), json!({}), "."),
+        ("python3", json!(["-m", "pack"]), json!({}), "."),
+        ("python3", json!(["-m", "tool"]), json!({}), "pack"),
+        ("sh", json!(["-c", "cd . && exec python3 './server.py'"]), json!({}), "."),
+        ("env", json!(["sh", "-c", "exec python3 server.py;true"]), json!({}), "."),
+        ("python3", json!(["-c", "import server; server.main()"]), json!({}), "."),
+        ("python3", json!(["link.py"]), json!({}), "."),
+        ("python3", json!(["out/there.py"]), json!({}), "."),
+        ("python3", json!(["../link.py"]), json!({}), "pack"),
+    ] {
+        let world = World::new();
+        let written = json!({"command": command, "args": args, "env": env, "cwd": cwd}).to_string();
+        let own = world.places.project.clone().unwrap();
+        let written = written.replace(project.to_str().unwrap(), own.to_str().unwrap());
+        world.write(PROJECT, format!(r#"{{"mcpServers": {{"s": {written}}}}}"#));
+        let files = ["project/server.py", "project/pack/tool.py", "project/pack/__main__.py", "elsewhere/there.py"]
+            .map(|file| world.write(file, "1"));
+        std::os::unix::fs::symlink(&files[3], own.join("link.py")).unwrap();
+        std::os::unix::fs::symlink(files[3].parent().unwrap(), own.join("out")).unwrap();
+        let of = || server_digest(&load(&world).0[0], None, Some(&own), &|_| None).unwrap();
+        let first = of();
+        assert_eq!(first, of());
+        for file in &files {
+            std::fs::write(file, "2").unwrap();
+        }
+        assert_ne!(first, of(), "{written}");
+    }
+}
+
+#[test]
+fn what_a_link_of_the_project_runs_is_known_by_its_place() {
+    let world = World::new();
+    let project = world.places.project.clone().unwrap();
+    world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "python3"}}}"#);
+    let program = project.join("python3");
+    let of = |target: &str| {
+        let _ = std::fs::remove_file(&program);
+        std::os::unix::fs::symlink(target, &program).unwrap();
+        server_digest(&load(&world).0[0], Some(&program), Some(&project), &|_| None).unwrap()
+    };
+    assert_eq!(of("/etc/passwd"), of("/etc/passwd"));
+    assert_ne!(of("/etc/passwd"), of("/etc/group"));
+}
+
+#[test]
+fn code_without_end_is_refused_and_not_looked_through() {
+    let world = World::new();
+    let code = "a ".repeat(100_000);
+    world.write(PROJECT, json!({"mcpServers": {"s": {"command": "sh", "args": ["-c", code]}}}).to_string());
+    let why = server_digest(&load(&world).0[0], None, world.places.project.as_deref(), &|_| None).unwrap_err();
+    assert!(why.to_string().contains("put the code into a file"), "{why}");
+}
+
+#[test]
 fn a_folder_that_is_run_cannot_be_told_from_its_content() {
     let world = World::new();
     world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "node", "args": ["server"]}}}"#);

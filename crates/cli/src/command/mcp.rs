@@ -20,6 +20,7 @@ mod list;
 mod login;
 mod logs;
 mod offered;
+mod review;
 mod snippet;
 mod start;
 mod status;

@@ -12,7 +12,7 @@ use ollm_mcp::{
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
-use ollm_store::{Digest, write_atomic};
+use ollm_store::{Digest, UpdateError, write_atomic};
 use serde_json::Value;
 
 use super::gate::Gate;
@@ -35,6 +35,8 @@ pub(crate) struct Crew {
     gate: Arc<Gate>,
     members: RwLock<BTreeMap<String, Member>>,
     cache: Cache,
+    /// Whether there is a home to remember things in.
+    keeps: bool,
 }
 
 /// What is known of a server beside how to reach it.
@@ -78,7 +80,8 @@ impl Crew {
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
-        let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache: cache(servers.world) };
+        let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
+        let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
         let Turnover { problems, .. } = crew.renew(servers, chosen);
         Ok((crew, problems))
     }
@@ -180,7 +183,10 @@ impl Crew {
 
     /// Remembers what the servers said while they ran; what could not be remembered is told.
     pub(crate) fn keep(&self) -> Vec<String> {
-        self.fleet.servers().iter().filter_map(|server| self.keep_one(server)).collect()
+        let mut troubles: Vec<String> =
+            self.fleet.servers().iter().filter_map(|server| self.keep_one(server)).collect();
+        troubles.dedup();
+        troubles
     }
 
     fn keep_one(&self, server: &Server) -> Option<String> {
@@ -190,15 +196,16 @@ impl Crew {
             let (revision, transport, warnings) = (memory.revision, memory.transport, memory.warnings);
             let said = memory.tools.map(|tools| Entry { tools, warnings, revision, transport, at: now() });
             if let (Some(digest), Some(said)) = (&member.digest, said)
+                && self.keeps
                 && !member.knows(&said)
                 && let Err(error) = self.cache.put(digest, &said)
             {
-                trouble = Some(format!("the tools of `{}` are not remembered: {error}", server.name()));
+                trouble = Some(format!("what servers list is not remembered: {}", reason(&error)));
             }
             let (lines, _) = server.log(0);
             let text = lines.join("\n") + "\n";
             let start = text.ceil_char_boundary(text.len().saturating_sub(LARGEST_LOG));
-            if !lines.is_empty() {
+            if self.keeps && !lines.is_empty() {
                 // A log that is not kept is no reason to fail.
                 let _ = write_atomic(&member.log, text.get(start..).unwrap_or_default().as_bytes());
             }
@@ -237,6 +244,14 @@ impl Member {
     /// Whether it says what is remembered.
     fn knows(&self, said: &Entry) -> bool {
         self.cached.as_ref().is_some_and(|entry| Entry { at: said.at, ..entry.clone() } == *said)
+    }
+}
+
+/// Why something was not written down.
+pub(crate) fn reason(error: &UpdateError) -> String {
+    match error {
+        UpdateError::Refused(trouble) => trouble.to_string(),
+        UpdateError::File(error) => error.to_string(),
     }
 }
 

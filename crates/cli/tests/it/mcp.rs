@@ -17,6 +17,7 @@ mod login;
 mod malformed;
 mod secrets;
 mod signals;
+mod telling;
 mod trust;
 
 const USER: &str = "home/.ollm/settings/mcp.json";

@@ -180,6 +180,16 @@ fn a_redirect_to_another_origin_is_refused_and_told_no_secret() {
 }
 
 #[test]
+fn a_redirect_within_the_origin_that_leads_nowhere_is_told_as_that() {
+    for (status, told) in [(307, "more than 10 times"), (308, "more than 10 times"), (302, "with HTTP 302")] {
+        let web = Web::start(move |_| Response::empty(status).with("location", "/again".to_owned()));
+        let fleet = with(http(&web.url));
+        let error = fleet.start("fake").unwrap_err().to_string();
+        assert!(error.contains(told) && !error.contains("not where it was declared to be"), "{error}");
+    }
+}
+
+#[test]
 fn a_redirect_within_the_origin_is_followed() {
     let web = Web::start(|request| match request.path.as_str() {
         "/mcp" => streamable(request),

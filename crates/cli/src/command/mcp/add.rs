@@ -2,13 +2,13 @@
 
 use std::path::PathBuf;
 
-use ollm_catalog::{ServerEditError, Severity, add_server, check_server, remove_server, settings_file};
+use ollm_catalog::{Problem, ServerEditError, Severity, add_server, check_server, remove_server, settings_file};
 use ollm_protocol::shell_word;
 use serde_json::Value;
 
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
-use super::snippet::{Snippet, from_json, from_toml, is_toml, unfenced};
+use super::snippet::{Snippet, from_json, from_toml, from_yaml, is_toml, unfenced};
 use crate::agent::refuse_agents;
 use crate::arguments::mcp::AddArguments;
 use crate::error::{Failure, Kind, OK};
@@ -16,6 +16,7 @@ use crate::output::Output;
 use crate::servers::Servers;
 use crate::world::World;
 
+const UNNAMED: &str = "the server needs a name";
 /// Keys whose values are times.
 const TIMES: &[&str] = &["timeout", "toolTimeout", "tool_timeout"];
 
@@ -89,22 +90,36 @@ fn understand(arguments: &AddArguments) -> Result<Snippet, Failure> {
 
 /// Whether a word is more than one: a snippet, or a whole command line.
 fn is_text(text: &str) -> bool {
-    text.trim_start().starts_with(['{', '"']) || text.contains(char::is_whitespace)
+    text.trim_start().starts_with(['{', '"', '[']) || text.contains(char::is_whitespace)
 }
 
-/// What a documentation prints: JSON, TOML or a command line.
+/// What a documentation prints: JSON, TOML, YAML or a command line. It may hold secrets, so nothing of it is repeated.
 fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result<Snippet, Failure> {
     let text = unfenced(text).trim();
     let text = text.strip_prefix("$ ").unwrap_or(text);
     if is_toml(text) && !text.starts_with('{') {
         return from_toml(text, name);
     }
-    // A long line is printed on several.
-    match shlex::split(&text.replace("\\\n", " ")) {
-        Some(words) if !words.is_empty() && !text.starts_with(['{', '"', '[', '/']) => {
-            from_command(name, &words, arguments)
+    if text.starts_with(['{', '"', '[']) || text.starts_with("//") || text.starts_with("/*") {
+        return from_json(text, name);
+    }
+    // A long line is printed on several, and some have a word said about them.
+    let joined = text.replace("\\\n", " ");
+    let mut lines = joined.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    match (lines.next(), lines.next()) {
+        (Some(line), None) if !line.trim_end().ends_with(':') => {
+            let words = shlex::split(line).unwrap_or_default();
+            from_command(name, &words, arguments).map_err(unrepeated)
         }
-        _ => from_json(text, name),
+        _ => from_yaml(text, name),
+    }
+}
+
+/// A failure without the hint that would show what was given.
+fn unrepeated(failure: Failure) -> Failure {
+    match failure.message.as_str() {
+        UNNAMED => Failure::new(Kind::Usage, UNNAMED).hint("give its name before it: ollm mcp add NAME -"),
+        _ => failure,
     }
 }
 
@@ -123,7 +138,7 @@ fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> R
     line.transport = arguments.transport.clone().or(line.transport);
     let name = name.map(str::to_owned).or_else(|| line.name.clone());
     let Some(name) = name else {
-        let failure = Failure::new(Kind::Usage, "the server needs a name");
+        let failure = Failure::new(Kind::Usage, UNNAMED);
         let way = if line.target.is_empty() { "ollm mcp add NAME -- COMMAND".to_owned() } else { proposal(&line) };
         return Err(failure.hint(format!("for instance: {way}")));
     };
@@ -140,7 +155,8 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
     }
     let (server, problems) = check_server(name, declaration);
     for problem in problems.iter().filter(|problem| problem.severity == Severity::Warning) {
-        output.tell(&problem.to_string());
+        // Whatever was given may be a secret.
+        output.tell(&Problem { value: None, ..problem.clone() }.to_string());
     }
     match (server, problems.into_iter().find(|problem| problem.severity != Severity::Warning)) {
         (Some(_), None) => Ok(()),
@@ -154,6 +170,9 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
 }
 
 fn file(world: &World, project: bool) -> Result<PathBuf, Failure> {
+    if !project {
+        world.need_home()?;
+    }
     settings_file(&world.places, project).ok_or_else(|| {
         Failure::new(Kind::Usage, "there is no project here").hint("change into a folder with .git or .ollm in it")
     })

@@ -29,8 +29,9 @@ pub(super) fn run(arguments: &CallArguments, world: &World, output: &mut Output)
     };
     let timeout = arguments.timeout.as_deref().map(time).transpose()?;
     let servers = Servers::load(world)?;
-    servers.tell_problems(output);
-    let (server, tool) = named(arguments, &servers)?;
+    let meant = named(arguments, &servers);
+    servers.tell_problems_of(meant.as_ref().map_or(arguments.server.as_str(), |(server, _)| server), output);
+    let (server, tool) = meant?;
     let outcome = call(server, tool, Call { args, timeout, ..Call::default() }, arguments, &servers, output);
     report(server, arguments.json, outcome, output)
 }

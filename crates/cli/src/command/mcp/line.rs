@@ -63,7 +63,7 @@ pub(super) fn from_line(words: &[String]) -> Option<Line> {
         let ours = line.target.first().is_none_or(|first| is_address(first));
         match option {
             "--" if ours => line.target.extend(rest.by_ref().cloned()),
-            "-t" | "--transport" if ours => line.transport = value(),
+            "-t" | "--transport" | "--type" if ours => line.transport = value(),
             "-e" | "--env" if ours => line.env.extend(value()),
             "-H" | "--header" if ours => line.headers.extend(value()),
             "--url" if ours => line.target.extend(value()),
@@ -88,7 +88,8 @@ pub(super) fn declare(line: &Line) -> Result<Value, Failure> {
         };
         items.iter().map(pair).collect()
     };
-    let (env, headers) = (pairs(&line.env, '=', "--env")?, pairs(&line.headers, ':', "--header")?);
+    let headers: Vec<String> = line.headers.iter().map(|header| with_colon(header)).collect();
+    let (env, headers) = (pairs(&line.env, '=', "--env")?, pairs(&headers, ':', "--header")?);
     let mut declaration = match line.target.as_slice() {
         [] => return Err(Failure::usage("neither a command behind -- nor an address was given")),
         [url] if is_address(url) => json!({"url": url}),
@@ -99,12 +100,24 @@ pub(super) fn declare(line: &Line) -> Result<Value, Failure> {
         if remote && !env.is_empty() || !remote && !headers.is_empty() {
             return Err(Failure::usage("--env is for programs, --header for addresses"));
         }
+        if let Some(word) = line.transport.as_deref().filter(|word| !remote && *word != "stdio") {
+            let failure = Failure::usage(format!("a program is spoken to on its standard streams, not by `{word}`"));
+            return Err(failure.hint("give an address instead of a program, or leave the transport out"));
+        }
         let told = [("env", env), ("headers", headers)];
         object
             .extend(told.into_iter().filter(|(_, map)| !map.is_empty()).map(|(key, map)| (key.to_owned(), map.into())));
         object.extend(line.transport.iter().filter(|_| remote).map(|word| ("type".to_owned(), word.as_str().into())));
     }
     Ok(declaration)
+}
+
+/// A header as we write it: some programs have an equals sign between its name and its value.
+fn with_colon(header: &str) -> String {
+    match header.split_once('=') {
+        Some((name, value)) if !name.contains(':') => format!("{name}: {value}"),
+        _ => header.to_owned(),
+    }
 }
 
 /// Our own command line for it, with a name that fits.
@@ -157,6 +170,19 @@ mod tests {
             declare(&line).unwrap(),
             json!({"command": "uvx", "args": ["mcp-server-time", "--x"], "env": {"KEY": "1"}})
         );
+        for (text, expected) in [
+            (
+                "amp mcp add x --header K=v=w https://a.example/",
+                json!({"url": "https://a.example/", "headers": {"K": "v=w"}}),
+            ),
+            ("droid mcp add x https://a.example/ --type http", json!({"url": "https://a.example/", "type": "http"})),
+        ] {
+            assert_eq!(declare(&from_line(&words(text)).unwrap()).unwrap(), expected);
+        }
+        for transport in ["sse", "http"] {
+            let line = from_line(&words(&format!("claude mcp add -t {transport} x -- npx y"))).unwrap();
+            assert!(declare(&line).is_err(), "a program has no such transport");
+        }
         let line = from_line(&words("claude mcp add --transport=sse docs https://example.com/sse")).unwrap();
         assert_eq!(declare(&line).unwrap(), json!({"url": "https://example.com/sse", "type": "sse"}));
         assert_eq!(from_line(&words("uvx mcp-server-time")), None);

@@ -43,7 +43,8 @@ impl<'a> Row<'a> {
         let off = bundled.is_some_and(|(kind, _)| *kind == Kind::Configuration);
         let on = servers.settings.enabled && known.spec.enabled && !off;
         // Who switched a server off knows it; whose extension is off may not.
-        let error = servers.obstacle(known).filter(|_| on || off).map(|(_, why)| why);
+        let told = on || off || !servers.settings.enabled;
+        let error = servers.obstacle(known).filter(|_| told).map(|(_, why)| why);
         let tools = known.cached.as_ref().map(|entry| servers.offers(known, &entry.tools).tools.len());
         let reached = known.cached.as_ref().and_then(|entry| entry.transport.clone());
         let transport = reached.unwrap_or_else(|| known.spec.address.transport().to_owned());

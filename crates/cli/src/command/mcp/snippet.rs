@@ -8,14 +8,35 @@ use crate::error::Failure;
 /// Servers by name, each with its declaration.
 pub(super) type Snippet = Vec<(String, Value)>;
 
+/// The keys that programs have servers under.
+const LISTS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers", "amp.mcpServers", "mcp.servers"];
+
 /// The servers of a JSON snippet; one without a name gets the one that was given.
 pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
-    let value: Value = parse(text)?;
-    let Value::Object(object) = value else {
-        return Err(Failure::usage("the snippet must be a JSON object"));
+    read(parse(text)?, name)
+}
+
+/// The servers of a YAML snippet.
+pub(super) fn from_yaml(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
+    let value = ollm_catalog::yaml_value(text).filter(|value| value.is_object() || value.is_array());
+    let value = value.ok_or_else(|| {
+        Failure::usage("the snippet is neither JSON, TOML or YAML that declares servers, nor one command line")
+            .hint("copy the declaration alone, or write `ollm mcp add NAME -- COMMAND`")
+    })?;
+    read(value, name)
+}
+
+fn read(value: Value, name: Option<&str>) -> Result<Snippet, Failure> {
+    let object = match value {
+        Value::Object(object) => object,
+        Value::Array(list) => return named(&by_name(&list)?, name),
+        _ => return Err(Failure::usage("the snippet must be a JSON object")),
     };
     if let Some(servers) = servers_of(&object) {
-        return named(servers, name);
+        return named(&servers, name);
+    }
+    if let Some(Value::Array(list)) = LISTS.iter().find_map(|key| object.get(*key)) {
+        return named(&by_name(list)?, name);
     }
     if is_declaration(&object) {
         return single(object, name);
@@ -25,6 +46,17 @@ pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failu
         return named(&object, name);
     }
     Err(Failure::usage("the snippet holds neither `mcpServers` nor a `command` or `url`"))
+}
+
+/// Servers that stand in a list, each with its name.
+fn by_name(list: &[Value]) -> Result<Map<String, Value>, Failure> {
+    let entry = |entry: &Value| {
+        let mut object = entry.as_object().filter(|object| is_declaration(object))?.clone();
+        let name = object.shift_remove("name")?.as_str()?.to_owned();
+        Some((name, Value::Object(object)))
+    };
+    let unnamed = || Failure::usage("each server in a list needs its `name`, and a `command` or `url`");
+    list.iter().map(|server| entry(server).ok_or_else(unnamed)).collect()
 }
 
 /// One declaration, which may hold its name.
@@ -98,15 +130,20 @@ fn quoted(text: &str) -> usize {
 }
 
 /// The map of servers, under the keys that programs use for it.
-fn servers_of(object: &Map<String, Value>) -> Option<&Map<String, Value>> {
-    let direct = ["mcpServers", "servers", "context_servers", "mcp_servers", "amp.mcpServers"];
-    let direct = direct.iter().find_map(|key| object.get(*key)?.as_object());
+fn servers_of(object: &Map<String, Value>) -> Option<Map<String, Value>> {
+    let direct = LISTS.iter().find_map(|key| object.get(*key)?.as_object().cloned());
     let below = || {
         let mcp = object.get("mcp")?.as_object()?;
         let all = mcp.values().all(|server| server.as_object().is_some_and(is_declaration));
-        servers_of(mcp).or((!mcp.is_empty() && all).then_some(mcp))
+        servers_of(mcp).or((!mcp.is_empty() && all).then(|| mcp.clone()))
     };
-    direct.or_else(below)
+    // Goose keeps what is built in among them.
+    let goose = || {
+        let all = object.get("extensions")?.as_object()?;
+        let servers = all.iter().filter(|(_, entry)| entry.as_object().is_some_and(is_declaration));
+        Some(servers.map(|(name, entry)| (name.clone(), entry.clone())).collect())
+    };
+    direct.or_else(below).or_else(goose)
 }
 
 /// A declaration in the usual words: some programs have the whole command line in one list, or the program in a map.
@@ -135,7 +172,12 @@ fn usual(mut declaration: Value) -> Value {
     if object.get("source").is_some_and(|source| source == "custom") {
         object.shift_remove("source");
     }
+    goose(object);
     codex(object);
+    for key in ["env", "headers"] {
+        let values = object.get_mut(key).and_then(Value::as_object_mut).into_iter().flat_map(Map::values_mut);
+        values.for_each(braced);
+    }
     opencode(&mut declaration);
     declaration
 }
@@ -166,6 +208,43 @@ fn with_variables(text: &str) -> String {
         }
     }
     written
+}
+
+/// A text in which `$NAME` as a word of its own is written in our way.
+fn braced(value: &mut Value) {
+    let letter = |letter: char| letter.is_ascii_uppercase() || letter.is_ascii_digit() || letter == '_';
+    let is_name = |name: &str| name.starts_with(|first: char| !first.is_ascii_digit()) && name.chars().all(letter);
+    let word = |word: &str| match word.strip_prefix('$').filter(|name| is_name(name)) {
+        Some(name) => format!("${{{name}}}"),
+        None => word.to_owned(),
+    };
+    if let Value::String(text) = value {
+        *text = text.split(' ').map(word).collect::<Vec<_>>().join(" ");
+    }
+}
+
+/// Words that only Goose has, in ours.
+fn goose(object: &mut Map<String, Value>) {
+    if !object.contains_key("cmd") && !object.contains_key("uri") {
+        return;
+    }
+    for (theirs, ours) in [("cmd", "command"), ("uri", "url"), ("envs", "env"), ("available_tools", "allowTools")] {
+        let said = object.shift_remove(theirs).filter(|value| !value.as_array().is_some_and(Vec::is_empty));
+        if let Some(value) = said {
+            object.entry(ours).or_insert(value);
+        }
+    }
+    // It counts in seconds.
+    if let Some(seconds) = object.get("timeout").and_then(Value::as_u64) {
+        object.insert("timeout".to_owned(), format!("{seconds}s").into());
+    }
+    for name in object.shift_remove("env_keys").as_ref().and_then(Value::as_array).into_iter().flatten() {
+        let name = name.as_str().unwrap_or_default();
+        put(object, "env", name, &format!("${{{name}}}"));
+    }
+    for key in ["name", "display_name", "bundled"] {
+        object.shift_remove(key);
+    }
 }
 
 /// Words that only Codex has, in ours.
@@ -217,7 +296,7 @@ pub(super) fn from_toml(text: &str, name: Option<&str>) -> Result<Snippet, Failu
             .hint("copy it whole, with its headings in brackets")
     })?;
     match to_json(document.as_item()) {
-        Value::Object(object) => named(servers_of(&object).unwrap_or(&Map::new()), name),
+        Value::Object(object) => named(&servers_of(&object).unwrap_or_default(), name),
         _ => named(&Map::new(), name),
     }
 }
@@ -250,7 +329,7 @@ fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<Snippet, Fa
 fn is_declaration(object: &Map<String, Value>) -> bool {
     let said = |key: &str| object.get(key).is_some_and(Value::is_string);
     let command = object.get("command").is_some_and(|command| command.is_array() || command.get("path").is_some());
-    command || ["command", "url", "httpUrl", "serverUrl"].iter().any(|key| said(key))
+    command || ["command", "url", "httpUrl", "serverUrl", "cmd", "uri"].iter().any(|key| said(key))
 }
 
 #[cfg(test)]
@@ -270,6 +349,9 @@ mod tests {
             json!({"amp.mcpServers": {"time": time}}).to_string(),
             format!("\"amp.mcpServers\": {}", json!({"time": time})),
             format!("\"time\": {time},"),
+            json!({"mcp.servers": {"time": time}}).to_string(),
+            json!([{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}]).to_string(),
+            json!({"mcpServers": [{"name": "time", "command": "uvx", "args": ["mcp-server-time"]}]}).to_string(),
             format!("```json\n{}\n```\n", json!({"mcpServers": {"time": time}})),
             "{\"mcpServers\": { // all of them\n \"time\": {\"command\": \"uvx\", /* no, */ \"args\": [\"mcp-server-time\", ], }, }, }"
                 .to_owned(),
@@ -294,6 +376,31 @@ mod tests {
         let docs = json!({"url": "https://${HOST}/mcp", "enabled": true, "headers": headers});
         let local = json!({"command": "x", "args": ["--key=${KEY}"], "env": {"KEY": "${KEY}"}});
         assert_eq!(found, [("docs".to_owned(), docs), ("local".to_owned(), local)]);
+    }
+
+    #[test]
+    fn pieces_of_configurations_in_yaml_are_understood() {
+        let goose = "extensions:\n  memory:\n    type: builtin\n    enabled: true\n  gh:\n    name: GitHub\n    cmd: npx\n    \
+            args: [-y, gh]\n    enabled: true\n    envs: {TOKEN: hush}\n    env_keys: [KEY]\n    timeout: 300\n    type: stdio\n";
+        let gh = json!({"args": ["-y", "gh"], "enabled": true, "timeout": "300s", "type": "stdio", "command": "npx",
+            "env": {"TOKEN": "hush", "KEY": "${KEY}"}});
+        assert_eq!(from_yaml(goose, None).unwrap(), [("gh".to_owned(), gh)]);
+        let list = "mcpServers:\n  - name: docs\n    type: sse\n    url: https://example.com/sse\n";
+        let docs = json!({"type": "sse", "url": "https://example.com/sse"});
+        assert_eq!(from_yaml(list, None).unwrap(), [("docs".to_owned(), docs)]);
+        let map = "mcpServers:\n  files:\n    command: npx\n    args:\n      - -y\n      - files\n";
+        assert_eq!(from_yaml(map, Some("f")).unwrap()[0].0, "f");
+        for text in ["some words\nmore of them", "- a\n- b", "mcpServers:\n  - url: https://a.example/\n", "a: 1\nb: 2"]
+        {
+            assert!(from_yaml(text, None).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn variables_without_braces_get_them() {
+        let text = r#"{"a": {"httpUrl": "https://a.example/", "headers": {"A": "Bearer $TOKEN", "B": "pa$$word $5"}}}"#;
+        let (_, a) = &from_json(text, None).unwrap()[0];
+        assert_eq!(a["headers"], json!({"A": "Bearer ${TOKEN}", "B": "pa$$word $5"}));
     }
 
     #[test]

@@ -1,25 +1,22 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
-use std::borrow::Cow;
-use std::fmt::Write;
-
-use ollm_catalog::{Address, Positions, ServerSpec, server_files};
+use ollm_catalog::{Address, Positions, ServerSpec};
 use ollm_protocol::{Source, shell_word};
-use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people, looks_secret, read_bounded};
+use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people};
 
+use super::review::review;
 use crate::agent::refuse_agents;
 use crate::app::App;
 use crate::command::ext::revoke;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, ask};
-use crate::servers::{Known, Servers, came_with, id, source};
+use crate::servers::{Known, Servers, id, reason, source};
 use crate::world::World;
-
-const LARGEST_SHOWN: u64 = 256 << 10;
 
 pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "approve servers")?;
+    world.need_home()?;
     let servers = Servers::load(world)?;
     world.tell_notices(output);
     let known = servers.find(name)?;
@@ -48,7 +45,7 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
     };
     match digest {
         Some(named) => check_digest(name, now, named)?,
-        None => ask_person(known, world, output)?,
+        None => ask_person(known, &servers, output)?,
     }
     if let Some(package) = unpinned(&known.spec) {
         output.tell(&format!("`{package}` names no version: what runs may change without being asked about again"));
@@ -120,11 +117,11 @@ fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
-fn ask_person(known: &Known, world: &World, output: &mut Output) -> Result<(), Failure> {
+fn ask_person(known: &Known, servers: &Servers<'_>, output: &mut Output) -> Result<(), Failure> {
     let name = &known.spec.name;
-    let text = review(known, world);
+    let text = review(known, servers);
     let text = escape_for_people(&text);
-    if !open::page(&text, world.search_path()) {
+    if !open::page(&text, servers.world.search_path()) {
         output.explain(&text);
     }
     match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
@@ -142,67 +139,6 @@ fn ask_person(known: &Known, world: &World, output: &mut Output) -> Result<(), F
     }
 }
 
-/// What would be started, whole: it came from elsewhere and must be seen.
-fn review(known: &Known, world: &World) -> String {
-    let spec = &known.spec;
-    let origin = &spec.origin;
-    let mut rows = vec![
-        ("server", spec.name.clone()),
-        ("declared", format!("{}:{}:{} ({})", origin.file.display(), origin.line, origin.column, spec.source.name())),
-    ];
-    match &spec.address {
-        Address::Command { command, args, env, cwd, .. } => {
-            let words = std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>();
-            rows.push(("runs", words.join(" ")));
-            rows.extend(
-                known.program.as_ref().ok().into_iter().flatten().map(|path| ("program", path.display().to_string())),
-            );
-            rows.extend(cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
-            rows.extend(
-                env.0.iter().map(|(name, value)| ("variable", format!("{name}={}", shell_word(&shown(name, value))))),
-            );
-        }
-        Address::Url { url, headers, .. } => {
-            rows.push(("address", url.clone()));
-            rows.extend(headers.0.iter().map(|(name, value)| ("header", format!("{name}: {}", shown(name, value)))));
-        }
-    }
-    if let Some(oauth) = &spec.oauth {
-        let (id, secret) = (oauth.client_id.clone(), oauth.client_secret.as_deref());
-        rows.extend(id.map(|id| ("logs in as", id)));
-        rows.extend(secret.map(|secret| ("proved by", shown("clientSecret", secret).into_owned())));
-        rows.extend(oauth.metadata_url.clone().map(|url| ("described at", url)));
-        rows.extend((!oauth.scopes.is_empty()).then(|| ("asks for", oauth.scopes.join(" "))));
-    }
-    rows.extend(known.digest.as_ref().map(|digest| ("digest", digest.to_string())));
-    let mut text = String::new();
-    for (name, value) in rows {
-        let _ = writeln!(text, "{name:<13}{}", value.replace('\n', "\n             "));
-    }
-    let program = known.program.as_ref().ok().and_then(|program| program.as_deref());
-    let files = server_files(spec, program, came_with(spec, world).as_deref(), &|name| world.variable(name));
-    for file in files.unwrap_or_default() {
-        let _ = write!(text, "\n--- {}\n{}\n---\n", file.display(), content(&file));
-    }
-    text
-}
-
-/// A value for review. What sounds secret is only counted, unless it names a variable: who is sent that must be seen.
-fn shown<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
-    if looks_secret(name) && !value.contains("${") {
-        return format!("[hidden, {} characters]", value.chars().count()).into();
-    }
-    Cow::Borrowed(value)
-}
-
-fn content(file: &std::path::Path) -> String {
-    match read_bounded(file, LARGEST_SHOWN) {
-        Ok(Some(bytes)) => String::from_utf8_lossy(&bytes).into_owned(),
-        Ok(None) => "(it does not exist)".to_owned(),
-        Err(error) => format!("(not shown here: {error}; read it before you approve it)"),
-    }
-}
-
 /// A package without a version may be another one tomorrow.
 pub(crate) fn unpinned(server: &ServerSpec) -> Option<&str> {
     let Address::Command { command, args, .. } = &server.address else { return None };
@@ -216,5 +152,5 @@ pub(crate) fn unpinned(server: &ServerSpec) -> Option<&str> {
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
 fn unwritten(error: UpdateError) -> Failure {
-    Failure::new(Kind::Environment, format!("the approvals were not changed: {error}"))
+    Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(&error)))
 }

@@ -129,3 +129,49 @@ fn a_name_is_given_once_and_a_server_is_taken_out_where_it_stands() {
     assert_eq!((written(&lab, USER), written(&lab, PROJECT)), (json!({}), json!({})));
     assert_eq!(lab.run(&["mcp", "remove", "a"]).code, 64);
 }
+
+#[test]
+fn nothing_of_a_snippet_is_ever_repeated() {
+    for text in [
+        "extensions:\n  gh:\n    envs:\n      TOKEN: hush-hush-1\n    args: [x]\n",
+        "some words\nand hush-hush-1",
+        "uvx server --token hush-hush-1",
+        "{\"mcpServers\": {\"a\": {\"command\": \"x\", \"apiToken\": \"hush-hush-1\"}}}",
+        "[mcp_servers.x]\ntoken = hush-hush-1",
+        "a: hush-hush-1",
+        "export T=hush-hush-1",
+    ] {
+        let lab = Lab::new();
+        let ran = finish(lab.ollm(&["mcp", "add", "-"]), text.as_bytes());
+        assert!(!ran.stderr.contains("hush-hush") && !ran.stdout.contains("hush-hush"), "{text} {ran:?}");
+    }
+}
+
+#[test]
+fn a_piece_of_yaml_is_understood() {
+    let lab = Lab::new();
+    let text =
+        "extensions:\n  time:\n    type: stdio\n    cmd: uvx\n    args:\n      - mcp-server-time\n    envs: {A: b}\n";
+    let ran = finish(lab.ollm(&["mcp", "add", "-"]), text.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let time = json!({"type": "stdio", "args": ["mcp-server-time"], "command": "uvx", "env": {"A": "b"}});
+    assert_eq!(written(&lab, USER), json!({"time": time}));
+}
+
+#[test]
+fn a_program_has_no_transport_of_the_web() {
+    let lab = Lab::new();
+    let ran = lab.run(&["mcp", "add", "x", "-t", "sse", "--", "npx", "y"]);
+    assert_eq!(ran.code, 64, "{ran:?}");
+    assert!(ran.stderr.contains("standard streams, not by `sse`") && !lab.root.join(USER).exists(), "{ran:?}");
+}
+
+#[test]
+fn without_a_home_nothing_is_written_down() {
+    let lab = Lab::new();
+    let mut command = lab.ollm(&["mcp", "add", "x", "--", "true"]);
+    command.env("HOME", "relative").env_remove("OLLM_HOME");
+    let ran = finish(command, b"");
+    assert_eq!(ran.code, 5, "{ran:?}");
+    assert!(ran.stderr.contains("there is no home to write to") && ran.stderr.contains("set HOME or OLLM_HOME"));
+}

@@ -85,11 +85,11 @@ fn tools_are_kept_back_by_patterns_and_what_keeps_nothing_back_is_told() {
 #[test]
 fn a_key_that_one_command_understands_is_understood_by_all() {
     let lab = Lab::new();
-    lab.write("home/.ollm/config.yaml", "mcp: {servers: {s: {command: \"true\", deny_tools: [x], colour: red}}}\n");
+    lab.write("home/.ollm/config.yaml", "mcp: {servers: {s: {command: \"true\", deny_tools: [x], denyTool: [y]}}}\n");
     for command in [&["config", "validate"][..], &["mcp", "list"]] {
         let ran = lab.run(command);
         let said = format!("{}{}", ran.stdout, ran.stderr);
-        assert!(said.contains("unknown key `colour` is ignored") && !said.contains("handed on"), "{ran:?}");
+        assert!(said.contains("unknown key `denyTool` is ignored") && !said.contains("handed on"), "{ran:?}");
         assert!(!said.contains("deny_tools` is"), "{ran:?}");
     }
 }

@@ -187,3 +187,58 @@ fn a_person_sees_all_of_it_and_decides() {
         assert_eq!(trust(&lab), word);
     }
 }
+
+#[test]
+fn a_person_sees_every_key_that_the_approval_is_bound_to_and_the_files_it_covers() {
+    let lab = Lab::new();
+    lab.write("project/server.py", "print('the script')\n");
+    lab.write("project/conf.json", "{}\n");
+    let keys = json!({
+        "timeout": "7s", "toolTimeout": 8000, "idleTimeout": "9s", "lazy": false, "autoRestart": true,
+        "allowTools": ["read_*"], "denyTools": ["read secret"], "limits": {"memory": "256MiB", "files": 64, "cpu": "5s"},
+        "command": "python3", "args": ["server.py"], "env": {"CONF": "conf.json"},
+    });
+    declare(&lab, PROJECT, &json!({"s": keys}));
+    let ran = on_a_terminal(&lab, "y\\n", &["mcp", "trust", "s"]);
+    for shown in [
+        "timeout      7s",
+        "toolTimeout  8s",
+        "idleTimeout  9s",
+        "lazy         false",
+        "autoRestart  true",
+        "allowTools   'read_*'",
+        "denyTools    'read secret'",
+        "limits       cpu 5s, memory 268435456, files 64",
+        "covers       server.py, conf.json",
+    ] {
+        assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
+    }
+    assert!(!ran.stdout.contains("\nchanged "), "{}", ran.stdout);
+    let oauth =
+        json!({"clientId": "me", "scopes": ["a", "b"], "callbackPort": 8765, "redirectUri": "http://localhost:1/x"});
+    declare(&lab, PROJECT, &json!({"s": {"url": "https://example.com/mcp", "type": "sse", "oauth": oauth}}));
+    let ran = on_a_terminal(&lab, "n\\n", &["mcp", "trust", "s"]);
+    for shown in [
+        "transport    sse",
+        "callbackPort 8765",
+        "http://localhost:1/x",
+        "asks for     a b",
+        "covers       no file",
+        "changed      since it was approved",
+    ] {
+        assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
+    }
+}
+
+#[test]
+fn a_file_that_only_a_variable_names_is_part_of_what_is_approved() {
+    let lab = Lab::new();
+    lab.write("project/conf.json", "1");
+    let mut declaration = server(&[]);
+    declaration["env"] = json!({"CONF": "conf.json"});
+    declare(&lab, PROJECT, &json!({"s": declaration}));
+    assert_eq!(lab.run(&["mcp", "trust", "s", "--digest", &digest(&lab)]).code, 0);
+    assert_eq!(trust(&lab), "trusted");
+    lab.write("project/conf.json", "2");
+    assert_eq!(trust(&lab), "modified");
+}
