@@ -24,6 +24,7 @@ mod resolve;
 mod schema;
 
 pub use edit::{EditError, add_server, remove_server};
+pub(crate) use expand::variables_in;
 pub use expand::{expand, expand_with};
 pub use identity::{Unclear, server_digest, server_files};
 pub use read::TRANSPORTS;
