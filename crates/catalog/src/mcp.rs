@@ -26,6 +26,7 @@ mod schema;
 
 pub use covered::server_files;
 pub use edit::{EditError, add_server, remove_server};
+pub(crate) use expand::variables_in;
 pub use expand::{expand, expand_with};
 pub use identity::{Unclear, server_digest};
 pub(crate) use read::{Context, is_address, is_sound, read};

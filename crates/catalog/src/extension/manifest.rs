@@ -242,8 +242,8 @@ fn read_permissions(check: &mut Check<'_>, at: &Cursor<'_>) -> Permissions {
         "filesystem" => permissions.filesystem = check.texts(at),
         "network" => permissions.network = check.texts(at),
         "env" => permissions.env = check.texts(at),
-        "shell" => permissions.shell = check.flag(at),
-        "mcp" => permissions.mcp = check.flag(at),
+        "shell" => permissions.shell = Some(check.flag(at)),
+        "mcp" => permissions.mcp = Some(check.flag(at)),
         _ => check.refuse(
             at,
             format!("`{key}` is no permission"),

@@ -5,12 +5,15 @@
 
 use std::net::Ipv6Addr;
 use std::path::{Component, Path, PathBuf};
+use std::slice;
 
-use ollm_protocol::{Action, Endpoint, Hook};
+use ollm_protocol::hook::{Runs, runs};
+use ollm_protocol::{Action, ActionSpec, Endpoint, Hook};
 
 use super::check::Check;
-use super::manifest::Manifest;
-use crate::mcp::is_address;
+use super::manifest::{Manifest, name};
+use super::setting::SettingSpec;
+use crate::mcp::{is_address, variables_in};
 use crate::node::{Cursor, Node};
 
 /// What an extension wants to do.
@@ -20,8 +23,8 @@ pub struct Permissions {
     pub filesystem: Vec<String>,
     pub network: Vec<String>,
     pub env: Vec<String>,
-    pub shell: bool,
-    pub mcp: bool,
+    pub shell: Option<bool>,
+    pub mcp: Option<bool>,
 }
 
 impl Permissions {
@@ -30,24 +33,27 @@ impl Permissions {
         let lists = [("filesystem", &self.filesystem), ("network", &self.network), ("env", &self.env)];
         let listed = lists.into_iter().flat_map(|(what, list)| list.iter().map(move |one| format!("{what}: {one}")));
         let flags = [("shell", self.shell), ("mcp", self.mcp)];
-        listed.chain(flags.into_iter().filter(|(_, on)| *on).map(|(what, _)| what.to_owned())).collect()
+        let flags = flags.into_iter().filter_map(|(what, on)| Some((what, on?)));
+        listed.chain(flags.map(|(what, on)| if on { what.to_owned() } else { format!("{what}: none") })).collect()
     }
 
-    /// Whether a host is named, or lies below a name such as `*.example.com`.
-    pub fn allows_host(&self, host: &str) -> bool {
+    /// Whether a host is named, or lies below a name such as `*.example.com`; where the entry names a port, only that.
+    pub fn allows_host(&self, host: &str, port: u16) -> bool {
         let host = usual(host);
-        self.network.iter().any(|entry| match host_of(entry).as_str() {
+        let fits = |entry: &str| match entry {
             "*" => true,
             // The dot is part of what must fit: `evilexample.com` is not below `example.com`.
             entry => match entry.strip_prefix('*') {
                 Some(below) => below.starts_with('.') && host.ends_with(below) && host.len() > below.len(),
                 None => entry == host,
             },
-        })
+        };
+        let mut entries = self.network.iter().map(|entry| host_of(entry));
+        entries.any(|(entry, only)| fits(&entry) && only.is_none_or(|only| only == port.to_string()))
     }
 
     fn allows_any_host(&self) -> bool {
-        self.network.iter().any(|entry| host_of(entry) == "*")
+        self.network.iter().any(|entry| host_of(entry) == ("*".to_owned(), None))
     }
 
     /// Whether an absolute path is named, or lies below one that is.
@@ -80,9 +86,9 @@ pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifes
     for hook in hooks {
         let name = hook.spec.name.as_str();
         if let Action::Http { endpoint, .. } = &hook.action
-            && !permissions.allows_host(&endpoint.host)
+            && !permissions.allows_host(&endpoint.host, endpoint.port)
         {
-            beyond("hook", name, "reaches", &endpoint.host, "network");
+            beyond("hook", name, "reaches", &place(endpoint, permissions), "network");
         }
         for variable in hook.spec.pass_env.iter().filter(|variable| !permissions.allows_variable(variable)) {
             beyond("hook", name, "is handed", variable, "env");
@@ -92,23 +98,137 @@ pub(super) fn check(check: &mut Check<'_>, root: &Cursor<'_>, manifest: &Manifes
             beyond("hook", name, "runs in", &folder.display().to_string(), "filesystem");
         }
     }
-    for (name, host) in hosts.iter().filter(|(_, host)| !permissions.allows_host(host)) {
-        beyond("server", name, "reaches", host, "network");
+    for (name, endpoint) in hosts.iter().filter(|(_, it)| !permissions.allows_host(&it.host, it.port)) {
+        beyond("server", name, "reaches", &place(endpoint, permissions), "network");
+    }
+    for setting in &manifest.settings {
+        if let Some(variable) = setting.env_var.as_deref().filter(|variable| !permissions.allows_variable(variable)) {
+            beyond("setting", &setting.name, "is read from", variable, "env");
+        }
+    }
+    for (name, variable) in wanted(root, manifest).iter().filter(|(_, it)| !permissions.allows_variable(it)) {
+        beyond("server", name, "is handed", variable, "env");
+    }
+    ruled_out(check, &at, root, permissions, hooks);
+}
+
+/// Refuses what a permission that is false rules out. One that is not there rules out nothing.
+fn ruled_out(check: &mut Check<'_>, at: &Cursor<'_>, root: &Cursor<'_>, permissions: &Permissions, hooks: &[Hook]) {
+    let mut refuse = |whose: &str, name: &str, does: &str, key: &str| {
+        let message = format!("{whose} `{name}` {does}, which `permissions.{key}` rules out");
+        check.refuse(at, message, Some(&format!("write `\"{key}\": true`, or do without the {whose}")));
+    };
+    for hook in hooks {
+        let name = hook.spec.name.as_str();
+        if permissions.shell == Some(false) && is_shell(&hook.spec.action) {
+            refuse("hook", name, "runs a line of shell", "shell");
+        }
+        if permissions.mcp == Some(false) && matches!(hook.action, Action::Mcp { .. }) {
+            refuse("hook", name, "calls a tool of an MCP server", "mcp");
+        }
+    }
+    let servers = root.get("mcpServers");
+    for (name, server) in servers.iter().flat_map(Cursor::entries) {
+        if permissions.mcp == Some(false) {
+            refuse("server", name, "is an MCP server", "mcp");
+        }
+        let words = ["command", "args"].into_iter().filter_map(|key| server.get(key)).flat_map(|at| texts_in(&at));
+        if permissions.shell == Some(false) && is_inline(&words.collect::<Vec<_>>()) {
+            refuse("server", name, "runs a line of shell", "shell");
+        }
+    }
+}
+
+/// Programs that take a line of shell after `-c`.
+const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "ash"];
+
+fn is_shell(action: &ActionSpec) -> bool {
+    match action {
+        ActionSpec::Shell { .. } => true,
+        ActionSpec::Command { command, args, .. } => is_inline(&[slice::from_ref(command), args].concat()),
+        ActionSpec::RunCommand { line } => is_inline(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()),
+        _ => false,
+    }
+}
+
+/// Whether a command line gives a shell its code as an argument; a script is a file like any other program.
+fn is_inline(words: &[String]) -> bool {
+    let name = |word: &str| word.rsplit('/').next().unwrap_or_default().to_owned();
+    match words {
+        [first, rest @ ..] if name(first) == "env" => is_inline(rest),
+        [first, rest @ ..] => SHELLS.contains(&name(first).as_str()) && runs(first, rest) == Runs::Code,
+        [] => false,
+    }
+}
+
+/// The servers, each with a variable of ours that it is handed by name; settings are held to the permissions themselves.
+fn wanted(root: &Cursor<'_>, manifest: &Manifest) -> Vec<(String, String)> {
+    let extension = name(root).unwrap_or_default();
+    let is_own = |variable: &str| {
+        let is_meant = |setting: &SettingSpec| {
+            setting.env_var.as_deref() == Some(variable) || setting.variable(&extension) == variable
+        };
+        SEEN_ANYWAY.contains(&variable) || manifest.settings.iter().any(is_meant)
+    };
+    let servers = root.get("mcpServers");
+    let mut wanted = Vec::new();
+    for (name, server) in servers.iter().flat_map(Cursor::entries) {
+        let texts = texts_in(&server);
+        for variable in texts.iter().flat_map(|text| variables_in(text)).filter(|variable| !is_own(variable)) {
+            let one = (name.to_owned(), variable.to_owned());
+            if !wanted.contains(&one) {
+                wanted.push(one);
+            }
+        }
+    }
+    wanted
+}
+
+/// What every server sees of the environment, and places.
+const SEEN_ANYWAY: &[&str] = &[
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "TMPDIR",
+    "OLLM_EXTENSION_ROOT",
+    "workspaceFolder",
+    "userHome",
+];
+
+/// Every text in a part of a manifest.
+fn texts_in(at: &Cursor<'_>) -> Vec<String> {
+    match at.node {
+        Node::Text(text) => vec![text.clone()],
+        _ => at.entries().map(|(_, below)| below).chain(at.items()).flat_map(|below| texts_in(&below)).collect(),
+    }
+}
+
+/// A host as it would be named; with its port where that is what is missing.
+fn place(endpoint: &Endpoint, permissions: &Permissions) -> String {
+    let Endpoint { host, port, .. } = endpoint;
+    let other_port = permissions.network.iter().any(|entry| host_of(entry).0 == usual(host));
+    match (other_port, host.contains(':')) {
+        (false, _) => host.clone(),
+        (true, false) => format!("{host}:{port}"),
+        (true, true) => format!("[{host}]:{port}"),
     }
 }
 
 const IN_FULL: &str = "write it as https://host/path with the host in full: no user, backslash or variable before the path; \
     where any host will do, `permissions.network` is [\"*\"]";
 
-/// The name and the host of each server that has an address; one whose host cannot be told is refused.
-fn hosts(check: &mut Check<'_>, root: &Cursor<'_>) -> Vec<(String, String)> {
+/// The name and the address of each server that has an address; one whose host cannot be told is refused.
+fn hosts(check: &mut Check<'_>, root: &Cursor<'_>) -> Vec<(String, Endpoint)> {
     let mut hosts = Vec::new();
     let Some(servers) = root.get("mcpServers") else { return hosts };
     for (name, server) in servers.entries() {
         for (_, at) in server.entries().filter(|(key, _)| is_address(key)) {
             let Node::Text(url) = at.node else { continue };
             match Endpoint::parse(url) {
-                Ok(endpoint) => hosts.push((name.to_owned(), endpoint.host)),
+                Ok(endpoint) => hosts.push((name.to_owned(), endpoint)),
                 Err(_) => check.refuse(
                     &at,
                     format!("server `{name}` has an address whose host cannot be held against `permissions.network`"),
@@ -120,14 +240,16 @@ fn hosts(check: &mut Check<'_>, root: &Cursor<'_>) -> Vec<(String, String)> {
     hosts
 }
 
-/// The host of an entry, which may also be written as an address.
-fn host_of(entry: &str) -> String {
+/// The host of an entry, which may also be written as an address, and the port if there is one.
+fn host_of(entry: &str) -> (String, Option<String>) {
     let rest = entry.split_once("://").map_or(entry, |(_, rest)| rest);
     let host = rest.split('/').next().unwrap_or(rest);
-    let bracketed = host.strip_prefix('[').and_then(|host| host.split_once(']')).map(|(address, _)| address);
+    let bracketed = host.strip_prefix('[').and_then(|host| host.split_once(']'));
     // With more than one colon it is an address of IPv6.
-    let without_port = || host.split_once(':').filter(|(_, port)| !port.contains(':')).map_or(host, |(host, _)| host);
-    usual(bracketed.unwrap_or_else(without_port))
+    let plain = || host.split_once(':').filter(|(_, port)| !port.contains(':'));
+    let (host, port) = bracketed.or_else(plain).unwrap_or((host, ""));
+    let port = port.trim_start_matches(':');
+    (usual(host), Some(port.to_owned()).filter(|port| !port.is_empty() && port != "*"))
 }
 
 /// A host in the one way to write it.
@@ -190,17 +312,37 @@ mod tests {
             ("h.org", true),
             ("notwild.net", false),
         ] {
-            assert_eq!(permissions.allows_host(host), allowed, "{host}");
+            assert_eq!(permissions.allows_host(host, 8443), allowed, "{host}");
         }
-        assert!(Permissions { network: texts(&["*"]), ..Default::default() }.allows_host("x"));
+        assert!(Permissions { network: texts(&["*"]), ..Default::default() }.allows_host("x", 1));
+    }
+
+    #[test]
+    fn a_port_that_is_named_is_the_only_one() {
+        let permissions =
+            Permissions { network: texts(&["a.com:443", "*.b.com:443", "c.com", "[::1]:8080"]), ..Default::default() };
+        for (host, port, allowed) in [
+            ("a.com", 443, true),
+            ("a.com", 8443, false),
+            ("x.b.com", 443, true),
+            ("x.b.com", 80, false),
+            ("c.com", 9, true),
+            ("::1", 8080, true),
+            ("::1", 80, false),
+        ] {
+            assert_eq!(permissions.allows_host(host, port), allowed, "{host}:{port}");
+        }
+        assert!(!Permissions { network: texts(&["*:443"]), ..Default::default() }.allows_any_host());
     }
 
     #[test]
     fn an_address_of_ipv6_is_the_same_with_and_without_brackets() {
         for entry in ["[::1]", "::1", "[::1]:8080", "http://[::1]/", "https://[0:0::1]:443/x"] {
             let permissions = Permissions { network: texts(&[entry]), ..Default::default() };
-            assert!(permissions.allows_host("::1") && permissions.allows_host("0:0:0:0:0:0:0:1"), "{entry}");
-            assert!(!permissions.allows_host("::2") && !permissions.allows_host("1"), "{entry}");
+            let port = if entry.contains("443") { 443 } else { 8080 };
+            let allows = |host: &str| permissions.allows_host(host, port);
+            assert!(allows("::1") && allows("0:0:0:0:0:0:0:1"), "{entry}");
+            assert!(!allows("::2") && !allows("1"), "{entry}");
         }
     }
 }

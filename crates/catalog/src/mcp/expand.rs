@@ -160,6 +160,15 @@ pub(super) fn foreign(text: &str) -> Option<&str> {
     text.split("${").skip(1).filter_map(|rest| rest.split_once('}')).map(|(inside, _)| inside).find(|it| is_foreign(it))
 }
 
+/// The variables that a text names.
+pub(crate) fn variables_in(text: &str) -> impl Iterator<Item = &str> {
+    let insides = text.split("${").skip(1).filter_map(|rest| Some(rest.split_once('}')?.0));
+    insides.filter_map(|inside| match reference(inside)? {
+        Reference::Variable { name, .. } => Some(name),
+        Reference::Foreign => None,
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

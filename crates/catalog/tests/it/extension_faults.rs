@@ -10,7 +10,7 @@ use crate::world::{World, link};
 #[test]
 fn an_address_whose_host_cannot_be_told_is_refused_where_permissions_are_declared() {
     let refused = |key: &str, url: &str, network: &Value| {
-        let more = json!({"mcpServers": {"s": {key: url}}, "permissions": {"network": network}});
+        let more = json!({"mcpServers": {"s": {key: url}}, "permissions": {"network": network, "env": ["HX", "KEY"]}});
         let world = World::new();
         world.manifest("home", "x", manifest("x", &more));
         let (found, problems) = world.extensions();

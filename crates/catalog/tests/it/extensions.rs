@@ -134,7 +134,7 @@ fn everything_a_manifest_may_hold_is_taken() {
             "hooks": {"PreToolUse": [{"name": "a", "command": "sh", "args": ["a.sh"]}], "custom:x": []},
             "settings": [{"name": "x", "description": "y", "type": "integer", "enum": [1, 2], "default": 1}],
             "skills": [{"name": "s", "description": "t", "prompt": "u {{v}}"}],
-            "permissions": {"filesystem": ["."], "network": ["example.org"], "env": ["A"], "shell": true, "mcp": false}
+            "permissions": {"filesystem": ["."], "network": ["example.org"], "env": ["B"], "shell": false, "mcp": true}
         }"#,
     );
     let (extensions, problems) = world.extensions();
@@ -144,7 +144,10 @@ fn everything_a_manifest_may_hold_is_taken() {
     assert_eq!(all.manifest.author.as_deref(), Some("Ann"));
     assert_eq!(all.manifest.repository.as_deref(), Some("https://example.org/all.git"));
     assert_eq!(all.manifest.servers.keys().collect::<Vec<_>>(), ["s", "t"]);
-    assert_eq!(all.manifest.permissions.lines(), ["filesystem: .", "network: example.org", "env: A", "shell"]);
+    assert_eq!(
+        all.manifest.permissions.lines(),
+        ["filesystem: .", "network: example.org", "env: B", "shell: none", "mcp"]
+    );
     assert_eq!(ids(&all.hooks), ["user:every:PreToolUse:a"]);
     assert_eq!(extensions.servers().count(), 1);
 }

@@ -37,6 +37,50 @@ fn e6_e7_what_an_extension_declares_is_held_to_the_permissions_it_names() {
 }
 
 #[test]
+fn what_contradicts_the_permissions_of_a_manifest_is_refused() {
+    let lab = Lab::new();
+    let hooks = |hook: Value| json!({"before_tool": [hook]});
+    let inline = json!({"name": "x", "command": "sh", "args": ["-ec", "true"]});
+    let tool = json!({"name": "x", "action": {"type": "mcp", "server": "s", "tool": "t"}});
+    let post = json!({"name": "x", "action": {"type": "http", "url": "https://a.com:8443/"}});
+    let server = |server: Value| json!({"s": server});
+    let setting = json!([{"name": "key", "description": "d", "envVar": "AWS_KEY"}]);
+    for (more, told) in [
+        (json!({"hooks": hooks(inline), "permissions": {"shell": false}}), "hook `x` runs a line of shell"),
+        (json!({"hooks": hooks(tool), "permissions": {"mcp": false}}), "hook `x` calls a tool of an MCP server"),
+        (json!({"hooks": hooks(post), "permissions": {"network": ["a.com:443"]}}), "hook `x` reaches a.com:8443"),
+        (
+            json!({"mcpServers": server(json!({"command": "npx"})), "permissions": {"mcp": false}}),
+            "server `s` is an MCP server, which `permissions.mcp` rules out",
+        ),
+        (
+            json!({"mcpServers": server(json!({"command": "/bin/bash", "args": ["-c", "x"]})), "permissions": {"shell": false}}),
+            "server `s` runs a line of shell",
+        ),
+        (
+            json!({"mcpServers": server(json!({"command": "npx", "env": {"A": "${AWS_SECRET:-x}"}})), "permissions": {"env": []}}),
+            "server `s` is handed AWS_SECRET, which `permissions.env` does not name",
+        ),
+        (json!({"settings": setting, "permissions": {"env": []}}), "setting `key` is read from AWS_KEY"),
+    ] {
+        extension(&lab, "home", "one", QUIET, &more);
+        let ran = lab.run(&["ext", "validate", "one"]);
+        assert!(ran.code == 1 && ran.stderr.contains(told), "{more}: {ran:?}");
+    }
+    let servers = server(
+        json!({"command": "sh", "args": ["run.sh", "${HOME}", "${EXTENSION_ONE_KEY}"], "env": {"A": "${AWS_KEY}"}}),
+    );
+    lab.write("home/.ollm/extensions/one/run.sh", "true\n");
+    let fits = json!({"settings": setting, "mcpServers": servers, "permissions": {"env": ["AWS_*"], "shell": false}});
+    extension(&lab, "home", "one", QUIET, &fits);
+    ok(&lab.run(&["ext", "validate", "one"]));
+    assert_eq!(
+        lab.run(&["ext", "info", "one", "--json"]).answer()["permissions"],
+        json!(["env: AWS_*", "shell: none"])
+    );
+}
+
+#[test]
 fn every_new_extension_is_valid_and_its_cases_pass() {
     let lab = Lab::new();
     for language in ["sh", "python", "node"] {
