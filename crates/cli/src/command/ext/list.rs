@@ -25,7 +25,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     if let Some(off) = app.extensions_off() {
         output.tell(&off);
     }
-    let of_skills: Vec<Problem> = rows.iter().flat_map(|(extension, _)| extension.skills().1).collect();
+    let of_skills: Vec<Problem> = app.extensions.iter().flat_map(|extension| extension.skills().1).collect();
     let going_on = app.going_on(world);
     if as_json {
         for text in &going_on {
@@ -52,7 +52,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 }
 
 /// Folders beside the extensions that have something in them, but no manifest: somebody forgot it, or lost it.
-fn strays(app: &App, world: &World) -> Vec<(Extension, Vec<Problem>)> {
+pub(super) fn strays(app: &App, world: &World) -> Vec<(Extension, Vec<Problem>)> {
     if app.extensions_off().is_some() {
         return Vec::new();
     }
@@ -60,12 +60,13 @@ fn strays(app: &App, world: &World) -> Vec<(Extension, Vec<Problem>)> {
         let real = path.canonicalize().ok();
         app.extensions.iter().any(|one| one.root == path || Some(&one.root) == real.as_ref())
     };
+    let is_bare = |path: &Path| path.join("manifest.json").symlink_metadata().is_err();
     let is_hidden = |path: &Path| path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
     let inside = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
     let is_full = |path: &Path| inside(path).any(|path| path.is_file() || inside(&path).next().is_some());
     let entries = app.directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
     let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
-    paths.retain(|path| !is_hidden(path) && is_full(path) && !is_known(path));
+    paths.retain(|path| is_bare(path) && !is_hidden(path) && is_full(path) && !is_known(path));
     paths.sort();
     paths.dedup();
     let in_project = |path: &Path| world.places.project.as_ref().is_some_and(|project| path.starts_with(project));
