@@ -359,7 +359,11 @@ fn e12_a_missing_required_setting_names_the_command_that_mends_it() {
             "{place}:1:{column}: setting `{name}` is required and not set ({field}); `ollm ext set a {command}` sets it"
         )
     };
-    assert_eq!(error(&extensions, "a"), said(71, 0, "token", "token"));
+    let both = format!(
+        "{place}:1:71: settings `token`, `mode` are required and not set (settings[0].name = \"token\"); set them: \
+         `ollm ext set a token`, `ollm ext set a mode=VALUE`"
+    );
+    assert_eq!(error(&extensions, "a"), both);
     world.env.insert("MY_TOKEN".into(), "t0p".into());
     let (extensions, _) = world.extensions();
     assert_eq!(error(&extensions, "a"), said(159, 1, "mode", "mode=VALUE"));

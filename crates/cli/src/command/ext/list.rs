@@ -1,6 +1,10 @@
 //! `ollm ext list`: every extension there is, also those that cannot be loaded.
 
-use ollm_catalog::{Extension, Index, Problem, State};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use ollm_catalog::{Extension, Index, Problem, State, validate_extension};
+use ollm_protocol::Layer;
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
@@ -13,13 +17,15 @@ use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(world)?;
-    let rows: Vec<(&Extension, Approved)> = app.extensions.iter().map(|one| (one, approved(one, &app))).collect();
+    let strays = strays(&app, world);
+    let all = app.extensions.iter().chain(strays.iter().map(|(stray, _)| stray));
+    let rows: Vec<(&Extension, Approved)> = all.map(|one| (one, approved(one, &app))).collect();
     app.engine.trust.remember();
     Index::load(&world.extension_names()).remember(&app.extensions);
     if let Some(off) = app.extensions_off() {
         output.tell(&off);
     }
-    let of_skills: Vec<Problem> = rows.iter().flat_map(|(extension, _)| extension.skills().1).collect();
+    let of_skills: Vec<Problem> = app.extensions.iter().flat_map(|extension| extension.skills().1).collect();
     let going_on = app.going_on(world);
     if as_json {
         for text in &going_on {
@@ -35,7 +41,8 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     }
     let of_one = |problem: &&Problem| rows.iter().any(|(extension, _)| problem.file.starts_with(&extension.root));
     let of_manifests = app.problems.iter().filter(of_one);
-    for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills) {
+    let of_strays = strays.iter().flat_map(|(_, problems)| problems);
+    for problem in app.problems_around_extensions(world).chain(of_manifests).chain(&of_skills).chain(of_strays) {
         output.explain(&problem::render(problem));
     }
     for (extension, why) in rows.iter().filter_map(|(one, state)| Some((one, state.problem.as_ref()?))) {
@@ -45,6 +52,34 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
         output.tell(text);
     }
     Ok(OK)
+}
+
+/// Folders beside the extensions that have something in them, but no manifest: somebody forgot it, or lost it.
+pub(super) fn strays(app: &App, world: &World) -> Vec<(Extension, Vec<Problem>)> {
+    if app.extensions_off().is_some() {
+        return Vec::new();
+    }
+    let is_known = |path: &Path| {
+        let real = path.canonicalize().ok();
+        app.extensions.iter().any(|one| one.root == path || Some(&one.root) == real.as_ref())
+    };
+    let is_bare = |path: &Path| path.join("manifest.json").symlink_metadata().is_err();
+    let is_hidden = |path: &Path| path.file_name().is_none_or(|name| name.as_encoded_bytes().starts_with(b"."));
+    let inside = |path: &Path| fs::read_dir(path).into_iter().flatten().flatten().map(|entry| entry.path());
+    let is_full = |path: &Path| inside(path).any(|path| path.is_file() || inside(&path).next().is_some());
+    let entries = app.directories.iter().filter_map(|directory| fs::read_dir(directory).ok()).flatten().flatten();
+    let mut paths: Vec<_> = entries.map(|entry| entry.path()).collect();
+    paths.retain(|path| is_bare(path) && !is_hidden(path) && is_full(path) && !is_known(path));
+    paths.sort();
+    paths.dedup();
+    let in_project = |path: &Path| world.places.project.as_ref().is_some_and(|project| path.starts_with(project));
+    let stray = |path: PathBuf| {
+        let (mut stray, problems) = validate_extension(&path, &app.rules);
+        let is_users = path.starts_with(&world.places.home) || !in_project(&path);
+        stray.layer = if is_users { Layer::User } else { Layer::Workspace };
+        (stray, problems)
+    };
+    paths.into_iter().map(stray).collect()
 }
 
 /// One extension as a program reads it.

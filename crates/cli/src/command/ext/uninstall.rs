@@ -7,6 +7,7 @@ use std::time::SystemTime;
 use ollm_catalog::{Extension, Index, Positions};
 use ollm_store::{Switches, set_switches};
 
+use super::list::strays;
 use super::{named, revoke, scope};
 use crate::agent::refuse_agents;
 use crate::app::{App, switch_name};
@@ -18,7 +19,13 @@ use crate::world::World;
 pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "remove extensions")?;
     let app = App::load(world, Positions::OnDemand)?;
-    let extension = named(name, &app)?;
+    // What was listed can be removed, also half of an extension.
+    let strays = strays(&app, world);
+    let stray = strays.iter().map(|(stray, _)| stray).find(|stray| stray.name == name);
+    let extension = match stray.filter(|_| app.extensions.get(name).is_none()) {
+        Some(stray) => stray,
+        None => named(name, &app)?,
+    };
     let folder = removable(extension, &app)?;
     let question = format!("Remove {} with everything in it? [y/N] ", folder.display());
     if !yes {

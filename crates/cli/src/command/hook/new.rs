@@ -91,14 +91,30 @@ pub(crate) fn write(folder: &Path, files: &[NewFile]) -> Result<(), Failure> {
         return Err(Failure::new(Kind::Usage, format!("{} is there already", taken.display()))
             .hint("choose another name, or move the file away"));
     }
-    for file in files {
+    let is_new = !folder.exists();
+    for (index, file) in files.iter().enumerate() {
         let path = folder.join(&file.path);
         let written = path.parent().map_or(Ok(()), fs::create_dir_all).and_then(|()| create(&path, &file.content));
-        written.map_err(|error| {
-            Failure::new(Kind::Environment, format!("{} cannot be written: {error}", path.display()))
-        })?;
+        if let Err(error) = written {
+            take_back(folder, files.get(..=index).unwrap_or(files), is_new);
+            let message = format!("{} cannot be written: {error}", path.display());
+            return Err(Failure::new(Kind::Environment, message).hint("nothing of it was left behind"));
+        }
     }
     Ok(())
+}
+
+/// Removes what was written so far: half of it would look like the whole. Folders go only where nothing else is in them.
+fn take_back(folder: &Path, files: &[NewFile], is_new: bool) {
+    for file in files {
+        let path = folder.join(&file.path);
+        // The last one may not be there; what cannot be removed stays.
+        let _ = fs::remove_file(&path);
+        path.ancestors().skip(1).take_while(|above| *above != folder).for_each(|above| drop(fs::remove_dir(above)));
+    }
+    if is_new {
+        let _ = fs::remove_dir(folder);
+    }
 }
 
 fn create(path: &Path, content: &str) -> std::io::Result<()> {

@@ -234,3 +234,16 @@ fn golden_cases_have_the_settings_they_were_shipped_with() {
         assert!(ran.stdout.contains(part), "{part}: {ran:?}");
     }
 }
+
+#[test]
+fn a_new_extension_that_cannot_be_written_whole_leaves_nothing_behind() {
+    let lab = Lab::new();
+    let cases = lab.write("home/.ollm/extensions/half/cases", "in the way");
+    let ran = lab.run(&["ext", "new", "half"]);
+    assert!(ran.code == 5 && ran.stderr.contains("cannot be written"), "{ran:?}");
+    let left: Vec<_> =
+        fs::read_dir(lab.home.join(".ollm/extensions/half")).unwrap().map(|one| one.unwrap().path()).collect();
+    assert_eq!(left, std::slice::from_ref(&cases));
+    fs::remove_file(cases).unwrap();
+    ok(&lab.run(&["ext", "new", "half"]));
+}

@@ -270,8 +270,8 @@ fn a_text_that_looks_like_something_else_reaches_the_hook_byte_for_byte() {
     let lab = Lab::new();
     let settings: Vec<Value> =
         (0..TEXTS.len()).map(|index| json!({"name": format!("s{index}"), "description": "d"})).collect();
-    let print = |index| format!("printf '%s\\0' \"$EXTENSION_ENVX_S{index}\"; ");
-    let prints: Vec<String> = (0..TEXTS.len()).map(print).collect();
+    let prints: Vec<String> =
+        (0..TEXTS.len()).map(|index| format!("printf '%s\\0' \"$EXTENSION_ENVX_S{index}\"; ")).collect();
     let script = format!("{{ {} }} > out\n{QUIET}", prints.concat());
     extension(&lab, "home", "envx", &script, &json!({"settings": settings}));
     approve(&lab, "envx");

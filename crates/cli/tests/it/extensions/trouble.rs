@@ -1,8 +1,10 @@
 //! What is wrong around extensions is told by every command that shows them, and never passed over in silence.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
-use super::{QUIET, approve, extension};
+use super::{QUIET, approve, entry, extension};
 use crate::lab::{Lab, Ran, finish};
 
 fn assert_told(lab: &Lab, commands: &[&[&str]], words: &str) {
@@ -138,4 +140,25 @@ fn a_directory_that_somebody_named_and_that_is_not_there_is_told_of() {
     assert!(list.code == 0 && list.stdout.contains("one"), "{list:?}");
     assert!(list.stderr.contains("/nowhere/ext") && list.stderr.contains("does not exist"), "{list:?}");
     assert!(!list.stderr.contains("project/.ollm/extensions"), "the usual ones need not be there: {list:?}");
+}
+
+#[test]
+fn a_folder_without_a_manifest_is_seen_unless_it_is_hidden_or_empty() {
+    let lab = Lab::new();
+    extension(&lab, "home", "one", QUIET, &json!({}));
+    lab.write("home/.ollm/extensions/lost/hooks/run.sh", QUIET);
+    lab.write("home/.ollm/extensions/.tools/x", "");
+    fs::create_dir_all(lab.home.join(".ollm/extensions/empty/hooks")).unwrap();
+    lab.write("project/.ollm/extensions/theirs/README.md", "x");
+    let list = lab.run(&["ext", "list", "--json"]).answer();
+    let seen: Vec<_> = list.as_array().unwrap().iter().map(|one| (one["name"].clone(), one["scope"].clone())).collect();
+    let wanted = [("one", "user"), ("lost", "user"), ("theirs", "workspace")];
+    assert_eq!(seen, wanted.map(|(name, scope)| (json!(name), json!(scope))));
+    assert!(entry(&lab, "lost")["error"].as_str().unwrap().contains("it has no manifest.json"));
+    let table = lab.run(&["ext", "list"]);
+    assert!(table.stdout.contains("failed") && table.stderr.contains("it has no manifest.json"), "{table:?}");
+    let ran = lab.run(&["ext", "uninstall", "lost", "--yes"]);
+    assert!(ran.code == 0 && !lab.home.join(".ollm/extensions/lost").exists(), "{ran:?}");
+    // It is no extension, and nobody else is told of it.
+    assert_eq!(lab.run(&["hook", "list"]).stderr, "");
 }
