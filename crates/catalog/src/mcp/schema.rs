@@ -110,8 +110,11 @@ fn transports() -> String {
 fn limits() -> Value {
     let size = || json!({"anyOf": [{"type": "integer", "minimum": 0}, text(SIZE)]});
     let count = || json!({"type": "integer", "minimum": 0});
-    let all = LIMIT_KEYS.iter().map(|(key, _)| {
-        let (mut schema, about) = match *key {
+    let words = LIMIT_KEYS
+        .iter()
+        .flat_map(|(ours, others)| [&[*ours], *others].concat().into_iter().map(move |word| (*ours, word)));
+    let all = words.map(|(ours, word)| {
+        let (mut schema, about) = match ours {
             "cpu" => (text(TIME), "Time on a processor, with its unit."),
             "memory" => (size(), "Bytes of memory."),
             "fileSize" => (size(), "Bytes of a file it writes."),
@@ -122,7 +125,7 @@ fn limits() -> Value {
         if let Some(schema) = schema.as_object_mut() {
             schema.insert("description".to_owned(), about.into());
         }
-        ((*key).to_owned(), schema)
+        (word.to_owned(), schema)
     });
     json!({"type": "object", "properties": all.collect::<Map<_, _>>()})
 }
