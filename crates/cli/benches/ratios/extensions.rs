@@ -42,7 +42,7 @@ pub(crate) fn measure(lab: &Lab) {
         },
         Case {
             name: "`ext enable`, one of 500 / the only one",
-            target: 2.0,
+            target: 4.0,
             floor: switching(lab, &single),
             run: switching(lab, &many),
         },
