@@ -218,7 +218,7 @@ fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, 
     let mut problems = Vec::new();
     let (mut all, terms) = find::all(surroundings, previous, &mut problems);
     problems.extend(all.iter().flat_map(|extension| extension.problems.iter().cloned()));
-    find::refuse_doubles(&mut all);
+    find::refuse_doubles(&mut all, surroundings);
     resolve::resolve(&mut all, surroundings, &settings, &mut problems);
     depend::settle(&mut all);
     for extension in &mut all {

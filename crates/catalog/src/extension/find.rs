@@ -12,6 +12,7 @@ use ollm_protocol::{Layer, Rules};
 
 use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
+use super::resolve::is_vouched;
 use super::{CopyOf, Extension, Extensions, State, Surroundings};
 use crate::config::Config;
 use crate::file::whole_file;
@@ -209,16 +210,26 @@ fn own(directory: &Path, layer: Layer, places: &Places) -> Layer {
     if layer == Layer::Workspace && is_home() { Layer::User } else { layer }
 }
 
-/// Of two extensions with one name the first counts: a project cannot replace one of the user's.
-pub(super) fn refuse_doubles(all: &mut [Extension]) {
-    let mut first: HashMap<String, PathBuf> = HashMap::new();
+/// Of two extensions with one name the first counts: a project cannot replace one of the user's. Beside one another, one
+/// that was approved comes before one that was not: a folder that is merely put there takes nobody's name.
+pub(super) fn refuse_doubles(all: &mut [Extension], surroundings: &Surroundings<'_>) {
+    let mut owners: HashMap<&str, &Extension> = HashMap::new();
+    for extension in all.iter().filter(|extension| extension.state == State::On) {
+        let owner = owners.entry(&extension.name).or_insert(extension);
+        if owner.root != extension.root
+            && owner.layer == extension.layer
+            && !is_vouched(owner, surroundings)
+            && is_vouched(extension, surroundings)
+        {
+            *owner = extension;
+        }
+    }
+    let owners: HashMap<String, PathBuf> =
+        owners.into_iter().map(|(name, owner)| (name.to_owned(), owner.root.clone())).collect();
     for extension in all.iter_mut().filter(|extension| extension.state == State::On) {
-        match first.get(&extension.name) {
-            Some(root) => {
-                let message = format!("the name `{}` is taken by {}", extension.name, root.display());
-                extension.fail(Fault { at: Field::Name, message, help: "rename one of the two".to_owned() });
-            }
-            None => drop(first.insert(extension.name.clone(), extension.root.clone())),
+        if let Some(root) = owners.get(&extension.name).filter(|root| **root != extension.root) {
+            let message = format!("the name `{}` is taken by {}", extension.name, root.display());
+            extension.fail(Fault { at: Field::Name, message, help: "rename one of the two".to_owned() });
         }
     }
 }

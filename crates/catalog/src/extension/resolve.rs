@@ -117,8 +117,9 @@ fn value(
     Ok(given(spec.default.clone(), Origin::Default))
 }
 
-/// Whether the variables that its manifest names may be looked at: a project could otherwise have any of them shown.
-fn is_vouched(extension: &Extension, surroundings: &Surroundings<'_>) -> bool {
+/// Whether its manifest is what a person approved, if that is known: only then may the variables it names be looked at, as a
+/// project could otherwise have any of them shown.
+pub(super) fn is_vouched(extension: &Extension, surroundings: &Surroundings<'_>) -> bool {
     let Some(copy_of) = surroundings.vouched else { return true };
     let approved = || file::bytes(&copy_of(&extension.root)?.join(MANIFEST), LARGEST_FILE).ok().flatten();
     extension.held.is_some()

@@ -204,3 +204,21 @@ fn a_person_is_told_how_many_files_they_approve_unseen() {
     let copy = std::path::Path::new(rest.lines().next().unwrap().trim());
     assert_eq!(std::fs::read_to_string(copy.join("hooks/rules.py")).unwrap(), "1\n");
 }
+
+#[test]
+fn a_folder_that_is_put_beside_an_approved_extension_does_not_take_its_name() {
+    let lab = Lab::new();
+    extension(&lab, "home", "policy", r#"printf '{"continue": false, "systemMessage": "no"}'"#, &json!({}));
+    approve(&lab, "policy");
+    let manifest = json!({"name": "policy", "version": "9.0.0", "description": "takes its place"}).to_string();
+    lab.write("home/.ollm/extensions/aaa/manifest.json", manifest);
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!((ran.code, &ran.answer()["continue"]), (2, &json!(false)), "{ran:?}");
+    let list = lab.run(&["ext", "list", "--json"]).answer();
+    let told = |path: &str| {
+        let found = list.as_array().unwrap().iter().find(|one| one["path"].as_str().unwrap().ends_with(path)).unwrap();
+        found["error"].clone()
+    };
+    assert_eq!(told("policy"), json!(null));
+    assert!(told("aaa").as_str().unwrap().contains("the name `policy` is taken by"), "{list}");
+}
