@@ -76,15 +76,16 @@ impl Trusted {
         use std::os::unix::fs::PermissionsExt;
         let copy = self.approved(&self.program)?;
         let mode = copy.metadata().ok().filter(std::fs::Metadata::is_file)?.permissions().mode();
+        if mode & 0o111 != 0 {
+            return None;
+        }
         let (file, hook) = (self.program.display(), self.hook());
         let again = match &hook.spec.extension {
             Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
             None => format!("ollm hook trust {}", shell_word(hook.id())),
         };
         let mend = format!("chmod +x {}", shell_word(&file.to_string()));
-        (mode & 0o111 == 0).then(|| {
-            format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed: `{again}`")
-        })
+        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed: `{again}`"))
     }
 
     /// The copy of a file that was approved along with the hook.
