@@ -11,7 +11,8 @@ use ollm_catalog::{
     TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
-use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
+use ollm_protocol::{Action, Event, Hook, Origin, Rules};
+use ollm_shell::shell_word;
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 
 use crate::error::{Failure, Kind};

@@ -15,7 +15,8 @@ use ollm_catalog::{
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
 use ollm_process::{Limits, find_program};
-use ollm_protocol::{LimitsSpec, Source, shell_word};
+use ollm_protocol::{LimitsSpec, Source};
+use ollm_shell::shell_word;
 use ollm_store::{Approval, Approvals, Digest, Standing, looks_secret};
 
 use crate::error::{Failure, Kind, OK};

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use ollm_process::{Job, Limits};
 use ollm_protocol::dialect::Addressee;
-use ollm_protocol::template::TemplateWarning;
 use ollm_protocol::{Action, Answer, End, Event, Hook, Output, Verdict, scope};
 
 use crate::environment::Environment;
+use crate::template::TemplateWarning;
 use crate::trust::Trusted;
 
 mod ask_agent;
@@ -138,15 +138,17 @@ pub(crate) fn prepare(
     let hook = trusted.hook();
     match &hook.action {
         Action::Builtin(builtin) => builtin::call(builtin, event),
-        Action::Command { args, .. } | Action::RunCommand { args, .. } => match job(trusted, event, environment) {
-            Ok(job) => command::prepare(job, args, trusted, || scope(event)),
+        Action::Command { program, args } | Action::RunCommand { program, args, .. } => {
+            match job(trusted, event, environment) {
+                Ok(job) => command::prepare(job, (program, args), trusted, || scope(event)),
+                Err(why) => Prepared::Impossible(why),
+            }
+        }
+        Action::Shell { script } => match job(trusted, event, environment) {
+            Ok(job) => shell::prepare(job, script, || scope(event)),
             Err(why) => Prepared::Impossible(why),
         },
-        Action::Shell(template) => match job(trusted, event, environment) {
-            Ok(job) => shell::prepare(job, template, || scope(event)),
-            Err(why) => Prepared::Impossible(why),
-        },
-        Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
+        Action::AskAgent { prompt } => ask_agent::render(prompt, || scope(event)),
         Action::Http { endpoint, headers } => http::prepare(hook, endpoint, headers, event, environment),
         Action::Mcp { server, tool, args } => mcp::prepare(hook, (server, tool, args), tools, || scope(event)),
     }

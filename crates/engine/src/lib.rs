@@ -40,6 +40,7 @@ mod rate;
 mod registry;
 mod report;
 mod run;
+pub mod template;
 pub mod trace;
 mod trust;
 

@@ -12,9 +12,7 @@
 mod call;
 mod destructive;
 mod field;
-mod parse;
 mod path;
-mod syntax;
 mod tampering;
 mod text;
 mod walk;

@@ -332,7 +332,7 @@ impl Life {
         self.breaker.crashed(&self.shared.context.settings.pace);
         let stuck = self.breaker.is_open(self.pace());
         if stuck {
-            let name = ollm_protocol::shell_word(&self.shared.declaration.name).into_owned();
+            let name = ollm_shell::shell_word(&self.shared.declaration.name).into_owned();
             let (count, window) = (self.breaker.count(), seconds(self.pace().window));
             text = format!("it crashed {count} times within {window}; `ollm mcp restart {name}` tries again; {text}");
         }

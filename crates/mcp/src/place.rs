@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use ollm_protocol::shell_word;
+use ollm_shell::shell_word;
 use ollm_store::looks_secret;
 use reqwest::Url;
 

@@ -391,7 +391,7 @@ impl Server {
     }
 
     fn with_way_out(&self, why: &str) -> String {
-        format!("{why}; `ollm mcp restart {}` starts it", ollm_protocol::shell_word(self.name()))
+        format!("{why}; `ollm mcp restart {}` starts it", ollm_shell::shell_word(self.name()))
     }
 
     fn error(&self, kind: Trouble) -> CallError {

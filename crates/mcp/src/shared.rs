@@ -180,7 +180,7 @@ pub(crate) fn needs_auth(shared: &Shared, challenge: &str) -> String {
     {
         return "it does not take the `Authorization` header of its declaration; correct its value".to_owned();
     }
-    let server = ollm_protocol::shell_word(name);
+    let server = ollm_shell::shell_word(name);
     let trouble = shared.context.ports.authorize.as_ref().and_then(|authorize| authorize.trouble(name));
     let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
     if web::is_insufficient(challenge) {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ollm_catalog::{Extension, State};
 use ollm_engine::Standing;
-use ollm_protocol::{Hook, Layer, shell_word};
+use ollm_protocol::{Hook, Layer};
+use ollm_shell::shell_word;
 use ollm_store::Approval;
 
 use crate::app::App;

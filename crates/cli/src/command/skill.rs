@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ollm_catalog::{Extension, Positions, Skill, validate_extension};
 use ollm_engine::Standing;
-use ollm_protocol::shell_word;
+use ollm_shell::shell_word;
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 

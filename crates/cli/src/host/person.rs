@@ -7,7 +7,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_engine::{Approver, Choice, Question};
-use ollm_protocol::{Hook, shell_word};
+use ollm_protocol::Hook;
+use ollm_shell::shell_word;
 use ollm_store::{cut, escape_for_people, read_bounded};
 
 use crate::command::ext::difference;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ollm_catalog::{Config, Extension, State};
 use ollm_engine::Standing;
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::Digest;
 
 use crate::app::App;

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
 use ollm_engine::Trust;
-use ollm_protocol::{Layer, Variable, shell_word};
+use ollm_protocol::{Layer, Variable};
+use ollm_shell::shell_word;
 use ollm_store::{Digest, Standing, Switches};
 
 use crate::app::{extensions_as_approved, unreliable};

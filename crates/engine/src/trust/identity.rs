@@ -227,8 +227,8 @@ pub fn source(hook: &Hook) -> String {
 /// The program that runs a hook, by absolute path.
 pub(super) fn program(hook: &Hook, environment: &Environment) -> Result<PathBuf, Unready> {
     match &hook.action {
-        Action::Builtin(_) | Action::AskAgent(_) | Action::Http { .. } | Action::Mcp { .. } => Ok(PathBuf::new()),
-        Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
+        Action::Builtin(_) | Action::AskAgent { .. } | Action::Http { .. } | Action::Mcp { .. } => Ok(PathBuf::new()),
+        Action::Shell { .. } => Ok(PathBuf::from("/bin/sh")),
         Action::Command { program, .. } | Action::RunCommand { program, .. } if Path::new(program).is_absolute() => {
             existing(hook.own_file(program).unwrap_or(Path::new(program)))
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_engine::{Status, ToolCall, ToolCaller, ToolFailure};
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout};
+use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout, placeholders};
 use serde_json::json;
 
 use crate::support::{PATIENCE, World, event, eventually, refuse, skipped, spoken, within};
@@ -15,7 +15,9 @@ fn asks(id: &str, prompt: &str) -> HookSpec {
 }
 
 fn runs_line(id: &str, line: &str) -> HookSpec {
-    let spec = HookSpec::new(id, "agentStop", ActionSpec::RunCommand { line: line.to_owned() });
+    let spans: Vec<_> = placeholders(line).map(|one| one.span).collect();
+    let words = ollm_shell::split(line, &spans).unwrap();
+    let spec = HookSpec::new(id, "agentStop", ActionSpec::RunCommand { line: line.to_owned(), words });
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..spec }
 }
 

@@ -25,6 +25,7 @@ mod registry;
 mod stress;
 mod support;
 mod template;
+mod template_in_shells;
 mod trace;
 mod trust;
 mod trust_machine;

@@ -72,7 +72,7 @@ fn action(valid: &Action, declared: &ActionSpec) -> Value {
         }
         ActionSpec::Shell { script } => json!({"shell": script}),
         ActionSpec::AskAgent { prompt } => json!({"askAgent": prompt}),
-        ActionSpec::RunCommand { line } => {
+        ActionSpec::RunCommand { line, .. } => {
             let script = if let Action::RunCommand { script, .. } = valid { script.as_deref().map(path) } else { None };
             json!({"runCommand": line, "script": script})
         }

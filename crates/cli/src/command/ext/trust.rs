@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ollm_catalog::Extension;
 use ollm_engine::{Bundle, Proposal, Standing, Unready};
-use ollm_protocol::{Hook, shell_word};
+use ollm_protocol::Hook;
+use ollm_shell::shell_word;
 use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
 
 use super::{consent, hooks, loaded, understood};

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::FileError;
 use serde_json::Value;
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use ollm_catalog::Positions;
 use ollm_engine::Standing;
-use ollm_protocol::{ActionSpec, Hook, Origin, Source, shell_word};
+use ollm_protocol::{ActionSpec, Hook, Origin, Source};
+use ollm_shell::shell_word;
 use serde_json::{Value, json};
 
 use super::{list, rules, trust};
@@ -114,7 +115,7 @@ pub(crate) fn command(hook: &Hook) -> String {
         }
         ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
         ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
-        ActionSpec::RunCommand { line } => line.clone(),
+        ActionSpec::RunCommand { line, .. } => line.clone(),
         ActionSpec::Http { url, .. } => format!("POST {url}"),
         ActionSpec::Mcp { server, tool, args } => {
             format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ollm_catalog::Positions;
 use ollm_engine::{Proposal, Standing, Term};
-use ollm_protocol::{ActionSpec, Hook, Source, shell_word};
+use ollm_protocol::{ActionSpec, Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::UpdateError;
 
 use super::show;

@@ -5,7 +5,8 @@ use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use ollm_catalog::{Address, Oauth, ServerSpec, server_files};
-use ollm_protocol::{LimitsSpec, shell_word};
+use ollm_protocol::LimitsSpec;
+use ollm_shell::shell_word;
 use ollm_store::{Standing, looks_secret, read_bounded};
 
 use crate::servers::{Known, Servers, came_with, variable};

@@ -1,7 +1,8 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
 use ollm_catalog::{Address, Positions, ServerSpec};
-use ollm_protocol::{Source, shell_word};
+use ollm_protocol::Source;
+use ollm_shell::shell_word;
 use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people};
 
 use super::review::review;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ollm_engine::{Proposal, Standing};
-use ollm_protocol::{Hook, shell_word};
+use ollm_protocol::Hook;
+use ollm_shell::shell_word;
 
 use super::{ask_together, propose, record_all, standing};
 use crate::app::App;

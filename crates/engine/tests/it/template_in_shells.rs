@@ -1,20 +1,12 @@
 //! Templates against real shells: whatever a value holds, it arrives byte for byte and nothing in it runs.
 
-#![cfg(unix)]
-#![expect(
-    clippy::unwrap_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test helper that fails is a failed test"
-)]
-
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use ollm_protocol::template::{ShellTemplate, Template, TemplateError};
+use ollm_engine::template::{ShellTemplate, Template, TemplateError};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 

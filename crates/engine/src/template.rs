@@ -1,4 +1,4 @@
-//! Templates: `{{ dotted.path }}` filled in from a JSON scope, in one pass, values never read again.
+//! Templates: `{{ dotted.path }}` filled in from an event, in one pass, values never read again.
 //!
 //! [`Template`] is for prompts and single arguments: the value is put into the text. [`ShellTemplate`] is for `sh -c`
 //! commands: the value never becomes shell text; it travels in an environment variable that the script refers to.
@@ -8,13 +8,17 @@
 //! variable renders empty, with a warning.
 
 mod error;
-mod parse;
 mod shell;
+mod value;
 
-pub use error::{Position, Spot, TemplateError, TemplateWarning};
+pub use error::{TemplateError, TemplateWarning};
 pub use shell::{Bound, ShellTemplate};
 
-use parse::{Piece, Value};
+use std::ops::Range;
+
+use ollm_protocol::{Placeholder, placeholders};
+use ollm_shell::template::{Hole, check_words};
+use value::Value;
 
 /// The longest string the operating system takes as one argument or one environment entry, its final NUL included.
 const MAX_ARGUMENT: usize = 131_072;
@@ -22,7 +26,7 @@ const MAX_ARGUMENT: usize = 131_072;
 /// A text with `{{ path }}` variables.
 ///
 /// ```
-/// use ollm_protocol::template::Template;
+/// use ollm_engine::template::Template;
 /// use serde_json::json;
 ///
 /// let template = Template::parse("Explain {{ tool_args.file_path }}");
@@ -44,10 +48,24 @@ pub struct Rendered {
     pub warnings: Vec<TemplateWarning>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Piece {
+    Text(String),
+    Variable(String),
+}
+
 impl Template {
     /// Reads a template; any text is one.
     pub fn parse(text: &str) -> Self {
-        Self { pieces: parse::pieces(text), warnings: parse::literals(text) }
+        let mut pieces = Vec::new();
+        let mut from = 0;
+        for variable in placeholders(text) {
+            pieces.extend(literal(text, from..variable.span.start));
+            pieces.push(Piece::Variable(variable.path.to_owned()));
+            from = variable.span.end;
+        }
+        pieces.extend(literal(text, from..text.len()));
+        Self { pieces, warnings: value::literals(text) }
     }
 
     /// The variables used, in order of first use.
@@ -100,6 +118,26 @@ impl Template {
             Piece::Text(_) => None,
         })
     }
+}
+
+fn literal(text: &str, span: Range<usize>) -> Option<Piece> {
+    text.get(span).filter(|text| !text.is_empty()).map(|text| Piece::Text(text.to_owned()))
+}
+
+/// The arguments of a program as templates, unless a value in them could become code: `python3 -c '… {{x}} …'`.
+pub fn arguments(program: &str, args: &[String]) -> Result<Vec<Template>, TemplateError> {
+    let templates: Vec<Template> = args.iter().map(|arg| Template::parse(arg)).collect();
+    if templates.iter().any(|arg| arg.paths().next().is_some()) {
+        let words: Vec<&str> = std::iter::once(program).chain(args.iter().map(String::as_str)).collect();
+        check_words(&words, holes)?;
+    }
+    Ok(templates)
+}
+
+/// The variables of a text, as holes that are filled later.
+fn holes(text: &str) -> Vec<Hole> {
+    let hole = |one: Placeholder<'_>| Hole { span: one.span, name: format!("{{{{{}}}}}", one.path) };
+    placeholders(text).map(hole).collect()
 }
 
 #[cfg(test)]

@@ -1,21 +1,21 @@
-//! What can be wrong with a template, in words that name the place and the way out.
+//! What can be wrong with a script that has holes, in words that name the place and the way out.
 
 use std::fmt;
 
-/// Why a template was refused.
+/// Why values cannot be put into a script.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateError {
-    /// The variable stands where its value could not be kept as plain data.
-    #[error("`{{{{{variable}}}}}` at {at} stands {position}; {}", position.way_out())]
+pub enum PlaceError {
+    /// The hole stands where its value could not be kept as plain data.
+    #[error("`{hole}` at {at} stands {position}; {}", position.way_out())]
     Position {
-        /// The variable's path.
-        variable: String,
+        /// The hole, by its name.
+        hole: String,
         /// Where it stands.
         at: Spot,
         /// What stands there.
         position: Position,
     },
-    /// The script uses a construct that shells read differently, so no variable in it can be placed safely.
+    /// The script uses a construct that shells read differently, so no hole in it can be placed safely.
     #[error(
         "{construct} at {at} is not read alike by every `sh`, so the script cannot hold {{{{variables}}}}; \
          write it in plain POSIX form, or read the event's JSON from stdin in a script file"
@@ -40,53 +40,15 @@ pub enum TemplateError {
         /// Where the limit was passed.
         at: Spot,
     },
-    /// The script is longer than a hook's command may be.
+    /// The script is too long.
     #[error("the command has {size} bytes, more than 65536; move it into a script file")]
-    ScriptTooLong {
+    TooLong {
         /// Its size in bytes.
         size: usize,
     },
     /// The script holds a NUL byte.
     #[error("the command holds a NUL byte, which no program can be given")]
-    ScriptNul,
-    /// The value holds a NUL byte, which no argument or environment variable can carry.
-    #[error(
-        "the value of `{variable}` holds a NUL byte, which no argument can carry; read the event's JSON from stdin"
-    )]
-    Nul {
-        /// The variable's path.
-        variable: String,
-    },
-    /// The value is longer than one argument or environment variable may be.
-    #[error(
-        "the value of `{variable}` has {size} bytes, more than one argument can carry (128 KiB); \
-         read the event's JSON from stdin"
-    )]
-    TooLong {
-        /// The variable's path.
-        variable: String,
-        /// The value's size in bytes.
-        size: usize,
-    },
-}
-
-/// What deserves a word, though the template works.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateWarning {
-    /// The scope has no such variable.
-    #[error("unknown variable `{variable}`: it is empty here")]
-    Unknown {
-        /// The variable's path.
-        variable: String,
-    },
-    /// Braces that hold no plain path were left as they stand.
-    #[error("`{text}` at {at} is no variable and stays as it is")]
-    Literal {
-        /// The braces, shortened.
-        text: String,
-        /// Where they stand.
-        at: Spot,
-    },
+    Nul,
 }
 
 /// A place in a text, counted from 1 in characters.
@@ -193,7 +155,7 @@ impl fmt::Display for Position {
 }
 
 impl Spot {
-    pub(crate) fn of(text: &str, offset: usize) -> Self {
+    pub(super) fn of(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let line = before.rsplit('\n').next().unwrap_or_default();
         Self { line: before.matches('\n').count() + 1, column: line.chars().count() + 1 }

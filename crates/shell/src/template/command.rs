@@ -1,34 +1,18 @@
 //! Judges a simple command by its words: would some program run a value as code, or let it choose what is run?
 
-use super::scan::Mark;
-use super::word::{HOLE, Word};
-use crate::template::{Position, TemplateError};
+use super::{Argument, HOLE, Position, Refusal};
 
 /// The words of a simple command, and what is known of its standard input.
 #[derive(Debug, Default)]
 pub(super) struct Command {
-    pub(super) words: Vec<Word>,
-    pub(super) assigns: bool,
-    pub(super) redirected: bool,
+    pub(super) words: Vec<Argument>,
     /// Standard input is redirected to something the script names.
     pub(super) input: bool,
-    /// Standard input is redirected to something a variable names.
-    pub(super) input_mark: Option<Mark>,
+    /// The hole that decides what standard input holds.
+    pub(super) input_hole: Option<usize>,
 }
 
 impl Command {
-    pub(super) fn is_empty(&self) -> bool {
-        self.words.is_empty() && !self.assigns && !self.redirected
-    }
-
-    /// Adds a word. What the script's own expansions bring is the author's affair, but it may well be nothing.
-    pub(super) fn push(&mut self, mut word: Word) {
-        if word.mark.is_none() {
-            word.text.retain(|c| c != HOLE);
-        }
-        self.words.push(word);
-    }
-
     /// A builtin that makes later text mean something else than is written, or computes with what variables hold.
     pub(super) fn redefines(&self) -> Option<&'static str> {
         let mut words = self.words.iter().map(|word| word.text.as_str());
@@ -42,19 +26,8 @@ impl Command {
     }
 
     /// The arguments of a builtin that assigns variables.
-    pub(super) fn declarations(&self) -> impl Iterator<Item = &Word> {
+    pub(super) fn declarations(&self) -> impl Iterator<Item = &Argument> {
         self.words.iter().skip_while(|word| !DECLARERS.contains(&word.text.as_str()))
-    }
-
-    /// So far only `time` and its options: one shell knows it as a keyword, another as a program.
-    pub(super) fn is_timed(&self) -> bool {
-        let mut words = self.words.iter();
-        words.next().is_some_and(|word| word.text == "time") && words.all(|word| word.text.starts_with('-'))
-    }
-
-    /// One word that could be the name in a function definition.
-    pub(super) fn is_bare_word(&self) -> bool {
-        self.words.len() == 1 && !self.assigns && !self.redirected && self.words.iter().all(|word| word.plain)
     }
 }
 
@@ -243,24 +216,24 @@ const DECIDING: &[&str] = &[
     "GIT_EXTERNAL_DIFF",
 ];
 
-/// Judges a command; `earlier` is the last variable of the script so far.
-pub(super) fn check(command: &Command, earlier: Option<&Mark>) -> Result<(), TemplateError> {
-    let stdin = Stdin { known: command.input, mark: command.input_mark.as_ref().or(earlier) };
-    line(&command.words, &stdin)?;
+/// Judges a command; `earlier` is the last hole of the script so far.
+pub(super) fn check(command: &Command, earlier: Option<usize>) -> Result<(), Refusal> {
+    let stdin = Stdin { known: command.input, hole: command.input_hole.or(earlier) };
+    line(&command.words, stdin)?;
     // An unquoted expansion that turns out empty is no word at all, and the next one takes its place.
-    let lasting: Vec<Word> = command.words.iter().filter(|word| !word.vanishes()).cloned().collect();
-    line(&lasting, &stdin)
+    let lasting: Vec<Argument> = command.words.iter().filter(|word| !word.vanishes()).cloned().collect();
+    line(&lasting, stdin)
 }
 
-fn line(words: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
+fn line(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     invocation(words, stdin)?;
     // A wrapper that is not known may hide an interpreter further on; there only certain hits count.
     for start in 1..words.len() {
         let words = words.get(start..).unwrap_or_default();
         let runs_operand = words.first().is_some_and(|word| OPERAND_PROGRAMS.contains(&basename(&word.text)));
-        match interpreter(words, &Stdin { known: true, mark: None }) {
-            Err(error @ TemplateError::Position { position: Position::Code(_), .. }) if !runs_operand => {
-                return Err(error);
+        match interpreter(words, Stdin { known: true, hole: None }) {
+            Err(refusal @ Refusal { position: Position::Code(_), .. }) if !runs_operand => {
+                return Err(refusal);
             }
             _ => {}
         }
@@ -273,23 +246,24 @@ pub(super) fn decides_what_runs(name: &str) -> bool {
 }
 
 /// Where a program that is given no script reads one.
-struct Stdin<'a> {
+#[derive(Clone, Copy)]
+struct Stdin {
     known: bool,
-    mark: Option<&'a Mark>,
+    hole: Option<usize>,
 }
 
-impl Stdin<'_> {
-    /// Refuses a program that would take its code from what a variable may have flowed into.
-    fn runs(&self, program: &str) -> Result<(), TemplateError> {
-        match self.mark.filter(|_| !self.known) {
-            Some(mark) => Err(mark.refuse(Position::Stdin(program.to_owned()))),
+impl Stdin {
+    /// Refuses a program that would take its code from what a value may have flowed into.
+    fn runs(self, program: &str) -> Result<(), Refusal> {
+        match self.hole.filter(|_| !self.known) {
+            Some(hole) => Err(Refusal { hole, position: Position::Stdin(program.to_owned()) }),
             None => Ok(()),
         }
     }
 }
 
 /// Words at the place of a command.
-fn invocation(words: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
+fn invocation(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     let Some((first, arguments)) = words.split_first() else {
         return Ok(());
     };
@@ -317,8 +291,8 @@ fn invocation(words: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
     }
 }
 
-fn refuse(word: &Word, position: impl FnOnce() -> Position) -> Result<(), TemplateError> {
-    word.mark.as_ref().map_or(Ok(()), |mark| Err(mark.refuse(position())))
+fn refuse(word: &Argument, position: impl FnOnce() -> Position) -> Result<(), Refusal> {
+    word.hole.map_or(Ok(()), |hole| Err(Refusal { hole, position: position() }))
 }
 
 fn basename(text: &str) -> &str {
@@ -326,7 +300,7 @@ fn basename(text: &str) -> &str {
 }
 
 /// A program only the shell knows, such as `$PYTHON`: the usual options for code count.
-fn unknown_program(arguments: &[Word]) -> Result<(), TemplateError> {
+fn unknown_program(arguments: &[Argument]) -> Result<(), Refusal> {
     let options = ["-c", "-e", "-E", "-r", "-p", "-lc", "-ec", "--eval", "--command"];
     arguments
         .iter()
@@ -338,10 +312,10 @@ fn unknown_program(arguments: &[Word]) -> Result<(), TemplateError> {
 struct Wrapped<'a> {
     values: &'a str,
     operands: usize,
-    stdin: &'a Stdin<'a>,
+    stdin: Stdin,
 }
 
-fn wrapper(name: &str, arguments: &[Word], wrapped: &Wrapped<'_>) -> Result<(), TemplateError> {
+fn wrapper(name: &str, arguments: &[Argument], wrapped: &Wrapped<'_>) -> Result<(), Refusal> {
     let looks_up = name == "command" && arguments.iter().take(1).any(|word| ["-v", "-V"].contains(&word.text.as_str()));
     if looks_up {
         return Ok(());
@@ -392,7 +366,7 @@ fn takes_next(option: &str, values: &str) -> bool {
     !option.starts_with("--") && option.len() > 1 && option.chars().last().is_some_and(|last| values.contains(last))
 }
 
-fn format(arguments: &[Word]) -> Result<(), TemplateError> {
+fn format(arguments: &[Argument]) -> Result<(), Refusal> {
     let Some((first, rest)) = arguments.split_first() else {
         return Ok(());
     };
@@ -407,15 +381,15 @@ fn format(arguments: &[Word]) -> Result<(), TemplateError> {
 }
 
 /// `[ -v name ]` runs code it finds in a name, and two values side by side could be just that.
-fn condition(name: &str, arguments: &[Word]) -> Result<(), TemplateError> {
+fn condition(name: &str, arguments: &[Argument]) -> Result<(), Refusal> {
     arguments
         .iter()
         .zip(arguments.iter().skip(1))
-        .filter(|(first, _)| ["-v", "-R"].contains(&first.text.as_str()) || first.mark.is_some())
+        .filter(|(first, _)| ["-v", "-R"].contains(&first.text.as_str()) || first.hole.is_some())
         .try_for_each(|(_, second)| refuse(second, || Position::Name(name.to_owned())))
 }
 
-fn find(arguments: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
+fn find(arguments: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     for (index, word) in arguments.iter().enumerate() {
         if ["-exec", "-execdir", "-ok", "-okdir"].contains(&word.text.as_str()) {
             let command = arguments.get(index + 1..).unwrap_or_default();
@@ -426,14 +400,14 @@ fn find(arguments: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
     Ok(())
 }
 
-fn declaration(name: &str, arguments: &[Word]) -> Result<(), TemplateError> {
+fn declaration(name: &str, arguments: &[Argument]) -> Result<(), Refusal> {
     arguments
         .iter()
         .filter(|word| word.assigned().is_none())
         .try_for_each(|word| refuse(word, || Position::Name(name.to_owned())))
 }
 
-fn interpreter(words: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
+fn interpreter(words: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     let Some((first, arguments)) = words.split_first() else {
         return Ok(());
     };
@@ -451,7 +425,7 @@ fn interpreter(words: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
 }
 
 /// `sh [options] [-c code name | script] arguments…`: only the arguments are data.
-fn shell(name: &str, arguments: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
+fn shell(name: &str, arguments: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     let mut code = false;
     let mut checks = false;
     let mut reads_stdin = false;
@@ -465,11 +439,11 @@ fn shell(name: &str, arguments: &[Word], stdin: &Stdin<'_>) -> Result<(), Templa
         let option = !ended && word.text.starts_with(['-', '+']) && word.text.len() > 1;
         if !option {
             let open = !ended && word.text.starts_with(HOLE);
-            return match (&word.mark, code, checks && !open) {
-                (Some(mark), true, _) => Err(mark.refuse(Position::Code(name.to_owned()))),
+            return match (word.hole.is_some(), code, checks && !open) {
+                (true, true, _) => refuse(word, || Position::Code(name.to_owned())),
                 _ if reads_stdin => refuse_leading(word, open, name).and_then(|()| stdin.runs(name)),
-                (Some(mark), false, false) if checks => Err(mark.refuse(Position::Option(name.to_owned()))),
-                (Some(mark), false, false) => Err(mark.refuse(Position::Script(name.to_owned()))),
+                (true, false, false) if checks => refuse(word, || Position::Option(name.to_owned())),
+                (true, false, false) => refuse(word, || Position::Script(name.to_owned())),
                 _ => Ok(()),
             };
         }
@@ -491,11 +465,11 @@ fn shell(name: &str, arguments: &[Word], stdin: &Stdin<'_>) -> Result<(), Templa
     stdin.runs(name)
 }
 
-fn refuse_leading(word: &Word, open: bool, name: &str) -> Result<(), TemplateError> {
+fn refuse_leading(word: &Argument, open: bool, name: &str) -> Result<(), Refusal> {
     if open { refuse(word, || Position::Option(name.to_owned())) } else { Ok(()) }
 }
 
-fn other(known: &Interpreter, name: &str, arguments: &[Word], stdin: &Stdin<'_>) -> Result<(), TemplateError> {
+fn other(known: &Interpreter, name: &str, arguments: &[Argument], stdin: Stdin) -> Result<(), Refusal> {
     let mut code = false;
     let mut checks = false;
     let mut ended = false;
@@ -540,7 +514,7 @@ fn other(known: &Interpreter, name: &str, arguments: &[Word], stdin: &Stdin<'_>)
 }
 
 /// `awk -v name={{x}}` is the way to hand awk a value; every other option of an interpreter stays the author's.
-fn option(known: &Interpreter, name: &str, word: &Word) -> Result<(), TemplateError> {
+fn option(known: &Interpreter, name: &str, word: &Argument) -> Result<(), Refusal> {
     let assigns = word.assigned().is_some() && known.program == Program::Operand;
     if assigns { Ok(()) } else { refuse(word, || Position::Option(name.to_owned())) }
 }
