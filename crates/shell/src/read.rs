@@ -135,6 +135,9 @@ const KEYWORDS: &[&str] = &[
     "function", "{", "}", "!", "[[", "]]", "time", "coproc",
 ];
 
+/// Builtins whose arguments are assignments.
+const DECLARERS: &[&str] = &["export", "readonly", "local"];
+
 /// Keywords that may follow the end of a compound command without an operator.
 const CLOSING: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
 
@@ -433,6 +436,10 @@ impl Lexer {
             if let Some(redirect) = self.redirect()? {
                 redirects.push(redirect);
                 continue;
+            }
+            let assigns_more = words.first().and_then(|word| bare(word)).is_none_or(|word| DECLARERS.contains(&word));
+            if assigns_more && self.opens_subscript() {
+                self.unclear("an array element or `+=`");
             }
             if words.is_empty()
                 && let Some(assign) = self.assignment()?

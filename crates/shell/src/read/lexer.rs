@@ -259,7 +259,15 @@ impl Lexer {
     }
 
     pub(super) fn sees(&self, keyword: &str) -> bool {
-        self.ahead(keyword) && ends_word(self.at(keyword.chars().count()))
+        let mut end = keyword.chars().count();
+        if !self.ahead(keyword) {
+            return false;
+        }
+        // A line continuation behind it is nothing at all.
+        while self.at(end) == '\\' && self.at(end + 1) == '\n' {
+            end += 2;
+        }
+        ends_word(self.at(end))
     }
 
     pub(super) fn eat_keyword(&mut self, keyword: &str) -> bool {
@@ -303,6 +311,15 @@ impl Lexer {
             self.skip(1);
         }
         if name.is_empty() || !ends_word(self.at(0)) { self.wrong("an unusual name") } else { Ok(name) }
+    }
+
+    /// Whether a shell with arrays could look for the end of a subscript here.
+    pub(super) fn opens_subscript(&self) -> bool {
+        let mut length = 0;
+        while is_name(self.at(length), length == 0) {
+            length += 1;
+        }
+        length > 0 && self.at(length) == '['
     }
 
     /// The name and subscript before `=` or `+=`, and how many letters they take.

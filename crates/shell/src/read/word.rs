@@ -376,8 +376,10 @@ impl Lexer {
         let opened = self.offset();
         self.skip(2);
         let quoted = around.is_quoted();
-        let (name, operator) = self.parameter_name(opened);
-        if operator.is_empty() && is_name(name.chars().next().unwrap_or(END), true) && self.eat("}") {
+        let length = self.is_length();
+        self.skip(usize::from(length));
+        let (name, operator) = self.parameter_name(length, opened);
+        if !length && operator.is_empty() && is_name(name.chars().next().unwrap_or(END), true) && self.eat("}") {
             return Ok(Piece::Variable { name, quoted });
         }
         let outer = self.forbidden;
@@ -397,9 +399,7 @@ impl Lexer {
     }
 
     /// The name and the operator of a `${…}`; a length has no operator.
-    fn parameter_name(&mut self, opened: usize) -> (String, &'static str) {
-        let length = self.at(0) == '#' && self.is_length();
-        self.skip(usize::from(length));
+    fn parameter_name(&mut self, length: bool, opened: usize) -> (String, &'static str) {
         let mut name = String::new();
         while is_name(self.at(0), false) {
             name.push(self.at(0));
@@ -422,13 +422,14 @@ impl Lexer {
         if name == "_" {
             self.unclear_at("`$_`", opened);
         }
-        // The length of a value is not the value.
-        let known = if length { format!("#{name}") } else { name };
-        (known, operator.unwrap_or_default())
+        (name, operator.unwrap_or_default())
     }
 
-    /// Whether the `#` here asks for the length of the parameter behind it.
+    /// Whether a `#` here asks for the length of the parameter behind it.
     fn is_length(&self) -> bool {
+        if self.at(0) != '#' {
+            return false;
+        }
         let mut behind = 1;
         while is_name(self.at(behind), false) {
             behind += 1;

@@ -341,6 +341,16 @@ fn length_depth_nul_and_value_size_are_capped() {
 }
 
 #[test]
+fn a_keyword_counts_before_a_line_continuation_too() {
+    for text in ["!\\\n {{x}}", "if\\\n {{x}}; then e; fi", "{\\\n {{x}}; }", "if e; then\\\n {{x}}; fi"] {
+        assert_eq!(position(text), Some(Position::Command), "{text}");
+    }
+    for text in ["a[ {{x}}\n]=1", "a[<{{x}}", "export a[ {{x}}\n]=1"] {
+        assert!(matches!(filled(text), Err(PlaceError::Unclear { .. })), "{text}");
+    }
+}
+
+#[test]
 fn a_value_is_followed_to_where_it_runs() {
     for text in [
         "while :; do eval \"$v\"; v={{x}}; done",
