@@ -1,15 +1,12 @@
 //! Hooks that would do the very same thing: declared twice, run once.
 
-use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use ollm_protocol::{Action, ActionSpec, Hook};
 
-use super::{More, Planned, next};
 use crate::facts::Facts;
-use crate::registry::declared;
-use crate::report::{Reason, Skip};
+use crate::report::{Reason, Skip, declared};
 
 /// A number that two hooks share if they do the same; others hardly ever do.
 pub(crate) fn fingerprint(hook: &Hook) -> u64 {
@@ -30,7 +27,7 @@ pub(crate) fn fingerprint(hook: &Hook) -> u64 {
 }
 
 /// Whether two hooks of the same event do the same for the same subjects, with the same right to stand in the way.
-fn same(one: &Hook, other: &Hook, facts: &Facts) -> bool {
+pub(crate) fn same(one: &Hook, other: &Hook, facts: &Facts) -> bool {
     let (ones, others) = (&one.spec, &other.spec);
     acts_same(&ones.action, &others.action, facts)
         && runs_same(one, other)
@@ -59,29 +56,6 @@ fn runs_same(one: &Hook, other: &Hook) -> bool {
     match (&one.action, &other.action) {
         (Action::RunCommand { script, .. }, Action::RunCommand { script: others, .. }) => script == others,
         _ => true,
-    }
-}
-
-/// The hooks of a plan, by what they do.
-#[derive(Debug, Default)]
-pub(super) struct Twins {
-    /// Fingerprint and place: stage, and position in it.
-    places: HashMap<u64, Vec<(usize, usize)>>,
-}
-
-impl Twins {
-    /// Puts a hook beside one that is planned already and does the same; if there is none, it will be the next of the plan.
-    pub(super) fn join(&mut self, stages: &mut [Vec<Planned>], new: &Planned, facts: &Facts) -> bool {
-        let places = self.places.entry(fingerprint(new)).or_default();
-        let at = |place: &&(usize, usize)| stages.get(place.0).and_then(|stage| stage.get(place.1));
-        let twin = places.iter().find(|place| at(place).is_some_and(|planned| same(planned, new, facts))).copied();
-        let earlier = twin.and_then(|(stage, position)| stages.get_mut(stage)?.get_mut(position));
-        if let Some(earlier) = earlier {
-            earlier.more.get_or_insert_with(|| Box::new(More::default())).twins.push(Arc::clone(&new.hook));
-            return true;
-        }
-        places.push(next(stages, new));
-        false
     }
 }
 
