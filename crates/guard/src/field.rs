@@ -139,7 +139,7 @@ impl<'a> Expander<'a> {
                 // Joined with other text, or empty, shells make different things of it.
                 Piece::Process(list) if word.len() == 1 && !list.is_empty() => push(&mut ways, "/dev/fd/63"),
                 Piece::Parameter { name, quoted, .. } if is_checked(piece) => {
-                    self.variable(&mut ways, name, *quoted, far)
+                    self.variable(&mut ways, name, *quoted, far);
                 }
                 Piece::Process(_)
                 | Piece::Parameter { .. }

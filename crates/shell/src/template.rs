@@ -332,8 +332,8 @@ impl Flow {
         let texts = word.iter().filter_map(|piece| if let Piece::Quoted(text) = piece { Some(text) } else { None });
         let is_part = |next: char| next.is_ascii_alphanumeric() || next == '_';
         let mut names = texts.flat_map(|text| text.split(|next| !is_part(next)));
-        let named = names.find_map(|name| self.tainted.get(name));
-        match named.or(self.uses.get(before)) {
+        let operand = names.find_map(|name| self.tainted.get(name));
+        match operand.or(self.uses.get(before)) {
             Some(&hole) => Err(Refusal { hole, position: Position::Arithmetic }.into()),
             None => Ok(()),
         }

@@ -140,7 +140,7 @@ impl<'a> Variables<'a> {
             match piece {
                 Piece::Output { list, .. } | Piece::Process(list) => self.list(list),
                 Piece::Parameter { word: inner, .. } | Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
-                    self.word(inner)
+                    self.word(inner);
                 }
                 Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
             }

@@ -1,7 +1,5 @@
 //! Where holes may stand. A hole is written `{{x}}` here, and filled with a reference to `T1`, `T2`, ….
 
-#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
-
 use super::*;
 
 fn holes(text: &str) -> Vec<Hole> {

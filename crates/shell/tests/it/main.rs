@@ -85,7 +85,7 @@ fn all(list: &List, found: &mut Vec<Vec<String>>) -> Option<()> {
     for command in list.iter().flat_map(|step| &step.pipeline) {
         match &command.body {
             Body::Simple { words, assigns } if assigns.is_empty() => {
-                found.push(words.iter().map(text).collect::<Option<_>>()?)
+                found.push(words.iter().map(text).collect::<Option<_>>()?);
             }
             Body::Branches { lists, .. } => lists.iter().try_for_each(|list| all(list, found))?,
             Body::Subshell(list) => all(list, found)?,
