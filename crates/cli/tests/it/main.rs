@@ -18,6 +18,7 @@ mod container;
 mod contract;
 mod declaring;
 mod documents;
+mod embed;
 mod examples;
 mod extension_laws;
 mod extensions;
