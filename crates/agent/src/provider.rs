@@ -11,7 +11,6 @@ use crate::message::{Call, Message};
 pub(crate) mod http;
 pub(crate) mod ollama;
 pub(crate) mod openai;
-pub(crate) mod proxy;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod sse;

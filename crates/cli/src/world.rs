@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
+use ollm_net::Network;
 use ollm_store::{Hidden, Keyring, looks_secret};
 
 use crate::error::{Failure, Kind};
@@ -23,6 +24,8 @@ pub(crate) struct World {
     pub(crate) program: Option<PathBuf>,
     /// What the command line says about settings.
     pub(crate) overrides: Overrides,
+    /// How servers are reached.
+    pub(crate) network: Network,
     /// The secrets that were fetched so far.
     pub(crate) hidden: Hidden,
     /// What the configuration says about the log file, once it was read.
@@ -58,7 +61,9 @@ impl World {
         }
         let project = find_project(&cwd, &home);
         let places = Places { home, user_home, project };
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         World {
+            network: Network::from_variables(value),
             variables,
             cwd,
             places,

@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ollm_net::{Network, tls_failure};
+use ureq::Agent;
 use ureq::http::Response;
-use ureq::{Agent, Proxy};
 
 use super::ModelError;
 use crate::cancel::Cancel;
@@ -54,8 +55,7 @@ impl Default for Patience {
 pub(crate) struct Letter {
     pub(crate) url: String,
     pub(crate) key: Option<String>,
-    /// Whom to ask to carry it.
-    pub(crate) proxy: Option<Proxy>,
+    pub(crate) network: Network,
     /// Posted, if there is one.
     pub(crate) body: Option<String>,
 }
@@ -162,7 +162,7 @@ fn carry(letter: &Letter, patience: &Patience, sender: &SyncSender<Arrival>) {
     let response = match request(letter, patience) {
         Ok(response) => response,
         Err(error) => {
-            let _ = sender.send(Arrival::Unreachable(error.to_string()));
+            let _ = sender.send(Arrival::Unreachable(error));
             return;
         }
     };
@@ -184,31 +184,30 @@ fn carry(letter: &Letter, patience: &Patience, sender: &SyncSender<Arrival>) {
     }
 }
 
-fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>, ureq::Error> {
-    let agent: Agent = Agent::config_builder()
+fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>, String> {
+    let config = Agent::config_builder()
         .http_status_as_error(false)
         // A redirected request would take the key along to who knows where.
         .max_redirects(0)
-        .proxy(letter.proxy.clone())
         .timeout_connect(Some(patience.connect))
         .timeout_resolve(Some(patience.connect))
         .timeout_per_read(Some(patience.silence))
-        .timeout_per_write(Some(patience.silence))
-        .build()
-        .into();
+        .timeout_per_write(Some(patience.silence));
+    let agent = letter.network.agent(config, &letter.url).map_err(|error| error.to_string())?;
+    let failed = |error: ureq::Error| tls_failure(&error).unwrap_or_else(|| error.to_string());
     let key = letter.key.as_ref().map(|key| format!("Bearer {key}"));
     let Some(body) = &letter.body else {
         let mut get = agent.get(&letter.url);
         if let Some(key) = key {
             get = get.header("Authorization", key);
         }
-        return get.call();
+        return get.call().map_err(failed);
     };
     let mut post = agent.post(&letter.url).header("Content-Type", "application/json");
     if let Some(key) = key {
         post = post.header("Authorization", key);
     }
-    post.send(body.as_bytes())
+    post.send(body.as_bytes()).map_err(failed)
 }
 
 fn head(response: &Response<ureq::Body>) -> Head {

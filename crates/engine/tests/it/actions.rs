@@ -215,3 +215,13 @@ fn errands_and_programs_of_a_stage_go_on_at_once() {
     assert_eq!(crate::support::ran(&outcome), ["errand", "program"]);
     assert!(outcome.reports.iter().all(|report| report.status == Status::Ok), "{:?}", outcome.reports);
 }
+
+#[cfg(not(feature = "http"))]
+#[test]
+fn a_build_without_http_says_so_and_the_policy_of_the_hook_applies() {
+    let action = ActionSpec::Http { url: "https://example.com/".to_owned(), headers: Vec::new() };
+    let report = World::new().run(spoken("gate", HookSpec::new("http", "before_tool", action)), &event());
+    assert_eq!((report.status, report.verdict.flow), (Status::Failed, Flow::Block));
+    let expected = "http hooks are not supported by this build, which lacks the feature `http`";
+    assert_eq!(report.error.as_deref(), Some(expected));
+}

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Report, Status, Trust};
+use ollm_net::Network;
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, LimitsSpec, Rules, Source, Timeout};
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
@@ -90,6 +92,11 @@ fn change(world: &mut World, change: impl FnOnce(&mut Environment)) {
     let mut environment = world.engine.environment().clone();
     change(&mut environment);
     world.engine = Engine::new(Trust::new(world.path("approvals.json"), std::time::SystemTime::now), environment);
+}
+
+/// A network that trusts the authorities in a file, and no others.
+fn trusting(file: &Path) -> Network {
+    Network::from_variables(|name| (name == "SSL_CERT_FILE").then(|| file.into()))
 }
 
 fn post(server: &Server) -> Report {
@@ -314,7 +321,7 @@ fn d05_a_bad_certificate_is_a_failure_and_nothing_is_sent() {
     // Vouched for, but for another name.
     let mut world = lab(&[]);
     let path = world.file("ca.pem", own);
-    change(&mut world, |environment| environment.certificates = Some(path));
+    change(&mut world, |environment| environment.network = trusting(&path));
     let wrong = world.run(posts(&format!("https://127.0.0.1:{}/", server.address.port())), &event());
     assert_eq!(wrong.status, Status::Failed);
     assert!(wrong.error.as_ref().unwrap().contains("certificate"), "{:?}", wrong.error);
@@ -326,7 +333,7 @@ fn a_certificate_that_is_vouched_for_is_taken() {
     let (server, own, told) = secure(&["127.0.0.1"]);
     let mut world = lab(&[]);
     let path = world.file("ca.pem", own);
-    change(&mut world, |environment| environment.certificates = Some(path));
+    change(&mut world, |environment| environment.network = trusting(&path));
     let report = world.run(posts(&format!("https://127.0.0.1:{}/", server.address.port())), &event());
     assert_eq!((report.status, report.error), (Status::Ok, None));
     assert!(told.recv().unwrap());

@@ -14,7 +14,7 @@ use crate::arguments::mcp::LoginArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, is_terminal, typed};
-use crate::servers::{Known, Servers, proxies, tokens};
+use crate::servers::{Known, Servers, tokens};
 use crate::world::World;
 
 /// How long a person may take in the browser.
@@ -89,7 +89,7 @@ fn wanted(known: &Known, servers: &Servers<'_>) -> Result<Wanted, Failure> {
         exact: false,
         port: declared.port,
         redirect: declared.redirect,
-        proxies: proxies(servers.world),
+        network: servers.world.network.clone(),
     })
 }
 

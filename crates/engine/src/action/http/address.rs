@@ -29,6 +29,10 @@ const NOT_PUBLIC_6: &[(Ipv6Addr, u32, &str)] = &[
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20, "a documentation address"),
 ];
 
+/// Names that end so are known in one network only.
+const NOT_PUBLIC_NAMES: &[&str] =
+    &["arpa", "corp", "home", "internal", "intranet", "lan", "local", "localdomain", "localhost", "private"];
+
 /// Whether a connection to an address of a host may be made; otherwise why not, and the way out.
 pub(super) fn check(host: &str, address: SocketAddr, secure: bool, allowed: &[String]) -> Result<(), String> {
     let kind = kind(address.ip());
@@ -45,6 +49,21 @@ pub(super) fn check(host: &str, address: SocketAddr, secure: bool, allowed: &[St
             Err(format!("http to {host} could be read on the way; use https, or list it in hooks.http.allow"))
         }
     }
+}
+
+/// Whether a host may be reached through a proxy, which looks names up by itself: a public name over TLS, or a name that
+/// is listed. Addresses are not names, in whatever notation.
+pub(super) fn may_be_proxied(host: &str, port: u16, secure: bool, allowed: &[String]) -> bool {
+    let (above, last) = host.trim_end_matches('.').rsplit_once('.').unwrap_or(("", host));
+    if host.contains(':') || last.starts_with(|letter: char| letter.is_ascii_digit()) {
+        return false;
+    }
+    let listed = |entry: &String| {
+        let (place, only) = split(entry);
+        place.eq_ignore_ascii_case(host) && only.is_none_or(|only| only.parse() == Ok(port))
+    };
+    let public = !above.is_empty() && !NOT_PUBLIC_NAMES.contains(&last);
+    allowed.iter().any(listed) || public && secure
 }
 
 /// What an address is if it is not public.
@@ -180,6 +199,32 @@ mod tests {
             "4000::1",
         ] {
             assert!(!may("x", address, true, &[]), "{address}");
+        }
+    }
+
+    #[test]
+    fn only_names_go_through_a_proxy_public_ones_over_tls_and_others_when_they_are_listed() {
+        let goes = |host: &str, secure, allowed: &[&str]| {
+            let allowed: Vec<String> = allowed.iter().map(|&entry| entry.to_owned()).collect();
+            may_be_proxied(host, 8080, secure, &allowed)
+        };
+        for host in ["hooks.example.com", "hooks.example.com.", "xn--bcher-kva.example"] {
+            assert!(goes(host, true, &[]), "{host}");
+            assert!(!goes(host, false, &[]), "{host} without TLS");
+            assert!(goes(host, false, &[host]), "{host} listed");
+            assert!(goes(host, false, &[&format!("{host}:8080")]), "{host} listed with its port");
+            assert!(!goes(host, false, &[&format!("{host}:9")]), "{host} listed with another port");
+        }
+        for host in
+            ["box", "db.corp", "metadata.google.internal", "printer.local", "a.localhost", "1.0.0.10.in-addr.arpa"]
+        {
+            assert!(!goes(host, true, &[]), "{host}");
+            assert!(goes(host, true, &[host]), "{host} listed");
+        }
+        for host in
+            ["127.0.0.1", "10.1.2.3", "1.1.1.1", "2130706433", "0x7f.1", "0x7f000001", "::1", "fd00::1", "127.1."]
+        {
+            assert!(!goes(host, true, &[host]), "{host}");
         }
     }
 
