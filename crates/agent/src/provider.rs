@@ -91,13 +91,13 @@ pub(crate) fn tokens(usage: &Value) -> Option<u64> {
 #[non_exhaustive]
 pub enum ModelError {
     /// Nobody listens there.
-    #[error("no model can be reached at {url}: {why}; {hint}")]
+    #[error("no model can be reached at {url}: {why}{hint}")]
     Unreachable {
         /// The address.
         url: String,
         /// What the network says.
         why: String,
-        /// The command that helps.
+        /// What helps, after a semicolon; empty where `why` says it.
         hint: String,
     },
     /// The server refuses.
