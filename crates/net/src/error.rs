@@ -33,10 +33,6 @@ pub(crate) enum TrustError {
     Empty { variable: &'static str, path: PathBuf },
     #[error("{variable} names {}, which holds a certificate that cannot be read: {why}; {UNSET}", path.display())]
     Broken { variable: &'static str, path: PathBuf, why: String },
-    #[error(
-        "this system has no certificates of authorities; install them (often `ca-certificates`), or name a file in SSL_CERT_FILE"
-    )]
-    NoSystem,
     #[error("the server's certificate comes from an authority that {known} does not hold; {MORE}")]
     UnknownIssuer { known: String },
     #[error("TLS cannot be set up: {0}")]

@@ -14,6 +14,7 @@ use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::sync::Arc;
 
+mod address;
 #[cfg(feature = "ureq")]
 mod blocking;
 #[cfg(feature = "reqwest")]
@@ -22,6 +23,7 @@ mod error;
 mod proxy;
 mod roots;
 
+pub use address::{AddressKind, within};
 pub use error::{NetError, tls_failure};
 
 use proxy::Proxies;

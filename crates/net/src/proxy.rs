@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use http::Uri;
 
+use crate::address::{AddressKind, within};
 use crate::error::NetError;
 
 /// The proxies and where they are not wanted. A variable that names none is an error only for addresses that need it.
@@ -126,7 +127,7 @@ impl Exclusion {
         let (host, port) = split_port(&text);
         let port = port.map(str::parse).transpose().ok()?;
         let hosts = match host.parse::<IpAddr>() {
-            Ok(address) => Hosts::Network(address, 128),
+            Ok(address) => Hosts::Network(address, if address.is_ipv4() { 32 } else { 128 }),
             Err(_) if host == "*" => Hosts::All,
             Err(_) => Hosts::Name(host.trim_start_matches('*').trim_matches('.').to_owned()),
         };
@@ -140,7 +141,7 @@ impl Exclusion {
                 Hosts::Name(name) => {
                     host.strip_suffix(name.as_str()).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
                 }
-                Hosts::Network(network, bits) => host.parse().is_ok_and(|address| shares(address, *network, *bits)),
+                Hosts::Network(network, bits) => host.parse().is_ok_and(|address| within(address, *network, *bits)),
             }
     }
 }
@@ -156,21 +157,10 @@ fn split_port(text: &str) -> (&str, Option<&str>) {
     }
 }
 
-/// Whether two addresses begin with the same bits.
-fn shares(one: IpAddr, other: IpAddr, bits: u32) -> bool {
-    let (one, other, width) = match (one.to_canonical(), other) {
-        (IpAddr::V4(one), IpAddr::V4(other)) => (u128::from(one.to_bits()), u128::from(other.to_bits()), 32),
-        (IpAddr::V6(one), IpAddr::V6(other)) => (one.to_bits(), other.to_bits(), 128),
-        _ => return false,
-    };
-    let rest: u32 = width - bits.min(width);
-    (one ^ other).checked_shr(rest).unwrap_or(0) == 0
-}
-
 fn is_this_machine(host: &str) -> bool {
     host == "localhost"
         || host.ends_with(".localhost")
-        || host.parse::<IpAddr>().is_ok_and(|address| address.to_canonical().is_loopback())
+        || host.parse().is_ok_and(|address| AddressKind::of(address) == AddressKind::ThisMachine)
 }
 
 fn is_blank(value: &OsStr) -> bool {

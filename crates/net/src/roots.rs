@@ -1,4 +1,5 @@
-//! Which authorities are trusted: those in `SSL_CERT_FILE` and `SSL_CERT_DIR` if one of them is set, else the system's.
+//! Which authorities are trusted: those in `SSL_CERT_FILE` and `SSL_CERT_DIR` if one of them is set, else the system's. A
+//! system without any, such as a small container, gets those that browsers trust.
 //!
 //! The certificates are read when the first handshake needs them, so that plain connections cost nothing, and again
 //! after a failure, so that a corrected file is taken without a restart.
@@ -39,7 +40,14 @@ struct Roots {
 pub(crate) struct Verifier {
     roots: Roots,
     provider: Arc<CryptoProvider>,
-    loaded: OnceLock<Arc<dyn ServerCertVerifier>>,
+    loaded: OnceLock<Loaded>,
+}
+
+/// Who checks certificates, and where the authorities came from, for people.
+#[derive(Debug)]
+struct Loaded {
+    verifier: Arc<dyn ServerCertVerifier>,
+    source: String,
 }
 
 impl Verifier {
@@ -61,7 +69,7 @@ impl Verifier {
         Ok(builder.dangerous().with_custom_certificate_verifier(self).with_no_client_auth())
     }
 
-    fn loaded(&self) -> Result<&Arc<dyn ServerCertVerifier>, TrustError> {
+    fn loaded(&self) -> Result<&Loaded, TrustError> {
         if let Some(loaded) = self.loaded.get() {
             return Ok(loaded);
         }
@@ -81,9 +89,9 @@ impl ServerCertVerifier for Verifier {
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
         let loaded = self.loaded().map_err(failure)?;
-        loaded.verify_server_cert(certificate, intermediates, name, ocsp, now).map_err(|error| match error {
+        loaded.verifier.verify_server_cert(certificate, intermediates, name, ocsp, now).map_err(|error| match error {
             Error::InvalidCertificate(CertificateError::UnknownIssuer) => {
-                failure(TrustError::UnknownIssuer { known: self.roots.describe() })
+                failure(TrustError::UnknownIssuer { known: loaded.source.clone() })
             }
             error => error,
         })
@@ -117,10 +125,15 @@ fn failure(error: TrustError) -> Error {
 }
 
 impl Roots {
-    fn load(&self, provider: &Arc<CryptoProvider>) -> Result<Arc<dyn ServerCertVerifier>, TrustError> {
+    fn load(&self, provider: &Arc<CryptoProvider>) -> Result<Loaded, TrustError> {
         if self.file.is_none() && self.folders.is_empty() {
-            let system = rustls_platform_verifier::Verifier::new(Arc::clone(provider));
-            return Ok(Arc::new(system.map_err(|_| TrustError::NoSystem)?));
+            return match rustls_platform_verifier::Verifier::new(Arc::clone(provider)) {
+                Ok(system) => Ok(Loaded { verifier: Arc::new(system), source: "the system".to_owned() }),
+                Err(_) => {
+                    let store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+                    checked_against(store, provider, "our own list (the system has none)".to_owned())
+                }
+            };
         }
         let mut store = RootCertStore::empty();
         if let Some(file) = &self.file {
@@ -129,17 +142,20 @@ impl Roots {
         for folder in &self.folders {
             add_folder(folder, &mut store)?;
         }
-        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider)).build();
-        Ok(verifier.map_err(|error| TrustError::Setup(error.to_string()))?)
+        checked_against(store, provider, self.describe())
     }
 
     /// Where the authorities come from, for people.
     fn describe(&self) -> String {
         let file = self.file.as_ref().map(|file| format!("{FILE} ({})", file.display()));
         let folders = self.folders.iter().map(|folder| format!("{FOLDERS} ({})", folder.display()));
-        let all: Vec<String> = file.into_iter().chain(folders).collect();
-        if all.is_empty() { "the system".to_owned() } else { all.join(" or ") }
+        file.into_iter().chain(folders).collect::<Vec<_>>().join(" or ")
     }
+}
+
+fn checked_against(store: RootCertStore, provider: &Arc<CryptoProvider>, source: String) -> Result<Loaded, TrustError> {
+    let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(store), Arc::clone(provider)).build();
+    Ok(Loaded { verifier: verifier.map_err(|error| TrustError::Setup(error.to_string()))?, source })
 }
 
 /// A file must be readable and hold a certificate; one among many that this program cannot use does no harm.

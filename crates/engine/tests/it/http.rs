@@ -203,6 +203,28 @@ fn d04_addresses_that_are_not_public_are_reached_only_when_they_are_listed() {
     assert_eq!(server.connections.load(Ordering::Relaxed), 0);
 }
 
+/// D4
+#[test]
+fn d04_a_proxy_opens_no_way_to_addresses_that_are_not_public() {
+    let proxy = Server::saying("HTTP/1.1 200 Connection established\r\n\r\n");
+    let address = format!("http://{}", proxy.address);
+    let mut world = World::new();
+    let network = Network::from_variables(|name| (name == "all_proxy").then(|| address.clone().into()));
+    change(&mut world, |environment| environment.network = network);
+    for host in ["10.0.0.1", "169.254.169.254", "2130706433", "0x7f.1", "[fd00::1]", "box.internal"] {
+        for scheme in ["http", "https"] {
+            let report = world.run(posts(&format!("{scheme}://{host}/")), &event());
+            let error = report.error.unwrap();
+            assert!(error.contains("hooks.http.allow") || error.contains("was not found"), "{host}: {error}");
+        }
+    }
+    let plain = world.run(posts("http://hooks.invalid/"), &event());
+    assert!(plain.error.unwrap().contains("was not found"), "a public name without TLS");
+    assert_eq!(proxy.connections.load(Ordering::Relaxed), 0);
+    world.run(posts("https://hooks.invalid/"), &event());
+    assert_eq!(proxy.connections.load(Ordering::Relaxed), 1, "a public name over TLS");
+}
+
 /// D5
 #[test]
 fn d05_a_server_that_never_ends_is_left_at_the_deadline() {

@@ -6,7 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_net::Network;
+use ollm_net::{AddressKind, Network};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Method, Request, StatusCode, Url};
@@ -192,27 +192,11 @@ fn literal(url: &Url) -> Option<Class> {
 }
 
 fn class(at: IpAddr) -> Class {
-    let at = match at {
-        IpAddr::V6(six) => six.to_ipv4_mapped().map_or(IpAddr::V6(six), IpAddr::V4),
-        four @ IpAddr::V4(_) => four,
-    };
-    if at.is_loopback() {
-        return Class::Here;
-    }
-    match at {
-        IpAddr::V4(four) => match four.octets() {
-            [100, 64..=127, ..] => Class::Private,
-            [0 | 224..=255, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => Class::Never,
-            _ if four.is_private() => Class::Private,
-            _ if four.is_link_local() || four.is_documentation() => Class::Never,
-            _ => Class::Public,
-        },
-        IpAddr::V6(six) => match six.segments() {
-            [first, ..] if first & 0xfe00 == 0xfc00 => Class::Private,
-            // Addresses of the older kind in other clothes are not worth telling apart.
-            [0 | 0x64 | 0x2002 | 0xfe80..=0xfebf | 0xff00..=0xffff, ..] | [0x2001, 0 | 0xdb8, ..] => Class::Never,
-            _ => Class::Public,
-        },
+    match AddressKind::of(at) {
+        AddressKind::Public => Class::Public,
+        AddressKind::ThisMachine => Class::Here,
+        AddressKind::Private | AddressKind::Carrier => Class::Private,
+        _ => Class::Never,
     }
 }
 
@@ -248,6 +232,9 @@ mod tests {
             ("https://mcp.example/x", "https://[::ffff:10.0.0.1]/", false),
             ("https://mcp.example/x", "https://[fd00::1]/", false),
             ("https://mcp.example/x", "https://0.0.0.0/", false),
+            ("https://mcp.example/x", "https://[fec0::1]/", false),
+            ("https://mcp.example/x", "https://[64:ff9b::a00:1]/", false),
+            ("https://mcp.example/x", "https://[64:ff9b::101:101]/", true),
             ("https://mcp.example/x", "ftp://login.example/", false),
             ("http://127.0.0.1:1/x", "http://127.0.0.1:2/", true),
             ("http://127.0.0.1:1/x", "http://localhost:2/", true),
