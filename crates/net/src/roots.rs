@@ -127,13 +127,11 @@ fn failure(error: TrustError) -> Error {
 impl Roots {
     fn load(&self, provider: &Arc<CryptoProvider>) -> Result<Loaded, TrustError> {
         if self.file.is_none() && self.folders.is_empty() {
-            return match rustls_platform_verifier::Verifier::new(Arc::clone(provider)) {
-                Ok(system) => Ok(Loaded { verifier: Arc::new(system), source: "the system".to_owned() }),
-                Err(_) => {
-                    let store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
-                    checked_against(store, provider, "our own list (the system has none)".to_owned())
-                }
-            };
+            if let Ok(system) = rustls_platform_verifier::Verifier::new(Arc::clone(provider)) {
+                return Ok(Loaded { verifier: Arc::new(system), source: "the system".to_owned() });
+            }
+            let store = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+            return checked_against(store, provider, "our own list (the system has none)".to_owned());
         }
         let mut store = RootCertStore::empty();
         if let Some(file) = &self.file {

@@ -90,8 +90,10 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
         }
         #[cfg(feature = "http")]
         (None, Some(post)) => {
-            let (end, failure, secrets) = post::run(post, dialect, event)?;
-            (end, failure, secrets, None)
+            let post = post::read(post)?;
+            let secrets = post.headers.clone();
+            let said = post.run();
+            (said.end(), post::failure(&said, dialect, event), secrets, None)
         }
         _ => return None,
     };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ollm_net::Network;
 use ollm_protocol::hook::Endpoint;
-use ollm_protocol::{Dialect, End, EventKind, Output};
+use ollm_protocol::{Dialect, EventKind, Output};
 use serde_json::{Map, Value, json};
 
 use super::{bytes, unbytes};
@@ -26,26 +26,18 @@ pub(super) fn write(post: &Post) -> Value {
     })
 }
 
-/// Makes the request: how it ended, what went wrong, and what must not be shown of it.
-pub(super) fn run(
-    post: &Value,
-    dialect: &dyn Dialect,
-    event: EventKind,
-) -> Option<(End, Option<String>, Vec<(String, String)>)> {
-    let post = read(post)?;
-    let secrets = post.headers.clone();
-    let said = post.run();
-    let failure = match &said {
+/// What went wrong with a request that was made.
+pub(super) fn failure(said: &Said, dialect: &dyn Dialect, event: EventKind) -> Option<String> {
+    match said {
         Said::Failure(why, _) | Said::Overdue(_, why) => Some(why.clone()),
         Said::Nothing => None,
         Said::Something(body, end) => {
             dialect.read_verdict(event, &Output { end: *end, stdout: body, stderr: b"" }).failure
         }
-    };
-    Some((said.end(), failure, secrets))
+    }
 }
 
-fn read(value: &Value) -> Option<Post> {
+pub(super) fn read(value: &Value) -> Option<Post> {
     let texts = |value: &Value| {
         value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect::<Option<Vec<_>>>()
     };
