@@ -196,7 +196,7 @@ impl App {
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
-            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            network: world.network.clone(),
             background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
             hidden: world.hidden.clone(),

@@ -231,3 +231,13 @@ fn a_builtin_with_a_timeout_of_its_own_is_left_behind_and_its_failure_counts() {
     assert_eq!((outcome.reports[0].status, outcome.continues()), (Status::Timeout, false));
     drop(release);
 }
+
+#[cfg(not(feature = "http"))]
+#[test]
+fn a_build_without_http_says_so_and_the_policy_of_the_hook_applies() {
+    let action = ActionSpec::Http { url: "https://example.com/".to_owned(), headers: Vec::new() };
+    let report = World::new().run(spoken("gate", HookSpec::new("http", "before_tool", action)), &event());
+    assert_eq!((report.status, report.verdict.flow), (Status::Failed, Flow::Block));
+    let expected = "http hooks are not supported by this build, which lacks the feature `http`";
+    assert_eq!(report.error.as_deref(), Some(expected));
+}
