@@ -186,7 +186,7 @@ impl Fleet {
         self.stop_all();
         let children = Arc::clone(&self.context.children);
         drop(self);
-        children.reap_strays();
+        children.kill_adopted();
     }
 
     fn ask<T, F>(&self, name: &str, question: impl FnOnce(Arc<Server>) -> F) -> Result<T, CallError>

@@ -27,18 +27,18 @@
 //!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
 //! * **Daemons.** A descendant that leaves the group lives on after its job, and ends with the `Children` or with us. A
 //!   program whose only duty is to run jobs can call [`become_subreaper`] and then end such descendants at once with
-//!   [`Children::reap_strays`]; then nobody has to be looked for at its end.
+//!   [`Children::kill_adopted`]; then nobody has to be looked for at its end.
 //! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
 //!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
-//!   streams, and ends it. Only Unix has them. On Linux each runs below a keeper, a small process of its own that adopts
-//!   whoever comes of the program. However the program ends, or we do, the keeper kills all of them, whatever became of
+//!   streams, and ends it. Only Unix has them. On Linux each runs below a reaper, a small process of its own that adopts
+//!   whoever comes of the program. However the program ends, or we do, the reaper kills all of them, whatever became of
 //!   their group, session and environment, and then ends itself.
 //!
 //! The crate knows nothing of hooks, never prints, and reads neither environment nor home.
 //!
 //! # Platforms
 //!
-//! Linux has all of the above. Other Unix systems have neither guard nor keepers, mark, parent-death signal or resource limits;
+//! Linux has all of the above. Other Unix systems have neither guard nor reapers, mark, parent-death signal or resource limits;
 //! Windows has, beyond that, no process groups. Both are untested; a job that asks for a resource limit there does not
 //! start.
 //!

@@ -27,11 +27,11 @@ use rustix::process::Pid;
 use self::child::Child;
 use self::leader::Leader;
 use self::pipes::Pipes;
-use self::platform::{Guard, Held, Keeper, Launcher};
-use self::supervise::{Run, supervise};
+use self::platform::{Guard, HeldSignals, Launcher, Reaper};
+use self::supervise::{JobRun, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
-pub use self::pipes::Ends as Streams;
+pub use self::pipes::Streams;
 pub use self::platform::{PipeShield, become_subreaper, is_released};
 pub use self::resident::Resident;
 
@@ -71,7 +71,7 @@ pub struct Children {
     /// Whether signals are to be held back from the next job on.
     holding: AtomicBool,
     /// The last field: letting signals through may end us.
-    held: Mutex<Option<Arc<Held>>>,
+    held: Mutex<Option<Arc<HeldSignals>>>,
 }
 
 impl Children {
@@ -132,7 +132,7 @@ impl Children {
     /// Starts a program that runs until it is told to end, and that its owner feeds and reads.
     ///
     /// The job's input, timeout and output cap are not used: a resident has none of them. Everything else holds as for a
-    /// job: group, environment, limits, guard. On Linux it has, beyond that, a keeper process of its own, below which it
+    /// job: group, environment, limits, guard. On Linux it has, beyond that, a reaper process of its own, below which it
     /// runs, so that nobody who comes of it outlives it or us; it does not end with the thread that called this.
     pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
         self.reap_dying();
@@ -141,24 +141,24 @@ impl Children {
             return Err(SpawnError::new(job, Stage::Clone, io::ErrorKind::Interrupted.into()));
         }
         let launcher = self.launcher();
-        let spawned = self.spawn(&launcher, job, Instant::now(), Keeper::start);
+        let spawned = self.spawn(&launcher, job, Instant::now(), Reaper::start);
         self.put_back(launcher);
-        let (keeper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
-        Ok(Resident::new(keeper, pipes.ours, job.limits.grace))
+        let (reaper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
+        Ok(Resident::new(reaper, pipes.ours, job.limits.grace))
     }
 
     /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
     ///
     /// Does nothing unless [`become_subreaper`] was called. Every child process that was started neither by this value nor
     /// as a job or resident of another one counts as such a descendant, so this is for a process that starts others only
-    /// through `Children`. Without strays it costs two system calls.
-    pub fn reap_strays(&self) -> usize {
+    /// through `Children`. Without adopted children it costs two system calls.
+    pub fn kill_adopted(&self) -> usize {
         self.reap_dying();
         let guard = lock(&self.guard).clone();
         let released: Vec<u32> = lock(&self.released).iter().map(process::Child::id).collect();
         let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
-        let over = guard.as_ref().and_then(|guard| guard.over());
-        let (killed, gone) = platform::reap_strays(is_released);
+        let over = guard.as_ref().and_then(|guard| guard.starts_if_idle());
+        let (killed, gone) = platform::kill_adopted(is_released);
         if let Some((guard, starts)) = guard.zip(over).filter(|_| gone) {
             guard.settle(starts);
         }
@@ -217,14 +217,14 @@ impl Children {
         drop(held);
     }
 
-    fn held(&self) -> Option<Arc<Held>> {
+    fn held(&self) -> Option<Arc<HeldSignals>> {
         if !self.holding.load(Ordering::Relaxed) {
             return None;
         }
         let mut held = lock(&self.held);
         if held.is_none() {
             // Where this fails, signals end us at once, as without being asked.
-            *held = Held::hold().ok().map(Arc::new);
+            *held = HeldSignals::hold().ok().map(Arc::new);
         }
         held.clone()
     }
@@ -238,16 +238,16 @@ impl Children {
         *lock(&self.launcher) = launcher.ok();
     }
 
-    fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {
+    fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> JobRun {
         let started = Instant::now();
         if self.interrupted() {
-            return Run::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
+            return JobRun::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
         }
         match self.spawn(launcher, &job, started, Launcher::launch) {
-            Ok((leader, pipes)) => Run::Live(Child::new(leader, pipes.ours, &mut job, started)),
+            Ok((leader, pipes)) => JobRun::Live(Child::new(leader, pipes.ours, &mut job, started)),
             Err((stage, error)) => {
                 let error = SpawnError::new(&job, stage, error);
-                Run::Done(Outcome::not_started(error, started.elapsed()))
+                JobRun::Done(Outcome::not_started(error, started.elapsed()))
             }
         }
     }
@@ -288,11 +288,11 @@ impl Children {
         Ok(started)
     }
 
-    fn close(&self, run: Run) -> Outcome {
+    fn close(&self, run: JobRun) -> Outcome {
         self.reap_dying();
         match run {
-            Run::Done(outcome) => outcome,
-            Run::Live(child) => {
+            JobRun::Done(outcome) => outcome,
+            JobRun::Live(child) => {
                 let (outcome, leader) = child.close();
                 lock(&self.dying).extend(leader);
                 outcome

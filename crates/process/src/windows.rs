@@ -81,8 +81,8 @@ impl Children {
     /// Not supported on this system; jobs end by their deadlines.
     pub fn end_all(&self) {}
 
-    /// Nobody is adopted on this system; does nothing.
-    pub fn reap_strays(&self) -> usize {
+    /// This system adopts no descendants; does nothing.
+    pub fn kill_adopted(&self) -> usize {
         0
     }
 }

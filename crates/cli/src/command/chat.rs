@@ -42,7 +42,7 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     app.engine.trust.remember();
     // Async hooks get their last moment; only what is left then is nobody's.
     drop(app);
-    Children::new().reap_strays();
+    Children::new().kill_adopted();
     code
 }
 

@@ -49,7 +49,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
-    app.engine.children().reap_strays();
+    app.engine.children().kill_adopted();
     shown
 }
 

@@ -45,7 +45,7 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
-    app.engine.children().reap_strays();
+    app.engine.children().kill_adopted();
     app.engine.trust.remember();
     code
 }

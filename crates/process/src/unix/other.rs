@@ -31,7 +31,7 @@ impl Guard {
 
     pub(super) fn end_all(&self) {}
 
-    pub(super) fn over(&self) -> Option<u64> {
+    pub(super) fn starts_if_idle(&self) -> Option<u64> {
         None
     }
 
@@ -42,7 +42,7 @@ impl Guard {
 pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     let bytes = bytes.to_vec();
-    // Nobody waits for the reader: it may take its time, or end early.
+    // We do not wait for the reader: it may take its time, or end early.
     std::thread::Builder::new().spawn(move || io::Write::write_all(&mut writer, &bytes))?;
     Ok(reader.into())
 }
@@ -57,9 +57,9 @@ impl Slot {
 
 /// A program that stays; nobody keeps it, so descendants that left its group live on. Dropped, its group is killed.
 #[derive(Debug)]
-pub(super) struct Keeper(Leader);
+pub(super) struct Reaper(Leader);
 
-impl Keeper {
+impl Reaper {
     pub(super) fn start(launcher: &Launcher, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Self> {
         launcher.launch(job, pipes, guard).map(Self)
     }
@@ -123,9 +123,9 @@ impl PipeShield {
 
 /// No signal is held back.
 #[derive(Debug)]
-pub(super) enum Held {}
+pub(super) enum HeldSignals {}
 
-impl Held {
+impl HeldSignals {
     pub(super) fn hold() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -188,11 +188,11 @@ pub(super) fn keep_files() {}
 /// No signal was held back.
 pub(super) fn let_signals_through() {}
 
-/// Nobody is adopted here.
+/// This system adopts no descendants.
 pub(super) fn reap_adopted() {}
 
-/// Nobody is adopted here.
-pub(super) fn reap_strays(_: impl Fn(Pid) -> bool) -> (usize, bool) {
+/// This system adopts no descendants.
+pub(super) fn kill_adopted(_: impl Fn(Pid) -> bool) -> (usize, bool) {
     (0, false)
 }
 

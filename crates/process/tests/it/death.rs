@@ -59,9 +59,9 @@ fn subreaper() {
     }
     let children = Children::new();
     assert_exited(&children.run(sh("exit 0")), 0);
-    assert_eq!(children.reap_strays(), 0, "nobody is adopted before we say so");
+    assert_eq!(children.kill_adopted(), 0, "nobody is adopted before we say so");
     become_subreaper().unwrap();
-    assert_eq!(children.reap_strays(), 0, "the guard is no stray");
+    assert_eq!(children.kill_adopted(), 0, "the guard is not adopted");
 
     let folder = tempfile::tempdir().unwrap();
     let script = "(setsid sh -c 'trap \"\" TERM; echo $$; sleep 300 & echo $!; touch ready; exec sleep 300' &)
@@ -72,9 +72,9 @@ fn subreaper() {
     assert_eq!(daemons.len(), 2, "{outcome:?}");
     assert!(daemons.iter().all(|pid| runs(pid)));
 
-    assert_eq!(children.reap_strays(), 2);
+    assert_eq!(children.kill_adopted(), 2);
     assert!(!daemons.iter().any(|pid| runs(pid)));
-    assert_eq!(children.reap_strays(), 0);
+    assert_eq!(children.kill_adopted(), 0);
     assert_exited(&children.run(sh("exit 6")), 6);
     drop(children);
     assert!(children_of("self").is_empty());
@@ -114,7 +114,7 @@ fn asked() {
     let late = children.run(sh("touch late"));
     children.release(&sh("touch late")).unwrap_err();
     let ends: Vec<_> = outcomes.iter().chain([&late]).map(|outcome| format!("{:?}", outcome.end)).collect();
-    children.reap_strays();
+    children.kill_adopted();
     fs::write("told", format!("{} {}", ends.join(" "), children.interrupted())).unwrap();
     children.release_signals();
     fs::write("told", "we live").unwrap();
@@ -378,5 +378,5 @@ fn releaser() {
     };
     children.release(&job).unwrap();
     assert_exited(&children.run(sh("exit 0")), 0);
-    assert_eq!(children.reap_strays(), 0, "it is nobody's stray");
+    assert_eq!(children.kill_adopted(), 0, "a released program is spared");
 }

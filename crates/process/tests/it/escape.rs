@@ -327,12 +327,12 @@ fn landlord() {
 }
 
 #[test]
-fn what_others_of_this_process_started_is_no_stray() {
+fn what_others_of_this_process_started_is_not_adopted() {
     play("escape::neighbours");
 }
 
 #[test]
-#[ignore = "a role that `what_others_of_this_process_started_is_no_stray` starts"]
+#[ignore = "a role that `what_others_of_this_process_started_is_not_adopted` starts"]
 fn neighbours() {
     if !plays("escape::neighbours") {
         return;
@@ -342,7 +342,7 @@ fn neighbours() {
     let mut resident = theirs.start(&sh(ENDLESS)).unwrap();
     let guards = children_of("self");
     assert_exited(&ours.run(sh("(setsid sleep 300 >/dev/null 2>&1 &)")), 0);
-    assert_eq!(ours.reap_strays(), 1, "its own stray");
+    assert_eq!(ours.kill_adopted(), 1, "its own adopted child");
     assert!(resident.reap().is_none(), "it still runs");
     assert!(guards.iter().all(|pid| runs(pid)), "and so does its guard");
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(left_to: &[OsString]) -> Result<u8, Failure> {
     let children = Children::new();
     children.hold_signals();
     let done = ollm_engine::run_handed_over(&task, &children);
-    children.reap_strays();
+    children.kill_adopted();
     if let (Ok(done), Some(trail)) = (&done, trace::told(left_to)) {
         trace::leave_late(&trail, done);
     }

@@ -114,7 +114,7 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
-    children.reap_strays();
+    children.kill_adopted();
     trace::leave(&app, event, &outcome, world, output);
     children.release_signals();
     app.engine.trust.remember();

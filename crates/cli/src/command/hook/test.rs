@@ -86,7 +86,7 @@ impl Stage {
         let _ = engine.registry.register(Hook { spec, off: None, ..hook.clone() });
         engine.children().hold_signals();
         let mut outcome = engine.dispatch_explained(event);
-        engine.children().reap_strays();
+        engine.children().kill_adopted();
         engine.children().release_signals();
         engine.trust.remember();
         outcome.skipped.extend(unfit(hook, event));

@@ -18,10 +18,10 @@ use libc::{c_int, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
+use super::guard_main::{GuardContext, guard_main};
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
-use super::signals::Blocked;
-use super::watch::{Post, keep_watch};
+use super::signals::BlockedSignals;
 use crate::unix::lock;
 use crate::unix::pipes::clear_of_stdio;
 
@@ -37,8 +37,8 @@ const LAST_WAIT: Duration = Duration::from_secs(3);
 /// How often it is asked whether it has ended.
 const ASKING: Duration = Duration::from_micros(500);
 
-/// All guards of this process. Who is a child of ours is a matter of the whole process, so whoever looks for strays has to
-/// know what was started elsewhere.
+/// All guards of this process. Who is a child of ours is a matter of the whole process, so a search for adopted children
+/// has to know what other `Children` started.
 static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
 
 /// A running guard. Dropped, it ends whoever is left, and then itself.
@@ -61,11 +61,11 @@ impl Guard {
         let mark = Mark::new()?;
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
         let theirs = clear_of_stdio(theirs)?;
-        let post = Post { table: table.shared(), mark, lifeline: theirs.as_raw_fd() };
-        let blocked = Blocked::all();
+        let context = GuardContext { table: table.shared(), mark, lifeline: theirs.as_raw_fd() };
+        let blocked = BlockedSignals::all();
         // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
-        // runs on its own copy of the stack and of `post`, and `keep_watch` only makes system calls.
-        let pid = unsafe { libc::clone(keep_watch, stack.top(), 0, (&raw const post).cast_mut().cast()) };
+        // runs on its own copy of the stack and of `context`, and `guard_main` only makes system calls.
+        let pid = unsafe { libc::clone(guard_main, stack.top(), 0, (&raw const context).cast_mut().cast()) };
         let failure = io::Error::last_os_error();
         drop(blocked);
         if pid == -1 {
@@ -91,16 +91,15 @@ impl Guard {
             .ok_or_else(|| io::Error::other("too many programs are running"))
     }
 
-    /// How many starts there have been, if nothing that was started is registered any more, and if whoever it left behind
-    /// has come to us.
-    pub(in crate::unix) fn over(&self) -> Option<u64> {
+    /// How many programs were started, if none is registered any more and we adopt their descendants.
+    pub(in crate::unix) fn starts_if_idle(&self) -> Option<u64> {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
         let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
         (self.adopts && shared.used().iter().all(is_free)).then_some(starts)
     }
 
-    /// Has nobody looked for at our end who came of these starts: all of them are known to be gone.
+    /// Notes that no descendant of these starts is left, so that the guard need not search for any.
     pub(in crate::unix) fn settle(&self, starts: u64) {
         self.table.shared().settled.store(starts, Ordering::Release);
     }
@@ -114,8 +113,8 @@ impl Guard {
         }
     }
 
-    /// Has the guard do its duty, and nothing after that; whether it has ended.
-    fn part(&mut self) -> bool {
+    /// Has the guard kill what is left and exit; whether it has exited.
+    fn shut_down(&mut self) -> bool {
         self.table.shared().awaited.store(true, Ordering::Release);
         self.lifeline = None;
         let told = Instant::now();
@@ -141,13 +140,13 @@ impl Guard {
     }
 }
 
-/// Whether a program of any guard is about to start, so that a child may not be registered yet.
-pub(super) fn someone_starts() -> bool {
+/// Whether a program of any guard is being started, so that a child may not be registered yet.
+pub(super) fn start_in_progress() -> bool {
     any_place(|place| place == TAKEN)
 }
 
 /// Whether a process was started by us, under whichever guard.
-pub(super) fn is_known(pid: Pid) -> bool {
+pub(super) fn is_started_by_us(pid: Pid) -> bool {
     let pid = pid.as_raw_nonzero().get();
     any_place(|place| place != TAKEN && place.checked_abs() == Some(pid))
 }
@@ -160,7 +159,7 @@ fn any_place(is: impl Fn(i32) -> bool) -> bool {
 impl Drop for Guard {
     fn drop(&mut self) {
         // Places hold on to the guard, so no group is registered any more.
-        if self.table.shared().is_settled() || !self.part() {
+        if self.table.shared().is_settled() || !self.shut_down() {
             // SAFETY: the guard is our child and not reaped before this line, so its number is its own.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             self.reap(0);
@@ -183,7 +182,7 @@ impl Slot {
         self.guard.mark.entry(self.start)
     }
 
-    /// The place itself, for a keeper, which shares the table with us but not the slot.
+    /// The place itself, for a reaper, which shares the table with us but not the slot.
     pub(super) fn place(&self) -> Option<&AtomicI32> {
         self.guard.table.shared().places.get(self.index)
     }
@@ -231,7 +230,7 @@ fn take(place: &AtomicI32) -> bool {
 
 /// What we share with the guard.
 #[repr(C)]
-pub(super) struct Shared {
+pub(super) struct SharedTable {
     /// How many programs were about to start.
     starts: AtomicU64,
     /// After how many of them nobody was left.
@@ -241,7 +240,7 @@ pub(super) struct Shared {
     places: [AtomicI32; CAPACITY],
 }
 
-impl Shared {
+impl SharedTable {
     /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
     pub(super) fn used(&self) -> &[AtomicI32] {
         let starts = usize::try_from(self.starts.load(Ordering::Acquire)).unwrap_or(usize::MAX);
@@ -260,10 +259,10 @@ struct Table(Map);
 
 impl Table {
     fn new() -> io::Result<Self> {
-        Map::shared(size_of::<Shared>()).map(Self)
+        Map::shared(size_of::<SharedTable>()).map(Self)
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &SharedTable {
         // SAFETY: the mapping is page-aligned, long enough, starts as zeros, which are valid atomics, and is only ever
         // accessed as atomics, here and in the guard.
         unsafe { &*self.0.base().cast() }
@@ -289,13 +288,13 @@ mod tests {
     fn whoever_is_guarded_is_known_until_the_place_is_free() {
         let (guard, group) = (Guard::start().unwrap(), Pid::from_raw(i32::MAX).unwrap());
         let slot = guard.register().unwrap();
-        assert!(someone_starts());
+        assert!(start_in_progress());
         slot.enter(i32::MAX);
-        assert!(is_known(group));
+        assert!(is_started_by_us(group));
         slot.spare(group);
-        assert!(is_known(group));
+        assert!(is_started_by_us(group));
         drop(slot);
-        assert!(!is_known(group));
+        assert!(!is_started_by_us(group));
     }
 
     #[test]
@@ -332,9 +331,9 @@ mod tests {
         assert!(settled());
         let slot = guard.register().unwrap();
         assert!(!settled());
-        assert_eq!(guard.over(), None, "one is registered");
+        assert_eq!(guard.starts_if_idle(), None, "one is registered");
         drop(slot);
-        assert_eq!(guard.over(), None, "nobody comes to us who lost their parent");
+        assert_eq!(guard.starts_if_idle(), None, "nobody comes to us who lost their parent");
         guard.settle(1);
         assert!(settled());
         drop(guard.register());
