@@ -26,8 +26,8 @@
 //! * **Signals.** A program can have the signals that ask it to end held back while it runs jobs
 //!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
 //! * **Daemons.** A descendant that leaves the group lives on after its job, and ends with the `Children` or with us. A
-//!   program whose only duty is to run jobs can call [`become_subreaper`] and then end such descendants at once with
-//!   [`Children::kill_adopted`]; then nobody has to be looked for at its end.
+//!   program makes a [`ProcessSetup`] at the start of `main`; its process then adopts such descendants, ends them with
+//!   [`Children::kill_adopted`] or at the end of `main`, and its guard need not search for any.
 //! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
 //!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
 //!   streams, and ends it. Only Unix has them. On Linux each runs below a reaper, a small process of its own that adopts
@@ -63,6 +63,7 @@
 mod error;
 mod find;
 mod job;
+mod setup;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -71,7 +72,8 @@ mod windows;
 pub use error::{SpawnError, Stage};
 pub use find::find_program;
 pub use job::{End, Job, Limits, Outcome, Stream};
+pub use setup::ProcessSetup;
 #[cfg(unix)]
-pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, is_released, leave_session};
+pub use unix::{Children, PipeShield, Resident, SignalHold, Streams, is_released};
 #[cfg(windows)]
-pub use windows::{Children, become_subreaper, is_released, leave_session};
+pub use windows::{Children, SignalHold, is_released};

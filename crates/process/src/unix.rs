@@ -32,7 +32,8 @@ use self::supervise::{JobRun, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
 pub use self::pipes::Streams;
-pub use self::platform::{PipeShield, become_subreaper, is_released};
+pub(crate) use self::platform::adopt_from_first_start;
+pub use self::platform::{PipeShield, is_released};
 pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
@@ -44,6 +45,9 @@ const BUSY_PAUSES: [Duration; 5] = [
     Duration::from_millis(8),
     Duration::from_millis(16),
 ];
+
+/// The released programs of this process that still run. Which children are ours to end is a matter of the whole process.
+static RELEASED: Mutex<Vec<process::Child>> = Mutex::new(Vec::new());
 
 /// What came of a start, or which stage of it failed.
 type Started<T> = Result<T, (Stage, io::Error)>;
@@ -66,8 +70,6 @@ pub struct Children {
     launcher: Mutex<Option<Launcher>>,
     /// Killed, but not yet gone when their job had to be answered.
     dying: Mutex<Vec<Leader>>,
-    /// Let go, and not ours to end.
-    released: Mutex<Vec<process::Child>>,
     /// Whether signals are to be held back from the next job on.
     holding: AtomicBool,
     /// The last field: letting signals through may end us.
@@ -147,27 +149,19 @@ impl Children {
         Ok(Resident::new(reaper, pipes.ours, job.limits.grace))
     }
 
-    /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
+    /// Kills and reaps the descendants of jobs that left their group and that this process has adopted; says how many.
     ///
-    /// Does nothing unless [`become_subreaper`] was called. Every child process that was started neither by this value nor
-    /// as a job or resident of another one counts as such a descendant, so this is for a process that starts others only
-    /// through `Children`. Without adopted children it costs two system calls.
+    /// Does nothing unless the program made a [`ProcessSetup`](crate::ProcessSetup). Every child process that no `Children`
+    /// started counts as adopted, so this is for a process that starts others only through `Children`. Without adopted
+    /// children it costs two system calls.
     pub fn kill_adopted(&self) -> usize {
         self.reap_dying();
-        let guard = lock(&self.guard).clone();
-        let released: Vec<u32> = lock(&self.released).iter().map(process::Child::id).collect();
-        let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
-        let over = guard.as_ref().and_then(|guard| guard.starts_if_idle());
-        let (killed, gone) = platform::kill_adopted(is_released);
-        if let Some((guard, starts)) = guard.zip(over).filter(|_| gone) {
-            guard.settle(starts);
-        }
-        killed
+        kill_adopted()
     }
 
     /// Starts a program that goes on when we end, and that nobody answers for any more: it has neither a group, a
     /// deadline nor a guard of ours, and does not bear our mark. Its output goes nowhere, its limits are its own affair,
-    /// and signals that we hold back it is to let through by itself ([`leave_session`]). None starts once one has come.
+    /// and it unblocks the signals that we hold back itself ([`ProcessSetup::leave_session`](crate::ProcessSetup::leave_session)). None starts once one has come.
     pub fn release(&self, job: &Job) -> io::Result<()> {
         if self.interrupted() {
             return Err(io::ErrorKind::Interrupted.into());
@@ -180,7 +174,7 @@ impl Children {
         }
         command.stdin(platform::filled(&job.stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn()?;
-        lock(&self.released).push(child);
+        lock(&RELEASED).push(child);
         Ok(())
     }
 
@@ -192,29 +186,22 @@ impl Children {
         }
     }
 
-    /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us.
+    /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us, until the result is dropped.
     ///
     /// From the next job on they are held back on its thread. One that comes ends all running jobs, with a short grace,
-    /// as [`End::Interrupted`]; one more ends the grace. No job starts after that, and with [`Self::release_signals`] or
-    /// the end of this value the process dies of the first that came. A signal that we ignore, block or handle is left
-    /// alone.
+    /// as [`End::Interrupted`]; one more ends the grace. No job starts after that. When the result is dropped, the process
+    /// dies of the first signal that came. A signal that we ignore, block or handle is left alone.
     ///
     /// This is for a program whose only thread runs all jobs: other threads would take the signals as ever. Other
     /// systems than Linux do not hold them back.
-    pub fn hold_signals(&self) {
+    pub fn hold_signals(&self) -> SignalHold<'_> {
         self.holding.store(true, Ordering::Relaxed);
+        SignalHold(self)
     }
 
     /// Whether a signal that is held back has come.
     pub fn interrupted(&self) -> bool {
         lock(&self.held).as_ref().is_some_and(|held| held.came())
-    }
-
-    /// Lets signals through again, on the thread that ran the jobs; does not return if one has come.
-    pub fn release_signals(&self) {
-        self.holding.store(false, Ordering::Relaxed);
-        let held = lock(&self.held).take();
-        drop(held);
     }
 
     fn held(&self) -> Option<Arc<HeldSignals>> {
@@ -302,13 +289,38 @@ impl Children {
 
     fn reap_dying(&self) {
         lock(&self.dying).retain_mut(|leader| leader.reap().is_none());
-        lock(&self.released).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        lock(&RELEASED).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 }
 
-/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it; and lets
-/// through, on this thread, the signals that whoever started it held back for itself.
-pub fn leave_session() -> io::Result<()> {
+/// Signals that are held back while jobs run ([`Children::hold_signals`]). Dropped on the thread that ran the jobs, it lets
+/// them through again; if one has come, the process ends there.
+#[derive(Debug)]
+#[must_use = "dropped, it lets signals through again"]
+pub struct SignalHold<'a>(&'a Children);
+
+impl Drop for SignalHold<'_> {
+    fn drop(&mut self) {
+        self.0.holding.store(false, Ordering::Relaxed);
+        let held = lock(&self.0.held).take();
+        drop(held);
+    }
+}
+
+/// Kills and reaps the adopted descendants of this process, whichever `Children` they came of; says how many.
+pub(crate) fn kill_adopted() -> usize {
+    let released: Vec<u32> = lock(&RELEASED).iter().map(process::Child::id).collect();
+    let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
+    let idle = platform::idle_guards();
+    let (killed, gone) = platform::kill_adopted(is_released);
+    if gone {
+        idle.iter().for_each(|(guard, starts)| guard.settle(*starts));
+    }
+    killed
+}
+
+/// Leaves the terminal and the group this process was started in, and blocks no signal on this thread.
+pub(crate) fn leave_session() -> io::Result<()> {
     platform::let_signals_through();
     Ok(rustix::process::setsid().map(drop)?)
 }

@@ -3,7 +3,6 @@
 use std::cell::RefCell;
 
 use ollm_agent::{Cancel, Session, StartError};
-use ollm_process::Children;
 
 use crate::app::App;
 use crate::arguments::agent::AgentArguments;
@@ -22,8 +21,6 @@ mod slash;
 use reader::Reader;
 
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    // What double-forks away from a tool or a hook comes back to us, and is ended with us.
-    let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
     let app = host::load(world, Visit::Talk, &cancel)?;
     world.tell_notices(output);
@@ -40,9 +37,6 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
         toolbox.close(output);
     }
     app.engine.trust.remember();
-    // Async hooks get their last moment; only what is left then is nobody's.
-    drop(app);
-    Children::new().kill_adopted();
     code
 }
 

@@ -28,8 +28,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (prompt, context) = task(arguments, output)?;
-    // What double-forks away from a tool or a hook comes back to us, and is ended with us.
-    let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
     let app = host::load(world, Visit::Task, &cancel)?;
     world.tell_notices(output);
@@ -45,7 +43,6 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
-    app.engine.children().kill_adopted();
     app.engine.trust.remember();
     code
 }

@@ -74,7 +74,6 @@ impl Crew {
         chosen: &[&Known],
         ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), Failure> {
-        let _ = ollm_process::become_subreaper();
         let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };

@@ -134,7 +134,7 @@ fn who_left_the_group_is_ended_when_all_is_closed() {
 #[ignore = "a role that `who_left_the_group_is_ended_when_all_is_closed` starts"]
 fn keeper() {
     if env::var("ROLE").is_ok_and(|role| role == "orphans::keeper") {
-        ollm_process::become_subreaper().unwrap();
+        let _setup = ollm_process::ProcessSetup::new();
         let context = Context::new(settings(), Ports::default(), Arc::new(Children::new()));
         let fleet = Fleet::new(Arc::new(context)).unwrap();
         fleet.add(scripted("normal"), Memory::default());

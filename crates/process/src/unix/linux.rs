@@ -42,26 +42,16 @@ use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 use rustix::io::Errno;
-use rustix::process::{getpid, set_child_subreaper};
 use rustix::rand::{GetRandomFlags, getrandom};
 
+pub(crate) use self::adopted::adopt_from_first_start;
 pub(super) use self::adopted::{kill_adopted, reap_adopted};
-pub(super) use self::guard::{Guard, Slot};
+pub(super) use self::guard::{Guard, Slot, idle_guards};
 pub(super) use self::held_signals::HeldSignals;
 pub(super) use self::reaper::Reaper;
 pub use self::signals::PipeShield;
 pub(super) use self::signals::let_signals_through;
 pub(super) use self::spawn::Launcher;
-
-/// Makes this process the one that adopts its descendants when their parents die, so that
-/// [`Children::kill_adopted`](crate::Children::kill_adopted) can end them.
-///
-/// Also has the exit statuses of children kept, in case we were started with `SIGCHLD` ignored. Both hold for the whole
-/// process, which is why this is for programs and not for libraries.
-pub fn become_subreaper() -> io::Result<()> {
-    signals::keep_exit_statuses();
-    Ok(set_child_subreaper(Some(getpid()))?)
-}
 
 /// Keeps our files to ourselves, also those that we were given without the flag that does so. Kernels that do not know the
 /// call leave those to whom we start.

@@ -31,10 +31,6 @@ impl Guard {
 
     pub(super) fn end_all(&self) {}
 
-    pub(super) fn starts_if_idle(&self) -> Option<u64> {
-        None
-    }
-
     pub(super) fn settle(&self, _: u64) {}
 }
 
@@ -196,9 +192,12 @@ pub(super) fn kill_adopted(_: impl Fn(Pid) -> bool) -> (usize, bool) {
     (0, false)
 }
 
-/// Not supported on this system.
-pub fn become_subreaper() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// This system adopts no descendants.
+pub(crate) fn adopt_from_first_start() {}
+
+/// There is none: this system has no guards.
+pub(super) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {
+    Vec::new()
 }
 
 /// Whether this may be the input of a released job; this system cannot tell it from any other pipe.

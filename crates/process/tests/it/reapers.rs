@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ollm_process::{Children, End, Job, Limits, Resident, become_subreaper};
+use ollm_process::{Children, End, Job, Limits, ProcessSetup, Resident};
 
 use crate::support::{PATIENCE, children_of, eventually, play, plays, role, runs, sh};
 
@@ -355,7 +355,7 @@ fn parent() {
     if !plays("reapers::parent") {
         return;
     }
-    become_subreaper().unwrap();
+    let _setup = ProcessSetup::new();
     let folder = tempfile::tempdir().unwrap();
     let children = Children::new();
     let (resident, doomed) = start(&children, "cat; exit 5", folder.path());

@@ -125,7 +125,7 @@ fn victim() {
     if !plays("residents::victim") {
         return;
     }
-    ollm_process::become_subreaper().unwrap();
+    let _setup = ollm_process::ProcessSetup::new();
     let children = Children::new();
     let job = sh(&format!("trap '' TERM; {ENDLESS} & echo doomed $!; echo doomed $$; {ENDLESS}; :"));
     let mut resident = children.start(&job).unwrap();

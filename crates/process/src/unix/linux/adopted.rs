@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,10 +11,11 @@ use libc::pid_t;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, child_subreaper, getpid, kill_process, pidfd_open,
-    pidfd_send_signal, waitid,
+    pidfd_send_signal, set_child_subreaper, waitid,
 };
 
 use super::guard::{is_started_by_us, start_in_progress};
+use super::signals;
 
 /// How long it kills adopted children that keep appearing.
 const BOUND: Duration = Duration::from_secs(2);
@@ -23,6 +25,24 @@ const PAUSE: Duration = Duration::from_millis(1);
 const OURSELVES: pid_t = 0;
 /// A look at whether a child has exited, which stays unreaped.
 const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
+
+/// Whether this process is to adopt from the next start on. The kernel's own flag is one of the whole process too.
+static ADOPTION_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Has this process adopt its descendants once the next program is started.
+pub(crate) fn adopt_from_first_start() {
+    ADOPTION_WANTED.store(true, Ordering::Relaxed);
+}
+
+/// Becomes the process that adopts its descendants when their parents die, if the program wants that. Also keeps the exit
+/// statuses of children, in case we were started with `SIGCHLD` ignored.
+pub(super) fn adopt_if_wanted() {
+    if ADOPTION_WANTED.load(Ordering::Relaxed) && ADOPTION_WANTED.swap(false, Ordering::Relaxed) {
+        signals::keep_exit_statuses();
+        // Where this fails, descendants that outlive their job are reported as `leaky`.
+        let _ = set_child_subreaper(Some(getpid()));
+    }
+}
 
 /// Kills and reaps all children that we did not start and that are not `spared`, and those that come to us by that; says
 /// how many were killed, and whether it is certain that nobody is left.

@@ -18,6 +18,7 @@ use libc::{c_int, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
+use super::adopted::adopt_if_wanted;
 use super::guard_main::{GuardContext, guard_main};
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
@@ -56,6 +57,7 @@ pub(in crate::unix) struct Guard {
 
 impl Guard {
     pub(in crate::unix) fn start() -> io::Result<Arc<Self>> {
+        adopt_if_wanted();
         let table = Table::new()?;
         let stack = Stack::new()?;
         let mark = Mark::new()?;
@@ -81,6 +83,7 @@ impl Guard {
 
     /// Takes a place for a group that is about to exist.
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
+        adopt_if_wanted();
         let shared = self.table.shared();
         let start = shared.starts.fetch_add(1, Ordering::AcqRel);
         let first = usize::try_from(start % CAPACITY as u64).unwrap_or_default();
@@ -92,7 +95,7 @@ impl Guard {
     }
 
     /// How many programs were started, if none is registered any more and we adopt their descendants.
-    pub(in crate::unix) fn starts_if_idle(&self) -> Option<u64> {
+    fn starts_if_idle(&self) -> Option<u64> {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
         let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
@@ -138,6 +141,12 @@ impl Guard {
             }
         }
     }
+}
+
+/// The guards under which no program runs and whose descendants we adopt, each with the number of its starts.
+pub(in crate::unix) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {
+    let guards: Vec<_> = lock(&GUARDS).iter().filter_map(Weak::upgrade).collect();
+    guards.into_iter().filter_map(|guard| guard.starts_if_idle().map(|starts| (guard, starts))).collect()
 }
 
 /// Whether a program of any guard is being started, so that a child may not be registered yet.
