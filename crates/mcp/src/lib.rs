@@ -2,7 +2,7 @@
 //!
 //! # Theory of operation
 //!
-//! A [`Declaration`] says how a server is reached; a [`Server`] is the handle of it, a [`Fleet`] holds all of them for
+//! A [`Declaration`] says how a server is reached; a [`Server`] is the handle of it, a [`BlockingClient`] holds all of them for
 //! programs without a runtime. Below them lies the official SDK (`rmcp`), of which only the client's service loop, the
 //! message types and the streamable HTTP session are used; what touches a process, a socket or a clock is ours.
 //!
@@ -12,7 +12,7 @@
 //! * **Calls** do not pass through the task: they go straight to the connection, any number at once, and cost next to
 //!   nothing beside the bare SDK. A call that finds no connection has one made. A call that was lost on the way is never
 //!   made twice, unless it is certain that nothing was sent.
-//! * **Waiting.** A [`Fleet`] keeps a thread of its own for the servers; whoever waits for an answer does the work of that
+//! * **Waiting.** A [`BlockingClient`] keeps a thread of its own for the servers; whoever waits for an answer does the work of that
 //!   thread meanwhile, so that a call costs no change of threads. Only programs are always started by the thread.
 //! * **Clocks.** A start has its timeout, and three tries with growing pauses. A call has a timeout that every sign of
 //!   progress sets back, under a ceiling that nothing lifts; while a person is being asked, it waits for the person.
@@ -22,7 +22,7 @@
 //!   a person or some time breaks. Silence is followed up by a ping, and three unanswered ones are a crash.
 //! * **Programs** are started by `ollm_process`: own group, exact environment, limits, and a guard that kills the group
 //!   should we die. They end by the end of their input, the polite signal and the final one, in this order. The thread that
-//!   started them must outlive them, which a [`Fleet`] sees to.
+//!   started them must outlive them, which a [`BlockingClient`] sees to.
 //! * **Revisions.** A server is first asked `server/discover`, which only the stateless revision knows; on any failure or
 //!   silence follows `initialize` on the same connection. What worked is part of a server's [`Memory`] and tried first.
 //! * **Network.** One pooled client serves all. It follows nobody to another origin, reads no more than it is allowed to,
@@ -43,11 +43,11 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use ollm_mcp::{Context, Declaration, Endpoint, Filter, Fleet, Memory, Ports, Settings};
+//! use ollm_mcp::{Context, Declaration, Endpoint, Filter, BlockingClient, Memory, Ports, Settings};
 //! use ollm_process::{Children, Limits};
 //!
 //! let context = Context::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
-//! let fleet = Fleet::new(Arc::new(context))?;
+//! let fleet = BlockingClient::new(Arc::new(context))?;
 //! let endpoint = Endpoint::Stdio {
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
 //! };
@@ -69,6 +69,7 @@
 mod auth;
 mod backoff;
 mod batch;
+mod blocking;
 mod cache;
 mod clock;
 mod connect;
@@ -77,11 +78,9 @@ mod deep;
 mod desk;
 mod error;
 mod events;
-mod fleet;
 mod handshake;
 mod health;
 mod http;
-mod keeper;
 mod life;
 #[cfg(test)]
 mod limits;
@@ -94,21 +93,23 @@ mod port;
 mod program;
 mod quick;
 mod result;
+mod runtime;
 mod server;
 mod settings;
 mod shared;
 mod sse;
 mod status;
 mod tool;
+mod wait;
 mod web;
 mod wire;
 
 pub use auth::{Grant, Login, LoginError, Tokens, Wanted, log_out};
+pub use blocking::{BlockingClient, Pending};
 pub use cache::{Cache, Entry};
 pub use declaration::{Declaration, Endpoint, Filter};
 pub use desk::{OnProgress, Progress};
 pub use error::{CallError, Trouble};
-pub use fleet::{Fleet, Pending};
 pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};

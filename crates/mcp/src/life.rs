@@ -83,7 +83,7 @@ pub(crate) async fn live(shared: Arc<Shared>, orders: mpsc::UnboundedReceiver<Co
                 }
                 Err(next) => {
                     // A program that was just being started is gone before anyone hears that nothing runs.
-                    life.shared.calm().await;
+                    life.shared.finish_starts().await;
                     next
                 }
             },

@@ -13,12 +13,12 @@ use crate::declaration::Declaration;
 use crate::desk::{Desk, OnProgress};
 use crate::error::{CallError, Trouble};
 use crate::handshake::Era;
-use crate::keeper::Post;
 use crate::life::{Control, live};
 use crate::link::{Failure, Link, Patience, Wish};
 use crate::list::{Kind, Listing, list};
 use crate::log::Log;
 use crate::place::is_remote;
+use crate::runtime::RuntimeHandle;
 use crate::shared::{Now, Shared, needs_auth, redact, secrets};
 use crate::status::{State, Status};
 
@@ -77,11 +77,21 @@ impl Server {
     }
 
     /// A server whose program is started by a thread made for that. Belongs to the runtime of that thread.
-    pub(crate) fn kept(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Arc<Post>) -> Self {
-        Self::on(context, declaration, memory, Some(post))
+    pub(crate) fn on_thread(
+        context: Arc<Context>,
+        declaration: Declaration,
+        memory: Memory,
+        runtime: Arc<RuntimeHandle>,
+    ) -> Self {
+        Self::on(context, declaration, memory, Some(runtime))
     }
 
-    fn on(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Option<Arc<Post>>) -> Self {
+    fn on(
+        context: Arc<Context>,
+        declaration: Declaration,
+        memory: Memory,
+        runtime: Option<Arc<RuntimeHandle>>,
+    ) -> Self {
         let log = Arc::new(Log::new(secrets(&declaration), declaration.hidden.clone(), context.settings.bounds.lines));
         let desk = Desk::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
         let (now, _) = watch::channel(Now {
@@ -95,7 +105,7 @@ impl Server {
             mark: 0,
             warnings: memory.warnings,
         });
-        let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now, post });
+        let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now, runtime });
         let (control, orders) = mpsc::unbounded_channel();
         let era = memory.revision.as_deref().map(Era::of);
         let task = tokio::spawn(live(Arc::clone(&shared), orders, era));

@@ -12,12 +12,12 @@ use tokio::sync::watch;
 
 use crate::declaration::{Declaration, Endpoint};
 use crate::desk::Desk;
-use crate::keeper::Post;
 use crate::link::Link;
 use crate::list::Listing;
 use crate::log::Log;
 use crate::place::hidden;
 use crate::port::{Notice, Ports};
+use crate::runtime::RuntimeHandle;
 use crate::settings::Settings;
 use crate::status::State;
 use crate::web;
@@ -63,8 +63,8 @@ pub(crate) struct Shared {
     pub(crate) desk: Arc<Desk>,
     pub(crate) log: Arc<Log>,
     pub(crate) now: watch::Sender<Now>,
-    /// Where its program is started; here when absent.
-    pub(crate) post: Option<Arc<Post>>,
+    /// The thread that starts its program; the current one when absent.
+    pub(crate) runtime: Option<Arc<RuntimeHandle>>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -91,18 +91,18 @@ pub(crate) struct Now {
 }
 
 impl Shared {
-    /// Starts a program where nobody waits for anything else.
+    /// Starts a program on the thread that starts programs.
     pub(crate) async fn launch(&self, job: Job) -> Result<Resident, SpawnError> {
-        match &self.post {
-            Some(post) => post.start(&self.context.children, job).await,
+        match &self.runtime {
+            Some(runtime) => runtime.start_program(&self.context.children, job).await,
             None => self.context.children.start(&job),
         }
     }
 
-    /// Waits until nothing is left of programs that were being started and that nobody waits for any more.
-    pub(crate) async fn calm(&self) {
-        if let Some(post) = &self.post {
-            post.calm().await;
+    /// Waits until programs that were being started, and are not wanted any more, have ended.
+    pub(crate) async fn finish_starts(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.finish_starts().await;
         }
     }
 

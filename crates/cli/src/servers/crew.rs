@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use ollm_catalog::{Oauth, Problem};
 use ollm_mcp::{
-    Cache, CallError, Context, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings,
-    Spill, Taken, Tokens, Trouble, read_error, read_result,
+    BlockingClient, Cache, CallError, Context, Endpoint, Entry, Filter, Memory, Offers, Ports, Progress, Root, Server,
+    Settings, Spill, Taken, Tokens, Trouble, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
@@ -28,7 +28,7 @@ const MOST_REMARKS: usize = 20;
 /// The servers of one command; gone with it.
 #[derive(Debug)]
 pub(crate) struct Crew {
-    fleet: Fleet,
+    fleet: BlockingClient,
     /// What was granted by logging in, also while we run.
     tokens: Arc<Tokens>,
     /// Looks at those that came with a project once more whenever they are started.
@@ -77,7 +77,7 @@ impl Crew {
         let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
-        let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
+        let fleet = BlockingClient::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
             .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
         let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
@@ -152,7 +152,7 @@ impl Crew {
     }
 
     /// The live servers themselves.
-    pub(crate) fn fleet(&self) -> &Fleet {
+    pub(crate) fn fleet(&self) -> &BlockingClient {
         &self.fleet
     }
 

@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{CallError, Fleet, Notice, Pending, Ports, Spill, State, Status, Watch};
+use ollm_mcp::{BlockingClient, CallError, Notice, Pending, Ports, Spill, State, Status, Watch};
 use serde_json::Value;
 
 use super::crew::Crew;
@@ -17,8 +17,6 @@ use crate::world::World;
 
 /// Whoever waits longer is told for what.
 const SILENCE: Duration = Duration::from_secs(2);
-/// How often we look for news while we wait.
-const GLANCE: Duration = Duration::from_millis(20);
 
 /// The servers of one command; gone with it.
 pub(crate) struct Live {
@@ -58,36 +56,17 @@ impl Live {
     /// Starts all of them at once, and tells the person what takes long.
     pub(crate) fn start(&self, output: &mut Output) -> Vec<(Status, Result<(), CallError>)> {
         let fleet = self.fleet();
-        let names: Vec<String> = fleet.servers().iter().map(|server| server.name().to_owned()).collect();
-        let outcomes = std::thread::scope(|scope| {
-            let starting = scope.spawn(|| fleet.start_all(&names));
-            let mut quiet = Instant::now();
-            while !starting.is_finished() {
-                std::thread::sleep(GLANCE);
-                if self.stop.is_set() {
-                    fleet.hurry();
-                    fleet.stop_all();
-                    continue;
-                }
-                self.tell_news(output);
-                if quiet.elapsed() > SILENCE {
-                    quiet = Instant::now();
-                    self.waiting().into_iter().for_each(|text| output.tell(&text));
-                }
-            }
-            starting.join().unwrap_or_default()
-        });
-        self.tell_news(output);
+        let outcomes = fleet.start_all().and_then(|starts| self.wait_and_tell(starts, |_| (), output));
         if self.stop.is_set() {
+            fleet.hurry();
+            fleet.stop_all();
             return Vec::new();
         }
-        let statuses: Vec<Status> =
-            names.iter().filter_map(|name| fleet.server(name).ok()).map(|server| server.status()).collect();
-        statuses.into_iter().zip(outcomes).collect()
+        fleet.statuses().into_iter().zip(outcomes.unwrap_or_default()).collect()
     }
 
     /// Waits for an answer, and tells the person what happens meanwhile.
-    pub(crate) fn wait<T>(
+    pub(crate) fn wait<T: Send>(
         &self,
         pending: Result<Pending<T>, CallError>,
         mut meanwhile: impl FnMut(&mut Output),
@@ -96,29 +75,38 @@ impl Live {
         let pending = pending?;
         let all = self.fleet().servers().iter().map(|server| server.name().to_owned()).collect();
         let _floor = self.questions.as_ref().map(|questions| questions.open(all));
-        let mut quiet = Instant::now();
-        loop {
-            if self.stop.is_set() {
-                return Err(pending.cancel());
-            }
-            let answer = pending.wait_for(GLANCE);
-            self.tell_news(output);
+        let attend = |output: &mut Output| {
             meanwhile(output);
             if let Some(questions) = &self.questions {
                 questions.attend(&|| self.stop.is_set());
             }
-            if let Some(answer) = answer {
-                return answer;
-            }
-            if quiet.elapsed() > SILENCE {
-                quiet = Instant::now();
-                self.waiting().into_iter().for_each(|text| output.tell(&text));
-            }
-        }
+        };
+        self.wait_and_tell(pending, attend, output)
+    }
+
+    /// Waits for an answer until somebody wants us to end, and tells the person what happens and what takes long.
+    fn wait_and_tell<T: Send>(
+        &self,
+        pending: Pending<T>,
+        mut meanwhile: impl FnMut(&mut Output),
+        output: &mut Output,
+    ) -> Result<T, CallError> {
+        let mut quiet = Instant::now();
+        pending.wait_until(
+            || self.stop.is_set(),
+            || {
+                self.tell_news(output);
+                meanwhile(output);
+                if quiet.elapsed() > SILENCE {
+                    quiet = Instant::now();
+                    self.waiting().into_iter().for_each(|text| output.tell(&text));
+                }
+            },
+        )
     }
 
     /// The live servers themselves.
-    pub(crate) fn fleet(&self) -> &Fleet {
+    pub(crate) fn fleet(&self) -> &BlockingClient {
         self.crew.fleet()
     }
 

@@ -315,22 +315,18 @@ impl ToolSource for Toolbox {
             Ok(pending) => pending,
             Err(error) => return ToolResult::error(error.to_string()),
         };
-        let answer = loop {
-            if order.cancel.is_set() || self.closing.load(Ordering::Acquire) {
-                let _ = pending.cancel();
-                return ToolResult::error("interrupted");
-            }
-            let answer = pending.wait_for(GLANCE);
+        let stopped = || order.cancel.is_set() || self.closing.load(Ordering::Acquire);
+        let answer = pending.wait_until(stopped, || {
             if let Some(questions) = questions {
                 questions.attend(&|| order.cancel.is_set());
             }
             for step in steps.try_iter() {
                 (order.progress)(&told(&step));
             }
-            if let Some(answer) = answer {
-                break answer;
-            }
-        };
+        });
+        if answer.is_err() && stopped() {
+            return ToolResult::error("interrupted");
+        }
         match taken(answer, offered.tool.output.as_ref()) {
             Ok(taken) => {
                 taken.notes.iter().for_each(|note| (order.progress)(note));

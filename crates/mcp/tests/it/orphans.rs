@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use ollm_mcp::{Call, Context, Declaration, Fleet, Memory, Ports};
+use ollm_mcp::{BlockingClient, Call, Context, Declaration, Memory, Ports};
 use ollm_process::Children;
 use serde_json::json;
 
@@ -136,7 +136,7 @@ fn keeper() {
     if env::var("ROLE").is_ok_and(|role| role == "orphans::keeper") {
         let _setup = ollm_process::ProcessSetup::new();
         let context = Context::new(settings(), Ports::default(), Arc::new(Children::new()));
-        let fleet = Fleet::new(Arc::new(context)).unwrap();
+        let fleet = BlockingClient::new(Arc::new(context)).unwrap();
         fleet.add(scripted("normal"), Memory::default());
         let stray = Call { tool: "stray".into(), ..Call::default() };
         let result = fleet.call("fake", stray).unwrap().wait().unwrap();

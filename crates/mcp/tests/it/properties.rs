@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_mcp::{Call, Declaration, Endpoint, Filter, Fleet, Memory, Ports, State, Trouble};
+use ollm_mcp::{BlockingClient, Call, Declaration, Endpoint, Filter, Memory, Ports, State, Trouble};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -45,16 +45,20 @@ fn known() -> Memory {
 }
 
 /// Tries many cases against one fleet.
-fn check<S: Strategy>(strategy: &S, test: impl Fn(&Fleet, S::Value) -> Result<(), TestCaseError>) {
+fn check<S: Strategy>(strategy: &S, test: impl Fn(&BlockingClient, S::Value) -> Result<(), TestCaseError>) {
     check_with(&fleet(settings(), Ports::default()), strategy, test);
 }
 
-fn check_with<S: Strategy>(fleet: &Fleet, strategy: &S, test: impl Fn(&Fleet, S::Value) -> Result<(), TestCaseError>) {
+fn check_with<S: Strategy>(
+    fleet: &BlockingClient,
+    strategy: &S,
+    test: impl Fn(&BlockingClient, S::Value) -> Result<(), TestCaseError>,
+) {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(CASES) };
     TestRunner::new(config).run(strategy, |case| test(fleet, case)).unwrap();
 }
 
-fn process(fleet: &Fleet) -> String {
+fn process(fleet: &BlockingClient) -> String {
     fleet.server("fake").unwrap().status().process.unwrap().to_string()
 }
 

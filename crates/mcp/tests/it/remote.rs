@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use ollm_mcp::{Answering, Authorize, Declaration, Endpoint, Fleet, Memory, Ports, State};
+use ollm_mcp::{Answering, Authorize, BlockingClient, Declaration, Endpoint, Memory, Ports, State};
 use serde_json::{Value, json};
 
 use crate::support::{assert_echoes, call, declaration, eventually, fleet, names, settings, state, text, with};
@@ -377,7 +377,7 @@ fn events_of(endpoint: &'static str, says: fn(&Value) -> String) -> (Web, Arc<Mu
     (web, streams)
 }
 
-fn older(web: &Web) -> Fleet {
+fn older(web: &Web) -> BlockingClient {
     with(declaration("fake", Endpoint::Sse { url: format!("{}/sse", web.url), headers: Vec::new() }))
 }
 

@@ -1,16 +1,16 @@
-//! Whoever waits does the work meanwhile; nobody may notice.
+//! A waiting caller drives the runtime; no other caller may notice.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ollm_mcp::{Call, Declaration, Fleet, Memory, Ports, Trouble};
+use ollm_mcp::{BlockingClient, Call, Declaration, Memory, Ports, Trouble};
 use serde_json::json;
 
 use crate::support::{assert_echoes, call, eventually, fleet, runs, scripted, settings, started, text, tool, with};
 
-fn process(fleet: &Fleet) -> String {
+fn process(fleet: &BlockingClient) -> String {
     fleet.server("fake").unwrap().status().process.unwrap().to_string()
 }
 
@@ -118,4 +118,41 @@ fn a_port_that_would_wait_for_itself_is_refused() {
     assert_eq!(text(&result), "t");
     eventually("it is heard", || heard.lock().unwrap().is_some());
     assert!(matches!(heard.lock().unwrap().take(), Some(Trouble::Unavailable(_))));
+}
+
+#[test]
+fn a_port_that_waits_for_an_earlier_call_is_refused() {
+    let client = started("normal");
+    let earlier = Mutex::new(Some(client.call("fake", tool("hang", json!({}))).unwrap()));
+    let (sender, outcomes) = channel();
+    let sender = Mutex::new(sender);
+    let progress: ollm_mcp::OnProgress = Arc::new(move |_| {
+        if let Some(earlier) = earlier.lock().unwrap().take() {
+            let waited = earlier.wait_for(Duration::from_secs(1)).map(|answer| answer.unwrap_err().kind);
+            let stopped = earlier.cancel().kind;
+            sender.lock().unwrap().send((waited, stopped)).unwrap_or_default();
+        }
+    });
+    let steps = json!({"steps": ["a"], "result": {"content": []}});
+    client.call("fake", Call { progress: Some(progress), ..tool("give", steps) }).unwrap().wait().unwrap();
+    let (waited, stopped) = outcomes.recv_timeout(crate::support::PATIENCE).unwrap();
+    assert!(matches!(waited, Some(Trouble::Unavailable(_))), "{waited:?}");
+    assert_eq!(stopped, Trouble::Cancelled);
+    assert_echoes(&client);
+}
+
+#[test]
+fn a_wait_with_something_to_do_ends_with_the_answer_or_when_it_is_stopped() {
+    let client = started("normal");
+    let mut ticks = 0;
+    let echo = client.call("fake", tool("echo", json!({}))).unwrap();
+    echo.wait_until(|| false, || ticks += 1).unwrap();
+    assert!(ticks > 0, "also when the answer is there");
+    let ticks = std::cell::Cell::new(0);
+    let hanging = client.call("fake", tool("hang", json!({}))).unwrap();
+    let outcome = hanging.wait_until(|| ticks.get() == 2, || ticks.set(ticks.get() + 1));
+    assert_eq!((outcome.unwrap_err().kind, ticks.get()), (Trouble::Cancelled, 2));
+    let hanging = client.call("fake", tool("hang", json!({}))).unwrap();
+    assert_eq!(hanging.wait_until(|| true, || unreachable!()).unwrap_err().kind, Trouble::Cancelled);
+    assert_echoes(&client);
 }
