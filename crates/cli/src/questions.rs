@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ollm_mcp::{Answer, Elicit, Ports, Reply, Sample};
+use ollm_mcp::{Elicit, ElicitAnswer, Ports, Reply, Sample};
 use ollm_store::cut;
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub(crate) struct Questions {
 
 /// A question and the way back.
 enum Asked {
-    Person(String, Value, Reply<Answer>),
+    Person(String, Value, Reply<ElicitAnswer>),
     Model(String, Value, Reply<Result<Value, String>>),
 }
 
@@ -143,7 +143,7 @@ impl Drop for Floor<'_> {
 }
 
 impl Elicit for Questions {
-    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>) {
+    fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>) {
         self.ask(server, Asked::Person(server.to_owned(), question, reply));
     }
 }
@@ -171,10 +171,10 @@ fn word(text: &str) -> String {
 }
 
 /// What a person answers to a question with three ways out.
-fn consent(question: &str, over: &dyn Fn() -> bool) -> Option<Answer> {
+fn consent(question: &str, over: &dyn Fn() -> bool) -> Option<ElicitAnswer> {
     match crate::output::ask_unless(question, over)?.to_lowercase().as_str() {
-        "y" | "yes" => Some(Answer::Accept(None)),
-        "n" | "no" => Some(Answer::Decline),
+        "y" | "yes" => Some(ElicitAnswer::Accept(None)),
+        "n" | "no" => Some(ElicitAnswer::Decline),
         _ => None,
     }
 }

@@ -14,12 +14,12 @@ use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use crate::declaration::Declaration;
-use crate::error::{CallError, Trouble};
+use crate::error::{CallError, CallErrorKind};
 use crate::list::Listing;
 use crate::runtime::{RuntimeHandle, RuntimeThread};
-use crate::server::{Call, Memory, Server};
-use crate::shared::Context;
-use crate::status::Status;
+use crate::server::{Call, Server, ServerMemory};
+use crate::shared::ClientContext;
+use crate::status::ServerStatus;
 use crate::wait::WaitEnd;
 
 /// How long a cancelled request may take to end.
@@ -30,19 +30,19 @@ const TICK: Duration = Duration::from_millis(20);
 /// A blocking client of many servers. Dropped, all of them end at once; [`BlockingClient::close`] gives them time.
 #[derive(Debug)]
 pub struct BlockingClient {
-    context: Arc<Context>,
+    context: Arc<ClientContext>,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
     runtime: RuntimeThread,
 }
 
 impl BlockingClient {
     /// No servers yet; only the thread is started.
-    pub fn new(context: Arc<Context>) -> io::Result<Self> {
+    pub fn new(context: Arc<ClientContext>) -> io::Result<Self> {
         Ok(Self { context, servers: RwLock::default(), runtime: RuntimeThread::new()? })
     }
 
     /// Adds a server, which is not started by that; one of the same name is ended.
-    pub fn add(&self, declaration: Declaration, memory: Memory) {
+    pub fn add(&self, declaration: Declaration, memory: ServerMemory) {
         let runtime = self.runtime.handle();
         let _entered = runtime.enter();
         let name = declaration.name.clone();
@@ -66,12 +66,12 @@ impl BlockingClient {
     /// The server of a name.
     pub fn server(&self, name: &str) -> Result<Arc<Server>, CallError> {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
-        let unknown = || CallError::new(name, Trouble::Unknown);
+        let unknown = || CallError::new(name, CallErrorKind::Unknown);
         servers.get(name).cloned().ok_or_else(unknown)
     }
 
     /// How all servers are.
-    pub fn statuses(&self) -> Vec<Status> {
+    pub fn statuses(&self) -> Vec<ServerStatus> {
         self.servers().iter().map(|server| server.status()).collect()
     }
 
@@ -223,7 +223,7 @@ impl BlockingClient {
 
 fn inside_runtime(name: &str) -> CallError {
     let text = "called from the runtime thread, which would deadlock".to_owned();
-    CallError::new(name, Trouble::Unavailable(text))
+    CallError::new(name, CallErrorKind::Unavailable(text))
 }
 
 /// An answer that is waited for. Dropped, its request is cancelled.
@@ -284,7 +284,7 @@ impl<T: Send> Pending<T> {
     }
 
     fn cancelled(&self) -> CallError {
-        CallError::new(&self.server, Trouble::Cancelled)
+        CallError::new(&self.server, CallErrorKind::Cancelled)
     }
 }
 

@@ -7,7 +7,7 @@
 //! message types and the streamable HTTP session are used; what touches a process, a socket or a clock is ours.
 //!
 //! * **One task, one truth.** Each server has a task that owns its life and takes orders; what it knows is one value that
-//!   everyone else only reads: [`State`], connection, tools. A server is `ready` once it has answered and its tools are
+//!   everyone else only reads: [`ServerState`], connection, tools. A server is `ready` once it has answered and its tools are
 //!   known, and not before. Dropped, a handle takes everything with it.
 //! * **Calls** do not pass through the task: they go straight to the connection, any number at once, and cost next to
 //!   nothing beside the bare SDK. A call that finds no connection has one made. A call that was lost on the way is never
@@ -24,7 +24,7 @@
 //!   should we die. They end by the end of their input, the polite signal and the final one, in this order. The thread that
 //!   started them must outlive them, which a [`BlockingClient`] sees to.
 //! * **Revisions.** A server is first asked `server/discover`, which only the stateless revision knows; on any failure or
-//!   silence follows `initialize` on the same connection. What worked is part of a server's [`Memory`] and tried first.
+//!   silence follows `initialize` on the same connection. What worked is part of a server's [`ServerMemory`] and tried first.
 //! * **Network.** One pooled client serves all. It follows nobody to another origin, reads no more than it is allowed to,
 //!   and tries the transport of 2024 (events and posts) where the newer one is not known. Who we are is asked of a port;
 //!   a server that is not satisfied `needs-auth`.
@@ -71,27 +71,28 @@ mod backoff;
 mod batch;
 mod blocking;
 mod cache;
+mod client_handler;
 mod clock;
 mod connect;
 mod declaration;
-mod deep;
-mod desk;
+mod depth_limit;
+mod endpoint;
 mod error;
 mod events;
+mod fast_decode;
 mod handshake;
 mod health;
 mod http;
-mod life;
+mod lifecycle;
 #[cfg(test)]
 mod limits;
-mod link;
+mod line_transport;
 mod list;
 mod log;
 mod name;
-mod place;
-mod port;
+mod ports;
 mod program;
-mod quick;
+mod requester;
 mod result;
 mod runtime;
 mod server;
@@ -102,25 +103,24 @@ mod status;
 mod tool;
 mod wait;
 mod web;
-mod wire;
 
 pub use auth::{Grant, Login, LoginError, Tokens, Wanted, log_out};
 pub use blocking::{BlockingClient, Pending};
 pub use cache::{Cache, Entry};
+pub use client_handler::{OnProgress, Progress};
 pub use declaration::{Declaration, Endpoint, Filter};
-pub use desk::{OnProgress, Progress};
-pub use error::{CallError, Trouble};
+pub use endpoint::{WebAddress, web_address};
+pub use error::{CallError, CallErrorKind};
 pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
 pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
-pub use place::{WebAddress, web_address};
-pub use port::{Admit, Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
+pub use ports::{Admit, Authorize, Elicit, ElicitAnswer, PortFuture, Ports, Reply, Sample, ServerNotice, Watch};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
     show as show_result, write as write_result,
 };
-pub use server::{Call, Context, Memory, Server};
-pub use settings::{Bounds, Pace, Proxies, Root, Settings};
-pub use status::{State, Status};
+pub use server::{Call, ClientContext, Server, ServerMemory};
+pub use settings::{Bounds, Proxies, Root, Settings, Timings};
+pub use status::{ServerState, ServerStatus};
 pub use tool::{Offer, Offers, Remark};

@@ -13,9 +13,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::declaration::Endpoint;
+use crate::line_transport::LineTransport;
 use crate::log::Log;
-use crate::shared::Shared;
-use crate::wire::Wire;
+use crate::shared::ServerShared;
 
 /// How often a program whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(50);
@@ -38,11 +38,11 @@ pub(crate) struct Program {
 }
 
 /// The streams of a program as a connection.
-pub(crate) type Streams = Wire<Receiver, Sender>;
+pub(crate) type Streams = LineTransport<Receiver, Sender>;
 
 impl Program {
     /// Starts the program of a server.
-    pub(crate) async fn start(shared: &Shared, endpoint: &Endpoint) -> Result<(Self, Streams), StartError> {
+    pub(crate) async fn start(shared: &ServerShared, endpoint: &Endpoint) -> Result<(Self, Streams), StartError> {
         let Endpoint::Stdio { program, args, env, cwd, limits } = endpoint else {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         };
@@ -60,11 +60,12 @@ impl Program {
         let mut resident = shared.launch(job).await?;
         let streams = resident.streams().ok_or(io::ErrorKind::BrokenPipe)?;
         let exit = resident.exit_file().map(|file| file.try_clone_to_owned()).transpose()?;
-        let exit = exit.map(watched).transpose()?;
+        let exit = exit.map(async_file).transpose()?;
         let stderr = tokio::spawn(drain(Receiver::from_owned_fd(streams.stderr)?, Arc::clone(&shared.log)));
         let (reader, writer) = (Receiver::from_owned_fd(streams.stdout)?, Sender::from_owned_fd(streams.stdin)?);
-        let wire = Wire::new(reader, writer, shared.context.settings.bounds.message, Arc::clone(&shared.log));
-        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, wire))
+        let transport =
+            LineTransport::new(reader, writer, shared.context.settings.bounds.message, Arc::clone(&shared.log));
+        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, transport))
     }
 
     /// The number of its process.
@@ -128,7 +129,7 @@ impl From<io::ErrorKind> for StartError {
     }
 }
 
-impl From<StartError> for crate::error::Fault {
+impl From<StartError> for crate::error::ConnectError {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Spawn(error) => error.into(),
@@ -163,7 +164,7 @@ async fn drain(stderr: Receiver, log: Arc<Log>) {
 
 /// A file for the runtime to wait on.
 #[expect(deprecated, reason = "its unsafe successor only asks that the file stays open, and this one is owned")]
-fn watched(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn async_file(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(file, Interest::READABLE)
 }
 

@@ -16,7 +16,7 @@ pub struct Settings {
     /// The way to servers that are not on this machine.
     pub proxies: Proxies,
     /// How servers are started, watched and ended.
-    pub pace: Pace,
+    pub timings: Timings,
     /// What a server may take.
     pub bounds: Bounds,
 }
@@ -29,7 +29,7 @@ impl Default for Settings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             roots: Vec::new(),
             proxies: Proxies::default(),
-            pace: Pace::default(),
+            timings: Timings::default(),
             bounds: Bounds::default(),
         }
     }
@@ -57,7 +57,7 @@ pub struct Root {
 
 /// The clocks of a server's life.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct Timings {
     /// How often a start is tried.
     pub tries: u32,
     /// The pause after the first failed try; it doubles from there.
@@ -82,7 +82,7 @@ pub struct Pace {
     pub window: Duration,
 }
 
-impl Default for Pace {
+impl Default for Timings {
     fn default() -> Self {
         Self {
             tries: 3,

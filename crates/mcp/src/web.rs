@@ -12,7 +12,7 @@ use rustls_platform_verifier::BuilderVerifierExt;
 
 use crate::error::bytes;
 use crate::log::Log;
-use crate::port::Authorize;
+use crate::ports::Authorize;
 use crate::settings::Proxies;
 
 /// How long a connection may take.

@@ -2,21 +2,21 @@
 
 use std::ffi::OsStr;
 
-use ollm_mcp::{Answer, web_address};
+use ollm_mcp::{ElicitAnswer, web_address};
 use serde_json::Value;
 
 use super::{consent, quoted, word};
 use crate::open;
 use crate::output::say;
 
-pub(super) fn ask(server: &str, question: &Value, path: Option<&OsStr>, over: &dyn Fn() -> bool) -> Answer {
+pub(super) fn ask(server: &str, question: &Value, path: Option<&OsStr>, over: &dyn Fn() -> bool) -> ElicitAnswer {
     let text = |key: &str| question.get(key).and_then(Value::as_str).unwrap_or_default();
     let Some(address) = web_address(text("url")) else {
         say(&format!(
             "\nServer `{}` wants you to open something that is no web address; it was declined.\n",
             word(server)
         ));
-        return Answer::Decline;
+        return ElicitAnswer::Decline;
     };
     let shown = format!(
         "\nServer `{}` asks you to open a page of {}:\n{}  {}\n  Open it in a browser? [y]es, [n]o, anything else cancels: ",
@@ -25,8 +25,8 @@ pub(super) fn ask(server: &str, question: &Value, path: Option<&OsStr>, over: &d
         quoted(text("message")),
         address.url,
     );
-    let answer = consent(&shown, over).unwrap_or(Answer::Cancel);
-    if matches!(answer, Answer::Accept(_)) && !open::browser(&address.url, path) {
+    let answer = consent(&shown, over).unwrap_or(ElicitAnswer::Cancel);
+    if matches!(answer, ElicitAnswer::Accept(_)) && !open::browser(&address.url, path) {
         say("  No browser could be opened here: open the address yourself.\n");
     }
     answer

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use ollm_catalog::{Oauth, Problem};
 use ollm_mcp::{
-    BlockingClient, Cache, CallError, Context, Endpoint, Entry, Filter, Memory, Offers, Ports, Progress, Root, Server,
-    Settings, Spill, Taken, Tokens, Trouble, read_error, read_result,
+    BlockingClient, Cache, CallError, CallErrorKind, ClientContext, Endpoint, Entry, Filter, Offers, Ports, Progress,
+    Root, Server, ServerMemory, Settings, Spill, Taken, Tokens, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
@@ -77,8 +77,9 @@ impl Crew {
         let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
-        let fleet = BlockingClient::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
-            .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
+        let fleet =
+            BlockingClient::new(Arc::new(ClientContext::new(settings(servers), ports, Arc::new(Children::new()))))
+                .map_err(|error| Failure::new(Kind::Environment, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
         let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
         let Turnover { problems, .. } = crew.renew(servers, chosen);
@@ -278,7 +279,7 @@ pub(crate) fn taken(answer: Result<Value, CallError>, promised: Option<&ToolSche
     match answer {
         Ok(answer) => Ok(read_result(&answer, promised)),
         Err(error) => match &error.kind {
-            Trouble::Refused { code, message, data } => {
+            CallErrorKind::Refused { code, message, data } => {
                 let result = read_error((*code).into(), message, data.as_deref());
                 Ok(Taken { result, notes: vec![error.reason()] })
             }
@@ -299,8 +300,8 @@ fn client(oauth: Option<&Oauth>) -> Option<(String, String)> {
     oauth.and_then(|oauth| oauth.client_id.clone().zip(oauth.client_secret.clone()))
 }
 
-fn memory(cached: Option<&Entry>) -> Memory {
-    let known = |entry: &Entry| Memory {
+fn memory(cached: Option<&Entry>) -> ServerMemory {
+    let known = |entry: &Entry| ServerMemory {
         revision: entry.revision.clone(),
         transport: entry.transport.clone(),
         tools: Some(entry.tools.clone()),

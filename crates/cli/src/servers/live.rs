@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{BlockingClient, CallError, Notice, Pending, Ports, Spill, State, Status, Watch};
+use ollm_mcp::{BlockingClient, CallError, Pending, Ports, ServerNotice, ServerState, ServerStatus, Spill, Watch};
 use serde_json::Value;
 
 use super::crew::Crew;
@@ -21,18 +21,18 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The servers of one command; gone with it.
 pub(crate) struct Live {
     crew: Crew,
-    news: Receiver<(String, State)>,
+    news: Receiver<(String, ServerState)>,
     /// Who answers the questions of servers, if anybody does.
     questions: Option<Arc<Questions>>,
     stop: Stop,
 }
 
 /// Passes news on to whoever may print.
-struct Messenger(Mutex<Sender<(String, State)>>);
+struct Messenger(Mutex<Sender<(String, ServerState)>>);
 
 impl Watch for Messenger {
-    fn notice(&self, server: &str, notice: &Notice) {
-        if let Notice::State(state) = notice {
+    fn notice(&self, server: &str, notice: &ServerNotice) {
+        if let ServerNotice::State(state) = notice {
             let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = sender.send((server.to_owned(), state.clone()));
         }
@@ -54,7 +54,7 @@ impl Live {
     }
 
     /// Starts all of them at once, and tells the person what takes long.
-    pub(crate) fn start(&self, output: &mut Output) -> Vec<(Status, Result<(), CallError>)> {
+    pub(crate) fn start(&self, output: &mut Output) -> Vec<(ServerStatus, Result<(), CallError>)> {
         let fleet = self.fleet();
         let outcomes = fleet.start_all().and_then(|starts| self.wait_and_tell(starts, |_| (), output));
         if self.stop.is_set() {
@@ -133,7 +133,7 @@ impl Live {
     /// Tells what has happened since.
     fn tell_news(&self, output: &mut Output) {
         for (server, state) in self.news.try_iter() {
-            if let State::Starting(number @ 2..) = state {
+            if let ServerState::Starting(number @ 2..) = state {
                 output.tell(&format!("server `{server}` is started once more (try {number})"));
             }
         }
@@ -142,7 +142,7 @@ impl Live {
     /// Who keeps us waiting, if anybody does.
     fn waiting(&self) -> Option<String> {
         let statuses = self.fleet().statuses();
-        let starting = statuses.iter().filter(|status| matches!(status.state, State::Starting(_)));
+        let starting = statuses.iter().filter(|status| matches!(status.state, ServerState::Starting(_)));
         let names: Vec<&str> = starting.map(|status| status.name.as_str()).collect();
         (!names.is_empty()).then(|| format!("still starting: {}", names.join(", ")))
     }

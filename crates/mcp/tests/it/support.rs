@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_mcp::{
-    BlockingClient, Bounds, Call, CallError, Context, Declaration, Endpoint, Filter, Memory, Notice, Pace, Ports,
-    Settings, State, Watch,
+    BlockingClient, Bounds, Call, CallError, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory,
+    ServerNotice, ServerState, Settings, Timings, Watch,
 };
 use ollm_process::{Children, Limits};
 use serde_json::{Map, Value, json};
@@ -18,17 +18,17 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings with short pauses, and otherwise as ever.
 pub(crate) fn settings() -> Settings {
-    let pace = Pace {
+    let timings = Timings {
         pause: Duration::from_millis(5),
         longest_pause: Duration::from_millis(20),
         parting: PATIENCE,
-        ..Pace::default()
+        ..Timings::default()
     };
-    Settings { pace, bounds: Bounds { listing: PATIENCE, ..Bounds::default() }, ..Settings::default() }
+    Settings { timings, bounds: Bounds { listing: PATIENCE, ..Bounds::default() }, ..Settings::default() }
 }
 
 pub(crate) fn fleet(settings: Settings, ports: Ports) -> BlockingClient {
-    BlockingClient::new(Arc::new(Context::new(settings, ports, Arc::new(Children::new())))).unwrap()
+    BlockingClient::new(Arc::new(ClientContext::new(settings, ports, Arc::new(Children::new())))).unwrap()
 }
 
 /// A server of any kind.
@@ -72,7 +72,7 @@ pub(crate) fn scripted(mode: &str) -> Declaration {
 /// A fleet with one server, which is not started.
 pub(crate) fn with(declaration: Declaration) -> BlockingClient {
     let fleet = fleet(settings(), Ports::default());
-    fleet.add(declaration, Memory::default());
+    fleet.add(declaration, ServerMemory::default());
     fleet
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn started(mode: &str) -> BlockingClient {
     fleet
 }
 
-pub(crate) fn state(fleet: &BlockingClient) -> State {
+pub(crate) fn state(fleet: &BlockingClient) -> ServerState {
     fleet.server("fake").unwrap().status().state
 }
 
@@ -139,16 +139,16 @@ pub(crate) fn runs(pid: &str) -> bool {
 
 /// Keeps what it hears.
 #[derive(Default)]
-pub(crate) struct Ear(pub(crate) Mutex<Vec<Notice>>);
+pub(crate) struct Ear(pub(crate) Mutex<Vec<ServerNotice>>);
 
 impl Watch for Ear {
-    fn notice(&self, _: &str, notice: &Notice) {
+    fn notice(&self, _: &str, notice: &ServerNotice) {
         self.0.lock().unwrap().push(notice.clone());
     }
 }
 
 impl Ear {
-    pub(crate) fn heard(&self) -> Vec<Notice> {
+    pub(crate) fn heard(&self) -> Vec<ServerNotice> {
         self.0.lock().unwrap().clone()
     }
 }

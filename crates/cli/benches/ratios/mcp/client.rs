@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use ollm_mcp::{BlockingClient, Call, Context, Declaration, Endpoint, Filter, Memory, Ports, Settings, read_result};
+use ollm_mcp::{
+    BlockingClient, Call, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings, read_result,
+};
 use ollm_process::{Children, Limits};
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
 use rmcp::service::RunningService;
@@ -66,13 +68,13 @@ struct Ours(BlockingClient);
 
 impl Ours {
     fn connect(transport: &str, target: &str, further: usize) -> Ours {
-        let context = Context::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
+        let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
         let fleet = BlockingClient::new(Arc::new(context)).unwrap();
-        fleet.add(declaration("bench", transport, target), Memory::default());
+        fleet.add(declaration("bench", transport, target), ServerMemory::default());
         fleet.start("bench").unwrap();
         for number in 0..further {
             let name = format!("bench-{number}");
-            fleet.add(declaration(&name, transport, target), Memory::default());
+            fleet.add(declaration(&name, transport, target), ServerMemory::default());
             fleet.start(&name).unwrap();
             call(&fleet, &name)();
         }

@@ -1,6 +1,6 @@
 //! `ollm mcp tools`: the tools of all servers in one list.
 
-use ollm_mcp::{Offers, State};
+use ollm_mcp::{Offers, ServerState};
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
@@ -67,10 +67,10 @@ fn gather<'a>(
         let live = Live::new(servers, &unknown, output)?;
         for (status, outcome) in live.start(output) {
             let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
-            if let State::Degraded(why) = &status.state {
+            if let ServerState::Degraded(why) = &status.state {
                 output.tell(&format!("server `{}`: {why}", status.name));
             }
-            if status.tools > 0 || status.state == State::Ready {
+            if status.tools > 0 || status.state == ServerState::Ready {
                 let offers = servers.offers(known, &live.listed(&status.name));
                 tell(known, &status.warnings, &offers, output);
                 lists.push((known, offers, status.state.name()));

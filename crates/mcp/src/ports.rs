@@ -11,7 +11,7 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::status::State;
+use crate::status::ServerState;
 
 /// Those who do something for servers.
 #[derive(Clone, Default)]
@@ -44,12 +44,12 @@ impl fmt::Debug for Ports {
 pub trait Elicit: Send + Sync {
     /// Hands over a question: the parameters of `elicitation/create`, with `message` and either a `requestedSchema` or
     /// a `url`. The address must be shown, and never reach a shell.
-    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>);
+    fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>);
 }
 
 /// What the person answered.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ElicitAnswer {
     /// Yes, with what was asked for.
     Accept(Option<Value>),
     /// No.
@@ -68,14 +68,14 @@ pub trait Sample: Send + Sync {
 /// Knows the value of the `Authorization` header.
 pub trait Authorize: Send + Sync {
     /// The value for the next request to a server, if there is one.
-    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>>;
+    fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>>;
 
     /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Says
     /// whether there is a better one now, so that one more try is worth it.
-    fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> Answering<'a, bool>;
+    fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> PortFuture<'a, bool>;
 
     /// The server knows who we are, and wants these rights beside those we have.
-    fn lacking<'a>(&'a self, _server: &'a str, _scopes: &'a [String]) -> Answering<'a, ()> {
+    fn lacking<'a>(&'a self, _server: &'a str, _scopes: &'a [String]) -> PortFuture<'a, ()> {
         Box::pin(async {})
     }
 
@@ -86,12 +86,12 @@ pub trait Authorize: Send + Sync {
 }
 
 /// An answer that may take a while.
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// Hears what happens to servers. Must not block: servers wait meanwhile.
 pub trait Watch: Send + Sync {
     /// Something happened to a server.
-    fn notice(&self, server: &str, notice: &Notice);
+    fn notice(&self, server: &str, notice: &ServerNotice);
 }
 
 /// Has the last word right before each start of a server's program: the first, and every one after a crash or a pause.
@@ -103,9 +103,9 @@ pub trait Admit: Send + Sync {
 
 /// What happened to a server.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
+pub enum ServerNotice {
     /// Its state is another one.
-    State(State),
+    State(ServerState),
     /// Its tools are other ones: ask for them.
     Tools,
     /// Its prompts are other ones.

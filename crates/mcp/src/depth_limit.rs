@@ -5,7 +5,7 @@
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
 
-use crate::quick;
+use crate::fast_decode;
 
 /// Levels of a message that are kept: a few less than the reader of JSON bears, as what is kept goes into files as well.
 const KEPT: usize = 110;
@@ -16,7 +16,7 @@ pub(crate) const MOST_VALUES: usize = 1_000_000;
 
 /// Reads a message; a list of tools even if one of them is nested too deeply.
 pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
-    if let Some(answer) = quick::read(text) {
+    if let Some(answer) = fast_decode::read(text) {
         return Ok(answer);
     }
     serde_json::from_slice(text).or_else(|error| match (shallow(text), resolved(text)) {
