@@ -1,4 +1,4 @@
-//! Where a server's own questions and announcements arrive.
+//! Handles a server's own requests and notifications.
 #![expect(deprecated, reason = "servers of older revisions still sample, ask for roots and log")]
 
 use std::collections::HashMap;
@@ -24,21 +24,21 @@ use crate::settings::Settings;
 /// Questions of one server that may wait for an answer at once.
 pub(crate) const QUESTIONS: usize = 16;
 
-/// Tells how far a call has come. Must not block.
+/// Reports progress of a call. Must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// So much is done.
+    /// How much is done.
     pub done: f64,
-    /// Of so much, if that is known.
+    /// How much there is to do, if the server says so.
     pub total: Option<f64>,
     /// What is being done.
     pub message: Option<String>,
 }
 
-/// The desk of one server.
+/// The handler of one server.
 pub(crate) struct ClientHandler {
     server: String,
     config: ClientConfig,
@@ -51,7 +51,7 @@ pub(crate) struct ClientHandler {
     pub(crate) changes: ToolChanges,
 }
 
-/// The signs of life of one call.
+/// The progress of one call.
 pub(crate) struct CallProgress {
     pub(crate) notify: Notify,
     report: Option<OnProgress>,
@@ -62,10 +62,10 @@ pub(crate) struct CallProgress {
 pub(crate) struct ToolChanges {
     announced: AtomicU64,
     seen: AtomicU64,
-    /// Up to this one nobody waits any more for changes to be looked at.
+    /// No caller waits for changes up to this one.
     not_awaited: AtomicU64,
     pub(crate) notify: Notify,
-    /// Somebody waits for the tools there are now.
+    /// A caller waits for the current tools.
     pub(crate) urgent: Notify,
 }
 
@@ -90,7 +90,7 @@ impl ToolChanges {
         self.seen.load(Ordering::Relaxed) >= change
     }
 
-    /// Nobody waits any more for changes up to this one to be looked at.
+    /// Has no caller wait for changes up to this one.
     pub(crate) fn stop_waiting_for(&self, change: u64) {
         self.not_awaited.fetch_max(change, Ordering::Relaxed);
     }
@@ -128,19 +128,19 @@ impl ClientHandler {
         &self.config
     }
 
-    /// Whether a question of the server waits for an answer, so that it cannot go on.
+    /// Whether a question of the server waits for an answer.
     pub(crate) fn is_asking(&self) -> bool {
         self.asking.load(Ordering::Relaxed) > 0
     }
 
-    /// Has the progress of a call reported until the guard is dropped.
+    /// Reports the progress of a call until the guard is dropped.
     pub(crate) fn watch_progress(&self, token: ProgressToken, report: Option<OnProgress>) -> ProgressGuard<'_> {
         let progress = Arc::new(CallProgress { notify: Notify::new(), report });
         self.calls().insert(token.clone(), Arc::clone(&progress));
         ProgressGuard { handler: self, token, progress }
     }
 
-    /// Answers a question that came as an answer.
+    /// Answers a question that came in place of a result.
     pub(crate) async fn answer(&self, request: InputRequest) -> Result<Value, ErrorData> {
         let answer = match request {
             InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(request.params).await?),
@@ -253,7 +253,7 @@ impl Drop for ProgressGuard<'_> {
     }
 }
 
-/// A question that waits.
+/// Counts a question while it waits.
 struct OpenQuestion<'a>(&'a AtomicUsize);
 
 impl<'a> OpenQuestion<'a> {

@@ -31,7 +31,7 @@ use crate::web::{Site, WebError};
 
 /// Requests to one server that may be on their way at once.
 pub(crate) const AT_ONCE: usize = 32;
-/// How often a broken stream of events is taken up again.
+/// How often a broken stream of events is resumed.
 const RESUMES: usize = 5;
 /// The longest pause before that.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -47,7 +47,7 @@ pub(crate) struct Connection {
     pub(crate) fault: CloseReason,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
-    /// Whether it is spoken to in the older way, with events.
+    /// Whether it uses the HTTP+SSE transport of 2024.
     is_sse: bool,
     cancel: Option<RunningServiceCancellationToken>,
     announcements: Option<JoinHandle<()>>,
@@ -71,7 +71,7 @@ impl Future for Service {
     }
 }
 
-/// A connection that did not come about.
+/// A connection that could not be made.
 pub(crate) struct FailedConnection {
     pub(crate) fault: ConnectError,
     /// How its program ended, if it did so by itself.
@@ -219,7 +219,7 @@ impl Connection {
         Self { requester, program, service, fault, mark, is_sse: false, cancel: Some(cancel), announcements }
     }
 
-    /// The word for how the server is spoken to.
+    /// The name of the transport.
     pub(crate) fn transport(&self) -> &'static str {
         match (&self.program, self.is_sse) {
             (Some(_), _) => "stdio",
@@ -251,7 +251,7 @@ impl Drop for Connection {
     }
 }
 
-/// What a stateless server is to tell us; older ones tell unasked.
+/// The notifications we subscribe to; older servers send theirs without a subscription.
 fn subscription(info: &ServerPeerInfo) -> Option<SubscriptionFilter> {
     if info.protocol_version.has_initialize() {
         return None;
@@ -264,7 +264,7 @@ fn subscription(info: &ServerPeerInfo) -> Option<SubscriptionFilter> {
     (filter != SubscriptionFilter::default()).then_some(filter)
 }
 
-/// Passes announcements on until the server ends the subscription.
+/// Forwards notifications until the server ends the subscription.
 async fn forward_notifications(requester: Arc<Requester>, filter: SubscriptionFilter) {
     let Ok(mut subscription) = requester.peer.listen(filter).await else {
         return;

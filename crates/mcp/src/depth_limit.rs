@@ -1,6 +1,7 @@
-//! Lists of tools that hold something nested more deeply than a message may be. One such tool must not take the others
-//! with it, so it is cut off where it gets too deep, and still deep enough to be refused by its name ([`crate::Offers`]).
-//! And messages with so many values that they would fill the memory.
+//! Limits the depth and the number of values of a message.
+//!
+//! One tool that is nested too deeply must not make the whole list unreadable. So it is cut at a depth that is still too
+//! deep, and refused by its name later ([`crate::Offers`]).
 
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;

@@ -1,4 +1,4 @@
-//! Where a server is, in words for people: its command line or address, without secrets.
+//! Descriptions of endpoints for people: the command line or the address, without secrets.
 
 use std::borrow::Cow;
 
@@ -85,11 +85,11 @@ fn without_secrets(url: &str) -> String {
 pub struct WebAddress {
     /// The whole address, with everything escaped that more than a browser could read something into.
     pub url: String,
-    /// Whose it is; names in other scripts are spelt as the network spells them.
+    /// The host; names in other scripts are in Punycode.
     pub host: String,
 }
 
-/// Reads an address that somebody else wrote: a web page, without a name and password in front, and not too long.
+/// Reads an untrusted address: http or https, without user and password, and not too long.
 ///
 /// ```
 /// let address = ollm_mcp::web_address("https://example.org/a b?x=$(id)").unwrap();

@@ -1,7 +1,7 @@
-//! Answers to tool calls, read straight.
+//! Decodes results of tool calls without the SDK.
 //!
-//! The SDK tries one after the other what a message and a result could be, and an answer to a call is among the last
-//! things it tries. What has anything unusual about it is left to that.
+//! The SDK tries all types of messages and results one after the other, and tool results come late. Anything unusual is
+//! left to the SDK.
 
 use std::fmt;
 use std::marker::PhantomData;

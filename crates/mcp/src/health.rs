@@ -1,4 +1,4 @@
-//! Looks after a live server: its health, its idleness, its changes.
+//! Monitors a live server: health, idle time, changed tools.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -18,14 +18,14 @@ pub(crate) const MISSES: u32 = 3;
 /// The least time between two looks at a list that keeps changing.
 const LULL: Duration = Duration::from_millis(500);
 
-/// Why a server should not be kept as it is.
+/// Why a connection should be closed.
 #[derive(Debug)]
 pub(crate) enum HealthFinding {
     /// It does not answer any more.
     Hung,
-    /// Nobody used it.
+    /// No call used it for its idle time.
     Idle,
-    /// It wants to know who we are; this is what to do.
+    /// It wants authorization; the text says what to do.
     Denied(String),
 }
 
@@ -39,7 +39,7 @@ pub(crate) struct HealthMonitor {
     task: Option<Pin<Box<dyn Future<Output = HealthTask> + Send>>>,
 }
 
-/// What came of an errand.
+/// The outcome of a task.
 enum HealthTask {
     Pinged(Result<(), RequestError>),
     /// With the last change that had been announced before.
@@ -51,12 +51,12 @@ impl HealthMonitor {
         Self { shared, requester, missed: 0, is_suspect: false, task: None }
     }
 
-    /// Has the server looked at soon.
+    /// Has the server pinged soon.
     pub(crate) fn suspect(&mut self) {
         self.is_suspect = true;
     }
 
-    /// One round: an errand ends, or there is a reason for one, or the server is idle.
+    /// One round: a task ends, or one begins, or the server is idle.
     pub(crate) async fn round(&mut self) -> Option<HealthFinding> {
         if let Some(task) = &mut self.task {
             let done = task.await;
@@ -82,7 +82,7 @@ impl HealthMonitor {
         None
     }
 
-    /// When to ask for a sign of life, if at all.
+    /// When to ping, if at all.
     fn until_ping(&self) -> Option<Duration> {
         let timings = &self.shared.context.settings.timings;
         if self.is_suspect {
@@ -109,7 +109,7 @@ impl HealthMonitor {
                 () = sleep(LULL) => {}
                 () = changes.urgent.notified() => {}
             }
-            // What changed during the lull is looked at now.
+            // Changes during the pause are listed now.
             let change = changes.announced();
             HealthTask::Listed(change, tools(&shared, &requester).await)
         }));

@@ -1,4 +1,4 @@
-//! The life of one server: started, tried again, watched, ended. One task owns it; others send it orders.
+//! The lifecycle of one server: start, retries, health, end. One task owns it; others send it commands.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -18,13 +18,13 @@ use crate::settings::Timings;
 use crate::shared::{ServerShared, needs_auth};
 use crate::status::ServerState;
 
-/// How long what is left of a lost connection may take to end.
+/// How long a lost connection may take to close.
 const CRASH_CLOSE_TIME: Duration = Duration::from_millis(500);
 
-/// An order to the task.
+/// A command to the task.
 #[derive(Debug)]
 pub(crate) enum ServerCommand {
-    /// Start it, unless it runs. A person's order goes where a call does not: beyond stops, failures and crash loops.
+    /// Start it, unless it runs. A manual start also ends a stop, a failure or a crash loop.
     Start { manual: bool, reply: Option<oneshot::Sender<()>> },
     /// End it.
     Stop(oneshot::Sender<()>),
@@ -38,7 +38,7 @@ pub(crate) enum ServerCommand {
     Denied(String),
 }
 
-/// Why a live server is one no more.
+/// Why a connection ends.
 #[derive(Debug)]
 enum ConnectionEnd {
     /// The connection ended, or the program did.
@@ -47,7 +47,7 @@ enum ConnectionEnd {
     Found(HealthFinding),
     Stop(oneshot::Sender<()>),
     Restart(oneshot::Sender<()>),
-    /// The handle is gone.
+    /// The handle was dropped.
     Gone,
 }
 
@@ -61,7 +61,7 @@ enum NextStep {
 struct Lifecycle {
     shared: Arc<ServerShared>,
     commands: mpsc::UnboundedReceiver<ServerCommand>,
-    /// Those who wait for the outcome of a start.
+    /// Where to tell that the outcome of a start is known.
     waiting: Vec<oneshot::Sender<()>>,
     breaker: Breaker,
     /// When the last try of the last start failed.
@@ -69,7 +69,7 @@ struct Lifecycle {
     era: Option<Era>,
 }
 
-/// Leads the life of a server until its handle is gone.
+/// Runs the lifecycle of a server until its handle is dropped.
 pub(crate) async fn run_lifecycle(
     shared: Arc<ServerShared>,
     commands: mpsc::UnboundedReceiver<ServerCommand>,
@@ -87,7 +87,7 @@ pub(crate) async fn run_lifecycle(
                     lifecycle.close_connection(connection, end).await
                 }
                 Err(next) => {
-                    // A program that was just being started is gone before anyone hears that nothing runs.
+                    // A program that is being started must end before we report that none runs.
                     lifecycle.shared.finish_starts().await;
                     next
                 }
@@ -102,7 +102,7 @@ impl Lifecycle {
         &self.shared.context.settings.timings
     }
 
-    /// Waits for an order to start.
+    /// Waits for a command to start.
     async fn wait_for_start(&mut self) -> NextStep {
         self.reply_to_starts();
         while let Some(command) = self.commands.recv().await {
@@ -153,7 +153,7 @@ impl Lifecycle {
         rested && endpoint::is_remote(&self.shared.declaration.endpoint)
     }
 
-    /// Tells those who wait that the outcome is known.
+    /// Tells all waiting callers that the outcome is known.
     fn reply_to_starts(&mut self) {
         for reply in self.waiting.drain(..) {
             let _ = reply.send(());
@@ -195,8 +195,8 @@ impl Lifecycle {
         Err(NextStep::Rest)
     }
 
-    /// How to ask this time. Every other time it is not the way that was remembered or tried before: some servers cannot
-    /// stand the newer question, and some have learnt it since.
+    /// Which era this attempt tries first. Every other attempt tries the other one: some servers break on the newer
+    /// request, and some have been updated since.
     fn era_for_attempt(&self, attempt: u32) -> Option<Era> {
         match self.era {
             era if attempt % 2 == 1 => era,
@@ -205,7 +205,7 @@ impl Lifecycle {
         }
     }
 
-    /// Works until an order ends that.
+    /// Works until a command interrupts it.
     async fn unless_commanded<T>(&mut self, work: impl Future<Output = T>) -> Result<T, NextStep> {
         let mut work = std::pin::pin!(work);
         loop {
@@ -253,7 +253,7 @@ impl Lifecycle {
         self.reply_to_starts();
     }
 
-    /// Watches over a live server until there is a reason to end it.
+    /// Serves a connection until there is a reason to end it.
     async fn serve(&mut self, connection: &mut Connection) -> ConnectionEnd {
         let requester = Arc::clone(&connection.requester);
         let mut monitor = HealthMonitor::new(Arc::clone(&self.shared), Arc::clone(&requester));
@@ -284,7 +284,7 @@ impl Lifecycle {
         }
     }
 
-    /// Ends a server that is one no more, and says what is next.
+    /// Closes a connection, and says what is next.
     async fn close_connection(&mut self, connection: Connection, end: ConnectionEnd) -> NextStep {
         let parting = self.parting(&connection);
         match end {
@@ -320,7 +320,7 @@ impl Lifecycle {
         }
     }
 
-    /// How long a server may take to end by itself. Nobody counts on one that leaves its callers waiting.
+    /// How long a server may take to end by itself; less if it leaves callers without an answer.
     fn parting(&self, connection: &Connection) -> Duration {
         let Timings { parting, haste, .. } = *self.timings();
         let hurried = connection.requester.owes_answer() || self.shared.context.is_hurried();
@@ -328,7 +328,7 @@ impl Lifecycle {
     }
 
     async fn crashed(&mut self, connection: Connection, hung: bool) -> NextStep {
-        // Nobody is to call, or to count on, what is gone while its remains are cleared away.
+        // No call may reach it while what is left of it is cleaned up.
         self.shared.withdraw(ServerState::Degraded("it ended; what is left of it is being cleared away".to_owned()));
         let (mark, fault) = (connection.mark, connection.fault.get().cloned());
         let how = connection.close(CRASH_CLOSE_TIME).await.filter(|_| !hung);
@@ -388,7 +388,7 @@ pub(crate) async fn tools(shared: &ServerShared, requester: &Requester) -> Resul
     list(requester, ListKind::Tools, &shared.context.settings.bounds).await.map(|listing| shared.cleaned(listing))
 }
 
-/// The state after the last try, with all that helps to understand it.
+/// The state after the last try, with its cause.
 fn final_state(shared: &ServerShared, failed: &FailedConnection, tries: u32) -> ServerState {
     if let ConnectError::Denied(challenge) = &failed.fault {
         return ServerState::NeedsAuth(needs_auth(shared, challenge));

@@ -1,7 +1,7 @@
-//! Messages as lines on a pair of streams, none longer than allowed.
+//! The stdio transport: messages as lines on a pair of streams, each up to a length limit.
 //!
-//! What is no message is noted and skipped, up to a bound; an answer that cannot be read still ends the call that waits
-//! for it. A server that goes on and on without a message is cut off.
+//! Lines that are no message are logged and skipped, up to a limit; past it the connection is closed. An unreadable answer
+//! ends the call that waits for it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -28,7 +28,7 @@ pub(crate) const LARGEST_SKIPS: usize = 2;
 /// How long the end waits for a message that is being written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
-/// Why a connection was given up, if it was our doing.
+/// Why we closed a connection, if we did.
 pub(crate) type CloseReason = Arc<OnceLock<String>>;
 
 /// A connection over two streams.
@@ -106,8 +106,7 @@ where
     }
 }
 
-/// Messages on their way out. Those that wait when somebody's turn to write comes go out together: many calls at once
-/// wake the server once.
+/// Outgoing messages. All that wait when a writer gets its turn go out in one write: many calls wake the server once.
 #[derive(Debug)]
 struct Outbox<W> {
     waiting: Mutex<WaitingLines>,

@@ -1,4 +1,4 @@
-//! A server that is a child of ours: started, read, watched and ended.
+//! The program of a stdio server: start, streams, exit, end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -17,7 +17,7 @@ use crate::line_transport::LineTransport;
 use crate::log::Log;
 use crate::shared::ServerShared;
 
-/// How often a program whose exit no file tells is asked for it.
+/// How often the exit is checked where no file signals it.
 const ASKING: Duration = Duration::from_millis(50);
 /// How long a killed program may take to go.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -84,7 +84,7 @@ impl Program {
             }
             self.end = self.resident.reap();
             if self.end.is_none() && self.exit.is_some() {
-                // Told too early, which should not be: no busy loop.
+                // The file was readable before the exit: pause, so that this is no busy loop.
                 sleep(ASKING).await;
             }
         }
@@ -139,7 +139,7 @@ impl From<StartError> for crate::error::ConnectError {
     }
 }
 
-/// Reads standard error to its end, so that nobody who writes there is held up.
+/// Reads standard error to its end, so that the program never blocks on writing it.
 async fn drain(stderr: Receiver, log: Arc<Log>) {
     let mut reader = BufReader::with_capacity(LINE, stderr);
     let mut line = Vec::new();

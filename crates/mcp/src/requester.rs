@@ -1,4 +1,5 @@
-//! A live connection: requests with clocks, cancellation and follow-up questions. Any number at once.
+//! Requests over a live connection, any number at once. Every request waits in one function ([`Requester::ask`]): it has a
+//! deadline that progress sets back, a ceiling that nothing lifts, and is cancelled when dropped.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -30,34 +31,34 @@ use crate::web::WebError;
 pub(crate) const ROUNDS: usize = 10;
 /// The pause before a call that came back without a question is made again.
 const RETRY_PAUSE: Duration = Duration::from_millis(100);
-/// How long the word that nobody waits any more may take to be sent before the connection is ended.
+/// How long unsent cancellations hold up the end of the connection.
 const CANCEL_TIME: Duration = Duration::from_millis(500);
 
-/// A live connection to one server.
+/// Sends requests to one server over a live connection.
 pub(crate) struct Requester {
     pub(crate) peer: Peer<RoleClient>,
     pub(crate) handler: Arc<ClientHandler>,
     pub(crate) info: Arc<ServerPeerInfo>,
     log: Arc<Log>,
     runtime: Handle,
-    born: Instant,
+    began: Instant,
     calls: AtomicUsize,
-    /// When the last reply came, in milliseconds since birth.
+    /// When the last reply came, in milliseconds since the connection began.
     seen: AtomicU64,
     /// When the last call was made or ended, likewise.
     used: AtomicU64,
-    /// Whether nothing was answered since a request was given up.
+    /// Whether no answer came since a request was cancelled.
     silent: AtomicBool,
-    /// How many requests were given up without the server being told so yet.
+    /// How many cancellations were not sent yet.
     unsent_cancels: Arc<watch::Sender<usize>>,
 }
 
 /// How long to wait for an answer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RequestDeadline {
-    /// Without a sign of progress.
+    /// Time without progress.
     idle: Duration,
-    /// At all.
+    /// Time in all, whatever progress comes.
     ceiling: Duration,
     end: Instant,
 }
@@ -74,13 +75,13 @@ impl RequestDeadline {
 pub(crate) enum RequestError {
     /// The connection had ended before the request was sent.
     Unsent,
-    /// The server wants to know who we are.
+    /// The server wants authorization; the text is its challenge.
     Denied(String),
     /// All else.
     Failed(CallErrorKind),
 }
 
-/// What is asked of a server that may ask back.
+/// A request during which the server may ask questions.
 #[derive(Clone, Debug)]
 pub(crate) enum InteractiveRequest {
     Call(String, Map<String, Value>),
@@ -101,7 +102,7 @@ impl Requester {
             info,
             log,
             runtime: Handle::current(),
-            born: Instant::now(),
+            began: Instant::now(),
             calls: AtomicUsize::new(0),
             seen: AtomicU64::new(0),
             used: AtomicU64::new(0),
@@ -120,23 +121,23 @@ impl Requester {
         self.since(&self.seen)
     }
 
-    /// How long nobody called.
+    /// How long no call was made.
     pub(crate) fn idleness(&self) -> Duration {
         if self.calls.load(Ordering::Relaxed) > 0 { Duration::ZERO } else { self.since(&self.used) }
     }
 
-    /// Whether somebody waits for an answer, or has waited in vain and there was none since.
+    /// Whether a call waits for an answer, or one was cancelled and no answer came since.
     pub(crate) fn owes_answer(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > 0 || self.silent.load(Ordering::Relaxed)
     }
 
-    /// Waits until the server was told of all requests that were given up.
+    /// Waits until all cancellations were sent.
     pub(crate) async fn cancels_sent(&self) {
         let mut unsent_cancels = self.unsent_cancels.subscribe();
         let _ = timeout(CANCEL_TIME, unsent_cancels.wait_for(|count| *count == 0)).await;
     }
 
-    /// Fulfils a wish, answering the questions that the server has about it.
+    /// Sends a request, and answers the questions that the server has about it.
     pub(crate) async fn send_interactive(
         &self,
         request_kind: &InteractiveRequest,
@@ -179,7 +180,7 @@ impl Requester {
         answer.map_err(|error| self.failure(error))
     }
 
-    /// Asks for a sign of life.
+    /// Sends a ping.
     pub(crate) async fn ping(&self, limit: Duration) -> Result<(), RequestError> {
         let request = if self.info.protocol_version.has_initialize() {
             ClientRequest::PingRequest(PingRequest::default())
@@ -188,7 +189,7 @@ impl Requester {
         };
         let deadline = RequestDeadline::new(limit, limit);
         match self.ask(request, "ping", deadline, None).await {
-            // A refusal is a sign of life too.
+            // A refusal shows that it is alive too.
             Ok(_) | Err(RequestError::Failed(CallErrorKind::Refused { .. })) => Ok(()),
             Err(failure) => Err(failure),
         }
@@ -211,7 +212,7 @@ impl Requester {
                 () = progress.progress.notify.notified() => {}
                 () = &mut alarm => {
                     let late = Instant::now() >= deadline.end;
-                    // A person who is being asked takes their time.
+                    // The server waits for a person, whom no timeout hurries.
                     if late || !self.handler.is_asking() {
                         let after = if late { deadline.ceiling } else { deadline.idle };
                         return Err(RequestError::Failed(CallErrorKind::TimedOut { what: what.to_owned(), after }));
@@ -273,11 +274,11 @@ impl Requester {
     }
 
     fn since(&self, moment: &AtomicU64) -> Duration {
-        self.born.elapsed().saturating_sub(Duration::from_millis(moment.load(Ordering::Relaxed)))
+        self.began.elapsed().saturating_sub(Duration::from_millis(moment.load(Ordering::Relaxed)))
     }
 
     fn touch(&self, moment: &AtomicU64) {
-        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         moment.store(now, Ordering::Relaxed);
     }
 }
@@ -313,7 +314,7 @@ impl InteractiveRequest {
     }
 }
 
-/// A request whose answer nobody may want any more.
+/// Cancels a request when dropped, unless its answer came.
 struct CancelOnDrop<'a> {
     requester: &'a Requester,
     id: Option<RequestId>,
@@ -342,7 +343,7 @@ fn cancel(
     }
 }
 
-/// A call on its way.
+/// Counts a call while it waits.
 struct ActiveCall<'a>(&'a Requester);
 
 impl<'a> ActiveCall<'a> {

@@ -1,5 +1,5 @@
-//! The handle of one server: its state, its tools, and calls. Its life is led by a task of its own (`life`); calls go
-//! straight to the connection and never through that task.
+//! The handle of one server: its state, its tools, and calls. A task of its own runs its
+//! lifecycle (`lifecycle`); calls go straight to the connection and never through that task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,10 +27,10 @@ pub use crate::shared::ClientContext;
 /// How long a lost call waits for the reason of the loss.
 const REASON: Duration = Duration::from_secs(1);
 
-/// How long the tools that a server has announced are waited for.
+/// How long a caller waits for tools that a server has announced.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// What was learnt of a server before, and is worth keeping.
+/// What was learnt of a server in an earlier run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServerMemory {
     /// The protocol revision that was agreed upon.
@@ -52,7 +52,7 @@ pub struct Call {
     pub args: Map<String, Value>,
     /// How long it may take without a sign of progress, if not as declared.
     pub timeout: Option<Duration>,
-    /// Hears how far it has come.
+    /// Is told about progress.
     pub progress: Option<OnProgress>,
 }
 
@@ -122,7 +122,7 @@ impl Server {
         &self.shared.declaration
     }
 
-    /// How it is.
+    /// Its status.
     pub fn status(&self) -> ServerStatus {
         let (now, redactor) = (self.shared.now(), self.shared.log.strict());
         let hide = |text: &str| redactor.redact_str(text).into_owned();
@@ -144,7 +144,7 @@ impl Server {
         self.admitted(&self.shared.now().tools).cloned().collect()
     }
 
-    /// The tools that it offered until it ended unasked: a call of one of them starts it again.
+    /// The tools that it offered until it crashed: a call of one of them starts it again.
     pub fn lapsed(&self) -> Vec<Value> {
         self.admitted(&self.shared.now().lapsed).cloned().collect()
     }
@@ -223,13 +223,12 @@ impl Server {
         }
     }
 
-    /// Whether it ended unasked and was not started since.
+    /// Whether it crashed and was not started since.
     pub(crate) fn is_crashed(&self) -> bool {
         matches!(self.shared.now.borrow().state, ServerState::Crashed(_))
     }
 
-    /// Offers the tools again that it offered until it ended unasked, so that a call starts it; not if it ends again and
-    /// again.
+    /// Offers the tools of a crashed server again, so that a call starts it; not in a crash loop.
     pub async fn offer(&self) {
         if self.is_crashed() {
             self.command(ServerCommand::Offer).await;
@@ -289,7 +288,7 @@ impl Server {
         }
     }
 
-    /// What a server was entrusted with stays between it and us, whatever it answers.
+    /// Sends a request, and redacts the secrets that the server was given.
     async fn request(
         &self,
         request: InteractiveRequest,
@@ -297,7 +296,7 @@ impl Server {
         report: Option<OnProgress>,
     ) -> Result<Value, CallError> {
         let mut result = self.ask(request, idle, report).await?;
-        // What went wrong is told to more than whoever asked.
+        // Errors reach more readers than the caller, so they are redacted more.
         let failed = result.get("isError") == Some(&Value::Bool(true));
         let log = &self.shared.log;
         let redactor = if failed { log.redactor() } else { log.strict() };
@@ -315,7 +314,7 @@ impl Server {
         let deadline = RequestDeadline::new(idle, self.shared.context.settings.timings.ceiling.max(idle));
         match requester.send_interactive(&request, deadline, report.clone()).await {
             Ok(result) => Ok(result),
-            // It ended unnoticed, and nothing was sent: there is no harm in a second try.
+            // Nothing was sent, so a second try is harmless.
             Err(RequestError::Unsent) => {
                 let requester = self.requester().await?;
                 match requester.send_interactive(&request, deadline, report).await {

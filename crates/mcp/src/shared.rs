@@ -1,4 +1,4 @@
-//! What servers share with one another, and what the handle and the task of one server share.
+//! What all servers share, and what the handle and the task of one server share.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,14 +22,14 @@ use crate::settings::Settings;
 use crate::status::ServerState;
 use crate::web;
 
-/// What all servers share: settings, ports, one process keeper, one HTTP client.
+/// What all servers share: settings, ports, one `Children`, one HTTP client.
 #[derive(Debug)]
 pub struct ClientContext {
     pub(crate) settings: Settings,
     pub(crate) ports: Ports,
     pub(crate) children: Arc<Children>,
     web: OnceLock<Result<reqwest::Client, String>>,
-    /// Whether nobody has the time to wait for servers that take theirs to end.
+    /// Whether servers get little time to end.
     hurried: AtomicBool,
 }
 
@@ -73,13 +73,13 @@ impl std::fmt::Debug for ServerShared {
     }
 }
 
-/// How a server is now.
+/// The current state of a server and what is known of it.
 #[derive(Clone)]
 pub(crate) struct ServerSnapshot {
     pub(crate) state: ServerState,
     pub(crate) requester: Option<Arc<Requester>>,
     pub(crate) tools: Arc<[Value]>,
-    /// The tools it offered until it ended unasked, which a call brings back.
+    /// The tools it offered until it crashed; a call of one starts it again.
     pub(crate) lapsed: Arc<[Value]>,
     pub(crate) info: Option<Arc<ServerPeerInfo>>,
     pub(crate) process: Option<u32>,
@@ -106,7 +106,7 @@ impl ServerShared {
         }
     }
 
-    /// A list without what the server was entrusted with.
+    /// A list without the secrets that the server was given.
     pub(crate) fn cleaned(&self, mut listing: Listing) -> Listing {
         let redactor = self.log.strict();
         listing.items.iter_mut().for_each(|item| redact(item, &redactor));
@@ -118,7 +118,7 @@ impl ServerShared {
         self.now.borrow().clone()
     }
 
-    /// Changes how the server is, and tells whoever watches.
+    /// Changes the snapshot, and tells the watcher what changed.
     pub(crate) fn change(&self, change: impl FnOnce(&mut ServerSnapshot)) {
         let mut notices = Vec::new();
         self.now.send_modify(|now| {
@@ -138,7 +138,7 @@ impl ServerShared {
         self.change(|now| now.state = state);
     }
 
-    /// Offers again what was offered until the server ended unasked, as if it had not been started yet.
+    /// Offers the tools of a crashed server again, as if it had not been started yet.
     pub(crate) fn offer(&self) {
         self.change(|now| {
             if matches!(now.state, ServerState::Crashed(_)) && !now.lapsed.is_empty() {
@@ -148,8 +148,7 @@ impl ServerShared {
         });
     }
 
-    /// Withdraws connection and tools. What was stopped by somebody is not brought back by a call, so its tools are not
-    /// remembered either.
+    /// Withdraws connection and tools. A call does not start a stopped server, so its tools are not remembered.
     pub(crate) fn withdraw(&self, state: ServerState) {
         self.change(|now| {
             let lapsed = match (&state, now.tools.is_empty()) {
@@ -172,7 +171,7 @@ impl ServerShared {
     }
 }
 
-/// What to do about a server that wants to know who we are.
+/// What to do about a server that wants authorization.
 pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
     let name = &shared.declaration.name;
     if let Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } = &shared.declaration.endpoint
@@ -206,7 +205,7 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
     }
 }
 
-/// What must not be seen in anything that the server says.
+/// The values that are redacted in all that the server says.
 pub(crate) fn secrets(declaration: &Declaration) -> Vec<(String, String)> {
     let own: Vec<(String, String)> = match &declaration.endpoint {
         Endpoint::Stdio { args, env, .. } => {
