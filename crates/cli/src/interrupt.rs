@@ -19,7 +19,10 @@ const SHORT_GRACE: Duration = Duration::from_secs(2);
 
 /// The signal that asked us to end, once one came.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicI32>);
+pub(crate) struct Stop {
+    signal: Arc<AtomicI32>,
+    cancel: Cancel,
+}
 
 impl Stop {
     /// Listens for signals until the process ends. The first is to be obeyed in order; a second one, or too long an
@@ -28,19 +31,23 @@ impl Stop {
         let stop = Stop::default();
         let heard = stop.clone();
         on_signals(move |signal| {
-            let first = heard.0.swap(signal, Ordering::Relaxed) == 0;
-            Some(if first { SHORT_GRACE } else { Duration::ZERO })
+            if heard.signal.swap(signal, Ordering::Relaxed) != 0 {
+                return Some(Duration::ZERO);
+            }
+            heard.cancel.interrupt();
+            Some(SHORT_GRACE)
         });
         stop
     }
 
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+    /// Set when the signal comes.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// How we exit because of it.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let kind = match self.0.load(Ordering::Relaxed) {
+        let kind = match self.signal.load(Ordering::Relaxed) {
             0 => return None,
             SIGTERM => Kind::Terminated,
             SIGHUP => Kind::HungUp,

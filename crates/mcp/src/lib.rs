@@ -44,10 +44,10 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use ollm_mcp::{Context, Declaration, Endpoint, Filter, BlockingClient, Memory, Ports, Settings};
+//! use ollm_mcp::{BlockingClient, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings};
 //! use ollm_process::{Children, Limits};
 //!
-//! let context = Context::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
+//! let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
 //! let client = BlockingClient::new(Arc::new(context))?;
 //! let endpoint = Endpoint::Stdio {
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
@@ -57,7 +57,7 @@
 //!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60), idle: None,
 //!     enabled: true, lazy: false, auto_restart: false,
 //! };
-//! client.add(declaration, Memory::default());
+//! client.add(declaration, ServerMemory::default());
 //! let error = client.start("files").unwrap_err().to_string();
 //! assert!(error.starts_with("MCP server `files`: it did not start: `/does/not/exist` does not exist"));
 //! assert_eq!(client.server("files")?.status().state.name(), "failed");
