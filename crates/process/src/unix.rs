@@ -314,7 +314,9 @@ pub(crate) fn kill_adopted() -> usize {
     let idle = platform::idle_guards();
     let (killed, gone) = platform::kill_adopted(is_released);
     if gone {
-        idle.iter().for_each(|(guard, starts)| guard.settle(*starts));
+        for (guard, starts) in idle {
+            guard.settle(starts);
+        }
     }
     killed
 }
