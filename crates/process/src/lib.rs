@@ -7,8 +7,8 @@
 //! there is no runtime: one `poll` loop on the calling thread feeds and reads all jobs of a call and keeps their clocks.
 //!
 //! * **Start.** Every program gets a session and a process group of its own, no terminal, exactly the environment it was
-//!   given and one variable more, the default signal set-up and no file but its three streams. On Linux the new process borrows our memory until
-//!   it becomes the program, so the cost does not grow with our size.
+//!   given and one variable more, the default signal set-up and no file but its three streams. On Linux the new process
+//!   borrows our memory until it becomes the program, so the cost does not grow with our size.
 //! * **Time.** The clock is monotonic and starts before the spawn. At the deadline the whole group gets `SIGTERM`,
 //!   and after the grace `SIGKILL`.
 //! * **Streams.** Input is written while output is read. A program that does not read its input is no error. Output is
@@ -18,10 +18,10 @@
 //!   that keeps a stream open is waited for no longer than the drain time; the outcome is then `leaky`.
 //! * **Our own death.** The program itself dies with the thread that runs it (parent-death signal). Its group dies with
 //!   our process: a guard process, started with the first job of a [`Children`], waits for our end on a pipe and kills
-//!   every group that is still registered, and then whoever else bears our mark.
+//!   every group that is still registered, and then all other processes that bear our mark.
 //! * **The mark.** `OLLM_LIFELINE` in the environment of every program holds a random number that belongs to its
 //!   `Children`, after those that are in the job's environment already: what our program starts is then also found by the
-//!   guard of the one that started our program. Whoever leaves group, session and parent still bears it; only a descendant
+//!   guard of the one that started our program. A descendant that leaves group, session and parent still bears it; only one
 //!   that clears its environment, or has the kernel hide it, is not found, unless it came of a resident.
 //! * **Signals.** A program can have the signals that ask it to end held back while it runs jobs
 //!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
@@ -31,7 +31,7 @@
 //! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
 //!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
 //!   streams, and ends it. Only Unix has them. On Linux each runs below a reaper, a small process of its own that adopts
-//!   whoever comes of the program. However the program ends, or we do, the reaper kills all of them, whatever became of
+//!   the descendants of the program. However the program ends, or we do, the reaper kills all of them, whatever became of
 //!   their group, session and environment, and then ends itself.
 //!
 //! The crate knows nothing of hooks, never prints, and reads neither environment nor home.

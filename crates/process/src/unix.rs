@@ -66,7 +66,7 @@ type Started<T> = Result<T, (Stage, io::Error)>;
 #[derive(Debug, Default)]
 pub struct Children {
     guard: Mutex<Option<Arc<Guard>>>,
-    /// What starts programs, while nobody uses it.
+    /// The launcher, while it is not in use.
     launcher: Mutex<Option<Launcher>>,
     /// Killed, but not yet gone when their job had to be answered.
     dying: Mutex<Vec<Leader>>,
@@ -135,7 +135,7 @@ impl Children {
     ///
     /// The job's input, timeout and output cap are not used: a resident has none of them. Everything else holds as for a
     /// job: group, environment, limits, guard. On Linux it has, beyond that, a reaper process of its own, below which it
-    /// runs, so that nobody who comes of it outlives it or us; it does not end with the thread that called this.
+    /// runs, so that no descendant outlives it or us; it does not end with the thread that called this.
     pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
         self.reap_dying();
         platform::reap_adopted();
@@ -159,7 +159,7 @@ impl Children {
         kill_adopted()
     }
 
-    /// Starts a program that goes on when we end, and that nobody answers for any more: it has neither a group, a
+    /// Starts a program that goes on when we end, and that we do not supervise: it has neither a group, a
     /// deadline nor a guard of ours, and does not bear our mark. Its output goes nowhere, its limits are its own affair,
     /// and it unblocks the signals that we hold back itself ([`ProcessSetup::leave_session`](crate::ProcessSetup::leave_session)). None starts once one has come.
     pub fn release(&self, job: &Job) -> io::Result<()> {

@@ -212,7 +212,7 @@ impl Child {
         }
     }
 
-    /// Takes what was said while nobody listened; mostly that is all.
+    /// Reads what was written while only the exit was waited for; mostly that is all.
     fn drain(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             if self.output(stream).read_rest() {
@@ -221,7 +221,7 @@ impl Child {
         }
     }
 
-    /// The cap of a stream was passed: no more is read of it, and nobody of the group writes on.
+    /// The cap of a stream was passed: it is closed, and the group is killed.
     fn overflow(&mut self, stream: Stream) {
         let now = Instant::now();
         self.leader.signal_group(Signal::KILL);
@@ -290,7 +290,7 @@ struct Input {
 }
 
 impl Input {
-    /// Writes as much as the pipe takes; true when there is nothing more to write, or nobody to read it.
+    /// Writes as much as the pipe takes; true when there is nothing more to write, or no reader is left.
     fn write(&mut self) -> bool {
         while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
             match write(&self.pipe, rest) {

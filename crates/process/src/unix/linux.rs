@@ -60,7 +60,7 @@ pub(super) fn keep_files() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-/// Fills a short buffer with what nobody can guess.
+/// Fills a short buffer with random bytes.
 fn random(bytes: &mut [u8]) -> io::Result<()> {
     loop {
         match getrandom(&mut *bytes, GetRandomFlags::empty()) {
@@ -71,7 +71,7 @@ fn random(bytes: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// A file that holds these bytes for good, to be read from their start; whoever reads it needs nobody to write.
+/// A sealed file with these bytes, at its start. It needs no writer while it is read.
 pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
     let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.write_all(bytes)?;

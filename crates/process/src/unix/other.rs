@@ -51,7 +51,7 @@ impl Slot {
     pub(super) fn spare(&self, _: Pid) {}
 }
 
-/// A program that stays; nobody keeps it, so descendants that left its group live on. Dropped, its group is killed.
+/// A long-running program without a reaper: descendants that left its group live on. Dropped, its group is killed.
 #[derive(Debug)]
 pub(super) struct Reaper(Leader);
 

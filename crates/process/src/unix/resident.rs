@@ -12,10 +12,10 @@ use crate::End;
 
 /// How often a program whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(5);
-/// How long a killed program, and whoever came of it, may take to go.
+/// How long a killed program and its descendants may take to end.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A running program and whoever came of it. Dropped, all of them are killed, and so they are when the program ends: on Linux
+/// A running program and its descendants. All of them are killed when this is dropped and when the program ends: on Linux
 /// also those who left its group and session and cleared their environment.
 ///
 /// ```

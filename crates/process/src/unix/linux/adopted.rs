@@ -45,7 +45,7 @@ pub(super) fn adopt_if_wanted() {
 }
 
 /// Kills and reaps all children that we did not start and that are not `spared`, and those that come to us by that; says
-/// how many were killed, and whether it is certain that nobody is left.
+/// how many were killed, and whether it is certain that no child is left.
 pub(in crate::unix) fn kill_adopted(spared: impl Fn(Pid) -> bool) -> (usize, bool) {
     if !matches!(child_subreaper(), Ok(Some(_))) {
         return (0, false);

@@ -1,10 +1,10 @@
-//! The guard: a process that waits for our death on a pipe and then kills every group that is still registered, and
-//! whoever else bears our mark.
+//! The guard: a process that waits for our death on a pipe, and then kills every registered group and all other processes
+//! that bear our mark.
 //!
 //! Groups are registered in memory shared with the guard, so registering costs no system call, and a new process can do
-//! it for itself before its program runs. The guard is woken only once, by the end of the pipe. The mark has to be looked
-//! for in all processes there are; where we know before our end that nobody is left, we say so in the same memory, and
-//! nobody is looked for.
+//! it for itself before its program runs. The guard is woken only once, by the end of the pipe. Finding the
+//! mark means reading all processes of the system; where we know before our end that none is left, we note that in the
+//! same memory, and the guard does not search.
 
 use std::ffi::OsStr;
 use std::io;
@@ -31,7 +31,7 @@ const CAPACITY: usize = 4096;
 /// A free place in the table.
 const FREE: i32 = 0;
 /// A place that is taken, but whose group does not exist yet. Other negative numbers are those of programs that are about
-/// to be reaped: still ours, but their groups may be somebody else's at any moment.
+/// to be reaped: still ours, but their group numbers may be reused at any moment.
 const TAKEN: i32 = -1;
 /// How long a guard that was told to end may take; longer than it looks for anybody.
 const LAST_WAIT: Duration = Duration::from_secs(3);
@@ -42,14 +42,14 @@ const ASKING: Duration = Duration::from_micros(500);
 /// has to know what other `Children` started.
 static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
 
-/// A running guard. Dropped, it ends whoever is left, and then itself.
+/// A running guard. Dropped, it kills the processes that are left, and then ends.
 #[derive(Debug)]
 pub(in crate::unix) struct Guard {
     pid: pid_t,
     table: Table,
     /// What those are known by who are started under it.
     mark: Mark,
-    /// Whether whoever loses their parent comes to us from the very first start on.
+    /// Whether we adopted descendants already at the first start.
     adopts: bool,
     /// Closed by the kernel when we die; nothing is ever written.
     lifeline: Option<OwnedFd>,
@@ -130,7 +130,7 @@ impl Guard {
         false
     }
 
-    /// Whether the guard has ended; nobody has its number before that.
+    /// Whether the guard has ended. Its number stays its own until it is reaped here.
     fn reap(&self, options: c_int) -> bool {
         loop {
             // SAFETY: no status is asked for.
@@ -242,7 +242,7 @@ fn take(place: &AtomicI32) -> bool {
 pub(super) struct SharedTable {
     /// How many programs were about to start.
     starts: AtomicU64,
-    /// After how many of them nobody was left.
+    /// After how many of them no process was left.
     settled: AtomicU64,
     /// Whether we live and wait for the guard to end.
     pub(super) awaited: AtomicBool,
@@ -256,7 +256,7 @@ impl SharedTable {
         self.places.get(..starts).unwrap_or(&self.places)
     }
 
-    /// Whether everybody is known to be gone.
+    /// Whether no process is known to be left.
     pub(super) fn is_settled(&self) -> bool {
         self.starts.load(Ordering::Acquire) == self.settled.load(Ordering::Acquire)
     }

@@ -50,7 +50,7 @@ pub(super) extern "C" fn guard_main(context: *mut c_void) -> c_int {
     }
 }
 
-/// Waits until nobody holds the other end of the lifeline. What somebody might write there by mistake says nothing.
+/// Waits until the other end of the lifeline is closed. Bytes that come by mistake are ignored.
 ///
 /// # Safety
 ///

@@ -21,7 +21,7 @@ use super::mark::Search;
 /// Pauses between looks that found nobody; each of them, and one more, must find nobody in a row: a process that is just
 /// becoming another program shows no environment.
 pub(super) const THOROUGH: &[Duration] = &[PAUSE, PAUSE];
-/// The same where somebody waits for the end.
+/// The same where the parent waits for the guard.
 pub(super) const HASTY: &[Duration] = &[Duration::from_millis(1)];
 /// Pause between two looks where there is no hurry.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -98,7 +98,7 @@ fn kill_if_marked(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> 
         // Gives up on a process that we may not kill.
         Ok(held) => pidfd_send_signal(&held, Signal::KILL) != Err(Errno::PERM),
         Err(Errno::SRCH) => true,
-        // Kernels before 5.3 hold on to nobody.
+        // Kernels before 5.3 have no such files.
         Err(_) => kill_process(pid, Signal::KILL) != Err(Errno::PERM),
     }
 }

@@ -25,7 +25,7 @@ pub(super) struct Orphans {
     pub(super) reaper: Option<Pid>,
     /// The program, if its number is known.
     pub(super) program: Option<Pid>,
-    /// Where nobody is at the other end once the reaper has gone.
+    /// Its other end is closed once the reaper has exited.
     pub(super) line: OwnedFd,
     pub(super) slot: Slot,
 }

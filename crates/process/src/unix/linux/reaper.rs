@@ -11,9 +11,9 @@
 //! program it takes the group out of the guard's table, as we do for the programs that we reap. The reaper's own number is
 //! ours until we reap it, which only this file and `orphans` do.
 //!
-//! # If somebody acts against it
+//! # Signals from others
 //!
-//! Whoever may signal us may signal a reaper. One that was stopped is woken whenever we order something or wait for it, and by the
+//! A process that may signal us may signal a reaper. We wake a stopped one whenever we command it or wait for it, and so does the
 //! kernel when we die. One that was killed takes its program along (parent-death signal); the rest of the program's descendants
 //! are then known by their group and their mark only, as those of a job are (`orphans`, and the guard).
 
@@ -136,7 +136,7 @@ impl Reaper {
         let Some(ReaperConnection { reaper, line, slot }) = self.connection.take() else {
             return;
         };
-        // Also where somebody holds on to another handle of ours.
+        // Also works if another handle of this end is open.
         let _ = shutdown(&line, Shutdown::Write);
         wake(reaper);
         let gone = await_hangup(&line, LAST_WAIT);
@@ -152,7 +152,7 @@ impl Drop for Reaper {
     }
 }
 
-/// Has a reaper go on that somebody stopped.
+/// Continues a reaper that was stopped.
 fn wake(reaper: Pid) {
     let _ = kill_process(reaper, Signal::CONT);
 }
@@ -195,7 +195,7 @@ fn listen(reaper: Pid, line: &OwnedFd, patience: Duration) {
     }
 }
 
-/// Waits until nobody is at the other end, which is so once the reaper has gone; whether it is.
+/// Waits until the other end is closed, which means that the reaper has exited; whether it is.
 pub(super) fn await_hangup(line: &OwnedFd, patience: Duration) -> bool {
     // That is told without being asked for.
     wait(line, PollFlags::empty(), patience)

@@ -89,7 +89,7 @@ unsafe fn settle(context: &ReaperContext<'_>) {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
         libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1 as c_ulong);
-        // Where somebody has stopped it, our death is to wake it.
+        // A stopped reaper continues when we die.
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGCONT as c_ulong);
         let [stdin, stdout, stderr] = context.plan.files;
         keep_only(&mut [context.line, stdin, stdout, stderr]);
@@ -97,11 +97,11 @@ unsafe fn settle(context: &ReaperContext<'_>) {
     signals::keep_exit_statuses();
 }
 
-/// Leaves the streams to the program, and our folder to whoever wants to remove it.
+/// Closes the streams of the program, and leaves our folder so that it can be removed.
 ///
 /// # Safety
 ///
-/// Only for a process whose files nobody else uses.
+/// Only for a process that uses none of these files.
 unsafe fn leave(files: [RawFd; 3]) {
     // SAFETY: as the caller promised; all are plain system calls.
     unsafe {
@@ -191,9 +191,9 @@ impl ReaperLoop<'_> {
         }
     }
 
-    /// Reaps whoever has ended; whether anybody is left.
+    /// Reaps all children that have exited; whether any is left.
     fn reap(&mut self) -> bool {
-        // Before the look, so that whoever ends after it is told of again.
+        // Before the look, so that a later exit makes the file readable again.
         let _ = read(&self.child_exits, &mut [0; NOTE]);
         loop {
             let (pid, how) = match first_ended() {

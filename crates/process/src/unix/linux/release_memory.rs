@@ -22,7 +22,7 @@ const MARGIN: usize = 64 * 1024;
 ///
 /// # Safety
 ///
-/// Whoever calls this must not use anything on the heap or on a stack any more, except around such an address.
+/// The caller must not use the heap or a stack any more, except around these addresses.
 pub(super) unsafe fn release_memory(needed: &[usize]) {
     let Ok(list) = openat(CWD, c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
         return;

@@ -27,7 +27,7 @@ use crate::unix::leader::Leader;
 use crate::unix::pipes::{Pipes, Streams};
 use crate::{Job, Limits, Stage};
 
-/// The exit code of a child that did not become its program; nobody sees it.
+/// The exit code of a child that did not become its program; it is never reported.
 const NOT_STARTED: c_int = 127;
 
 /// Starts programs, one after the other, on one stack.
@@ -66,7 +66,7 @@ impl Launcher {
         }
     }
 
-    /// Starts the program as a child of whoever calls this, which may be a new process itself: it allocates nothing.
+    /// Starts the program as a child of the calling process, which may be a new one: this allocates nothing.
     pub(super) fn start(&self, plan: &Plan<'_>) -> Started<(Pid, Option<OwnedFd>)> {
         let parent = getpid().as_raw_nonzero().get();
         let (pid, pidfd) = self.clone(&CloneContext { plan, parent }).map_err(|error| (Stage::Clone, error))?;
