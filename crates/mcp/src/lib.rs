@@ -122,6 +122,6 @@ pub use result::{
     show as show_result, write as write_result,
 };
 pub use server::{Call, ClientContext, Server, ServerMemory};
-pub use settings::{Bounds, Proxies, Root, Settings, Timings};
+pub use settings::{Bounds, Root, Settings, Timings};
 pub use status::{ServerState, ServerStatus};
 pub use tool::{Offer, Offers, Remark};
