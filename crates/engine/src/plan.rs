@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ollm_protocol::{Event, EventKind, Hook};
+use ollm_protocol::{Event, EventKind, Hook, Subject};
 
 use crate::facts::Facts;
 use crate::registry::{Needs, Registry, declared};
@@ -147,7 +147,8 @@ fn add(stages: &mut Vec<Vec<Planned>>, new: Planned) {
 
 fn unfitting(registry: &Registry, kind: EventKind, subject: Option<&str>) -> Vec<Skip> {
     let hooks = registry.for_event(kind);
-    let others = hooks.iter().filter(|hook| !hook.matcher.matches(subject));
+    let about = subject.map(|name| Subject::new(kind, name));
+    let others = hooks.iter().filter(|hook| !hook.matcher.matches(about));
     let subject = subject.map_or_else(|| "an event without a subject".to_owned(), |subject| format!("`{subject}`"));
     others
         .map(|hook| Skip::new(hook, Reason::Matcher, format!("`{}` does not match {subject}", hook.matcher.text())))

@@ -1,6 +1,7 @@
 //! Every tool with good and bad arguments, in a folder of its own.
 
 use super::*;
+use ollm_protocol::tool::declared;
 use std::fs;
 
 struct World {
@@ -55,12 +56,12 @@ impl World {
 }
 
 #[test]
-fn names_and_aliases_are_unique_and_schemas_complete() {
+fn names_are_unique_declarations_are_in_the_table_and_schemas_complete() {
     let mut names: Vec<&str> = Vec::new();
     for tool in TOOLS {
         let description = tool.describe();
-        names.push(description.name);
-        names.extend(description.aliases);
+        names.push(description.declaration.name);
+        assert_eq!(declared(description.declaration.name), Some(description.declaration), "guards know it");
         let schema = description.tool().input.0;
         assert_eq!(schema["type"], "object");
         assert!(
@@ -93,9 +94,8 @@ fn every_list_that_a_model_is_offered_says_what_it_holds() {
 #[test]
 fn the_documents_names_mean_our_tools() {
     for (alias, tool) in [("bash_execute", "shell"), ("replace_in_file", "edit_file"), ("read-file", "read_file")] {
-        assert_eq!(meant_by(alias), Some(tool));
+        assert_eq!(declared(alias).map(|known| known.name), Some(tool));
     }
-    assert_eq!(meant_by("shell"), None);
 }
 
 #[test]
