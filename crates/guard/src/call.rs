@@ -138,7 +138,7 @@ fn disguised(script: &str) -> Deed {
 fn place(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Place {
     let mut folders = vec![here.to_owned()];
     let named = effects.iter().filter(|found| found.effect == Effect::RunsIn).filter_map(CallEffect::text);
-    folders.extend(named.map(|folder| path::join(here, folder)).filter(|folder| folder != here));
+    folders.extend(named.map(|folder| path::join(here, &path::spelled(folder, home))).filter(|folder| folder != here));
     Place { folders, lost: false, home: home.map(Path::to_owned) }
 }
 

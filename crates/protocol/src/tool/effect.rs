@@ -101,6 +101,12 @@ impl Declaration {
         self.effects.iter().any(|(_, effect)| wanted(*effect))
     }
 
+    /// Whether it works on something and only looks at it.
+    pub(super) fn only_reads(&self) -> bool {
+        let looks = |effect: Effect| effect.is_harmless() || effect == Effect::Sends;
+        !self.effects.is_empty() && !self.has(|effect| !looks(effect))
+    }
+
     /// Every name of the tool, and of those whose work it does as well.
     pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
         let tools = TOOLS.iter().filter(|tool| self.does(tool));
@@ -183,6 +189,8 @@ pub(crate) fn effects_of_text<'a>(name: &str, text: &'a str) -> Vec<CallEffect<'
 /// Reads the arguments of one call.
 struct Reader<'a> {
     tool: Option<&'static Declaration>,
+    /// Whether it is the tool's own declaration, and not that of one with a similar name.
+    declared: bool,
     guess: Guess,
     /// Whether the files that it names are only looked at.
     only_reads: bool,
@@ -193,9 +201,9 @@ impl<'a> Reader<'a> {
     fn new(name: &str) -> Reader<'a> {
         // A server's tool that is named like one we know may well do the same.
         let base = name.rsplit("__").next().unwrap_or(name);
-        let tool = declared(name).or_else(|| declared(base));
-        let guess = Guess::new(base, tool);
-        Reader { tool, only_reads: guess.only_reads, guess, found: Vec::new() }
+        let (own, akin) = (declared(name), declared(base));
+        let guess = Guess::new(base, own.or(akin));
+        Reader { tool: own.or(akin), declared: own.is_some(), only_reads: guess.only_reads, guess, found: Vec::new() }
     }
 
     fn says_it_reads(&self, args: &Map<String, Value>) -> bool {
@@ -205,7 +213,7 @@ impl<'a> Reader<'a> {
                 _ => false,
             })
         };
-        self.tool.map_or_else(|| Guess::reads_by(args), declared)
+        self.tool.filter(|_| self.declared).map_or_else(|| Guess::reads_by(args), declared)
     }
 
     fn add(&mut self, effect: Effect, operand: Operand<'a>, sure: bool) {
@@ -214,12 +222,11 @@ impl<'a> Reader<'a> {
 
     fn object(&mut self, args: &'a Map<String, Value>, depth: usize) {
         for (key, value) in args {
-            match self.tool.and_then(|tool| tool.effect(key)) {
-                Some(effect) => self.argument(effect, value, true),
-                None => {
-                    for (effect, sure) in self.guess.argument(key, value) {
-                        self.argument(effect, value, sure && (depth == 0 || effect.names_path()));
-                    }
+            let known = self.tool.and_then(|tool| tool.effect(key));
+            known.into_iter().for_each(|effect| self.argument(effect, value, true));
+            if !(self.declared && known.is_some()) {
+                for (effect, sure) in self.guess.argument(key, value) {
+                    self.argument(effect, value, sure && (depth == 0 || effect.names_path()));
                 }
             }
             if depth < DEEPEST {

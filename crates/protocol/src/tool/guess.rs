@@ -133,7 +133,7 @@ impl Guess {
                 } else {
                     Effect::WritesPath
                 },
-                only_reads: tool.effects.iter().all(|(_, effect)| effect.is_harmless() || *effect == Effect::Sends),
+                only_reads: tool.only_reads(),
                 patches: tool.has(|effect| effect == Effect::AppliesPatch),
                 runs: runs.then_some(true),
             };
