@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::SystemTime;
 
+use ollm_app::{App, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
@@ -12,11 +13,8 @@ use serde_json::Value;
 
 use super::details;
 use super::event::{self, Unread};
-use crate::app::App;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
-use crate::trace;
-use crate::world::World;
 
 /// What was asked for.
 #[derive(Debug, Default)]
