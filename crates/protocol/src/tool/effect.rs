@@ -223,7 +223,9 @@ impl<'a> Reader<'a> {
     fn object(&mut self, args: &'a Map<String, Value>, depth: usize) {
         for (key, value) in args {
             let known = self.tool.and_then(|tool| tool.effect(key));
-            known.into_iter().for_each(|effect| self.argument(effect, value, true));
+            if let Some(effect) = known {
+                self.argument(effect, value, true);
+            }
             if !(self.declared && known.is_some()) {
                 for (effect, sure) in self.guess.argument(key, value) {
                     self.argument(effect, value, sure && (depth == 0 || effect.names_path()));
