@@ -9,7 +9,10 @@ use serde_json::{Map, Value};
 
 use crate::tool::{CallEffect, effects_of, effects_of_text};
 
+mod build;
 mod sample;
+
+pub use build::EventError;
 
 /// A moment in an agent's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -250,6 +253,7 @@ pub struct Event {
 const SPELLINGS: &[(&str, &str)] = &[
     ("sessionId", "session_id"),
     ("toolName", "tool_name"),
+    ("tool", "tool_name"),
     ("toolArgs", "args"),
     ("tool_args", "args"),
     ("arguments", "args"),
