@@ -18,7 +18,7 @@ pub mod pattern;
 mod placeholder;
 mod scope;
 mod spot;
-mod tool;
+pub mod tool;
 pub mod units;
 mod verdict;
 
@@ -30,7 +30,7 @@ pub use hook::{
     Origin, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
 };
 pub use json::{NotAnObject, ObjectEnd};
-pub use matcher::Matcher;
+pub use matcher::{Matcher, Subject};
 pub use pattern::{FilePatterns, PatternError, from_root};
 pub use placeholder::{Placeholder, placeholders};
 pub use scope::scope;
