@@ -25,8 +25,8 @@ mod node;
 mod path;
 mod place;
 mod problem;
-mod scribe;
 mod value;
+mod yaml_edit;
 
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,

@@ -18,8 +18,8 @@ use crate::file::{self, Syntax, parse_yaml};
 use crate::node::{Cursor, Node, Part};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
-use crate::scribe;
 use crate::value::{Reading, nearest};
+use crate::yaml_edit;
 
 mod migrate;
 mod splice;
@@ -242,7 +242,7 @@ fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Resu
     let way = || match value {
         Some(value) => {
             let whole = parts.iter().rfold(value.clone(), |inner, part| Node::Map(vec![((*part).to_owned(), inner)]));
-            let line = scribe::inline(&whole);
+            let line = yaml_edit::inline(&whole);
             let line = line.strip_prefix('{').and_then(|line| line.strip_suffix('}')).unwrap_or(&line);
             format!("write `{line}` into it")
         }

@@ -7,15 +7,15 @@ use serde_json::Value;
 use super::EditError;
 use super::op::Op;
 use crate::node::Node;
-use crate::scribe::{self, Kind, Pair, Span, Tree, word};
+use crate::yaml_edit::{self, Kind, Pair, Span, Tree, word};
 
 /// The text after an operation.
 pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
-    let source = Source(scribe::Source::new(text));
+    let source = Source(yaml_edit::Source::new(text));
     if let Op::Fill { value } = op {
-        return Ok(source.fill(&scribe::block(&Node::from_json(value), 0)));
+        return Ok(source.fill(&yaml_edit::block(&Node::from_json(value), 0)));
     }
-    let tree = scribe::read(text).ok_or(EditError::Formless)?;
+    let tree = yaml_edit::read(text).ok_or(EditError::Formless)?;
     match op {
         Op::Fill { .. } => Ok(text.to_owned()),
         Op::Set { at, key, value } => {
@@ -53,12 +53,12 @@ const MOST_DASHES: usize = 1000;
 
 /// A text that is changed by what the parser says of it.
 #[derive(Clone, Copy)]
-struct Source<'a>(scribe::Source<'a>);
+struct Source<'a>(yaml_edit::Source<'a>);
 
 impl<'a> Deref for Source<'a> {
-    type Target = scribe::Source<'a>;
+    type Target = yaml_edit::Source<'a>;
 
-    fn deref(&self) -> &scribe::Source<'a> {
+    fn deref(&self) -> &yaml_edit::Source<'a> {
         &self.0
     }
 }
@@ -124,7 +124,7 @@ impl Source<'_> {
             }
             Some(last) => {
                 let column = pairs.first().map_or(0, |first| self.column(first.key.span.start));
-                Ok(self.after_line(last.end(), &scribe::pair(key, &Node::from_json(value), column)))
+                Ok(self.after_line(last.end(), &yaml_edit::pair(key, &Node::from_json(value), column)))
             }
         }
     }
@@ -157,7 +157,7 @@ impl Source<'_> {
             Some(end) if list.flow => self.with(Span::empty(end.end()), &format!(", {}", flow(value))),
             Some(end) => {
                 let column = items.first().and_then(|first| self.dash(first)).unwrap_or(list.span.start);
-                self.after_line(end.end(), &scribe::item(&Node::from_json(value), self.column(column)))
+                self.after_line(end.end(), &yaml_edit::item(&Node::from_json(value), self.column(column)))
             }
         }
     }
@@ -240,5 +240,5 @@ fn comment(text: &str) -> bool {
 
 /// A value in one line.
 fn flow(value: &Value) -> String {
-    scribe::inline(&Node::from_json(value))
+    yaml_edit::inline(&Node::from_json(value))
 }

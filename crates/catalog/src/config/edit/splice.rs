@@ -5,7 +5,7 @@
 
 use crate::file::parse_yaml;
 use crate::node::Node;
-use crate::scribe::{self, Kind, Pair, Source, Span, Tree, block, inline, word};
+use crate::yaml_edit::{self, Kind, Pair, Source, Span, Tree, block, inline, word};
 
 /// The text with a value at this path.
 pub(super) fn set(text: &str, path: &[&str], value: &Node) -> Option<String> {
@@ -161,7 +161,7 @@ impl Found<'_> {
 impl<'a> Page<'a> {
     fn read(text: &'a str) -> Option<Page<'a>> {
         let node = parse_yaml(text).ok()?;
-        Some(Page { source: Source::new(text), text, node, tree: scribe::read(text) })
+        Some(Page { source: Source::new(text), text, node, tree: yaml_edit::read(text) })
     }
 
     fn find(&self, path: &[&str]) -> Option<Found<'_>> {
