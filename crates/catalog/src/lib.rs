@@ -19,12 +19,14 @@ mod extension;
 mod file;
 mod footprint;
 mod format;
+mod json_edit;
 mod load;
 mod mcp;
 mod node;
 mod path;
 mod place;
 mod problem;
+mod text_edit;
 mod value;
 mod yaml_edit;
 
