@@ -11,6 +11,7 @@ mod json;
 mod lines;
 mod yaml;
 
+pub use json::{TrailingCommas, json_value};
 use lines::Lines;
 pub(crate) use lines::Position;
 pub(crate) use yaml::parse as parse_yaml;

@@ -42,7 +42,7 @@ pub use extension::{
     SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_keys, manifest_schema,
     named_extensions, reload_extensions, settings_schema, validate_extension,
 };
-pub use file::Syntax;
+pub use file::{Syntax, TrailingCommas, json_value};
 pub use footprint::Footprint;
 pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};
