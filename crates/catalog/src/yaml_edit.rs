@@ -127,10 +127,10 @@ impl Source<'_> {
     fn replace(&self, pair: &Pair, new: &Node) -> Result<String, Refusal> {
         let old = &pair.value;
         if pair.is_absent() {
-            let column = self.column(pair.key.span.start) + 2;
-            return Ok(match is_long(new) {
-                true => self.after_line(pair.end(), &block(new, column)),
-                false => self.with(Span::empty(pair.colon), &format!(" {}", inline(new))),
+            return Ok(if is_long(new) {
+                self.after_line(pair.end(), &block(new, self.column(pair.key.span.start) + 2))
+            } else {
+                self.with(Span::empty(pair.colon), &format!(" {}", inline(new)))
             });
         }
         if self.holds_comment(old) {
