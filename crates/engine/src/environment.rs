@@ -7,7 +7,7 @@ use ollm_protocol::{Event, Hook};
 use ollm_store::{Hidden, looks_secret};
 
 use crate::background::Launcher;
-use crate::facts::Surroundings;
+use crate::narrow::Surroundings;
 
 const ALLOWED: &[&str] = &[
     "PATH",

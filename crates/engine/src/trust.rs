@@ -15,8 +15,9 @@ use ollm_store::{
 
 use crate::approver::{Approver, Choice, Question};
 use crate::environment::Environment;
-use crate::plan::{Planned, duplicate};
+use crate::plan::Planned;
 use crate::report::{Reason, Skip};
+use crate::twin;
 
 mod bundle;
 mod identity;
@@ -270,7 +271,7 @@ impl Trust {
         match program.and_then(|program| self.identified(hook, &defined, program, environment)) {
             Ok(found) => match self.standing(hook, Some(&found.identity)) {
                 Standing::Approved | Standing::Limited => self.owned(hook, environment).map_err(unready).err(),
-                standing => Some(self.refusal(hook, &found.identity, standing)),
+                standing => Some(self.refusal(hook, Some(&found.identity), standing)),
             },
             Err(why) if self.approval(hook).is_some() => Some(unready(why)),
             Err(why) => Some(Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}"))),
@@ -352,12 +353,12 @@ impl Trust {
         if !may_run && !self.granted(hook, &found.identity, session) {
             owned.as_ref().map_err(|why| Skip::new(hook, Reason::Untrusted, format!("not approved, and {why}")))?;
             if !self.ask(hook, &found.identity, standing, environment, session) {
-                return Err(self.refusal(hook, &found.identity, standing));
+                return Err(self.refusal(hook, Some(&found.identity), standing));
             }
         }
         owned.map_err(|why| Skip::new(hook, why.reason(), why.to_string()))?;
         let copy = self.copy(&found).map_err(|error| match error {
-            VaultError::Changed { .. } => self.refusal(hook, &found.identity, Standing::Modified),
+            VaultError::Changed { .. } => self.refusal(hook, Some(&found.identity), Standing::Modified),
             other => Skip::new(hook, Reason::Unsafe, other.to_string()),
         })?;
         let digest = Some(found.identity.digest);
@@ -430,7 +431,13 @@ impl Trust {
         }
     }
 
-    fn refusal(&self, hook: &Arc<Hook>, identity: &Identity, standing: Standing) -> Skip {
+    /// Why a hook may not run that has no approval at all; its content is not looked at.
+    pub fn unapproved(&self, hook: &Arc<Hook>) -> Option<Skip> {
+        let missing = !self.needs_no_approval(hook) && self.approval(hook).is_none();
+        missing.then(|| self.refusal(hook, None, Standing::Unknown))
+    }
+
+    fn refusal(&self, hook: &Arc<Hook>, identity: Option<&Identity>, standing: Standing) -> Skip {
         let (reason, state) = match standing {
             Standing::Modified => (Reason::Modified, self.change(hook, identity)),
             Standing::Limited => (Reason::Untrusted, "approved for another session only".to_owned()),
@@ -448,10 +455,10 @@ impl Trust {
     }
 
     /// That a hook changed, and what: nobody looks for it in another program that now runs the same script.
-    fn change(&self, hook: &Hook, identity: &Identity) -> String {
+    fn change(&self, hook: &Hook, identity: Option<&Identity>) -> String {
         let changed = "changed since it was approved";
         let before = self.approval(hook).and_then(|approval| approval.program);
-        let now = identity.program.as_ref().map(|program| program.display().to_string());
+        let now = identity.and_then(|identity| identity.program.as_ref()).map(|program| program.display().to_string());
         match (before, now) {
             (Some(before), Some(now)) if before != now => format!("{changed}: {now} would run it, no longer {before}"),
             _ => changed.to_owned(),
@@ -511,7 +518,7 @@ pub fn clear(stage: Vec<Planned>, trust: &Trust, environment: &Environment, sess
                     continue;
                 }
             }
-            cleared.skipped.extend(candidates.map(|twin| duplicate::skip(twin, hook)));
+            cleared.skipped.extend(candidates.map(|twin| twin::skip(twin, hook)));
             break;
         }
     }

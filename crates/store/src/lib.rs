@@ -45,4 +45,4 @@ pub use switches::{Switch, Switches, set_switches};
 pub use trail::{Bounds, Lines, Trail};
 pub use vault::{Kept, Piece, Vault, VaultError};
 pub use versioned::{Loaded, Trouble, UpdateError};
-pub use visible::{cut, escape_for_json, escape_for_people};
+pub use visible::{cut, escape_for_json, escape_for_people, one_line};

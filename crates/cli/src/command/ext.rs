@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
 use ollm_engine::Standing;
 use ollm_protocol::{Hook, Layer, shell_word};
 use ollm_store::Approval;
 
-use crate::app::App;
 use crate::arguments::ext::ExtCommand;
 use crate::command::hook::unwritten;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
-use crate::world::World;
 
 mod consent;
 pub(crate) mod difference;

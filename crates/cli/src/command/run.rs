@@ -5,19 +5,19 @@ use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
+use ollm_app::control::Control;
+use ollm_app::session::{self, Desk, Host, Visit};
+use ollm_app::{App, World};
 use ollm_engine::Outcome;
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
-use crate::app::App;
 use crate::arguments::agent::TaskArguments;
-use crate::control::Control;
 use crate::display::{Display, Style, response, turn_json};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
 use crate::output::Output;
-use crate::world::World;
+use crate::person::Terminal;
 
 /// A turn ended at a bound, or not as a replay expected.
 const FINDING: u8 = 1;
@@ -31,10 +31,10 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
-    let app = host::load(world, Visit::Task, &cancel)?;
+    let app = session::load(world, Visit::Task, Some(Box::new(Terminal::new(&cancel, world))))?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(&arguments.agent, &app, world, &cancel)?;
+    let host = Host::gather(&arguments.agent.options()?, &app, world, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
@@ -70,9 +70,9 @@ fn work(
             let _ = shared.borrow_mut().json(&event_json(event, decision));
         }
     };
-    let (desk, cancel) = (Desk { app, world, output: &shared }, host.cancel.clone());
+    let (desk, cancel) = (Desk { app, world, notices: &shared }, host.cancel.clone());
     let id = host.id().to_owned();
-    let (more, code) = match host.start(desk, display, hear) {
+    let (more, code) = match host.start(desk, Box::new(Terminal::new(&cancel, world)), display, hear) {
         Ok(session) => {
             // Unlike a chat it gets no servers later.
             let toolbox = app.borrow().toolbox.clone().filter(|toolbox| !toolbox.statuses().is_empty());

@@ -6,13 +6,13 @@
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use ollm_app::App;
 use ollm_catalog::{Address, Extension, SettingSpec, validate_extension};
 use ollm_engine::Bundle;
 use ollm_protocol::{Hook, Rules};
 
 use super::difference;
 use super::info::lines;
-use crate::app::App;
 use crate::command::hook::{command_line, content};
 
 /// The text to be shown before the question.

@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Extension;
 use ollm_engine::{Bundle, Proposal, Standing, Unready};
 use ollm_protocol::{Hook, shell_word};
 use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
 
 use super::{consent, hooks, loaded, understood};
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::command::hook::{nobody_to_ask, show_long, unpinned, unwritten};
 use crate::command::mcp::unpinned as unpinned_package;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
-use crate::world::World;
 
 /// Larger manifests are not read.
 const LARGEST_MANIFEST: u64 = 1 << 20;

@@ -2,6 +2,7 @@
 
 use std::time::SystemTime;
 
+use ollm_app::{App, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
@@ -11,12 +12,9 @@ use serde_json::Value;
 
 use super::details;
 use super::event::{self, Unread};
-use crate::app::App;
 use crate::arguments::hook::RunArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
-use crate::trace;
-use crate::world::World;
 
 pub(crate) fn run(arguments: &RunArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let Some(host) = arguments.from else {

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
+use ollm_app::servers::{Known, Servers, came_with, variable};
 use ollm_catalog::{Address, Oauth, ServerSpec, server_files};
 use ollm_protocol::{LimitsSpec, shell_word};
 use ollm_store::{Standing, looks_secret, read_bounded};
-
-use crate::servers::{Known, Servers, came_with, variable};
 
 /// More of a file is not shown.
 const LARGEST_SHOWN: u64 = 256 << 10;

@@ -1,18 +1,16 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
+use ollm_app::servers::{Known, Servers, id, reason, source};
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::{Address, Positions, ServerSpec};
 use ollm_protocol::{Source, shell_word};
 use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people};
 
 use super::review::review;
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::command::ext::revoke;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, ask};
-use crate::servers::{Known, Servers, id, reason, source};
-use crate::world::World;
 
 pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "approve servers")?;

@@ -5,13 +5,13 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use ollm_app::App;
 use ollm_engine::Proposal;
 use ollm_protocol::Hook;
 use ollm_store::{FileError, escape_for_people, read_bounded};
 use similar::TextDiff;
 
 use super::show;
-use crate::app::App;
 use crate::open;
 use crate::output::Output;
 
