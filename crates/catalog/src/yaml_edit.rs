@@ -31,15 +31,13 @@ pub(crate) fn spliced(text: &str, op: &Op<'_>) -> Result<Vec<String>, Refusal> {
         Op::Fill { .. } => Ok(Vec::new()),
         Op::Set { at, key, value } => {
             let (map, pairs) = source.map(&tree, at)?;
-            match pairs.iter().find(|pair| pair.key.text.as_deref() == Some(*key)) {
-                Some(pair) => source.replace(pair, value).map(|text| vec![text]),
-                None => {
-                    let within = source.add_pair(map, pairs, key, value);
-                    // Comments at the end of a file belong to what is there already.
-                    let last = at.is_empty().then(|| source.append_pair(pairs, key, value));
-                    Ok(last.into_iter().chain([within]).collect())
-                }
+            if let Some(pair) = pairs.iter().find(|pair| pair.key.text.as_deref() == Some(*key)) {
+                return source.replace(pair, value).map(|text| vec![text]);
             }
+            let within = source.add_pair(map, pairs, key, value);
+            // Comments at the end of a file belong to what is there already.
+            let last = at.is_empty().then(|| source.append_pair(pairs, key, value));
+            Ok(last.into_iter().chain([within]).collect())
         }
         Op::Unset { at, index, emptied } => {
             let (map, pairs) = source.map(&tree, at)?;
