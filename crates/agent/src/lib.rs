@@ -106,7 +106,6 @@ pub use port::{
 pub use provider::http::Patience;
 pub use provider::ollama::{models, ollama_url};
 pub use provider::openai::OpenAi;
-pub use provider::proxy::{BadProxy, Proxies};
 pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};

@@ -1,5 +1,6 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
+use std::borrow::Cow;
 use std::cell::LazyCell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -7,15 +8,15 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, Index, Moment, Positions, Problem, Severity, State, Surroundings,
-    TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Catalog, Changes, Config, Extension, Extensions, Index, Moment, Places, Positions, Problem, Severity, State,
+    Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
-use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip, Trust, Untrusted};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::guards;
+use crate::guards::{guards, refusing_guard, unread_project};
 use crate::port::Notices;
 use crate::servers::Toolbox;
 use crate::trace;
@@ -50,6 +51,9 @@ pub struct App {
     pub changes: Changes,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
     pub kept: BTreeMap<PathBuf, String>,
+    world: World,
+    /// Stands for the hooks of the project, where a guard refused before they were read.
+    unread: Option<Skip>,
 }
 
 /// Who dispatches events, and for how long.
@@ -64,6 +68,8 @@ pub struct Stay<'a> {
     pub as_is: bool,
     /// The extensions that matter, where not all do.
     pub only: Option<Only<'a>>,
+    /// The guard that refused, where nothing of the project is to be read.
+    pub refused_by: Option<String>,
 }
 
 /// Some of the extensions, and what is remembered of all of them.
@@ -81,7 +87,7 @@ impl Stay<'_> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        Stay { adapt: |hook| hook, background, previous: None, as_is: false, only: None }
+        Stay { adapt: |hook| hook, background, previous: None, as_is: false, only: None, refused_by: None }
     }
 }
 
@@ -108,12 +114,45 @@ impl App {
         App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), stay)
     }
 
-    /// Like [`App::load`], for one event: hooks that cannot fit it may be missing.
+    /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
+    /// the user's configuration alone; after their refusal nothing of the project is read.
     pub fn load_for(world: &World, event: &Event) -> Result<App, AppError> {
         let env = |name: &str| world.variable(name);
         let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
-        let found = ollm_catalog::load_for(&world.places, &env, &world.overrides, &moment);
-        App::new(world, Positions::OnDemand, found, Stay::short(world))
+        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world)).flatten();
+        let places = readable(world, refused_by.as_deref());
+        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
+        App::new(world, Positions::OnDemand, found, Stay { refused_by, ..Stay::short(world) })
+    }
+
+    /// Where it was loaded.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Ends what runs: servers in order, then what hooks and tools left behind. What was learned of files is kept.
+    pub fn close(self, notices: &mut dyn Notices) {
+        if let Some(toolbox) = &self.toolbox {
+            toolbox.close(notices);
+        }
+        self.engine.trust.remember();
+        self.engine.children().reap_strays();
+    }
+
+    /// Passes an event through its hooks; `stop` ends those that run.
+    pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
+        self.whole(self.engine.dispatch_until(event, stop))
+    }
+
+    /// Passes an event through its hooks.
+    pub fn dispatch(&self, event: &Event) -> Outcome {
+        self.whole(self.engine.dispatch(event))
+    }
+
+    /// The outcome with what stands for hooks that were not even read.
+    fn whole(&self, mut outcome: Outcome) -> Outcome {
+        outcome.skipped.extend(self.unread.clone());
+        outcome
     }
 
     fn new(
@@ -135,6 +174,7 @@ impl App {
             None => (catalog.hooks, BTreeMap::new()),
         };
         let mut trust = Trust::new(world.approvals(), SystemTime::now);
+        let places = readable(world, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
             (None, Some(only)) => Before::Names(only),
@@ -142,10 +182,10 @@ impl App {
             (None, None) => Before::Approvals(&trust),
         };
         let (extensions, changes) =
-            extensions_since(&before, world, &catalog.config, &switches, positions, &mut problems);
+            extensions_since(&before, (world, &places), &catalog.config, &switches, positions, &mut problems);
         hold(&trust, &extensions);
         world.hidden.add(extensions.iter().flat_map(known_secrets));
-        let directories = catalog.config.extensions(&world.places).directories;
+        let directories = catalog.config.extensions(&places).directories;
         let extensions_off = extensions_off(&catalog.config, world);
         let settings = catalog.settings;
         let rules = settings.rules();
@@ -156,7 +196,7 @@ impl App {
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
-            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            network: world.network.clone(),
             background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
             hidden: world.hidden.clone(),
@@ -193,6 +233,8 @@ impl App {
             toolbox: None,
             changes,
             kept,
+            world: world.clone(),
+            unread: stay.refused_by.and_then(|guard| unread_project(&guard, world)),
         };
         if calls {
             app.tools(world);
@@ -213,6 +255,7 @@ impl App {
         self.config = fresh.config;
         self.changes = fresh.changes;
         self.kept = fresh.kept;
+        self.world = fresh.world;
     }
 
     /// Has what can no longer be read told again, as if it had just happened.
@@ -315,7 +358,7 @@ pub fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, world, config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, (world, &world.places), config, switches, positions, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
@@ -327,7 +370,7 @@ pub fn extensions_as_approved(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let before = Before::Approvals(trust);
-    let (found, _) = extensions_since(&before, world, config, switches, Positions::OnDemand, problems);
+    let (found, _) = extensions_since(&before, (world, &world.places), config, switches, Positions::OnDemand, problems);
     hold(trust, &found);
     found
 }
@@ -342,7 +385,7 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 pub fn extensions_again(app: &App, world: &World) -> Extensions {
     let (switches, _) = Switches::load(&world.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, world, &app.config, &switches, app.positions, &mut Vec::new()).0
+    extensions_since(&before, (world, &world.places), &app.config, &switches, app.positions, &mut Vec::new()).0
 }
 
 /// What is known of extensions before they are read.
@@ -356,10 +399,18 @@ enum Before<'a> {
     Names(Only<'a>),
 }
 
+/// Where files are looked for: after the refusal of a guard, not in the project.
+fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
+    match refused_by {
+        Some(_) => Cow::Owned(Places { project: None, ..world.places.clone() }),
+        None => Cow::Borrowed(&world.places),
+    }
+}
+
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
     before: &Before<'_>,
-    world: &World,
+    (world, places): (&World, &Places),
     config: &Config,
     switches: &Switches,
     positions: Positions,
@@ -376,7 +427,7 @@ fn extensions_since(
     // Hardly anybody asks.
     let approvals = LazyCell::new(|| Trust::new(world.approvals(), SystemTime::now));
     let surroundings = Surroundings {
-        places: &world.places,
+        places,
         config,
         env: &|name: &str| world.variable(name),
         switches,

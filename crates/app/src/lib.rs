@@ -5,6 +5,7 @@
 
 mod agent_signs;
 mod app;
+mod builder;
 pub mod control;
 mod error;
 mod guards;
@@ -22,6 +23,7 @@ pub use agent_signs::{agent_above, refuse_agents};
 pub use app::{
     App, Only, Stay, approximately, extensions, extensions_again, extensions_as_approved, switch_name, unreliable,
 };
+pub use builder::AppBuilder;
 pub use error::{AppError, ErrorKind};
 pub use port::{Notices, Person};
 pub use reload::Lookout;

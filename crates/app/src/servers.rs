@@ -13,7 +13,7 @@ use ollm_catalog::{
     load_servers, server_digest,
 };
 use ollm_engine::Environment;
-use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
+use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
 use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
 use ollm_store::{Approval, Approvals, Digest, Standing, looks_secret};
@@ -381,16 +381,6 @@ pub fn cache(world: &World) -> Cache {
 /// What was granted by logging in.
 pub fn tokens(world: &World) -> PathBuf {
     world.state().join("mcp-tokens.json")
-}
-
-/// The way to servers that are not on this machine.
-pub fn proxies(world: &World) -> Proxies {
-    let first = |names: &[&str]| names.iter().find_map(|name| world.variable(name).filter(|value| !value.is_empty()));
-    Proxies {
-        http: first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
-        https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
-        except: first(&["no_proxy", "NO_PROXY"]),
-    }
 }
 
 /// The time, in seconds since 1970.

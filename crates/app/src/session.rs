@@ -26,9 +26,11 @@ use crate::trace;
 use crate::world::World;
 
 mod hooks;
+mod prompt;
 
 pub use hooks::Desk;
 use hooks::Hooks;
+pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
 /// What the model is told before everything else.
 const SYSTEM_PROMPT: &str = "You are a careful assistant that works in a folder on the person's machine. Use the tools \
@@ -84,9 +86,10 @@ impl Default for SessionOptions {
 /// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
 pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
-    let mut app = read(world, Stay { adapt: answer_to, background, previous: None, as_is: false, only: None })?;
+    let mut app =
+        read(world, Stay { adapt: answer_to, background, previous: None, as_is: false, only: None, refused_by: None })?;
     app.tools(world);
-    trace::listen(&mut app, world);
+    trace::listen(&mut app);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
         app.engine.trust.approver = approver;
@@ -96,7 +99,17 @@ pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) ->
 
 /// All hooks as they are now, for an agent that has been talking for a while.
 pub fn load_again(world: &World, previous: &App) -> Result<App, AppError> {
-    read(world, Stay { adapt: answer_to, background: None, previous: Some(previous), as_is: false, only: None })
+    read(
+        world,
+        Stay {
+            adapt: answer_to,
+            background: None,
+            previous: Some(previous),
+            as_is: false,
+            only: None,
+            refused_by: None,
+        },
+    )
 }
 
 fn read(world: &World, stay: Stay<'_>) -> Result<App, AppError> {
@@ -120,7 +133,8 @@ pub struct Host {
 
 impl Host {
     /// Gathers model, settings and what was said before.
-    pub fn gather(options: &SessionOptions, app: &App, world: &World, cancel: &Cancel) -> Result<Host, AppError> {
+    pub fn gather(options: &SessionOptions, app: &App, cancel: &Cancel) -> Result<Host, AppError> {
+        let world = app.world();
         // Whether there is such a conversation is known at once; whether a model answers may take a while.
         let past = resumed(options, app, world)?;
         let wish = Wish::of(&app.config);
@@ -154,16 +168,16 @@ impl Host {
         self,
         desk: Desk<'a, 'o>,
         approve: Box<dyn Approve + 'a>,
-        show: impl Show + 'a,
-        hear: impl FnMut(&Event, &Decision, &Outcome) + 'a,
+        show: Box<dyn Show + 'a>,
+        hear: Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>,
     ) -> Result<Session<'a>, StartError> {
         let sources = sources(&desk.app.borrow(), &mut *desk.notices.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
-                events: Box::new(Hooks::new(desk, self.cancel.clone(), Box::new(hear))),
+                events: Box::new(Hooks::new(desk, self.cancel.clone(), hear)),
                 approve,
-                show: Box::new(show),
+                show,
                 sources,
                 clock: SystemTime::now,
             },

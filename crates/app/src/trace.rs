@@ -49,28 +49,22 @@ pub fn leave_late(trail: &Trail, done: &Done) {
 }
 
 /// Has the hooks that run beside us leave their records as well.
-pub fn listen(app: &mut App, world: &World) {
-    if let Some(trail) = kept(world, &app.trace) {
+pub fn listen(app: &mut App) {
+    if let Some(trail) = kept(app.world(), &app.trace) {
         app.engine.on_late(move |late| leave_late(&trail, &late.done()));
     }
 }
 
 /// Writes down what came of an event. That it cannot be written is told in one line and changes nothing.
-pub fn leave(app: &App, event: &Event, outcome: &Outcome, world: &World, notices: &mut dyn Notices) {
-    if let Err(why) = record(app, event, outcome, world, notices) {
+pub fn leave(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) {
+    if let Err(why) = record(app, event, outcome, notices) {
         notices.tell(&why);
     }
 }
 
 /// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
-pub fn record(
-    app: &App,
-    event: &Event,
-    outcome: &Outcome,
-    world: &World,
-    notices: &mut dyn Notices,
-) -> Result<(), String> {
-    let Some(trail) = kept(world, &app.trace) else { return Ok(()) };
+pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) -> Result<(), String> {
+    let Some(trail) = kept(app.world(), &app.trace) else { return Ok(()) };
     let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
     let written = trail.append(&line);
     written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE_ENABLED=false does without)"))?;

@@ -14,6 +14,7 @@ use crate::trust::Trusted;
 mod ask_agent;
 mod builtin;
 mod command;
+#[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod mcp;
 mod run_command;
@@ -48,32 +49,37 @@ pub(crate) enum Task {
 #[derive(Debug)]
 pub(crate) enum Errand {
     /// Post the event.
+    #[cfg(feature = "http")]
     Post(Box<http::Post>),
     /// Call a tool.
     Call(Box<mcp::Call>),
+    /// Call a closure that may take only so long.
+    Builtin(Box<builtin::TimedCall>),
 }
 
 impl Errand {
     pub(crate) fn run(self) -> Said {
         match self {
+            #[cfg(feature = "http")]
             Errand::Post(post) => post.run(),
             Errand::Call(call) => call.run(),
+            Errand::Builtin(call) => call.run(),
         }
     }
 
     /// Whoever may know why it takes so long.
     pub(crate) fn witness(&self) -> Option<Witness> {
-        match self {
-            Errand::Post(_) => None,
-            Errand::Call(call) => Some(call.witness()),
-        }
+        let Errand::Call(call) = self else { return None };
+        Some(call.witness())
     }
 
     /// How long it may take.
     pub(crate) fn timeout(&self) -> Duration {
         match self {
+            #[cfg(feature = "http")]
             Errand::Post(post) => post.timeout,
             Errand::Call(call) => call.what.timeout,
+            Errand::Builtin(call) => call.timeout,
         }
     }
 }
@@ -84,7 +90,10 @@ pub(crate) enum Said {
     /// Something to read, and how it ended, as if it had been a process.
     Something(Vec<u8>, End),
     /// That there is nothing to say.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only a server has a word for nothing"))]
     Nothing,
+    /// A verdict that needs no reading.
+    Decided(Box<Verdict>),
     /// A failure, whatever else was said; a refusal in that counts all the same.
     Failure(String, Vec<u8>),
     /// Nothing in time, and what is known of why.
@@ -105,6 +114,7 @@ impl Said {
         let read = |body: &[u8], end| hook.dialect.read_verdict(event.kind, &Output { end, stdout: body, stderr: b"" });
         match self {
             Said::Nothing => Answer::default(),
+            Said::Decided(verdict) => Answer { verdict: Verdict::clone(verdict), ..Answer::default() },
             Said::Something(body, end) => read(body, *end),
             Said::Failure(why, body) => {
                 let verdict = read(body, End::Exited(0)).verdict;
@@ -122,7 +132,7 @@ impl Said {
     pub(crate) fn end(&self) -> End {
         match self {
             Said::Something(_, end) => *end,
-            Said::Nothing => End::Exited(0),
+            Said::Nothing | Said::Decided(_) => End::Exited(0),
             Said::Failure(..) => End::Exited(1),
             Said::Overdue(after, _) => End::TimedOut(*after),
         }
@@ -137,7 +147,7 @@ pub(crate) fn prepare(
 ) -> Prepared {
     let hook = trusted.hook();
     match &hook.action {
-        Action::Builtin(builtin) => builtin::call(builtin, event),
+        Action::Builtin(builtin) => builtin::prepare(hook, builtin, event),
         Action::Command { args, .. } | Action::RunCommand { args, .. } => match job(trusted, event, environment) {
             Ok(job) => command::prepare(job, args, trusted, || scope(event)),
             Err(why) => Prepared::Impossible(why),
@@ -147,7 +157,12 @@ pub(crate) fn prepare(
             Err(why) => Prepared::Impossible(why),
         },
         Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
+        #[cfg(feature = "http")]
         Action::Http { endpoint, headers } => http::prepare(hook, endpoint, headers, event, environment),
+        #[cfg(not(feature = "http"))]
+        Action::Http { .. } => Prepared::Impossible(
+            "http hooks are not supported by this build, which lacks the feature `http`".to_owned(),
+        ),
         Action::Mcp { server, tool, args } => mcp::prepare(hook, (server, tool, args), tools, || scope(event)),
     }
 }

@@ -120,6 +120,6 @@ pub use result::{
     show as show_result, write as write_result,
 };
 pub use server::{Call, Context, Memory, Server};
-pub use settings::{Bounds, Pace, Proxies, Root, Settings};
+pub use settings::{Bounds, Pace, Root, Settings};
 pub use status::{State, Status};
 pub use tool::{Offer, Offers, Remark};

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ollm_net::Network;
+
 /// Settings of all servers; the defaults are for a person at a terminal.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -13,8 +15,8 @@ pub struct Settings {
     pub version: String,
     /// The folders we work in.
     pub roots: Vec<Root>,
-    /// The way to servers that are not on this machine.
-    pub proxies: Proxies,
+    /// The authorities that vouch for servers, and the proxies on the way to them.
+    pub network: Network,
     /// How servers are started, watched and ended.
     pub pace: Pace,
     /// What a server may take.
@@ -28,22 +30,11 @@ impl Default for Settings {
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             roots: Vec::new(),
-            proxies: Proxies::default(),
+            network: Network::default(),
             pace: Pace::default(),
             bounds: Bounds::default(),
         }
     }
-}
-
-/// The way to servers that are not on this machine: straight, where nothing is said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Proxies {
-    /// Who passes on what is not encrypted.
-    pub http: Option<String>,
-    /// Who passes on what is.
-    pub https: Option<String>,
-    /// The hosts, domains and networks that are reached straight all the same, with commas between.
-    pub except: Option<String>,
 }
 
 /// A folder we work in.

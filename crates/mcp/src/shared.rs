@@ -50,7 +50,7 @@ impl Context {
     pub(crate) fn web(&self) -> Result<reqwest::Client, String> {
         let make = || {
             let agent = format!("{}/{}", self.settings.name, self.settings.version);
-            web::client(&agent, &self.settings.proxies).map_err(|error| error.to_string())
+            web::client(&agent, &self.settings.network).map_err(|error| error.to_string())
         };
         self.web.get_or_init(make).clone()
     }

@@ -16,7 +16,7 @@ use ollm_store::{Digest, UpdateError, write_atomic};
 use serde_json::Value;
 
 use super::gate::Gate;
-use super::{Known, Servers, cache, filter, now, proxies, tokens};
+use super::{Known, Servers, cache, filter, now, tokens};
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
@@ -75,7 +75,7 @@ impl Crew {
         ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), AppError> {
         let _ = ollm_process::become_subreaper();
-        let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
+        let tokens = Arc::new(Tokens::new(&tokens(servers.world), servers.world.network.clone(), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
         let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
@@ -317,7 +317,7 @@ fn settings(servers: &Servers<'_>) -> Settings {
         name: "ollm".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
-        proxies: proxies(world),
+        network: world.network.clone(),
         ..Settings::default()
     }
 }

@@ -13,7 +13,6 @@ use ollm_store::cut;
 use crate::app::App;
 use crate::port::Notices;
 use crate::trace;
-use crate::world::World;
 
 /// How long all hooks together may take between an interruption and the end.
 const WAY_OUT: Duration = Duration::from_secs(5);
@@ -41,8 +40,6 @@ pub(super) struct Hooks<'a, 'o> {
 pub struct Desk<'a, 'o> {
     /// Read anew between turns, never within one.
     pub app: &'a RefCell<App>,
-    /// Where it happens.
-    pub world: &'a World,
     /// Who is told.
     pub notices: &'a RefCell<dyn Notices + 'o>,
 }
@@ -79,18 +76,18 @@ impl<'a, 'o> Hooks<'a, 'o> {
                     && cancel.is_final()
                     && noticed.get_or_init(Instant::now).elapsed() < WAY_OUT
             };
-            return app.engine.dispatch_until(event, &|| cancel.is_set() && !parting());
+            return app.dispatch_until(event, &|| cancel.is_set() && !parting());
         }
         let since = *self.leaving.get_or_insert_with(Instant::now);
         let last = cancel.is_final();
-        app.engine.dispatch_until(event, &|| since.elapsed() >= WAY_OUT || (!last && cancel.is_final()))
+        app.dispatch_until(event, &|| since.elapsed() >= WAY_OUT || (!last && cancel.is_final()))
     }
 
     /// Writes down what came of an event. That it cannot be written is told once and changes nothing.
     fn trace(&mut self, event: &Event, outcome: &Outcome) {
-        let Desk { app, world, notices } = self.desk;
+        let Desk { app, notices } = self.desk;
         let mut notices = notices.borrow_mut();
-        if let Err(why) = trace::record(&app.borrow(), event, outcome, world, &mut *notices)
+        if let Err(why) = trace::record(&app.borrow(), event, outcome, &mut *notices)
             && !std::mem::replace(&mut self.untraced, true)
         {
             notices.tell(&why);

@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     let app = session::load(world, Visit::Talk, Some(Box::new(Terminal::new(&cancel, world))))?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(&arguments.options()?, &app, world, &cancel)?;
+    let host = Host::gather(&arguments.options()?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
@@ -35,12 +35,8 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     let app = RefCell::new(app);
     let code = talk(host, &app, world, output);
     let app = app.into_inner();
-    if let Some(toolbox) = &app.toolbox {
-        toolbox.close(output);
-    }
-    app.engine.trust.remember();
+    app.close(output);
     // Async hooks get their last moment; only what is left then is nobody's.
-    drop(app);
     Children::new().reap_strays();
     code
 }
@@ -52,13 +48,14 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
-    let desk = Desk { app, world, notices: &shared };
-    let session = match host.start(desk, Box::new(Terminal::new(&cancel, world)), display, |_, _, _| {}) {
-        Ok(session) => session,
-        Err(StartError::Refused(_)) => return Ok(BLOCKED),
-        Err(StartError::Interrupted) => return Ok(INTERRUPTED),
-        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
-    };
+    let desk = Desk { app, notices: &shared };
+    let session =
+        match host.start(desk, Box::new(Terminal::new(&cancel, world)), Box::new(display), Box::new(|_, _, _| {})) {
+            Ok(session) => session,
+            Err(StartError::Refused(_)) => return Ok(BLOCKED),
+            Err(StartError::Interrupted) => return Ok(INTERRUPTED),
+            Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+        };
     let _control =
         Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
     let reader = Reader::new(world, &cancel)?;

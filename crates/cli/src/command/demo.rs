@@ -40,14 +40,10 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     stage::approve(&App::load(&world, Positions::OnDemand)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
     let app = session::load(&world, Visit::Task, None)?;
-    let host = Host::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &world, &cancel)?;
+    let host = Host::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = RefCell::new(app);
     let shown = show(host, &app, &world, &cancel, &Story::new(output, as_json));
-    let app = app.into_inner();
-    if let Some(toolbox) = &app.toolbox {
-        toolbox.close(output);
-    }
-    app.engine.children().reap_strays();
+    app.into_inner().close(output);
     shown
 }
 
@@ -56,10 +52,9 @@ fn show(host: Host, app: &RefCell<App>, world: &World, cancel: &Cancel, story: &
     if !story.quiet {
         story.output.borrow_mut().text(INTRODUCTION)?;
     }
-    let desk = Desk { app, world, notices: &story.output };
-    let session = host.start(desk, Box::new(Terminal::new(cancel, world)), story, |event, decision, outcome| {
-        story.hear(event, decision, outcome);
-    });
+    let desk = Desk { app, notices: &story.output };
+    let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
+    let session = host.start(desk, Box::new(Terminal::new(cancel, world)), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
     if let Some(toolbox) = &app.borrow().toolbox {

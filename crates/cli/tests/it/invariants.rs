@@ -7,7 +7,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-const LEAVES: &[&str] = &["ollm-protocol", "ollm-process", "ollm-store"];
+const LEAVES: &[&str] = &["ollm-protocol", "ollm-process", "ollm-store", "ollm-net"];
 const ROOMS: &[&str] = &["ollm-engine", "ollm-catalog", "ollm-guard", "ollm-mcp", "ollm-agent"];
 
 fn root() -> PathBuf {
@@ -82,7 +82,7 @@ fn code(text: &str) -> String {
 }
 
 fn library_sources() -> Vec<(String, String)> {
-    ["protocol", "process", "store", "engine", "catalog", "guard", "agent", "mcp", "app"]
+    ["protocol", "process", "store", "net", "engine", "catalog", "guard", "agent", "mcp", "app"]
         .iter()
         .flat_map(|name| sources(&format!("crates/{name}/src")))
         .filter(|(name, _)| !name.ends_with("/tests.rs"))

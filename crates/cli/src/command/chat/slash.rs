@@ -170,7 +170,7 @@ impl Chat<'_, '_> {
 
     fn model(&mut self, name: &str) -> Result<(), Failure> {
         if !name.is_empty() {
-            match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.world) {
+            match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.app.borrow().world()) {
                 Ok(model) => {
                     if let Some(questions) =
                         self.desk.app.borrow().toolbox.as_ref().and_then(|toolbox| toolbox.questions())

@@ -68,12 +68,12 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     let children = app.engine.children();
     children.hold_signals();
     let timed = timed(event);
-    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.engine.dispatch(&timed) };
+    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.dispatch(&timed) };
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
     children.reap_strays();
-    trace::leave(&app, event, &outcome, world, output);
+    trace::leave(&app, event, &outcome, output);
     children.release_signals();
     app.engine.trust.remember();
     tell(&outcome, output);
