@@ -136,7 +136,7 @@ impl App {
             toolbox.close(notices);
         }
         self.engine.trust.remember();
-        self.engine.children().reap_strays();
+        self.engine.children().kill_adopted();
     }
 
     /// Passes an event through its hooks; `stop` ends those that run.

@@ -16,7 +16,7 @@ use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tokio::sync::Mutex as Turn;
 use tokio::time::{Instant, sleep};
 
-use crate::port::{Answering, Authorize};
+use crate::ports::{Authorize, PortFuture};
 use crate::web;
 
 mod callback;
@@ -168,14 +168,14 @@ impl Target {
 }
 
 impl Authorize for Tokens {
-    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>> {
+    fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>> {
         Box::pin(async move {
             let token = self.token(&*self.target(server)?).await?;
             Some(format!("Bearer {token}"))
         })
     }
 
-    fn refused<'a>(&'a self, server: &'a str, _: &'a str) -> Answering<'a, bool> {
+    fn refused<'a>(&'a self, server: &'a str, _: &'a str) -> PortFuture<'a, bool> {
         Box::pin(async move {
             let Some(target) = self.target(server) else { return false };
             let mut known = target.known.lock().await;
@@ -190,7 +190,7 @@ impl Authorize for Tokens {
         })
     }
 
-    fn lacking<'a>(&'a self, server: &'a str, scopes: &'a [String]) -> Answering<'a, ()> {
+    fn lacking<'a>(&'a self, server: &'a str, scopes: &'a [String]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             let Some(target) = self.target(server) else { return };
             let Ok(_lock) = lock(&self.file).await else { return };

@@ -18,7 +18,7 @@ pub struct Settings {
     /// The authorities that vouch for servers, and the proxies on the way to them.
     pub network: Network,
     /// How servers are started, watched and ended.
-    pub pace: Pace,
+    pub timings: Timings,
     /// What a server may take.
     pub bounds: Bounds,
 }
@@ -31,7 +31,7 @@ impl Default for Settings {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             roots: Vec::new(),
             network: Network::default(),
-            pace: Pace::default(),
+            timings: Timings::default(),
             bounds: Bounds::default(),
         }
     }
@@ -48,7 +48,7 @@ pub struct Root {
 
 /// The clocks of a server's life.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct Timings {
     /// How often a start is tried.
     pub tries: u32,
     /// The pause after the first failed try; it doubles from there.
@@ -73,7 +73,7 @@ pub struct Pace {
     pub window: Duration,
 }
 
-impl Default for Pace {
+impl Default for Timings {
     fn default() -> Self {
         Self {
             tries: 3,

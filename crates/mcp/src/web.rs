@@ -11,7 +11,7 @@ use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode, Url};
 
 use crate::error::bytes;
 use crate::log::Log;
-use crate::port::Authorize;
+use crate::ports::Authorize;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(30);

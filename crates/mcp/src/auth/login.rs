@@ -14,8 +14,8 @@ use tokio::time::timeout;
 use super::callback::{Callback, Heard};
 use super::net::Net;
 use super::record::{Frame, Grant, Record, Slot, usable};
+use crate::endpoint::{WebAddress, web_address};
 use crate::error::seconds;
-use crate::place::{WebAddress, web_address};
 
 /// More of what others say is not shown.
 const SHOWN: usize = 300;

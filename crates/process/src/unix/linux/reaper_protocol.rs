@@ -1,4 +1,4 @@
-//! What a keeper and its owner tell one another, each in one message. Neither allocates nor panics: a keeper uses it.
+//! The messages between a reaper and its owner. Neither allocates nor panics: a reaper uses it.
 
 use std::os::fd::AsFd;
 
@@ -14,18 +14,18 @@ const LENGTH: usize = 9;
 const STAGES: [Stage; 7] =
     [Stage::Arguments, Stage::Pipe, Stage::Guard, Stage::Clone, Stage::Chdir, Stage::Limits, Stage::Exec];
 
-/// What comes over the line.
+/// What one look at the line found.
 #[derive(Debug)]
-pub(super) enum Heard<T> {
+pub(super) enum Incoming<T> {
     Nothing,
     Message(T),
-    /// Nobody is at the other end.
-    Silence,
+    /// The other end is closed.
+    Closed,
 }
 
-/// What a keeper tells.
+/// What a reaper reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum News {
+pub(super) enum ReaperEvent {
     Started(Pid),
     /// Which stage failed, and with which error number.
     Failed(Stage, i32),
@@ -35,17 +35,17 @@ pub(super) enum News {
     Signalled(i32),
 }
 
-/// What a keeper is told.
+/// What a reaper is to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum ReaperCommand {
     /// Ask the program's group to end.
     Ask,
     /// End it.
     Kill,
 }
 
-impl News {
-    pub(super) fn tell(self, line: impl AsFd) {
+impl ReaperEvent {
+    pub(super) fn send(self, line: impl AsFd) {
         let (kind, first, second) = match self {
             Self::Started(pid) => (0, pid.as_raw_nonzero().get(), 0),
             Self::Failed(stage, error) => (1, STAGES.iter().position(|own| *own == stage).map_or(-1, number), error),
@@ -55,11 +55,11 @@ impl News {
         let mut bytes = [kind; LENGTH];
         let numbers = first.to_ne_bytes().into_iter().chain(second.to_ne_bytes());
         bytes.iter_mut().skip(1).zip(numbers).for_each(|(place, byte)| *place = byte);
-        say(line, &bytes);
+        send_bytes(line, &bytes);
     }
 
-    pub(super) fn hear(line: impl AsFd) -> Heard<Self> {
-        hear(line, |bytes| {
+    pub(super) fn receive(line: impl AsFd) -> Incoming<Self> {
+        receive(line, |bytes| {
             let (kind, numbers) = bytes.split_first()?;
             let (first, second) = numbers.split_first_chunk()?;
             let (first, second) = (i32::from_ne_bytes(*first), i32::from_ne_bytes(*second.first_chunk()?));
@@ -83,13 +83,13 @@ impl News {
     }
 }
 
-impl Order {
-    pub(super) fn tell(self, line: impl AsFd) {
-        say(line, &[u8::from(self == Self::Kill)]);
+impl ReaperCommand {
+    pub(super) fn send(self, line: impl AsFd) {
+        send_bytes(line, &[u8::from(self == Self::Kill)]);
     }
 
-    pub(super) fn hear(line: impl AsFd) -> Heard<Self> {
-        hear(line, |bytes| match bytes {
+    pub(super) fn receive(line: impl AsFd) -> Incoming<Self> {
+        receive(line, |bytes| match bytes {
             [0] => Some(Self::Ask),
             [1] => Some(Self::Kill),
             _ => None,
@@ -101,21 +101,21 @@ fn number(place: usize) -> i32 {
     i32::try_from(place).unwrap_or(-1)
 }
 
-/// Where nobody listens, nobody needs to be told.
-fn say(line: impl AsFd, bytes: &[u8]) {
+/// A closed line is no error: no reader is left to miss the message.
+fn send_bytes(line: impl AsFd, bytes: &[u8]) {
     while send(&line, bytes, SendFlags::NOSIGNAL | SendFlags::DONTWAIT) == Err(Errno::INTR) {}
 }
 
-fn hear<T>(line: impl AsFd, read: impl FnOnce(&[u8]) -> Option<T>) -> Heard<T> {
+fn receive<T>(line: impl AsFd, read: impl FnOnce(&[u8]) -> Option<T>) -> Incoming<T> {
     let mut room = [0; LENGTH];
     loop {
         return match recv(&line, &mut room, RecvFlags::DONTWAIT) {
-            Ok((0, _)) => Heard::Silence,
-            Ok((count, _)) => room.get(..count).and_then(read).map_or(Heard::Nothing, Heard::Message),
+            Ok((0, _)) => Incoming::Closed,
+            Ok((count, _)) => room.get(..count).and_then(read).map_or(Incoming::Nothing, Incoming::Message),
             // Told once, where the other end has gone without hearing us out; what it said comes after that.
             Err(Errno::INTR | Errno::CONNRESET) => continue,
-            Err(Errno::AGAIN) => Heard::Nothing,
-            Err(_) => Heard::Silence,
+            Err(Errno::AGAIN) => Incoming::Nothing,
+            Err(_) => Incoming::Closed,
         };
     }
 }
@@ -130,21 +130,31 @@ mod tests {
     fn what_is_told_is_heard() {
         let (ours, theirs) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap();
-        let stages = STAGES.map(|stage| News::Failed(stage, 2));
-        let news = [News::Started(Pid::from_raw(7).unwrap()), News::Exited(-1), News::Signalled(9)];
-        for news in news.into_iter().chain(stages) {
-            news.tell(&theirs);
-            assert!(matches!(News::hear(&ours), Heard::Message(heard) if heard == news), "{news:?}");
+        let stages = STAGES.map(|stage| ReaperEvent::Failed(stage, 2));
+        let event =
+            [ReaperEvent::Started(Pid::from_raw(7).unwrap()), ReaperEvent::Exited(-1), ReaperEvent::Signalled(9)];
+        for event in event.into_iter().chain(stages) {
+            event.send(&theirs);
+            assert!(
+                matches!(ReaperEvent::receive(&ours), Incoming::Message(received) if received == event),
+                "{event:?}"
+            );
         }
-        for order in [Order::Ask, Order::Kill] {
-            order.tell(&ours);
-            assert!(matches!(Order::hear(&theirs), Heard::Message(heard) if heard == order), "{order:?}");
+        for order in [ReaperCommand::Ask, ReaperCommand::Kill] {
+            order.send(&ours);
+            assert!(
+                matches!(ReaperCommand::receive(&theirs), Incoming::Message(received) if received == order),
+                "{order:?}"
+            );
         }
-        assert!(matches!(News::hear(&ours), Heard::Nothing));
-        Order::Ask.tell(&ours);
-        News::Exited(3).tell(&theirs);
+        assert!(matches!(ReaperEvent::receive(&ours), Incoming::Nothing));
+        ReaperCommand::Ask.send(&ours);
+        ReaperEvent::Exited(3).send(&theirs);
         drop(theirs);
-        assert!(matches!(News::hear(&ours), Heard::Message(News::Exited(3))), "although an order was never heard");
-        assert!(matches!(News::hear(&ours), Heard::Silence));
+        assert!(
+            matches!(ReaperEvent::receive(&ours), Incoming::Message(ReaperEvent::Exited(3))),
+            "although an order was never received"
+        );
+        assert!(matches!(ReaperEvent::receive(&ours), Incoming::Closed));
     }
 }

@@ -18,7 +18,7 @@ const ZEROS: [u8; 1024] = [0; 1024];
 
 /// Overwrites arguments and environment of this process as others see them; the arguments with a name that ends with a
 /// zero, where there is room for it. What cannot be done is left undone.
-pub(super) fn blank(name: &[u8]) {
+pub(super) fn clear_cmdline(name: &[u8]) {
     let Some([arguments, environment]) = places() else {
         return;
     };
@@ -28,7 +28,7 @@ pub(super) fn blank(name: &[u8]) {
         return;
     };
     let fits = arguments.end - arguments.start >= name.len() as u64;
-    // Nobody sees a stranger with our environment.
+    // The environment first: a process without our arguments must not show our environment.
     for place in [&environment, &arguments] {
         let mut start = place.start;
         while start < place.end {

@@ -1,4 +1,5 @@
-//! A live connection: requests with clocks, cancellation and follow-up questions. Any number at once.
+//! Requests over a live connection, any number at once. Every request waits in one function ([`Requester::ask`]): it has a
+//! deadline that progress sets back, a ceiling that nothing lifts, and is cancelled when dropped.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -18,9 +19,9 @@ use tokio::sync::oneshot::error::RecvError;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 
+use crate::client_handler::{ClientHandler, OnProgress};
 use crate::clock::after;
-use crate::desk::{Desk, OnProgress};
-use crate::error::{Fault, Trouble};
+use crate::error::{CallErrorKind, ConnectError};
 use crate::http::HttpError;
 use crate::log::Log;
 use crate::shared::redact;
@@ -29,40 +30,40 @@ use crate::web::WebError;
 /// How often one call may come back with questions.
 pub(crate) const ROUNDS: usize = 10;
 /// The pause before a call that came back without a question is made again.
-const BREATH: Duration = Duration::from_millis(100);
-/// How long the word that nobody waits any more may take to be sent before the connection is ended.
-const FAREWELL: Duration = Duration::from_millis(500);
+const RETRY_PAUSE: Duration = Duration::from_millis(100);
+/// How long unsent cancellations hold up the end of the connection.
+const CANCEL_TIME: Duration = Duration::from_millis(500);
 
-/// A live connection to one server.
-pub(crate) struct Link {
+/// Sends requests to one server over a live connection.
+pub(crate) struct Requester {
     pub(crate) peer: Peer<RoleClient>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) handler: Arc<ClientHandler>,
     pub(crate) info: Arc<ServerPeerInfo>,
     log: Arc<Log>,
     runtime: Handle,
-    born: Instant,
+    began: Instant,
     calls: AtomicUsize,
-    /// When the last reply came, in milliseconds since birth.
+    /// When the last reply came, in milliseconds since the connection began.
     seen: AtomicU64,
     /// When the last call was made or ended, likewise.
     used: AtomicU64,
-    /// Whether nothing was answered since a request was given up.
+    /// Whether no answer came since a request was cancelled.
     silent: AtomicBool,
-    /// How many requests were given up without the server being told so yet.
-    untold: Arc<watch::Sender<usize>>,
+    /// How many cancellations were not sent yet.
+    unsent_cancels: Arc<watch::Sender<usize>>,
 }
 
 /// How long to wait for an answer.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
-    /// Without a sign of progress.
+pub(crate) struct RequestDeadline {
+    /// Time without progress.
     idle: Duration,
-    /// At all.
+    /// Time in all, whatever progress comes.
     ceiling: Duration,
     end: Instant,
 }
 
-impl Patience {
+impl RequestDeadline {
     /// Waits from now on.
     pub(crate) fn new(idle: Duration, ceiling: Duration) -> Self {
         Self { idle, ceiling, end: after(ceiling) }
@@ -71,37 +72,42 @@ impl Patience {
 
 /// Why a request has no answer.
 #[derive(Debug)]
-pub(crate) enum Failure {
+pub(crate) enum RequestError {
     /// The connection had ended before the request was sent.
     Unsent,
-    /// The server wants to know who we are.
+    /// The server wants authorization; the text is its challenge.
     Denied(String),
     /// All else.
-    Trouble(Trouble),
+    Failed(CallErrorKind),
 }
 
-/// What is asked of a server that may ask back.
+/// A request during which the server may ask questions.
 #[derive(Clone, Debug)]
-pub(crate) enum Wish {
+pub(crate) enum InteractiveRequest {
     Call(String, Map<String, Value>),
     Prompt(String, Map<String, Value>),
     Read(String),
 }
 
-impl Link {
-    pub(crate) fn new(peer: Peer<RoleClient>, desk: Arc<Desk>, info: Arc<ServerPeerInfo>, log: Arc<Log>) -> Self {
+impl Requester {
+    pub(crate) fn new(
+        peer: Peer<RoleClient>,
+        handler: Arc<ClientHandler>,
+        info: Arc<ServerPeerInfo>,
+        log: Arc<Log>,
+    ) -> Self {
         Self {
             peer,
-            desk,
+            handler,
             info,
             log,
             runtime: Handle::current(),
-            born: Instant::now(),
+            began: Instant::now(),
             calls: AtomicUsize::new(0),
             seen: AtomicU64::new(0),
             used: AtomicU64::new(0),
             silent: AtomicBool::new(false),
-            untold: Arc::new(watch::Sender::new(0)),
+            unsent_cancels: Arc::new(watch::Sender::new(0)),
         }
     }
 
@@ -115,34 +121,34 @@ impl Link {
         self.since(&self.seen)
     }
 
-    /// How long nobody called.
+    /// How long no call was made.
     pub(crate) fn idleness(&self) -> Duration {
         if self.calls.load(Ordering::Relaxed) > 0 { Duration::ZERO } else { self.since(&self.used) }
     }
 
-    /// Whether somebody waits for an answer, or has waited in vain and there was none since.
-    pub(crate) fn owes(&self) -> bool {
+    /// Whether a call waits for an answer, or one was cancelled and no answer came since.
+    pub(crate) fn owes_answer(&self) -> bool {
         self.calls.load(Ordering::Relaxed) > 0 || self.silent.load(Ordering::Relaxed)
     }
 
-    /// Waits until the server was told of all requests that were given up.
-    pub(crate) async fn parted(&self) {
-        let mut untold = self.untold.subscribe();
-        let _ = timeout(FAREWELL, untold.wait_for(|count| *count == 0)).await;
+    /// Waits until all cancellations were sent.
+    pub(crate) async fn cancels_sent(&self) {
+        let mut unsent_cancels = self.unsent_cancels.subscribe();
+        let _ = timeout(CANCEL_TIME, unsent_cancels.wait_for(|count| *count == 0)).await;
     }
 
-    /// Fulfils a wish, answering the questions that the server has about it.
-    pub(crate) async fn fulfil(
+    /// Sends a request, and answers the questions that the server has about it.
+    pub(crate) async fn send_interactive(
         &self,
-        wish: &Wish,
-        patience: Patience,
+        request_kind: &InteractiveRequest,
+        deadline: RequestDeadline,
         report: Option<OnProgress>,
-    ) -> Result<Value, Failure> {
-        let _busy = Busy::new(self);
+    ) -> Result<Value, RequestError> {
+        let _busy = ActiveCall::new(self);
         let (mut answers, mut state) = (None, None);
         for _ in 0..ROUNDS {
-            let request = wish.request(answers.take(), state.take());
-            match self.ask(request, wish.what(), patience, report.clone()).await? {
+            let request = request_kind.request(answers.take(), state.take());
+            match self.ask(request, request_kind.what(), deadline, report.clone()).await? {
                 ServerResult::InputRequiredResult(result) => (answers, state) = self.answer(result).await?,
                 result => return serde_json::to_value(result).map_err(|error| unexpected(&error.to_string())),
             }
@@ -155,17 +161,17 @@ impl Link {
         &self,
         request: ClientRequest,
         what: &str,
-        patience: Patience,
+        deadline: RequestDeadline,
         report: Option<OnProgress>,
-    ) -> Result<ServerResult, Failure> {
+    ) -> Result<ServerResult, RequestError> {
         let sent = self.peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
         let handle = sent.map_err(|error| match error {
-            ServiceError::TransportClosed => Failure::Unsent,
+            ServiceError::TransportClosed => RequestError::Unsent,
             error => self.failure(error),
         })?;
-        let mut abandoned = Abandoned { link: self, id: Some(handle.id.clone()) };
-        let answer = self.wait(handle, what, patience, report).await?;
-        abandoned.id = None;
+        let mut cancel_on_drop = CancelOnDrop { requester: self, id: Some(handle.id.clone()) };
+        let answer = self.wait(handle, what, deadline, report).await?;
+        cancel_on_drop.id = None;
         let answer = answer.unwrap_or(Err(ServiceError::TransportClosed));
         if !matches!(answer, Err(ServiceError::TransportClosed | ServiceError::TransportSend(_))) {
             self.touch(&self.seen);
@@ -174,17 +180,17 @@ impl Link {
         answer.map_err(|error| self.failure(error))
     }
 
-    /// Asks for a sign of life.
-    pub(crate) async fn ping(&self, limit: Duration) -> Result<(), Failure> {
+    /// Sends a ping.
+    pub(crate) async fn ping(&self, limit: Duration) -> Result<(), RequestError> {
         let request = if self.info.protocol_version.has_initialize() {
             ClientRequest::PingRequest(PingRequest::default())
         } else {
             ClientRequest::DiscoverRequest(DiscoverRequest::new(DiscoverRequestParams {}))
         };
-        let patience = Patience::new(limit, limit);
-        match self.ask(request, "ping", patience, None).await {
-            // A refusal is a sign of life too.
-            Ok(_) | Err(Failure::Trouble(Trouble::Refused { .. })) => Ok(()),
+        let deadline = RequestDeadline::new(limit, limit);
+        match self.ask(request, "ping", deadline, None).await {
+            // A refusal shows that it is alive too.
+            Ok(_) | Err(RequestError::Failed(CallErrorKind::Refused { .. })) => Ok(()),
             Err(failure) => Err(failure),
         }
     }
@@ -193,23 +199,23 @@ impl Link {
         &self,
         mut handle: RequestHandle<RoleClient>,
         what: &str,
-        patience: Patience,
+        deadline: RequestDeadline,
         report: Option<OnProgress>,
-    ) -> Result<Result<Result<ServerResult, ServiceError>, RecvError>, Failure> {
-        let attended = self.desk.attend(handle.progress_token.clone(), report);
-        let next = || patience.end.min(after(patience.idle));
+    ) -> Result<Result<Result<ServerResult, ServiceError>, RecvError>, RequestError> {
+        let progress = self.handler.watch_progress(handle.progress_token.clone(), report);
+        let next = || deadline.end.min(after(deadline.idle));
         let mut alarm = std::pin::pin!(sleep_until(next()));
         loop {
             tokio::select! {
                 biased;
                 answer = &mut handle.rx => return Ok(answer),
-                () = attended.pulse.beat.notified() => {}
+                () = progress.progress.notify.notified() => {}
                 () = &mut alarm => {
-                    let late = Instant::now() >= patience.end;
-                    // A person who is being asked takes their time.
-                    if late || !self.desk.is_asking() {
-                        let after = if late { patience.ceiling } else { patience.idle };
-                        return Err(Failure::Trouble(Trouble::TimedOut { what: what.to_owned(), after }));
+                    let late = Instant::now() >= deadline.end;
+                    // The server waits for a person, whom no timeout hurries.
+                    if late || !self.handler.is_asking() {
+                        let after = if late { deadline.ceiling } else { deadline.idle };
+                        return Err(RequestError::Failed(CallErrorKind::TimedOut { what: what.to_owned(), after }));
                     }
                 }
             }
@@ -217,82 +223,89 @@ impl Link {
         }
     }
 
-    async fn answer(&self, result: InputRequiredResult) -> Result<(Option<InputResponses>, Option<String>), Failure> {
+    async fn answer(
+        &self,
+        result: InputRequiredResult,
+    ) -> Result<(Option<InputResponses>, Option<String>), RequestError> {
         let mut answers = InputResponses::new();
         for (key, request) in result.input_requests.unwrap_or_default() {
-            answers.insert(key, self.desk.answer(request).await.map_err(|error| self.refused(error))?);
+            answers.insert(key, self.handler.answer(request).await.map_err(|error| self.refused(error))?);
         }
         if answers.is_empty() {
             if result.request_state.is_none() {
                 return Err(unexpected("it asked back without a question"));
             }
-            sleep(BREATH).await;
+            sleep(RETRY_PAUSE).await;
         }
         Ok(((!answers.is_empty()).then_some(answers), result.request_state))
     }
 
-    fn failure(&self, error: ServiceError) -> Failure {
+    fn failure(&self, error: ServiceError) -> RequestError {
         match error {
             ServiceError::McpError(error) => self.refused(error),
-            ServiceError::TransportClosed => Failure::Trouble(Trouble::Lost("it ended the connection".to_owned())),
-            ServiceError::Cancelled { .. } => Failure::Trouble(Trouble::Cancelled),
+            ServiceError::TransportClosed => {
+                RequestError::Failed(CallErrorKind::Lost("it ended the connection".to_owned()))
+            }
+            ServiceError::Cancelled { .. } => RequestError::Failed(CallErrorKind::Cancelled),
             ServiceError::TransportSend(error) => match error.error.downcast::<HttpError>() {
                 Ok(error) => self.web_failure((*error).into()),
                 Err(error) => match error.downcast::<WebError>() {
                     Ok(error) => self.web_failure((*error).into()),
-                    Err(error) => Failure::Trouble(Trouble::Lost(self.log.clean(&error.to_string()))),
+                    Err(error) => RequestError::Failed(CallErrorKind::Lost(self.log.clean(&error.to_string()))),
                 },
             },
             error => unexpected(&self.log.clean(&error.to_string())),
         }
     }
 
-    fn web_failure(&self, fault: Fault) -> Failure {
+    fn web_failure(&self, fault: ConnectError) -> RequestError {
         let text = self.log.clean(&fault.to_string());
         match fault {
-            Fault::Denied(challenge) => Failure::Denied(challenge),
-            Fault::Web(WebError::Net(_)) => Failure::Trouble(Trouble::Lost(text)),
-            _ => Failure::Trouble(Trouble::Unexpected(text)),
+            ConnectError::Denied(challenge) => RequestError::Denied(challenge),
+            ConnectError::Web(WebError::Net(_)) => RequestError::Failed(CallErrorKind::Lost(text)),
+            _ => RequestError::Failed(CallErrorKind::Unexpected(text)),
         }
     }
 
-    fn refused(&self, mut error: ErrorData) -> Failure {
+    fn refused(&self, mut error: ErrorData) -> RequestError {
         let message = self.log.clean(&error.message);
         error.data.iter_mut().for_each(|data| redact(data, &self.log.redactor()));
-        Failure::Trouble(Trouble::Refused { code: error.code.0, message, data: error.data.map(Box::new) })
+        RequestError::Failed(CallErrorKind::Refused { code: error.code.0, message, data: error.data.map(Box::new) })
     }
 
     fn since(&self, moment: &AtomicU64) -> Duration {
-        self.born.elapsed().saturating_sub(Duration::from_millis(moment.load(Ordering::Relaxed)))
+        self.began.elapsed().saturating_sub(Duration::from_millis(moment.load(Ordering::Relaxed)))
     }
 
     fn touch(&self, moment: &AtomicU64) {
-        let now = u64::try_from(self.born.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let now = u64::try_from(self.began.elapsed().as_millis()).unwrap_or(u64::MAX);
         moment.store(now, Ordering::Relaxed);
     }
 }
 
-impl Wish {
+impl InteractiveRequest {
     fn what(&self) -> &str {
         match self {
-            Wish::Call(name, _) | Wish::Prompt(name, _) | Wish::Read(name) => name,
+            InteractiveRequest::Call(name, _)
+            | InteractiveRequest::Prompt(name, _)
+            | InteractiveRequest::Read(name) => name,
         }
     }
 
     fn request(&self, answers: Option<InputResponses>, state: Option<String>) -> ClientRequest {
         match self.clone() {
-            Wish::Call(tool, args) => {
+            InteractiveRequest::Call(tool, args) => {
                 let mut params = CallToolRequestParams::new(tool).with_arguments(args);
                 (params.input_responses, params.request_state) = (answers, state);
                 ClientRequest::CallToolRequest(CallToolRequest::new(params))
             }
-            Wish::Prompt(name, args) => {
+            InteractiveRequest::Prompt(name, args) => {
                 let mut params = GetPromptRequestParams::new(name);
                 params.arguments = (!args.is_empty()).then_some(args);
                 (params.input_responses, params.request_state) = (answers, state);
                 ClientRequest::GetPromptRequest(GetPromptRequest::new(params))
             }
-            Wish::Read(uri) => {
+            InteractiveRequest::Read(uri) => {
                 let mut params = ReadResourceRequestParams::new(uri);
                 (params.input_responses, params.request_state) = (answers, state);
                 ClientRequest::ReadResourceRequest(ReadResourceRequest::new(params))
@@ -301,48 +314,52 @@ impl Wish {
     }
 }
 
-/// A request whose answer nobody may want any more.
-struct Abandoned<'a> {
-    link: &'a Link,
+/// Cancels a request when dropped, unless its answer came.
+struct CancelOnDrop<'a> {
+    requester: &'a Requester,
     id: Option<RequestId>,
 }
 
-impl Drop for Abandoned<'_> {
+impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         if let Some(id) = self.id.take() {
-            self.link.silent.store(true, Ordering::Relaxed);
-            let (peer, untold) = (self.link.peer.clone(), Arc::clone(&self.link.untold));
-            untold.send_modify(|count| *count += 1);
-            self.link.runtime.spawn(cancel(peer, id, untold));
+            self.requester.silent.store(true, Ordering::Relaxed);
+            let (peer, unsent_cancels) = (self.requester.peer.clone(), Arc::clone(&self.requester.unsent_cancels));
+            unsent_cancels.send_modify(|count| *count += 1);
+            self.requester.runtime.spawn(cancel(peer, id, unsent_cancels));
         }
     }
 }
 
-fn cancel(peer: Peer<RoleClient>, id: RequestId, untold: Arc<watch::Sender<usize>>) -> impl Future<Output = ()> {
+fn cancel(
+    peer: Peer<RoleClient>,
+    id: RequestId,
+    unsent_cancels: Arc<watch::Sender<usize>>,
+) -> impl Future<Output = ()> {
     let params = CancelledNotificationParam::new(Some(id), Some("nobody waits for the answer any more".to_owned()));
     async move {
         let _ = peer.notify_cancelled(params).await;
-        untold.send_modify(|count| *count -= 1);
+        unsent_cancels.send_modify(|count| *count -= 1);
     }
 }
 
-/// A call on its way.
-struct Busy<'a>(&'a Link);
+/// Counts a call while it waits.
+struct ActiveCall<'a>(&'a Requester);
 
-impl<'a> Busy<'a> {
-    fn new(link: &'a Link) -> Self {
-        link.calls.fetch_add(1, Ordering::Relaxed);
-        Self(link)
+impl<'a> ActiveCall<'a> {
+    fn new(requester: &'a Requester) -> Self {
+        requester.calls.fetch_add(1, Ordering::Relaxed);
+        Self(requester)
     }
 }
 
-impl Drop for Busy<'_> {
+impl Drop for ActiveCall<'_> {
     fn drop(&mut self) {
         self.0.touch(&self.0.used);
         self.0.calls.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-fn unexpected(text: &str) -> Failure {
-    Failure::Trouble(Trouble::Unexpected(text.to_owned()))
+fn unexpected(text: &str) -> RequestError {
+    RequestError::Failed(CallErrorKind::Unexpected(text.to_owned()))
 }

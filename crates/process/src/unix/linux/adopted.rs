@@ -3,6 +3,7 @@
 use std::fs;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -10,23 +11,42 @@ use libc::pid_t;
 use rustix::io::Errno;
 use rustix::process::{
     Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitIdStatus, child_subreaper, getpid, kill_process, pidfd_open,
-    pidfd_send_signal, waitid,
+    pidfd_send_signal, set_child_subreaper, waitid,
 };
 
-use super::guard::{is_known, someone_starts};
+use super::guard::{is_started_by_us, start_in_progress};
+use super::signals;
 
-/// How long strays that keep coming are fought.
+/// How long it kills adopted children that keep appearing.
 const BOUND: Duration = Duration::from_secs(2);
-/// Pause between two looks at strays that are dying.
+/// Pause between two looks at adopted children that are dying.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Stands for this process where the number of one is asked for.
 const OURSELVES: pid_t = 0;
 /// A look at whether a child has exited, which stays unreaped.
 const LOOK: WaitIdOptions = WaitIdOptions::EXITED.union(WaitIdOptions::NOHANG).union(WaitIdOptions::NOWAIT);
 
+/// Whether this process is to adopt from the next start on. The kernel's own flag is one of the whole process too.
+static ADOPTION_WANTED: AtomicBool = AtomicBool::new(false);
+
+/// Has this process adopt its descendants once the next program is started.
+pub(crate) fn adopt_from_first_start() {
+    ADOPTION_WANTED.store(true, Ordering::Relaxed);
+}
+
+/// Becomes the process that adopts its descendants when their parents die, if the program wants that. Also keeps the exit
+/// statuses of children, in case we were started with `SIGCHLD` ignored.
+pub(super) fn adopt_if_wanted() {
+    if ADOPTION_WANTED.load(Ordering::Relaxed) && ADOPTION_WANTED.swap(false, Ordering::Relaxed) {
+        signals::keep_exit_statuses();
+        // Where this fails, descendants that outlive their job are reported as `leaky`.
+        let _ = set_child_subreaper(Some(getpid()));
+    }
+}
+
 /// Kills and reaps all children that we did not start and that are not `spared`, and those that come to us by that; says
-/// how many were killed, and whether it is certain that nobody is left.
-pub(in crate::unix) fn reap_strays(spared: impl Fn(Pid) -> bool) -> (usize, bool) {
+/// how many were killed, and whether it is certain that no child is left.
+pub(in crate::unix) fn kill_adopted(spared: impl Fn(Pid) -> bool) -> (usize, bool) {
     if !matches!(child_subreaper(), Ok(Some(_))) {
         return (0, false);
     }
@@ -37,19 +57,19 @@ pub(in crate::unix) fn reap_strays(spared: impl Fn(Pid) -> bool) -> (usize, bool
         if started.elapsed() >= BOUND {
             return (killed, false);
         }
-        if someone_starts() {
+        if start_in_progress() {
             thread::sleep(PAUSE);
             continue;
         }
-        let is_stray = |pid: &Pid| !spared(*pid) && !is_known(*pid);
-        let strays: Vec<_> = children.into_iter().filter(is_stray).filter_map(Stray::find).collect();
-        if strays.is_empty() {
+        let is_adopted = |pid: &Pid| !spared(*pid) && !is_started_by_us(*pid);
+        let adopted: Vec<_> = children.into_iter().filter(is_adopted).filter_map(AdoptedChild::find).collect();
+        if adopted.is_empty() {
             return (killed, false);
         }
-        strays.iter().for_each(Stray::kill);
+        adopted.iter().for_each(AdoptedChild::kill);
         let mut dying = false;
-        for stray in strays {
-            match stray.reap() {
+        for child in adopted {
+            match child.reap() {
                 Ok(Some(status)) => {
                     killed += usize::from(status.terminating_signal() == Some(Signal::KILL.as_raw()));
                 }
@@ -64,40 +84,41 @@ pub(in crate::unix) fn reap_strays(spared: impl Fn(Pid) -> bool) -> (usize, bool
     (killed, true)
 }
 
-/// A child of ours that we did not start. Held on to, it cannot be mistaken for one that has its number after it.
+/// A child of ours that we did not start. An open file of it cannot be mistaken for a later process with the same
+/// number.
 #[derive(Debug)]
-enum Stray {
-    Held(OwnedFd),
-    /// Kernels before 5.4 hold on to nobody, or do not wait for them then.
+enum AdoptedChild {
+    File(OwnedFd),
+    /// Kernels before 5.4 have no such files, or do not wait on them.
     Number(Pid),
 }
 
-impl Stray {
+impl AdoptedChild {
     /// None where nobody of this number is a child that can be waited for: it has just been reaped by somebody else, or is
     /// the guard of others.
     fn find(pid: Pid) -> Option<Self> {
-        let stray = match pidfd_open(pid, PidfdFlags::empty()) {
+        let child = match pidfd_open(pid, PidfdFlags::empty()) {
             Err(Errno::SRCH) => return None,
             Err(_) => Self::Number(pid),
-            Ok(held) => Self::Held(held),
+            Ok(held) => Self::File(held),
         };
-        match waitid(stray.id(), LOOK) {
+        match waitid(child.id(), LOOK) {
             Err(Errno::CHILD) => None,
             Err(Errno::INVAL) => Some(Self::Number(pid)),
-            Ok(_) | Err(_) => Some(stray),
+            Ok(_) | Err(_) => Some(child),
         }
     }
 
     fn id(&self) -> WaitId<'_> {
         match self {
-            Self::Held(held) => WaitId::PidFd(held.as_fd()),
+            Self::File(held) => WaitId::PidFd(held.as_fd()),
             Self::Number(pid) => WaitId::Pid(*pid),
         }
     }
 
     fn kill(&self) {
         let _ = match self {
-            Self::Held(held) => pidfd_send_signal(held, Signal::KILL),
+            Self::File(held) => pidfd_send_signal(held, Signal::KILL),
             Self::Number(pid) => kill_process(*pid, Signal::KILL),
         };
     }
@@ -116,9 +137,9 @@ pub(in crate::unix) fn reap_adopted() {
     while let Some(pid) = first_exited() {
         let foreign = session(pid.as_raw_nonzero().get()).is_some_and(|theirs| session(OURSELVES) != Some(theirs));
         if !foreign
-            || someone_starts()
-            || is_known(pid)
-            || Stray::find(pid).is_none_or(|stray| !matches!(stray.reap(), Ok(Some(_))))
+            || start_in_progress()
+            || is_started_by_us(pid)
+            || AdoptedChild::find(pid).is_none_or(|child| !matches!(child.reap(), Ok(Some(_))))
         {
             return;
         }

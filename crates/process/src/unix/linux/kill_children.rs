@@ -1,7 +1,7 @@
-//! Kills the children of this process, whoever they are, and whoever comes to it by that.
+//! Kills all children of this process, and the descendants that it adopts by that.
 //!
-//! Neither allocates nor panics nor takes a lock: a keeper uses it, which is a subreaper, so that in the end every
-//! descendant of its program is a child of its own. Nobody else reaps them, so a number that is read stays the same
+//! Neither allocates nor panics nor takes a lock: a reaper uses it, which is a subreaper, so that in the end every
+//! descendant of its program is a child of its own. No other process reaps them, so a number that is read stays the same
 //! child's until we reap it: there is nobody else to be hit.
 
 use std::ffi::CStr;
@@ -12,7 +12,7 @@ use rustix::fs::{CWD, Mode, OFlags, RawDir, openat};
 use rustix::io::{Errno, read};
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use super::sweep::{knows_us, parse};
+use super::kill_marked::{knows_us, parse};
 
 /// Bytes of a list that are read at once.
 const ROOM: usize = 4 * 1024;
@@ -33,19 +33,19 @@ pub(super) fn kill_children() -> bool {
 /// The kernel's own list: numbers with a space after each.
 fn kill_listed(list: &OwnedFd) -> bool {
     let mut room = [0; ROOM];
-    let (mut number, mut struck) = (0_i32, false);
+    let (mut number, mut killed) = (0_i32, false);
     loop {
         let count = match read(list, &mut room) {
-            Ok(0) => return struck,
+            Ok(0) => return killed,
             Ok(count) => count,
             Err(Errno::INTR) => continue,
-            Err(_) => return struck,
+            Err(_) => return killed,
         };
         for byte in room.get(..count).unwrap_or_default() {
             if byte.is_ascii_digit() {
                 number = number.saturating_mul(10).saturating_add(i32::from(byte - b'0'));
             } else {
-                struck |= Pid::from_raw(std::mem::take(&mut number)).is_some_and(strike);
+                killed |= Pid::from_raw(std::mem::take(&mut number)).is_some_and(kill);
             }
         }
     }
@@ -56,19 +56,19 @@ fn kill_searched() -> Option<bool> {
     let processes = openat(CWD, c"/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut entries = RawDir::new(&processes, &mut room);
-    let mut struck = false;
+    let mut killed = false;
     while let Some(entry) = entries.next() {
         let name = entry.as_ref().ok()?.file_name();
         if let Some(pid) = parse(name.to_bytes())
             && parent(&processes, name) == Some(getpid())
         {
-            struck |= strike(pid);
+            killed |= kill(pid);
         }
     }
-    Some(struck)
+    Some(killed)
 }
 
-fn strike(pid: Pid) -> bool {
+fn kill(pid: Pid) -> bool {
     kill_process(pid, Signal::KILL).is_ok()
 }
 

@@ -1,4 +1,4 @@
-//! Finds whoever bears a mark, among all processes of the system, and kills them.
+//! Finds all processes of the system that bear a mark, and kills them.
 //!
 //! Neither allocates nor panics nor takes a lock: the guard uses it. It is safe code all the same.
 //!
@@ -21,11 +21,11 @@ use super::mark::Search;
 /// Pauses between looks that found nobody; each of them, and one more, must find nobody in a row: a process that is just
 /// becoming another program shows no environment.
 pub(super) const THOROUGH: &[Duration] = &[PAUSE, PAUSE];
-/// The same where somebody waits for the end.
+/// The same where the parent waits for the guard.
 pub(super) const HASTY: &[Duration] = &[Duration::from_millis(1)];
 /// Pause between two looks where there is no hurry.
 const PAUSE: Duration = Duration::from_millis(5);
-/// How long those who keep coming are fought.
+/// How long it kills processes that keep appearing.
 const BOUND: Duration = Duration::from_secs(2);
 /// After so long there is no hurry any more.
 const HURRY: Duration = Duration::from_millis(100);
@@ -34,15 +34,15 @@ const ROOM: usize = 8 * 1024;
 /// Longer than the path of an environment below that list, and than the number of a process.
 const LONGEST: usize = 32;
 
-/// Kills whoever bears an entry that begins with `wanted` until nobody does.
-pub(super) fn sweep(wanted: &[u8], pauses: &[Duration]) {
+/// Kills all processes with an entry that begins with `wanted`, until there are none.
+pub(super) fn kill_marked(wanted: &[u8], pauses: &[Duration]) {
     if !knows_us() {
         return;
     }
     let started = Instant::now();
     let mut left = pauses.iter();
     while started.elapsed() < BOUND {
-        if look(wanted) == Some(false) {
+        if kill_found(wanted) == Some(false) {
             match left.next() {
                 Some(pause) => thread::sleep(*pause),
                 None => return,
@@ -66,7 +66,7 @@ pub(super) fn knows_us() -> bool {
 
 /// Kills whom it finds, in the order of their numbers, so that most who fork meanwhile are met later on the same way;
 /// whether there was anybody. None when that cannot be said.
-fn look(wanted: &[u8]) -> Option<bool> {
+fn kill_found(wanted: &[u8]) -> Option<bool> {
     let processes = openat(CWD, c"/proc", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).ok()?;
     let mut room = [MaybeUninit::uninit(); ROOM];
     let mut entries = RawDir::new(&processes, &mut room);
@@ -74,9 +74,9 @@ fn look(wanted: &[u8]) -> Option<bool> {
     while let Some(entry) = entries.next() {
         let entry = entry.ok()?;
         if let Some(pid) = parse(entry.file_name().to_bytes())
-            && bears(&processes, entry.file_name(), wanted)
+            && is_marked(&processes, entry.file_name(), wanted)
         {
-            found |= strike(&processes, entry.file_name(), pid, wanted);
+            found |= kill_if_marked(&processes, entry.file_name(), pid, wanted);
         }
     }
     Some(found)
@@ -86,25 +86,25 @@ fn look(wanted: &[u8]) -> Option<bool> {
 ///
 /// The number may be somebody else's by now. So the process is held on to first and then looked at once more: if that is
 /// another one by then, the one held on to is gone, and no signal reaches anybody.
-fn strike(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> bool {
+fn kill_if_marked(processes: &OwnedFd, name: &CStr, pid: Pid, wanted: &[u8]) -> bool {
     if pid == getpid() {
         return false;
     }
     let held = pidfd_open(pid, PidfdFlags::empty());
-    if !bears(processes, name, wanted) {
+    if !is_marked(processes, name, wanted) {
         return false;
     }
     match held {
-        // Whom we may not kill is not fought.
+        // Gives up on a process that we may not kill.
         Ok(held) => pidfd_send_signal(&held, Signal::KILL) != Err(Errno::PERM),
         Err(Errno::SRCH) => true,
-        // Kernels before 5.3 hold on to nobody.
+        // Kernels before 5.3 have no such files.
         Err(_) => kill_process(pid, Signal::KILL) != Err(Errno::PERM),
     }
 }
 
 /// Whether the environment of a process has the mark. One that has ended has none any more.
-fn bears(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
+fn is_marked(processes: &OwnedFd, name: &CStr, wanted: &[u8]) -> bool {
     let mut path = [0; LONGEST];
     for (place, byte) in path.iter_mut().zip(name.to_bytes().iter().chain(b"/environ\0")) {
         *place = *byte;

@@ -1,11 +1,12 @@
-//! Lists of tools that hold something nested more deeply than a message may be. One such tool must not take the others
-//! with it, so it is cut off where it gets too deep, and still deep enough to be refused by its name ([`crate::Offers`]).
-//! And messages with so many values that they would fill the memory.
+//! Limits the depth and the number of values of a message.
+//!
+//! One tool that is nested too deeply must not make the whole list unreadable. So it is cut at a depth that is still too
+//! deep, and refused by its name later ([`crate::Offers`]).
 
 use rmcp::model::ServerJsonRpcMessage;
 use serde_json::Value;
 
-use crate::quick;
+use crate::fast_decode;
 
 /// Levels of a message that are kept: a few less than the reader of JSON bears, as what is kept goes into files as well.
 const KEPT: usize = 110;
@@ -16,7 +17,7 @@ pub(crate) const MOST_VALUES: usize = 1_000_000;
 
 /// Reads a message; a list of tools even if one of them is nested too deeply.
 pub(crate) fn read(text: &[u8]) -> serde_json::Result<ServerJsonRpcMessage> {
-    if let Some(answer) = quick::read(text) {
+    if let Some(answer) = fast_decode::read(text) {
         return Ok(answer);
     }
     serde_json::from_slice(text).or_else(|error| match (shallow(text), resolved(text)) {

@@ -1,11 +1,10 @@
-//! Where a server's own questions and announcements arrive.
+//! Handles a server's own requests and notifications.
 #![expect(deprecated, reason = "servers of older revisions still sample, ask for roots and log")]
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::handler::client::ClientHandler;
 use rmcp::model::{
     ClientCapabilities, ClientConfig, CreateMessageRequestMethod, CreateMessageRequestParams, CreateMessageResult,
     ElicitRequestParams, ElicitResult, ElicitationAction, ElicitationCapability, FormElicitationCapability,
@@ -19,58 +18,58 @@ use serde_json::Value;
 use tokio::sync::Notify;
 
 use crate::log::Log;
-use crate::port::{Answer, Notice, Ports, Reply};
+use crate::ports::{ElicitAnswer, Ports, Reply, ServerNotice};
 use crate::settings::Settings;
 
 /// Questions of one server that may wait for an answer at once.
 pub(crate) const QUESTIONS: usize = 16;
 
-/// Tells how far a call has come. Must not block.
+/// Reports progress of a call. Must not block.
 pub type OnProgress = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How far a call has come.
+/// The progress of a call.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Progress {
-    /// So much is done.
+    /// How much is done.
     pub done: f64,
-    /// Of so much, if that is known.
+    /// How much there is to do, if the server says so.
     pub total: Option<f64>,
     /// What is being done.
     pub message: Option<String>,
 }
 
-/// The desk of one server.
-pub(crate) struct Desk {
+/// The handler of one server.
+pub(crate) struct ClientHandler {
     server: String,
-    us: ClientConfig,
+    config: ClientConfig,
     roots: Vec<Root>,
     ports: Ports,
     log: Arc<Log>,
-    calls: Mutex<HashMap<ProgressToken, Arc<Pulse>>>,
+    calls: Mutex<HashMap<ProgressToken, Arc<CallProgress>>>,
     /// Questions that wait for a person or a model.
     asking: AtomicUsize,
-    pub(crate) changes: Changes,
+    pub(crate) changes: ToolChanges,
 }
 
-/// The signs of life of one call.
-pub(crate) struct Pulse {
-    pub(crate) beat: Notify,
+/// The progress of one call.
+pub(crate) struct CallProgress {
+    pub(crate) notify: Notify,
     report: Option<OnProgress>,
 }
 
 /// How often the tools have changed, and how many of these changes were looked at.
 #[derive(Default)]
-pub(crate) struct Changes {
+pub(crate) struct ToolChanges {
     announced: AtomicU64,
     seen: AtomicU64,
-    /// Up to this one nobody waits any more for changes to be looked at.
-    waived: AtomicU64,
+    /// No caller waits for changes up to this one.
+    not_awaited: AtomicU64,
     pub(crate) notify: Notify,
-    /// Somebody waits for the tools there are now.
+    /// A caller waits for the current tools.
     pub(crate) urgent: Notify,
 }
 
-impl Changes {
+impl ToolChanges {
     fn tools(&self) {
         self.announced.fetch_add(1, Ordering::Relaxed);
         self.notify.notify_one();
@@ -91,14 +90,14 @@ impl Changes {
         self.seen.load(Ordering::Relaxed) >= change
     }
 
-    /// Nobody waits any more for changes up to this one to be looked at.
-    pub(crate) fn waive(&self, change: u64) {
-        self.waived.fetch_max(change, Ordering::Relaxed);
+    /// Has no caller wait for changes up to this one.
+    pub(crate) fn stop_waiting_for(&self, change: u64) {
+        self.not_awaited.fetch_max(change, Ordering::Relaxed);
     }
 
     /// Whether the tools have changed since they were looked at, and that is worth waiting for.
     pub(crate) fn are_awaited(&self) -> bool {
-        self.are_new() && self.waived.load(Ordering::Relaxed) < self.announced()
+        self.are_new() && self.not_awaited.load(Ordering::Relaxed) < self.announced()
     }
 
     /// Whether the tools have changed since they were looked at.
@@ -107,7 +106,7 @@ impl Changes {
     }
 }
 
-impl Desk {
+impl ClientHandler {
     pub(crate) fn new(server: &str, settings: &Settings, ports: Ports, log: Arc<Log>) -> Self {
         let roots = settings.roots.iter().map(|root| {
             let folder = Root::new(root.uri.clone());
@@ -115,33 +114,33 @@ impl Desk {
         });
         Self {
             server: server.to_owned(),
-            us: introduction(settings, &ports),
+            config: client_config(settings, &ports),
             roots: roots.collect(),
             ports,
             log,
             calls: Mutex::default(),
             asking: AtomicUsize::new(0),
-            changes: Changes::default(),
+            changes: ToolChanges::default(),
         }
     }
 
-    pub(crate) fn us(&self) -> &ClientConfig {
-        &self.us
+    pub(crate) fn config(&self) -> &ClientConfig {
+        &self.config
     }
 
-    /// Whether a question of the server waits for an answer, so that it cannot go on.
+    /// Whether a question of the server waits for an answer.
     pub(crate) fn is_asking(&self) -> bool {
         self.asking.load(Ordering::Relaxed) > 0
     }
 
-    /// Has the progress of a call reported until the guard is dropped.
-    pub(crate) fn attend(&self, token: ProgressToken, report: Option<OnProgress>) -> Attendance<'_> {
-        let pulse = Arc::new(Pulse { beat: Notify::new(), report });
-        self.calls().insert(token.clone(), Arc::clone(&pulse));
-        Attendance { desk: self, token, pulse }
+    /// Reports the progress of a call until the guard is dropped.
+    pub(crate) fn watch_progress(&self, token: ProgressToken, report: Option<OnProgress>) -> ProgressGuard<'_> {
+        let progress = Arc::new(CallProgress { notify: Notify::new(), report });
+        self.calls().insert(token.clone(), Arc::clone(&progress));
+        ProgressGuard { handler: self, token, progress }
     }
 
-    /// Answers a question that came as an answer.
+    /// Answers a question that came in place of a result.
     pub(crate) async fn answer(&self, request: InputRequest) -> Result<Value, ErrorData> {
         let answer = match request {
             InputRequest::CreateMessage(request) => serde_json::to_value(self.sample(request.params).await?),
@@ -156,22 +155,22 @@ impl Desk {
     pub(crate) fn announce(&self, notification: &ServerNotification) {
         match notification {
             ServerNotification::ToolListChangedNotification(_) => self.changes.tools(),
-            ServerNotification::PromptListChangedNotification(_) => self.notice(&Notice::Prompts),
-            ServerNotification::ResourceListChangedNotification(_) => self.notice(&Notice::Resources),
+            ServerNotification::PromptListChangedNotification(_) => self.notice(&ServerNotice::Prompts),
+            ServerNotification::ResourceListChangedNotification(_) => self.notice(&ServerNotice::Resources),
             ServerNotification::ResourceUpdatedNotification(updated) => {
-                self.notice(&Notice::Resource(updated.params.uri.clone()));
+                self.notice(&ServerNotice::Resource(updated.params.uri.clone()));
             }
             _ => {}
         }
     }
 
-    fn notice(&self, notice: &Notice) {
+    fn notice(&self, notice: &ServerNotice) {
         if let Some(watch) = &self.ports.watch {
             watch.notice(&self.server, notice);
         }
     }
 
-    fn calls(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Arc<Pulse>>> {
+    fn calls(&self) -> std::sync::MutexGuard<'_, HashMap<ProgressToken, Arc<CallProgress>>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -185,16 +184,18 @@ impl Desk {
         if url.is_some_and(|url| !url.starts_with("https://") && !url.starts_with("http://")) {
             return decline;
         }
-        let Some(_asking) = Asking::new(&self.asking) else {
+        let Some(_asking) = OpenQuestion::new(&self.asking) else {
             return decline;
         };
         let (reply, answer) = Reply::pair();
         port.elicit(&self.server, question, reply);
         match answer.await {
-            Ok(Answer::Accept(Some(content))) => ElicitResult::new(ElicitationAction::Accept).with_content(content),
-            Ok(Answer::Accept(None)) => ElicitResult::new(ElicitationAction::Accept),
-            Ok(Answer::Cancel) => ElicitResult::new(ElicitationAction::Cancel),
-            Ok(Answer::Decline) | Err(_) => decline,
+            Ok(ElicitAnswer::Accept(Some(content))) => {
+                ElicitResult::new(ElicitationAction::Accept).with_content(content)
+            }
+            Ok(ElicitAnswer::Accept(None)) => ElicitResult::new(ElicitationAction::Accept),
+            Ok(ElicitAnswer::Cancel) => ElicitResult::new(ElicitationAction::Cancel),
+            Ok(ElicitAnswer::Decline) | Err(_) => decline,
         }
     }
 
@@ -204,7 +205,7 @@ impl Desk {
         };
         let internal = |error: String| ErrorData::internal_error(error, None);
         let request = serde_json::to_value(request).map_err(|error| internal(error.to_string()))?;
-        let asking = Asking::new(&self.asking);
+        let asking = OpenQuestion::new(&self.asking);
         let _asking = asking.ok_or_else(|| internal("too many questions wait for an answer".to_owned()))?;
         let (reply, answer) = Reply::pair();
         port.sample(&self.server, request, reply);
@@ -214,7 +215,7 @@ impl Desk {
 }
 
 /// Who we are, and what we do for servers. The newest revision is never put into `initialize`, which it does not have.
-fn introduction(settings: &Settings, ports: &Ports) -> ClientConfig {
+fn client_config(settings: &Settings, ports: &Ports) -> ClientConfig {
     let mut abilities = ClientCapabilities::default();
     if !settings.roots.is_empty() {
         abilities.roots = Some(RootsCapabilities::default());
@@ -227,8 +228,8 @@ fn introduction(settings: &Settings, ports: &Ports) -> ClientConfig {
         abilities.elicitation =
             Some(ElicitationCapability::new().with_form(form).with_url(UrlElicitationCapability::default()));
     }
-    let us = Implementation::new(settings.name.clone(), settings.version.clone());
-    ClientConfig::new(abilities, us).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    let config = Implementation::new(settings.name.clone(), settings.version.clone());
+    ClientConfig::new(abilities, config).with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
 /// A message of a server's log, as a line.
@@ -240,22 +241,22 @@ pub(crate) fn logged(params: &LoggingMessageNotificationParam) -> String {
 }
 
 /// A call whose progress is reported.
-pub(crate) struct Attendance<'a> {
-    desk: &'a Desk,
+pub(crate) struct ProgressGuard<'a> {
+    handler: &'a ClientHandler,
     token: ProgressToken,
-    pub(crate) pulse: Arc<Pulse>,
+    pub(crate) progress: Arc<CallProgress>,
 }
 
-impl Drop for Attendance<'_> {
+impl Drop for ProgressGuard<'_> {
     fn drop(&mut self) {
-        self.desk.calls().remove(&self.token);
+        self.handler.calls().remove(&self.token);
     }
 }
 
-/// A question that waits.
-struct Asking<'a>(&'a AtomicUsize);
+/// Counts a question while it waits.
+struct OpenQuestion<'a>(&'a AtomicUsize);
 
-impl<'a> Asking<'a> {
+impl<'a> OpenQuestion<'a> {
     /// One more question, unless there are enough.
     fn new(count: &'a AtomicUsize) -> Option<Self> {
         let asking = Self(count);
@@ -263,15 +264,15 @@ impl<'a> Asking<'a> {
     }
 }
 
-impl Drop for Asking<'_> {
+impl Drop for OpenQuestion<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-impl ClientHandler for Desk {
+impl rmcp::ClientHandler for ClientHandler {
     fn get_info(&self) -> ClientConfig {
-        self.us.clone()
+        self.config.clone()
     }
 
     async fn create_message(
@@ -301,11 +302,11 @@ impl ClientHandler for Desk {
     }
 
     async fn on_progress(&self, params: ProgressNotificationParam, _: NotificationContext<RoleClient>) {
-        let Some(pulse) = self.calls().get(&params.progress_token).cloned() else {
+        let Some(progress) = self.calls().get(&params.progress_token).cloned() else {
             return;
         };
-        pulse.beat.notify_one();
-        if let Some(report) = &pulse.report {
+        progress.notify.notify_one();
+        if let Some(report) = &progress.report {
             let message = params.message.map(|message| self.log.clean(&message));
             report(Progress { done: params.progress, total: params.total, message });
         }
@@ -320,14 +321,14 @@ impl ClientHandler for Desk {
     }
 
     async fn on_prompt_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.notice(&Notice::Prompts);
+        self.notice(&ServerNotice::Prompts);
     }
 
     async fn on_resource_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.notice(&Notice::Resources);
+        self.notice(&ServerNotice::Resources);
     }
 
     async fn on_resource_updated(&self, params: ResourceUpdatedNotificationParam, _: NotificationContext<RoleClient>) {
-        self.notice(&Notice::Resource(params.uri));
+        self.notice(&ServerNotice::Resource(params.uri));
     }
 }

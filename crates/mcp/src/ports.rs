@@ -1,7 +1,7 @@
-//! What the rest of the program does for servers: answer their questions, lend a model, tell who we are.
+//! What the program does for servers: answer their questions, lend a model, authorize, watch, admit.
 //!
-//! All of it is optional. What nobody does is not offered to servers, and declined if they ask all the same. Questions
-//! are handed over with a [`Reply`] and answered from any thread; a reply that is dropped declines.
+//! All of it is optional. A missing port is not offered to servers, and a request for it is declined. A question comes
+//! with a [`Reply`] and may be answered from any thread; a dropped reply declines.
 
 use std::fmt;
 use std::future::Future;
@@ -11,20 +11,20 @@ use std::sync::Arc;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::status::State;
+use crate::status::ServerState;
 
-/// Those who do something for servers.
+/// The ports of the program.
 #[derive(Clone, Default)]
 pub struct Ports {
     /// Asks the person.
     pub elicit: Option<Arc<dyn Elicit>>,
     /// Asks a model.
     pub sample: Option<Arc<dyn Sample>>,
-    /// Knows who we are.
+    /// Authorizes us to servers.
     pub authorize: Option<Arc<dyn Authorize>>,
-    /// Hears what happens.
+    /// Is told what happens.
     pub watch: Option<Arc<dyn Watch>>,
-    /// Has the last word before a program is started.
+    /// Can refuse each start of a program.
     pub admit: Option<Arc<dyn Admit>>,
 }
 
@@ -44,17 +44,17 @@ impl fmt::Debug for Ports {
 pub trait Elicit: Send + Sync {
     /// Hands over a question: the parameters of `elicitation/create`, with `message` and either a `requestedSchema` or
     /// a `url`. The address must be shown, and never reach a shell.
-    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>);
+    fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>);
 }
 
 /// What the person answered.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Answer {
+pub enum ElicitAnswer {
     /// Yes, with what was asked for.
     Accept(Option<Value>),
     /// No.
     Decline,
-    /// Nothing: the question was closed.
+    /// The person closed the question.
     Cancel,
 }
 
@@ -68,14 +68,14 @@ pub trait Sample: Send + Sync {
 /// Knows the value of the `Authorization` header.
 pub trait Authorize: Send + Sync {
     /// The value for the next request to a server, if there is one.
-    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>>;
+    fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>>;
 
     /// The server refused that value with this challenge, the value of `WWW-Authenticate`, which may be empty. Says
     /// whether there is a better one now, so that one more try is worth it.
-    fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> Answering<'a, bool>;
+    fn refused<'a>(&'a self, server: &'a str, challenge: &'a str) -> PortFuture<'a, bool>;
 
     /// The server knows who we are, and wants these rights beside those we have.
-    fn lacking<'a>(&'a self, _server: &'a str, _scopes: &'a [String]) -> Answering<'a, ()> {
+    fn lacking<'a>(&'a self, _server: &'a str, _scopes: &'a [String]) -> PortFuture<'a, ()> {
         Box::pin(async {})
     }
 
@@ -85,16 +85,16 @@ pub trait Authorize: Send + Sync {
     }
 }
 
-/// An answer that may take a while.
-pub type Answering<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+/// A future of a port.
+pub type PortFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Hears what happens to servers. Must not block: servers wait meanwhile.
+/// Is told what happens to servers. Must not block: servers wait meanwhile.
 pub trait Watch: Send + Sync {
     /// Something happened to a server.
-    fn notice(&self, server: &str, notice: &Notice);
+    fn notice(&self, server: &str, notice: &ServerNotice);
 }
 
-/// Has the last word right before each start of a server's program: the first, and every one after a crash or a pause.
+/// Is asked right before each start of a server's program: the first, and every one after a crash or a pause.
 /// Other servers wait meanwhile, so it may read a few files and no more.
 pub trait Admit: Send + Sync {
     /// Why the program may not be started, if it may not.
@@ -103,20 +103,20 @@ pub trait Admit: Send + Sync {
 
 /// What happened to a server.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Notice {
-    /// Its state is another one.
-    State(State),
-    /// Its tools are other ones: ask for them.
+pub enum ServerNotice {
+    /// Its state has changed.
+    State(ServerState),
+    /// Its tools have changed.
     Tools,
-    /// Its prompts are other ones.
+    /// Its prompts have changed.
     Prompts,
-    /// Its resources are other ones.
+    /// Its resources have changed.
     Resources,
-    /// One of its resources is another one.
+    /// This resource has changed.
     Resource(String),
 }
 
-/// The way back to whoever asked.
+/// Sends the answer to a question.
 #[derive(Debug)]
 pub struct Reply<T>(oneshot::Sender<T>);
 
@@ -126,12 +126,12 @@ impl<T> Reply<T> {
         (Self(sender), receiver)
     }
 
-    /// Whether somebody still waits.
+    /// Whether the server still waits.
     pub fn is_awaited(&self) -> bool {
         !self.0.is_closed()
     }
 
-    /// Answers. It does not matter if nobody waits any more.
+    /// Sends the answer. Does nothing if the server does not wait any more.
     pub fn send(self, answer: T) {
         let _ = self.0.send(answer);
     }

@@ -1,7 +1,7 @@
-//! Answers to tool calls, read straight.
+//! Decodes results of tool calls without the SDK.
 //!
-//! The SDK tries one after the other what a message and a result could be, and an answer to a call is among the last
-//! things it tries. What has anything unusual about it is left to that.
+//! The SDK tries all types of messages and results one after the other, and tool results come late. Anything unusual is
+//! left to the SDK.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// The answer to a tool call; nothing for any other message.
 pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
-    let Answer { id, result } = serde_json::from_slice(text).ok()?;
+    let CallAnswer { id, result } = serde_json::from_slice(text).ok()?;
     let mut told = CallToolResult::success(result.content);
     // Older revisions do not say that it is complete.
     told.result_type = None;
@@ -21,47 +21,47 @@ pub(crate) fn read(text: &[u8]) -> Option<ServerJsonRpcMessage> {
     Some(ServerJsonRpcMessage::response(ServerResult::CallToolResult(told), RequestId::Number(id)))
 }
 
-struct Answer {
+struct CallAnswer {
     id: i64,
-    result: Told,
+    result: CallResult,
 }
 
-struct Told {
+struct CallResult {
     content: Vec<ContentBlock>,
     structured: Option<Value>,
     is_error: Option<bool>,
 }
 
-impl<'de> Deserialize<'de> for Answer {
+impl<'de> Deserialize<'de> for CallAnswer {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match deserializer.deserialize_map(Fields::<&str, i64, Told>::named(["jsonrpc", "id", "result"]))? {
-            (Some("2.0"), Some(id), Some(result)) => Ok(Answer { id, result }),
+        match deserializer.deserialize_map(ThreeFields::<&str, i64, CallResult>::named(["jsonrpc", "id", "result"]))? {
+            (Some("2.0"), Some(id), Some(result)) => Ok(CallAnswer { id, result }),
             _ => Err(unusual()),
         }
     }
 }
 
-impl<'de> Deserialize<'de> for Told {
+impl<'de> Deserialize<'de> for CallResult {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let fields = Fields::named(["content", "structuredContent", "isError"]);
+        let fields = ThreeFields::named(["content", "structuredContent", "isError"]);
         let (content, structured, is_error) = deserializer.deserialize_map(fields)?;
-        Ok(Told { content: content.ok_or_else(unusual)?, structured, is_error })
+        Ok(CallResult { content: content.ok_or_else(unusual)?, structured, is_error })
     }
 }
 
 /// A map with no other fields than three, and each of them once at most.
-struct Fields<A, B, C> {
+struct ThreeFields<A, B, C> {
     names: [&'static str; 3],
     kinds: PhantomData<(A, B, C)>,
 }
 
-impl<A, B, C> Fields<A, B, C> {
+impl<A, B, C> ThreeFields<A, B, C> {
     fn named(names: [&'static str; 3]) -> Self {
         Self { names, kinds: PhantomData }
     }
 }
 
-impl<'de, A, B, C> Visitor<'de> for Fields<A, B, C>
+impl<'de, A, B, C> Visitor<'de> for ThreeFields<A, B, C>
 where
     A: Deserialize<'de>,
     B: Deserialize<'de>,

@@ -1,53 +1,56 @@
-//! The life of the guard, in a process of its own.
+//! What the guard runs, in a process of its own.
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
 
 use libc::{c_int, c_void};
 
-use super::blank::blank;
+use super::clear_cmdline::clear_cmdline;
 use super::files::keep_only;
-use super::guard::Shared;
+use super::guard::SharedTable;
+use super::kill_marked::{HASTY, THOROUGH, kill_marked};
 use super::mark::Mark;
-use super::sweep::{HASTY, THOROUGH, sweep};
 
 /// What process lists call the guard.
 const NAME: &[u8; 16] = b"children-guard\0\0";
 
-/// What the guard is given.
-pub(super) struct Post<'a> {
-    pub(super) table: &'a Shared,
+/// What the guard needs.
+pub(super) struct GuardContext<'a> {
+    pub(super) table: &'a SharedTable,
     pub(super) mark: Mark,
     /// The end of the lifeline that it reads; no standard stream.
     pub(super) lifeline: RawFd,
 }
 
-/// The life of the guard. All signals are blocked from before its birth, so only `SIGKILL` ends it early.
-pub(super) extern "C" fn keep_watch(post: *mut c_void) -> c_int {
-    // SAFETY: `Guard::start` passes a `Post` whose copy is valid for the life of the guard.
-    let post = unsafe { &*post.cast::<Post<'_>>() };
+/// The main function of the guard. All signals are blocked before it starts, so only `SIGKILL` ends it early.
+pub(super) extern "C" fn guard_main(context: *mut c_void) -> c_int {
+    // SAFETY: `Guard::start` passes a `GuardContext` whose copy is valid until the guard exits.
+    let context = unsafe { &*context.cast::<GuardContext<'_>>() };
     // SAFETY: these are plain system calls on valid arguments in a process that shares nothing with ours but the table.
     unsafe {
         libc::setsid();
         libc::prctl(libc::PR_SET_NAME, NAME.as_ptr());
-        blank(NAME);
+        clear_cmdline(NAME);
         libc::chdir(c"/".as_ptr());
-        keep_only(&mut [post.lifeline]);
-        await_end(post.lifeline);
-        for place in post.table.used() {
+        keep_only(&mut [context.lifeline]);
+        await_end(context.lifeline);
+        for place in context.table.used() {
             let group = place.load(Ordering::Acquire);
             if group > 1 {
                 libc::kill(-group, libc::SIGKILL);
             }
         }
-        if !post.table.is_settled() {
-            sweep(post.mark.bytes(), if post.table.awaited.load(Ordering::Acquire) { HASTY } else { THOROUGH });
+        if !context.table.is_settled() {
+            kill_marked(
+                context.mark.bytes(),
+                if context.table.awaited.load(Ordering::Acquire) { HASTY } else { THOROUGH },
+            );
         }
         libc::_exit(0)
     }
 }
 
-/// Waits until nobody holds the other end of the lifeline. What somebody might write there by mistake says nothing.
+/// Waits until the other end of the lifeline is closed. Bytes that come by mistake are ignored.
 ///
 /// # Safety
 ///

@@ -1,7 +1,7 @@
 //! A process that is made from ours begins with a copy of all our memory: pages that both have until one of them writes
 //! there, and that it would keep for its whole life. This gives back what it does not need.
 //!
-//! For keepers, of which there may be many: what we have on our heap and on our stacks. What it runs on itself stays: code
+//! For reapers, of which there may be many: what we have on our heap and on our stacks. What it runs on itself stays: code
 //! and variables of the program and its libraries, its own stack, what belongs to its thread, and shared memory. Nothing is
 //! unmapped, so that nothing which is touched all the same is missing: it is zero then. Neither allocates nor panics.
 
@@ -22,12 +22,12 @@ const MARGIN: usize = 64 * 1024;
 ///
 /// # Safety
 ///
-/// Whoever calls this must not use anything on the heap or on a stack any more, except around such an address.
-pub(super) unsafe fn shed(needed: &[usize]) {
+/// The caller must not use the heap or a stack any more, except around these addresses.
+pub(super) unsafe fn release_memory(needed: &[usize]) {
     let Ok(list) = openat(CWD, c"/proc/self/maps", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) else {
         return;
     };
-    let mut reader = Reader::default();
+    let mut reader = MapsReader::default();
     let mut room = [0; ROOM];
     loop {
         let count = match read(&list, &mut room) {
@@ -55,14 +55,14 @@ fn without(place: Range<usize>, needed: &[usize]) -> Range<usize> {
 
 /// Reads the list byte by byte: `start-end rwxp offset device inode name`.
 #[derive(Debug, Default)]
-struct Reader {
-    line: Line,
+struct MapsReader {
+    line: MapsLine,
     /// Where the file of the line before ends, if it is one.
     file_end: usize,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Line {
+struct MapsLine {
     /// The number of the field, from zero; the start and the end of a place are one field each.
     field: usize,
     start: usize,
@@ -72,7 +72,7 @@ struct Line {
     inode: usize,
 }
 
-impl Reader {
+impl MapsReader {
     /// The place that a line tells of, once it has ended, if that is memory without a file, and no variables of one: those
     /// follow upon their file.
     fn step(&mut self, byte: u8) -> Option<Range<usize>> {
@@ -122,7 +122,7 @@ mod tests {
 7f0000004000-7f0000005000 r--p 00000000 00:00 0                          [vvar]
 7ffffffde000-7ffffffff000 rw-p 00000000 00:00 0                          [stack]
 ";
-        let mut reader = Reader::default();
+        let mut reader = MapsReader::default();
         let found: Vec<_> = list.bytes().filter_map(|byte| reader.step(byte)).collect();
         let heap = 0x5555_0000_5000..0x5555_0000_6000;
         let (anonymous, stack) = (0x7f00_0000_0000..0x7f00_0000_1000, 0x7fff_fffd_e000..0x7fff_ffff_f000);

@@ -1,4 +1,4 @@
-//! Where a server is, in words for people: its command line or address, without secrets.
+//! Descriptions of endpoints for people: the command line or the address, without secrets.
 
 use std::borrow::Cow;
 
@@ -20,32 +20,32 @@ pub(crate) fn describe(endpoint: &Endpoint) -> String {
     match endpoint {
         Endpoint::Stdio { program, args, .. } => {
             let program = program.to_string_lossy();
-            let words = std::iter::once(Cow::Borrowed(&*program)).chain(veiled(args));
+            let words = std::iter::once(Cow::Borrowed(&*program)).chain(redacted_args(args));
             let line: Vec<_> = words.map(|word| shell_word(&word).into_owned()).collect();
             format!("command: {}", line.join(" "))
         }
-        Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } => format!("address: {}", bare(url)),
+        Endpoint::Http { url, .. } | Endpoint::Sse { url, .. } => format!("address: {}", without_secrets(url)),
     }
 }
 
 /// Arguments, with the values of options that sound secret hidden.
-fn veiled(args: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
+fn redacted_args(args: &[String]) -> impl Iterator<Item = Cow<'_, str>> {
     read(args).map(|arg| match arg {
-        Arg::Plain(arg) => Cow::Borrowed(arg),
-        Arg::Secret(_, _) => Cow::Borrowed(HIDDEN),
-        Arg::Assigned(name, _) => Cow::Owned(format!("{name}={HIDDEN}")),
+        ArgText::Plain(arg) => Cow::Borrowed(arg),
+        ArgText::Secret(_, _) => Cow::Borrowed(HIDDEN),
+        ArgText::Assigned(name, _) => Cow::Owned(format!("{name}={HIDDEN}")),
     })
 }
 
 /// The values of options that sound secret, with the names of those.
-pub(crate) fn hidden(args: &[String]) -> impl Iterator<Item = (&str, &str)> {
+pub(crate) fn secret_args(args: &[String]) -> impl Iterator<Item = (&str, &str)> {
     read(args).filter_map(|arg| match arg {
-        Arg::Plain(_) => None,
-        Arg::Secret(name, value) | Arg::Assigned(name, value) => Some((name.trim_start_matches('-'), value)),
+        ArgText::Plain(_) => None,
+        ArgText::Secret(name, value) | ArgText::Assigned(name, value) => Some((name.trim_start_matches('-'), value)),
     })
 }
 
-enum Arg<'a> {
+enum ArgText<'a> {
     Plain(&'a str),
     /// The value of the option before it.
     Secret(&'a str, &'a str),
@@ -53,27 +53,27 @@ enum Arg<'a> {
     Assigned(&'a str, &'a str),
 }
 
-fn read(args: &[String]) -> impl Iterator<Item = Arg<'_>> {
+fn read(args: &[String]) -> impl Iterator<Item = ArgText<'_>> {
     let mut option = None;
     args.iter().map(move |arg| {
         let before: Option<&str> = option.take();
         if let Some(name) = before.filter(|_| !arg.starts_with('-')) {
-            return Arg::Secret(name, arg);
+            return ArgText::Secret(name, arg);
         }
         let (name, value) = arg.split_once('=').map_or((&**arg, None), |(name, value)| (name, Some(value)));
         let sounds_secret = looks_secret(name.trim_start_matches('-'));
         match value {
-            Some(value) if sounds_secret => Arg::Assigned(name, value),
+            Some(value) if sounds_secret => ArgText::Assigned(name, value),
             _ => {
                 option = (sounds_secret && arg.starts_with('-')).then_some(name);
-                Arg::Plain(arg)
+                ArgText::Plain(arg)
             }
         }
     })
 }
 
 /// An address without user, password, query and fragment, where secrets like to be.
-fn bare(url: &str) -> String {
+fn without_secrets(url: &str) -> String {
     let Ok(url) = Url::parse(url) else {
         return "not an address".to_owned();
     };
@@ -85,11 +85,11 @@ fn bare(url: &str) -> String {
 pub struct WebAddress {
     /// The whole address, with everything escaped that more than a browser could read something into.
     pub url: String,
-    /// Whose it is; names in other scripts are spelt as the network spells them.
+    /// The host; names in other scripts are in Punycode.
     pub host: String,
 }
 
-/// Reads an address that somebody else wrote: a web page, without a name and password in front, and not too long.
+/// Reads an untrusted address: http or https, without user and password, and not too long.
 ///
 /// ```
 /// let address = ollm_mcp::web_address("https://example.org/a b?x=$(id)").unwrap();

@@ -23,7 +23,7 @@ const NOTE: usize = size_of::<libc::signalfd_siginfo>();
 
 /// Signals held back on this thread. Dropped, they are let through, and the first that came ends the process.
 #[derive(Debug)]
-pub(in crate::unix) struct Held {
+pub(in crate::unix) struct HeldSignals {
     set: sigset_t,
     /// Readable when one more has come.
     file: OwnedFd,
@@ -31,7 +31,7 @@ pub(in crate::unix) struct Held {
     first: AtomicI32,
 }
 
-impl Held {
+impl HeldSignals {
     /// Holds back the signals that would end us: not those that are ignored, as under `nohup`, blocked, or handled.
     pub(in crate::unix) fn hold() -> io::Result<Self> {
         let blocked = current_mask();
@@ -70,7 +70,7 @@ impl Held {
     }
 }
 
-impl Drop for Held {
+impl Drop for HeldSignals {
     fn drop(&mut self) {
         self.take();
         let first = self.first.load(Ordering::Relaxed);

@@ -1,5 +1,5 @@
 //! Descendants of residents that leave group, session and parent, and take no environment along: nothing tells whose they
-//! are but that a keeper above them adopts them. Roles run in processes of their own, because they end badly.
+//! are but that a reaper above them adopts them. Roles run in processes of their own, because they end badly.
 
 use std::env;
 use std::fs;
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Duration;
 
-use ollm_process::{Children, End, Job, Limits, Resident, become_subreaper};
+use ollm_process::{Children, End, Job, Limits, ProcessSetup, Resident};
 
 use crate::support::{PATIENCE, children_of, eventually, play, plays, role, runs, sh};
 
@@ -25,8 +25,8 @@ const DAEMONS: &str = r#"
 /// How many of them note their number, one of which ends by itself.
 const NOTED: usize = 5;
 
-/// Makes sure that what is done to the parent is done to a keeper.
-const KEPT: &str = "[ \"$(cat /proc/$PPID/comm)\" = children-keeper ] || exit 9";
+/// Makes sure that what is done to the parent is done to a reaper.
+const KEPT: &str = "[ \"$(cat /proc/$PPID/comm)\" = children-reaper ] || exit 9";
 
 /// A job that sends the daemons ahead.
 fn launcher(then: &str, notes: &Path) -> Job {
@@ -56,10 +56,10 @@ fn assert_gone(doomed: &[String]) {
     eventually("nobody is left", || !doomed.iter().any(|pid| runs(pid)));
 }
 
-/// The keepers among the children of a process.
-fn keepers(pid: &str) -> Vec<String> {
-    let is_keeper = |pid: &String| comm(pid) == "children-keeper";
-    children_of(pid).into_iter().filter(is_keeper).collect()
+/// The reapers among the children of a process.
+fn reapers(pid: &str) -> Vec<String> {
+    let is_reaper = |pid: &String| comm(pid) == "children-reaper";
+    children_of(pid).into_iter().filter(is_reaper).collect()
 }
 
 fn comm(pid: &str) -> String {
@@ -72,14 +72,14 @@ fn notes() -> PathBuf {
 
 /// Starts a role that keeps a resident with this script, in a folder of its own.
 fn owner(notes: &Path, script: &str) -> Child {
-    let mut role = role("keepers::owner_role");
+    let mut role = role("reapers::owner_role");
     role.env("NOTES", notes).env("SCRIPT", script).stdout(Stdio::null()).spawn().unwrap()
 }
 
 #[test]
 #[ignore = "a role that keeps a resident until it is killed"]
 fn owner_role() {
-    if plays("keepers::owner_role") {
+    if plays("reapers::owner_role") {
         let children = Children::new();
         let resident = children.start(&launcher(&env::var("SCRIPT").unwrap(), &notes())).unwrap();
         fs::write(notes().join("new"), format!("{}\n", resident.id())).unwrap();
@@ -182,11 +182,11 @@ fn whoever_forks_without_end_and_without_environment_is_caught_up_with() {
 }
 
 #[test]
-fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_its_keeper() {
+fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_its_reaper() {
     let folder = tempfile::tempdir().unwrap();
     let marked = "(setsid sh -c 'echo $$ >\"$NOTES/new\"; mv \"$NOTES/new\" \"$NOTES/marked\"; exec sleep 300' &); \
                   while ! [ -e \"$NOTES/go\" ]; do sleep 0.01; done; \
-                  echo $PPID >>\"$NOTES/keeper\"; kill -9 $PPID; exec sleep 300";
+                  echo $PPID >>\"$NOTES/reaper\"; kill -9 $PPID; exec sleep 300";
     let mut job = sh(&format!("{KEPT}; {marked}"));
     job.env.push(("NOTES".into(), folder.path().into()));
     let children = Children::new();
@@ -197,15 +197,15 @@ fn the_end_of_a_resident_is_told_and_its_marked_daemons_end_even_if_it_killed_it
     eventually("its end is told", || resident.reap().is_some());
     resident.kill();
     assert_gone(&doomed);
-    let [keeper] = &*noted(folder.path(), "keeper", 1) else { panic!("it has one keeper") };
-    assert!(!Path::new("/proc").join(keeper).exists(), "it is reaped");
+    let [reaper] = &*noted(folder.path(), "reaper", 1) else { panic!("it has one reaper") };
+    assert!(!Path::new("/proc").join(reaper).exists(), "it is reaped");
 }
 
-/// Has the keeper frozen by its own program.
+/// Has the reaper frozen by its own program.
 const FREEZE: &str = "kill -STOP $PPID; echo >\"$NOTES/frozen\"; trap '' TERM; sleep 300; :";
 
 #[test]
-fn a_frozen_keeper_holds_nobody_up_and_does_its_duty_all_the_same() {
+fn a_frozen_reaper_holds_nobody_up_and_still_ends_them() {
     let endings: [fn(Resident); 2] = [drop, |resident| drop(resident.stop(Duration::ZERO))];
     for end in endings {
         let folder = tempfile::tempdir().unwrap();
@@ -263,34 +263,34 @@ fn fifty_deaths_at_any_moment_leave_nobody() {
 }
 
 #[test]
-fn a_keeper_keeps_nothing_of_ours_but_its_duty() {
-    play("keepers::kept");
+fn a_reaper_keeps_nothing_of_ours_but_what_it_needs() {
+    play("reapers::kept");
 }
 
 #[test]
-#[ignore = "a role that `a_keeper_keeps_nothing_of_ours_but_its_duty` starts"]
+#[ignore = "a role that `a_reaper_keeps_nothing_of_ours_but_what_it_needs` starts"]
 fn kept() {
-    if !plays("keepers::kept") {
+    if !plays("reapers::kept") {
         return;
     }
-    // Not to be found in a keeper: neither the first version nor what becomes of it.
+    // Not to be found in a reaper: neither the first version nor what becomes of it.
     let mut heap = vec![1_u8; 64 << 20];
     let children = Children::new();
     let residents = [0, 1, 2].map(|_| children.start(&sh("read line")).unwrap());
     heap.fill(2);
-    let keepers = || keepers("self");
-    eventually("each has its own keeper", || keepers().len() == residents.len());
-    for keeper in keepers() {
-        let read = |file: &str| fs::read(format!("/proc/{keeper}/{file}")).unwrap();
+    let reapers = || reapers("self");
+    eventually("each has its own reaper", || reapers().len() == residents.len());
+    for reaper in reapers() {
+        let read = |file: &str| fs::read(format!("/proc/{reaper}/{file}")).unwrap();
         eventually("nobody takes it for us", || {
             let line = read("cmdline");
             let mut words = line.split(|byte| *byte == 0);
-            words.next() == Some(b"children-keeper")
+            words.next() == Some(b"children-reaper")
                 && words.all(<[u8]>::is_empty)
                 && read("environ").iter().all(|byte| *byte == 0)
         });
-        eventually("its memory is small", || private(&keeper) < 512);
-        let files = fs::read_dir(format!("/proc/{keeper}/fd")).unwrap().flatten();
+        eventually("its memory is small", || private(&reaper) < 512);
+        let files = fs::read_dir(format!("/proc/{reaper}/fd")).unwrap().flatten();
         let files: Vec<_> = files.map(|file| fs::read_link(file.path()).unwrap()).collect();
         let foreign = |file: &&PathBuf| *file != Path::new("/dev/null") && !file.to_string_lossy().contains("signalfd");
         assert_eq!(files.iter().filter(foreign).count(), 1, "the line to us: {files:?}");
@@ -299,7 +299,7 @@ fn kept() {
     for resident in residents {
         assert!(matches!(resident.stop(PATIENCE), End::Exited(1)));
     }
-    assert!(keepers().is_empty(), "none outlives its resident");
+    assert!(reapers().is_empty(), "none outlives its resident");
 }
 
 /// Kibibytes that a process shares with nobody.
@@ -310,27 +310,27 @@ fn private(pid: &str) -> u64 {
 }
 
 #[test]
-fn a_keeper_reaps_those_who_come_to_it_while_the_program_runs() {
+fn a_reaper_reaps_those_who_come_to_it_while_the_program_runs() {
     let folder = tempfile::tempdir().unwrap();
     let mut job = sh(
-        "for i in 1 2 3; do (sh -c 'echo $$ >>\"$NOTES/orphans\"' &); done; echo $PPID >>\"$NOTES/keeper\"; read line",
+        "for i in 1 2 3; do (sh -c 'echo $$ >>\"$NOTES/orphans\"' &); done; echo $PPID >>\"$NOTES/reaper\"; read line",
     );
     job.env.push(("NOTES".into(), folder.path().into()));
     let resident = Children::new().start(&job).unwrap();
-    let keeper = noted(folder.path(), "keeper", 1).remove(0);
+    let reaper = noted(folder.path(), "reaper", 1).remove(0);
     assert_eq!(noted(folder.path(), "orphans", 3).len(), 3);
-    eventually("only the program is left", || children_of(&keeper) == [resident.id().to_string()]);
+    eventually("only the program is left", || children_of(&reaper) == [resident.id().to_string()]);
 }
 
 #[test]
 fn ignored_child_signals_and_closed_streams_do_not_matter_to_residents() {
-    play("keepers::bare");
+    play("reapers::bare");
 }
 
 #[test]
 #[ignore = "a role that `ignored_child_signals_and_closed_streams_do_not_matter_to_residents` starts"]
 fn bare() {
-    if !plays("keepers::bare") {
+    if !plays("reapers::bare") {
         return;
     }
     crate::death::set_signal(libc::SIGCHLD, libc::SIG_IGN);
@@ -345,21 +345,21 @@ fn bare() {
 }
 
 #[test]
-fn the_daemons_of_a_resident_are_no_strays_of_ours() {
-    play("keepers::parent");
+fn the_daemons_of_a_resident_are_not_adopted_by_us() {
+    play("reapers::parent");
 }
 
 #[test]
-#[ignore = "a role that `the_daemons_of_a_resident_are_no_strays_of_ours` starts"]
+#[ignore = "a role that `the_daemons_of_a_resident_are_not_adopted_by_us` starts"]
 fn parent() {
-    if !plays("keepers::parent") {
+    if !plays("reapers::parent") {
         return;
     }
-    become_subreaper().unwrap();
+    let _setup = ProcessSetup::new();
     let folder = tempfile::tempdir().unwrap();
     let children = Children::new();
     let (resident, doomed) = start(&children, "cat; exit 5", folder.path());
-    assert_eq!(children.reap_strays(), 0);
+    assert_eq!(children.kill_adopted(), 0);
     daemons(folder.path());
     assert!(matches!(resident.stop(PATIENCE), End::Exited(5)));
     assert_gone(&doomed);

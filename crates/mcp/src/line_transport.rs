@@ -1,7 +1,7 @@
-//! Messages as lines on a pair of streams, none longer than allowed.
+//! The stdio transport: messages as lines on a pair of streams, each up to a length limit.
 //!
-//! What is no message is noted and skipped, up to a bound; an answer that cannot be read still ends the call that waits
-//! for it. A server that goes on and on without a message is cut off.
+//! Lines that are no message are logged and skipped, up to a limit; past it the connection is closed. An unreadable answer
+//! ends the call that waits for it.
 
 use std::collections::VecDeque;
 use std::future::Future;
@@ -13,10 +13,10 @@ use rmcp::RoleClient;
 use rmcp::model::{ClientJsonRpcMessage, ServerJsonRpcMessage};
 use rmcp::transport::Transport;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Mutex as Turns;
+use tokio::sync::Mutex as AsyncMutex;
 use tokio::time::timeout;
 
-use crate::batch::{self, Unread};
+use crate::batch::{self, DecodeError};
 use crate::log::Log;
 
 /// Room made for one read.
@@ -24,35 +24,35 @@ const CHUNK: usize = 16 * 1024;
 /// Room kept for the next messages after a large one.
 const KEPT: usize = 64 * 1024;
 /// How many messages of the largest size may be skipped in a row.
-pub(crate) const PATIENCE: usize = 2;
+pub(crate) const LARGEST_SKIPS: usize = 2;
 /// How long the end waits for a message that is being written.
 const LAST_WRITE: Duration = Duration::from_millis(50);
 
-/// Why a connection was given up, if it was our doing.
-pub(crate) type Fault = Arc<OnceLock<String>>;
+/// Why we closed a connection, if we did.
+pub(crate) type CloseReason = Arc<OnceLock<String>>;
 
 /// A connection over two streams.
 #[derive(Debug)]
-pub(crate) struct Wire<R, W> {
+pub(crate) struct LineTransport<R, W> {
     reader: R,
     outbox: Arc<Outbox<W>>,
-    lines: Lines,
+    lines: LineReader,
     log: Arc<Log>,
-    fault: Fault,
+    close_reason: CloseReason,
 }
 
-impl<R, W> Wire<R, W> {
+impl<R, W> LineTransport<R, W> {
     pub(crate) fn new(reader: R, writer: W, cap: usize, log: Arc<Log>) -> Self {
         let outbox = Arc::new(Outbox {
             waiting: Mutex::default(),
-            writer: Turns::new(Writer { stream: Some(writer), written: 0 }),
+            writer: AsyncMutex::new(LineWriter { stream: Some(writer), written: 0 }),
         });
-        Self { reader, outbox, lines: Lines::new(cap), log, fault: Fault::default() }
+        Self { reader, outbox, lines: LineReader::new(cap), log, close_reason: CloseReason::default() }
     }
 
     /// Where it will be told why the connection was given up.
-    pub(crate) fn fault(&self) -> Fault {
-        Arc::clone(&self.fault)
+    pub(crate) fn close_reason(&self) -> CloseReason {
+        Arc::clone(&self.close_reason)
     }
 
     /// Notes what stands on a line that has not ended, such as a question that nobody sees.
@@ -64,7 +64,7 @@ impl<R, W> Wire<R, W> {
     }
 }
 
-impl<R, W> Transport<RoleClient> for Wire<R, W>
+impl<R, W> Transport<RoleClient> for LineTransport<R, W>
 where
     R: AsyncRead + Send + Unpin + 'static,
     W: AsyncWrite + Send + Unpin + 'static,
@@ -80,11 +80,11 @@ where
     async fn receive(&mut self) -> Option<ServerJsonRpcMessage> {
         loop {
             match self.lines.next() {
-                Some(Found::Message(message)) => return Some(message),
-                Some(Found::Noise(line)) if line.trim().is_empty() => {}
-                Some(Found::Noise(line)) => self.log.add_noise(&line),
-                Some(Found::Flood) => {
-                    let _ = self.fault.set("it wrote far too much that is no message".to_owned());
+                Some(FoundLine::Message(message)) => return Some(message),
+                Some(FoundLine::Noise(line)) if line.trim().is_empty() => {}
+                Some(FoundLine::Noise(line)) => self.log.add_noise(&line),
+                Some(FoundLine::Flood) => {
+                    let _ = self.close_reason.set("it wrote far too much that is no message".to_owned());
                     return None;
                 }
                 None => {
@@ -106,16 +106,15 @@ where
     }
 }
 
-/// Messages on their way out. Those that wait when somebody's turn to write comes go out together: many calls at once
-/// wake the server once.
+/// Outgoing messages. All that wait when a writer gets its turn go out in one write: many calls wake the server once.
 #[derive(Debug)]
 struct Outbox<W> {
-    waiting: Mutex<Waiting>,
-    writer: Turns<Writer<W>>,
+    waiting: Mutex<WaitingLines>,
+    writer: AsyncMutex<LineWriter<W>>,
 }
 
 #[derive(Debug, Default)]
-struct Waiting {
+struct WaitingLines {
     lines: Vec<u8>,
     /// How many messages there ever were.
     count: u64,
@@ -123,7 +122,7 @@ struct Waiting {
 
 /// The stream, until it is closed or broken.
 #[derive(Debug)]
-struct Writer<W> {
+struct LineWriter<W> {
     stream: Option<W>,
     /// How many messages went out on it.
     written: u64,
@@ -151,18 +150,18 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
         // Half a message is the end of the stream: it is put back only when all of it went out.
         let mut stream = writer.stream.take().ok_or(io::ErrorKind::BrokenPipe)?;
-        let Waiting { lines, count } = self.take();
+        let WaitingLines { lines, count } = self.take();
         stream.write_all(&lines).await?;
         stream.flush().await?;
-        *writer = Writer { stream: Some(stream), written: count };
+        *writer = LineWriter { stream: Some(stream), written: count };
         self.keep(lines);
         Ok(())
     }
 
     /// All that waits.
-    fn take(&self) -> Waiting {
+    fn take(&self) -> WaitingLines {
         let mut waiting = self.waiting();
-        Waiting { lines: std::mem::take(&mut waiting.lines), count: waiting.count }
+        WaitingLines { lines: std::mem::take(&mut waiting.lines), count: waiting.count }
     }
 
     /// Keeps the room of what was written for what comes next.
@@ -174,14 +173,14 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, WaitingLines> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Finds messages in bytes.
 #[derive(Debug)]
-struct Lines {
+struct LineReader {
     buffer: Vec<u8>,
     /// Where the first line that was not looked at begins.
     start: usize,
@@ -199,13 +198,13 @@ struct Lines {
 /// Something found.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
-enum Found {
+enum FoundLine {
     Message(ServerJsonRpcMessage),
     Noise(String),
     Flood,
 }
 
-impl Lines {
+impl LineReader {
     fn new(cap: usize) -> Self {
         Self { buffer: Vec::new(), start: 0, searched: 0, skipping: false, noise: 0, cap, batch: VecDeque::new() }
     }
@@ -227,12 +226,12 @@ impl Lines {
         self.buffer.get(self.start..).filter(|_| !self.skipping).unwrap_or_default()
     }
 
-    fn next(&mut self) -> Option<Found> {
+    fn next(&mut self) -> Option<FoundLine> {
         if let Some(message) = self.batch.pop_front() {
-            return Some(Found::Message(message));
+            return Some(FoundLine::Message(message));
         }
-        if self.noise > self.cap.saturating_mul(PATIENCE) {
-            return Some(Found::Flood);
+        if self.noise > self.cap.saturating_mul(LARGEST_SKIPS) {
+            return Some(FoundLine::Flood);
         }
         let fresh = self.buffer.get(self.searched..).unwrap_or_default();
         let Some(length) = fresh.iter().position(|byte| *byte == b'\n') else {
@@ -250,7 +249,7 @@ impl Lines {
         match batch::read(line, &mut self.batch) {
             Ok(message) => {
                 self.noise = 0;
-                Some(Found::Message(message))
+                Some(FoundLine::Message(message))
             }
             Err(why) => {
                 self.noise += line.len() + 1;
@@ -260,17 +259,17 @@ impl Lines {
     }
 
     /// Drops the beginning of a line that is too long already.
-    fn overlong(&mut self) -> Option<Found> {
+    fn overlong(&mut self) -> Option<FoundLine> {
         let line = self.buffer.get(self.start..).unwrap_or_default();
         if self.skipping {
             self.noise += line.len();
             self.start = self.buffer.len();
-            return (self.noise > self.cap.saturating_mul(PATIENCE)).then_some(Found::Flood);
+            return (self.noise > self.cap.saturating_mul(LARGEST_SKIPS)).then_some(FoundLine::Flood);
         }
         if line.len() <= self.cap {
             return None;
         }
-        let found = unreadable(line, &Unread::Long(self.cap));
+        let found = unreadable(line, &DecodeError::Long(self.cap));
         self.noise += line.len();
         self.skipping = true;
         self.start = self.buffer.len();
@@ -279,8 +278,8 @@ impl Lines {
 }
 
 /// A failure for whoever waits for this line; if that cannot be told, noise.
-fn unreadable(line: &[u8], why: &Unread) -> Found {
-    batch::failure(line, why).map_or_else(|| Found::Noise(batch::head(line)), Found::Message)
+fn unreadable(line: &[u8], why: &DecodeError) -> FoundLine {
+    batch::failure(line, why).map_or_else(|| FoundLine::Noise(batch::head(line)), FoundLine::Message)
 }
 
 #[cfg(test)]
@@ -318,8 +317,8 @@ mod tests {
         }
     }
 
-    fn wire(paper: &Paper) -> Wire<tokio::io::Empty, Paper> {
-        Wire::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Vec::new(), Vec::new(), 10)))
+    fn wire(paper: &Paper) -> LineTransport<tokio::io::Empty, Paper> {
+        LineTransport::new(tokio::io::empty(), paper.clone(), 1000, Arc::new(Log::new(Vec::new(), Vec::new(), 10)))
     }
 
     fn ping(id: i64) -> ClientJsonRpcMessage {
@@ -351,26 +350,26 @@ mod tests {
         }
     }
 
-    fn texts(lines: &mut Lines) -> Vec<String> {
+    fn texts(lines: &mut LineReader) -> Vec<String> {
         std::iter::from_fn(|| lines.next())
             .take(1000)
             .map(|found| match found {
-                Found::Message(message) => serde_json::to_string(&message).unwrap(),
-                Found::Noise(line) => format!("noise {line}"),
-                Found::Flood => "flood".to_owned(),
+                FoundLine::Message(message) => serde_json::to_string(&message).unwrap(),
+                FoundLine::Noise(line) => format!("noise {line}"),
+                FoundLine::Flood => "flood".to_owned(),
             })
             .take_while(|text| text != "flood")
             .collect()
     }
 
-    fn feed(lines: &mut Lines, bytes: &[u8]) -> Vec<String> {
+    fn feed(lines: &mut LineReader, bytes: &[u8]) -> Vec<String> {
         lines.room().extend(bytes);
         texts(lines)
     }
 
     #[test]
     fn messages_are_found_whatever_stands_between_them() {
-        let mut lines = Lines::new(1000);
+        let mut lines = LineReader::new(1000);
         let found = feed(
             &mut lines,
             b"starting...\n\xEF\xBB\xBF{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\r\n\n\
@@ -384,15 +383,17 @@ mod tests {
     #[test]
     fn one_of_several_messages_that_cannot_be_read_takes_no_other_with_it() {
         let good = "{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":{}}";
-        let found =
-            feed(&mut Lines::new(1000), format!("[{{\"id\":1,\"result\":7,\"x\":}},{good},7]\n[INFO] up\n").as_bytes());
+        let found = feed(
+            &mut LineReader::new(1000),
+            format!("[{{\"id\":1,\"result\":7,\"x\":}},{good},7]\n[INFO] up\n").as_bytes(),
+        );
         assert!(found[0].contains("\"id\":1") && found[0].contains("cannot be read"), "{found:?}");
         assert_eq!(found[1..], [good.to_owned(), "noise [INFO] up".to_owned()]);
     }
 
     #[test]
     fn an_answer_that_is_too_long_fails_its_call_and_no_other() {
-        let mut lines = Lines::new(100);
+        let mut lines = LineReader::new(100);
         let long = format!("{{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{{\"x\":\"{}", "x".repeat(90));
         let found = feed(&mut lines, long.as_bytes());
         assert_eq!(found.len(), 1);
@@ -403,21 +404,21 @@ mod tests {
 
     #[test]
     fn a_line_without_end_is_a_flood_and_takes_no_memory() {
-        let mut lines = Lines::new(1000);
+        let mut lines = LineReader::new(1000);
         for _ in 0..100 {
             feed(&mut lines, &[b'x'; 500]);
             assert!(lines.buffer.capacity() <= KEPT + CHUNK);
         }
-        assert!(matches!(lines.next(), Some(Found::Flood)));
+        assert!(matches!(lines.next(), Some(FoundLine::Flood)));
     }
 
     #[test]
     fn noise_without_end_is_a_flood() {
-        let mut lines = Lines::new(100);
+        let mut lines = LineReader::new(100);
         for _ in 0..100 {
             feed(&mut lines, b"this is no message at all\n");
         }
-        assert!(matches!(lines.next(), Some(Found::Flood)));
+        assert!(matches!(lines.next(), Some(FoundLine::Flood)));
     }
 
     proptest! {
@@ -428,7 +429,7 @@ mod tests {
             let line = |id| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"é\":{id}}}}}\n");
             let text = (0..count).map(line).collect::<Vec<_>>().concat();
             let mut rest = text.as_bytes();
-            let (mut lines, mut found) = (Lines::new(1000), Vec::new());
+            let (mut lines, mut found) = (LineReader::new(1000), Vec::new());
             for cut in cuts.iter().cycle() {
                 if rest.is_empty() {
                     break;
@@ -442,10 +443,10 @@ mod tests {
 
         #[test]
         fn any_bytes_are_survived(pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..20)) {
-            let mut lines = Lines::new(64);
+            let mut lines = LineReader::new(64);
             for piece in pieces {
                 feed(&mut lines, &piece);
-                if lines.noise > 64 * PATIENCE {
+                if lines.noise > 64 * LARGEST_SKIPS {
                     break;
                 }
                 prop_assert!(lines.buffer.len() - lines.start <= 64 + 200);

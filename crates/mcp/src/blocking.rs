@@ -1,8 +1,7 @@
-//! All servers, for programs that have no runtime: the methods block. One thread keeps the servers alive; whoever waits
-//! for an answer does its work meanwhile (`keeper`).
+//! A client of many servers for programs without a runtime: its methods block. The tasks of the servers run on a thread
+//! of its own (`runtime`); a waiting caller drives them itself (`wait`).
 //!
-//! Methods must not be called from the ports, which run in the midst of that work; they fail there instead of waiting for
-//! themselves.
+//! The ports run inside the runtime. Methods that wait fail there: they would wait for themselves.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,40 +9,44 @@ use std::io;
 use std::sync::{Arc, PoisonError, RwLock};
 use std::time::Duration;
 
+use futures_util::future::join_all;
 use serde_json::{Map, Value};
 use tokio::task::JoinHandle;
 
 use crate::declaration::Declaration;
-use crate::error::{CallError, Trouble};
-use crate::keeper::{Keeper, Post};
+use crate::error::{CallError, CallErrorKind};
 use crate::list::Listing;
-use crate::server::{Call, Memory, Server};
-use crate::shared::Context;
-use crate::status::Status;
+use crate::runtime::{RuntimeHandle, RuntimeThread};
+use crate::server::{Call, Server, ServerMemory};
+use crate::shared::ClientContext;
+use crate::status::ServerStatus;
+use crate::wait::WaitEnd;
 
-/// How long it may take until a question is given up.
-const GIVING_UP: Duration = Duration::from_millis(500);
+/// How long a cancelled request may take to end.
+const CANCEL_TIME: Duration = Duration::from_millis(500);
+/// How often a caller that does something meanwhile gets to do it.
+const TICK: Duration = Duration::from_millis(20);
 
-/// All servers and the thread they live on. Dropped, all end at once; [`Fleet::close`] gives them time.
+/// A blocking client of many servers. Dropped, all of them end at once; [`BlockingClient::close`] gives them time.
 #[derive(Debug)]
-pub struct Fleet {
-    context: Arc<Context>,
+pub struct BlockingClient {
+    context: Arc<ClientContext>,
     servers: RwLock<BTreeMap<String, Arc<Server>>>,
-    keeper: Keeper,
+    runtime: RuntimeThread,
 }
 
-impl Fleet {
+impl BlockingClient {
     /// No servers yet; only the thread is started.
-    pub fn new(context: Arc<Context>) -> io::Result<Self> {
-        Ok(Self { context, servers: RwLock::default(), keeper: Keeper::new()? })
+    pub fn new(context: Arc<ClientContext>) -> io::Result<Self> {
+        Ok(Self { context, servers: RwLock::default(), runtime: RuntimeThread::new()? })
     }
 
     /// Adds a server, which is not started by that; one of the same name is ended.
-    pub fn add(&self, declaration: Declaration, memory: Memory) {
-        let post = self.keeper.post();
-        let _here = post.handle().enter();
+    pub fn add(&self, declaration: Declaration, memory: ServerMemory) {
+        let runtime = self.runtime.handle();
+        let _entered = runtime.enter();
         let name = declaration.name.clone();
-        let server = Arc::new(Server::kept(Arc::clone(&self.context), declaration, memory, Arc::clone(post)));
+        let server = Arc::new(Server::on_thread(Arc::clone(&self.context), declaration, memory, Arc::clone(runtime)));
         let before = self.servers.write().unwrap_or_else(PoisonError::into_inner).insert(name, server);
         drop(before);
     }
@@ -63,12 +66,12 @@ impl Fleet {
     /// The server of a name.
     pub fn server(&self, name: &str) -> Result<Arc<Server>, CallError> {
         let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
-        let unknown = || CallError::new(name, Trouble::Unknown);
+        let unknown = || CallError::new(name, CallErrorKind::Unknown);
         servers.get(name).cloned().ok_or_else(unknown)
     }
 
     /// How all servers are.
-    pub fn statuses(&self) -> Vec<Status> {
+    pub fn statuses(&self) -> Vec<ServerStatus> {
         self.servers().iter().map(|server| server.status()).collect()
     }
 
@@ -87,11 +90,10 @@ impl Fleet {
         self.ask(name, |server| async move { server.start().await })
     }
 
-    /// Starts these servers at once and waits for all outcomes, which are in the order of the names.
-    pub fn start_all(&self, names: &[String]) -> Vec<Result<(), CallError>> {
-        let starts: Vec<_> =
-            names.iter().map(|name| self.later(name, |server| async move { server.start().await })).collect();
-        starts.into_iter().map(|start| start.and_then(Pending::wait)).collect()
+    /// Starts all servers at once; the outcomes are in the order of their names.
+    pub fn start_all(&self) -> Result<Pending<Vec<Result<(), CallError>>>, CallError> {
+        let servers = self.servers();
+        self.spawn("", async move { Ok(join_all(servers.iter().map(|server| server.start())).await) })
     }
 
     /// Ends a server, with time to do so.
@@ -186,74 +188,103 @@ impl Fleet {
         self.stop_all();
         let children = Arc::clone(&self.context.children);
         drop(self);
-        children.reap_strays();
+        children.kill_adopted();
     }
 
-    fn ask<T, F>(&self, name: &str, question: impl FnOnce(Arc<Server>) -> F) -> Result<T, CallError>
+    fn ask<T, F>(&self, name: &str, request: impl FnOnce(Arc<Server>) -> F) -> Result<T, CallError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        self.later(name, question)?.wait()
+        self.later(name, request)?.wait()
     }
 
-    fn later<T, F>(&self, name: &str, question: impl FnOnce(Arc<Server>) -> F) -> Result<Pending<T>, CallError>
+    fn later<T, F>(&self, name: &str, request: impl FnOnce(Arc<Server>) -> F) -> Result<Pending<T>, CallError>
     where
         T: Send + 'static,
         F: Future<Output = Result<T, CallError>> + Send + 'static,
     {
-        let server = self.server(name)?;
-        let post = self.keeper.post();
-        if post.is_here() {
-            let text = "it cannot be waited for by those who do the waiting".to_owned();
-            return Err(CallError::new(name, Trouble::Unavailable(text)));
+        self.spawn(name, request(self.server(name)?))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl Future<Output = Result<T, CallError>> + Send + 'static,
+    ) -> Result<Pending<T>, CallError> {
+        let runtime = self.runtime.handle();
+        if runtime.is_current() {
+            return Err(inside_runtime(name));
         }
-        let task = RefCell::new(Some(post.spawn(question(server))));
-        Ok(Pending { server: name.to_owned(), task, post: Arc::clone(post) })
+        let task = RefCell::new(Some(runtime.spawn(work)));
+        Ok(Pending { server: name.to_owned(), task, runtime: Arc::clone(runtime) })
     }
 }
 
-/// An answer on its way. Dropped, the question is cancelled.
+fn inside_runtime(name: &str) -> CallError {
+    let text = "called from the runtime thread, which would deadlock".to_owned();
+    CallError::new(name, CallErrorKind::Unavailable(text))
+}
+
+/// An answer that is waited for. Dropped, its request is cancelled.
 #[derive(Debug)]
 pub struct Pending<T> {
     server: String,
     /// Absent once the answer was given.
     task: RefCell<Option<JoinHandle<Result<T, CallError>>>>,
-    post: Arc<Post>,
+    runtime: Arc<RuntimeHandle>,
 }
 
-impl<T> Pending<T> {
+impl<T: Send> Pending<T> {
     /// Waits for the answer.
     pub fn wait(self) -> Result<T, CallError> {
-        self.within(None).unwrap_or_else(|| Err(self.gone()))
+        self.wait_within(None).unwrap_or_else(|| Err(self.cancelled()))
     }
 
     /// Waits for the answer for a while.
     pub fn wait_for(&self, time: Duration) -> Option<Result<T, CallError>> {
-        self.within(Some(time))
+        self.wait_within(Some(time))
     }
 
-    /// Gives the question up, so that the server hears of that before anything that is asked of it later.
+    /// Waits for the answer, and calls `meanwhile` on this thread every 20 ms and when the answer is there. Cancels the
+    /// request once `stop` holds.
+    pub fn wait_until(self, stop: impl Fn() -> bool, mut meanwhile: impl FnMut()) -> Result<T, CallError> {
+        while !stop() {
+            let answer = self.wait_for(TICK);
+            meanwhile();
+            if let Some(answer) = answer {
+                return answer;
+            }
+        }
+        Err(self.cancel())
+    }
+
+    /// Cancels the request, so that the server is told before anything that is asked of it later.
     pub fn cancel(self) -> CallError {
         if let Some(task) = self.task.borrow_mut().as_mut() {
             task.abort();
-            let _ = self.post.wait(task, Some(GIVING_UP));
+            self.runtime.wait(task, Some(CANCEL_TIME));
         }
-        self.gone()
+        self.cancelled()
     }
 
-    fn within(&self, limit: Option<Duration>) -> Option<Result<T, CallError>> {
+    fn wait_within(&self, limit: Option<Duration>) -> Option<Result<T, CallError>> {
         let mut task = self.task.borrow_mut();
-        let answer = match task.as_mut() {
-            Some(task) => self.post.wait(task, limit)?,
-            None => return Some(Err(self.gone())),
+        let Some(running) = task.as_mut() else {
+            return Some(Err(self.cancelled()));
+        };
+        let answer = match self.runtime.wait(running, limit) {
+            WaitEnd::Answered(answer) => answer,
+            WaitEnd::TimedOut => return None,
+            WaitEnd::Cancelled => Err(self.cancelled()),
+            WaitEnd::InsideRuntime => return Some(Err(inside_runtime(&self.server))),
         };
         *task = None;
-        Some(answer.unwrap_or_else(|_| Err(self.gone())))
+        Some(answer)
     }
 
-    fn gone(&self) -> CallError {
-        CallError::new(&self.server, Trouble::Cancelled)
+    fn cancelled(&self) -> CallError {
+        CallError::new(&self.server, CallErrorKind::Cancelled)
     }
 }
 
