@@ -58,8 +58,6 @@ pub struct App {
 
 /// Who dispatches events, and for how long.
 pub struct Stay<'a> {
-    /// Has a last look at every hook that was found.
-    pub adapt: fn(Hook) -> Hook,
     /// Who goes on with async hooks after us; threads of our own run them without.
     pub background: Option<Launcher>,
     /// What was there before, for who lives on: what can no longer be read stays as it was.
@@ -87,7 +85,7 @@ impl Stay<'_> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        Stay { adapt: |hook| hook, background, previous: None, as_is: false, only: None, refused_by: None }
+        Stay { background, previous: None, as_is: false, only: None, refused_by: None }
     }
 }
 
@@ -213,7 +211,7 @@ impl App {
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.action, Action::Mcp { .. });
-            if let Err(duplicate) = engine.registry.register(switched((stay.adapt)(hook), &switches)) {
+            if let Err(duplicate) = engine.registry.register(switched(hook, &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }

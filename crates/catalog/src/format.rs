@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ollm_protocol::{ActionSpec, EventKind, Hook, HookError, Layer, Matcher, Rules, Source, dialect};
+use ollm_protocol::{ActionSpec, EventKind, Hook, HookError, Layer, Matcher, Rules, Source, Subject, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
@@ -70,8 +70,8 @@ impl Moment {
 
     /// Whether a hook with this matcher can be for this moment; what only an expression can tell may.
     fn fits_matcher(&self, matcher: &str) -> bool {
-        matcher.starts_with("re:")
-            || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(self.subject.as_deref()))
+        let subject = self.subject.as_deref().map(|name| Subject::new(self.kind, name));
+        matcher.starts_with("re:") || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(subject))
     }
 }
 

@@ -18,7 +18,7 @@ pub mod pattern;
 mod quote;
 mod scope;
 pub mod template;
-mod tool;
+pub mod tool;
 pub mod units;
 mod verdict;
 
@@ -30,7 +30,7 @@ pub use hook::{
     Origin, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
 };
 pub use json::{NotAnObject, ObjectEnd};
-pub use matcher::Matcher;
+pub use matcher::{Matcher, Subject};
 pub use pattern::{FilePatterns, PatternError, from_root};
 pub use quote::shell_word;
 pub use scope::scope;

@@ -7,7 +7,7 @@ use std::time::Duration;
 use ollm_protocol::hook::WHITELIST;
 use ollm_protocol::{
     ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
-    RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Verdict,
+    RateLimit, Reach, Requires, Rules, Setting, Source, Subject, Timeout, Verdict,
 };
 
 fn command(command: &str) -> ActionSpec {
@@ -175,7 +175,7 @@ fn a_named_custom_event_is_a_matcher_on_its_name() {
     let hook = hook(on(&["custom:deploy", "custom:a|b*"]));
     assert_eq!(hook.events, [EventKind::Custom]);
     for (name, fits) in [("deploy", true), ("a|b*", true), ("a", false), ("deploy2", false)] {
-        assert_eq!(hook.matcher.matches(Some(name)), fits, "{name}");
+        assert_eq!(hook.matcher.matches(Some(Subject::new(EventKind::Custom, name))), fits, "{name}");
     }
     assert!(!hook.matcher.matches(None));
 }
