@@ -1,8 +1,7 @@
 //! Changing a hook file in the form and the syntax it was written in, with its comments and its order kept.
 //!
-//! A change is one operation on the tree of the file. The text is spliced for it, parsed again, and compared with the
-//! tree that was wanted: what cannot be done without touching something else is not done, and the line to change by
-//! hand is named instead.
+//! Here is decided which place of the file changes. What cannot be changed without touching something else is not changed,
+//! and the line to change by hand is named instead.
 //!
 //! [`add`], [`remove`], [`set`], [`unset`] and [`convert`] work on text; [`append`] and [`change`] on files, under a
 //! lock and in one step.
@@ -10,21 +9,18 @@
 use serde_json::{Map, Value};
 
 use crate::entry::canonical;
-use crate::file::{self, Syntax};
+use crate::file::Syntax;
 use crate::format::Form;
 use crate::node::{Cursor, Node};
 use crate::problem::Problem;
+use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
 mod convert;
 mod disk;
-mod json;
-mod op;
 mod place;
-mod yaml;
 
 pub use convert::convert;
 pub use disk::{Change, Owner, append, change, rewrite};
-use op::{Op, perform};
 use place::Place;
 
 /// Why a hook file was not changed.
@@ -91,6 +87,15 @@ pub enum EditError {
     File(#[from] ollm_store::FileError),
 }
 
+impl From<Refusal> for EditError {
+    fn from(refusal: Refusal) -> EditError {
+        match refusal {
+            Refusal::NoSuch => EditError::NoSuch,
+            Refusal::ByHand { line, what } => EditError::ByHand { line, what },
+        }
+    }
+}
+
 fn place_of(line: usize, column: usize) -> String {
     if line == 0 { String::new() } else { format!("line {line}, column {column}: ") }
 }
@@ -111,17 +116,17 @@ pub fn add(
     event: &str,
     entry: &Map<String, Value>,
 ) -> Result<String, EditError> {
-    let syntax = syntax.settle(text);
-    let root = parse(text, syntax)?;
-    if matches!(root, Node::Null) || text.trim().is_empty() {
-        return perform(text, syntax, &root, &Op::Fill { value: &place::fresh(form, event, entry) });
+    let draft = read(text, syntax)?;
+    let root = draft.root();
+    if matches!(root, Node::Null) {
+        return performed(draft, &Op::Fill { value: &Node::from_json(&place::fresh(form, event, entry)) });
     }
-    let cursor = Cursor::root(&root);
-    match (Form::of(&cursor), &root) {
+    let cursor = Cursor::root(root);
+    match (Form::of(&cursor), root) {
         // Settings of another tool that has no hooks yet.
         (None, Node::Map(_)) if form == Form::Agent => {
-            let events = place::events(form, event, entry);
-            return perform(text, syntax, &root, &Op::Set { at: &[], key: "hooks", value: &events });
+            let events = Node::from_json(&place::events(form, event, entry));
+            return performed(draft, &Op::Set { at: &[], key: "hooks", value: &events });
         }
         (None, _) => return Err(EditError::Formless),
         (Some(Form::Modern | Form::WhenThen), _) => return Err(EditError::Single),
@@ -131,24 +136,24 @@ pub fn add(
         (Some(_), _) => {}
     }
     let (at, key, value) = place::slot(&cursor, form, event, entry);
+    let value = &Node::from_json(&value);
     match key {
-        Some(key) => perform(text, syntax, &root, &Op::Set { at: &at, key: &key, value: &value }),
-        None => perform(text, syntax, &root, &Op::Push { at: &at, value: &value }),
+        Some(key) => performed(draft, &Op::Set { at: &at, key: &key, value }),
+        None => performed(draft, &Op::Push { at: &at, value }),
     }
 }
 
 /// Removes the nth hook, counted from zero; a file of one hook cannot lose it.
 pub fn remove(text: &str, syntax: Syntax, which: usize) -> Result<String, EditError> {
-    let syntax = syntax.settle(text);
-    let root = parse(text, syntax)?;
-    let place = Place::find(&Cursor::root(&root), which)?;
+    let draft = read(text, syntax)?;
+    let place = Place::find(&Cursor::root(draft.root()), which)?;
     let steps = match &place.group {
         // A group without hooks would be left behind.
         Some(group) if group.hooks == 1 => &group.steps,
         _ => &place.entry,
     };
     match steps.split_last() {
-        Some((index, at)) => perform(text, syntax, &root, &Op::Remove { at, index: *index }),
+        Some((index, at)) => performed(draft, &Op::Remove { at, index: *index }),
         None => Err(EditError::Fixed { key: "the only hook".to_owned(), help: "remove the file" }),
     }
 }
@@ -156,35 +161,34 @@ pub fn remove(text: &str, syntax: Syntax, which: usize) -> Result<String, EditEr
 /// Sets a key of the nth hook, counted from zero. The key may be a path such as `limits.time`, in the words of an
 /// entry; it is written where the form keeps it.
 pub fn set(text: &str, syntax: Syntax, which: usize, key: &str, value: &Value) -> Result<String, EditError> {
-    let syntax = syntax.settle(text);
-    let root = parse(text, syntax)?;
-    let cursor = Cursor::root(&root);
+    let draft = read(text, syntax)?;
+    let cursor = Cursor::root(draft.root());
     let path = Place::find(&cursor, which)?.path(&cursor, key)?;
     let (value, at) = path.nested(&cursor, value.clone());
-    perform(text, syntax, &root, &Op::Set { at: &at.steps, key: &at.key, value: &value })
+    performed(draft, &Op::Set { at: &at.steps, key: &at.key, value: &Node::from_json(&value) })
 }
 
 /// Removes a key of the nth hook, counted from zero; a key that is not there is no error.
 pub fn unset(text: &str, syntax: Syntax, which: usize, key: &str) -> Result<String, EditError> {
-    let syntax = syntax.settle(text);
-    let root = parse(text, syntax)?;
-    let cursor = Cursor::root(&root);
+    let draft = read(text, syntax)?;
+    let cursor = Cursor::root(draft.root());
     let path = Place::find(&cursor, which)?.path(&cursor, key)?;
     match path.found(&cursor) {
-        Some((at, index)) => perform(text, syntax, &root, &Op::Unset { at: &at, index }),
+        Some((at, index)) => performed(draft, &Op::Unset { at: &at, index, emptied: Emptied::Map }),
         None => Ok(text.to_owned()),
     }
 }
 
-fn parse(text: &str, syntax: Syntax) -> Result<Node, EditError> {
-    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    if text.trim().is_empty() {
-        return Ok(Node::Null);
-    }
-    file::parse(text, syntax).map_err(|broken| {
+fn read(text: &str, syntax: Syntax) -> Result<Draft, EditError> {
+    Draft::read(text, syntax).map_err(|broken| {
         let at = broken.at.unwrap_or_default();
         EditError::Broken { line: at.line, column: at.column, message: broken.message }
     })
+}
+
+fn performed(mut draft: Draft, op: &Op<'_>) -> Result<String, EditError> {
+    draft.perform(op)?;
+    Ok(draft.into_text())
 }
 
 /// The index of a key in a map, however it is spelled.

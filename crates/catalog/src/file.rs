@@ -4,13 +4,14 @@ use std::path::Path;
 
 use ollm_store::{FileError, Redactor, read_bounded};
 
-use crate::node::{Node, Part, Spot};
+use crate::node::{Node, Spot};
 use crate::problem::{Problem, Severity};
 
 mod json;
 mod lines;
 mod yaml;
 
+pub use json::{TrailingCommas, json_value};
 use lines::Lines;
 pub(crate) use lines::Position;
 pub(crate) use yaml::parse as parse_yaml;
@@ -87,6 +88,16 @@ pub(crate) struct Broken {
     pub(crate) help: Option<&'static str>,
 }
 
+impl Broken {
+    /// The reason, with its place where that is known.
+    pub(crate) fn placed(&self) -> String {
+        match self.at {
+            Some(at) => format!("{} at line {} column {}", self.message, at.line, at.column),
+            None => self.message.clone(),
+        }
+    }
+}
+
 /// Reads and parses a file; `None` when it does not exist.
 pub(crate) fn read(path: &Path, syntax: Syntax, max: u64) -> Result<Option<(Document<'_>, Node)>, Box<Problem>> {
     let Some(bytes) = bytes(path, max)? else {
@@ -123,11 +134,10 @@ pub(crate) fn open(path: &Path, syntax: Syntax, bytes: Vec<u8>) -> Result<(Docum
     }
 }
 
-/// The line of a value, counted from one; zero when there is none.
-pub(crate) fn line_at(text: &str, syntax: Syntax, steps: &[usize]) -> usize {
-    let spot = Spot { steps: steps.to_vec(), part: Part::Value, field: String::new() };
+/// The line of a node, counted from one; zero when there is none.
+pub(crate) fn line_of(text: &str, syntax: Syntax, spot: &Spot) -> usize {
     let document = Document::new(Path::new(""), syntax, text.to_owned());
-    document.locate(std::iter::once(&spot)).first().map_or(0, |at| at.line)
+    document.locate(std::iter::once(spot)).first().map_or(0, |at| at.line)
 }
 
 impl<'a> Document<'a> {

@@ -19,14 +19,16 @@ mod extension;
 mod file;
 mod footprint;
 mod format;
+mod json_edit;
 mod load;
 mod mcp;
 mod node;
 mod path;
 mod place;
 mod problem;
-mod scribe;
+mod text_edit;
 mod value;
+mod yaml_edit;
 
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
@@ -40,7 +42,7 @@ pub use extension::{
     SettingValue, Skill, State, Surroundings, check_extension_name, extensions, manifest_keys, manifest_schema,
     named_extensions, reload_extensions, settings_schema, validate_extension,
 };
-pub use file::Syntax;
+pub use file::{Syntax, TrailingCommas, json_value};
 pub use footprint::Footprint;
 pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use ollm_protocol::{LimitsSpec, Origin, Source};
 use ollm_store::{check_owner, current_uid};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::file::{self, Finding, Syntax};
 use crate::node::{Cursor, Node, Part};
@@ -201,8 +201,7 @@ pub fn load_servers(places: &Places) -> (Vec<ServerSpec>, Vec<Problem>) {
 /// Reads one declaration on its own, such as one that is about to be written down.
 pub fn check_server(name: &str, declaration: &Value) -> (Option<ServerSpec>, Vec<Problem>) {
     let file = Path::new("the declaration");
-    let text = Value::Object(Map::from_iter([(name.to_owned(), declaration.clone())])).to_string();
-    let Ok(node) = serde_json::from_str::<Node>(&text) else { return (None, Vec::new()) };
+    let node = Node::Map(vec![(name.to_owned(), Node::from_json(declaration))]);
     let mut findings = Vec::new();
     let context = Context { file, source: Source::User, extension: None, folder: None };
     let (mut servers, _) = read(&Cursor::root(&node), &context, &mut findings);

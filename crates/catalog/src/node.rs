@@ -43,6 +43,24 @@ impl Node {
         }
     }
 
+    /// The node at the end of a way, by indexes.
+    pub(crate) fn at(&self, steps: &[usize]) -> Option<&Node> {
+        steps.iter().try_fold(self, |node, step| match node {
+            Node::Map(entries) => entries.get(*step).map(|(_, value)| value),
+            Node::List(items) => items.get(*step),
+            _ => None,
+        })
+    }
+
+    /// The node at the end of a way, to change it.
+    pub(crate) fn at_mut(&mut self, steps: &[usize]) -> Option<&mut Node> {
+        steps.iter().try_fold(self, |node, step| match node {
+            Node::Map(entries) => entries.get_mut(*step).map(|(_, value)| value),
+            Node::List(items) => items.get_mut(*step),
+            _ => None,
+        })
+    }
+
     /// The same as a JSON value; of doubled keys the last one stays.
     pub(crate) fn to_json(&self) -> Value {
         match self {

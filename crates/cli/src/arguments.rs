@@ -3,8 +3,11 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::{Args, Parser, Subcommand};
 use ollm_catalog::Overrides;
+use ollm_protocol::Dialect;
+use ollm_protocol::dialect::{DIALECTS, by_name};
 
 use crate::command::config::refused;
 use crate::error::{Failure, Kind};
@@ -20,7 +23,7 @@ pub(crate) mod trace;
 use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
 use ext::{ExtCommand, SkillCommand};
-use hook::HookCommand;
+use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
 use trace::TraceCommand;
 
@@ -36,9 +39,25 @@ pub(crate) struct Cli {
     set: Vec<String>,
     #[command(subcommand)]
     pub(crate) command: Command,
+    #[command(flatten)]
+    verbosity: Verbosity,
+}
+
+#[derive(Debug, Args)]
+struct Verbosity {
     /// Tell on standard error also what went well: which files were read, the plan, how long things took
     #[arg(long, short, global = true)]
-    pub(crate) verbose: bool,
+    verbose: bool,
+}
+
+/// `ollm hook run` alone.
+#[derive(Debug, Parser)]
+#[command(name = "ollm hook run")]
+struct HookRun {
+    #[command(flatten)]
+    arguments: RunArguments,
+    #[command(flatten)]
+    verbosity: Verbosity,
 }
 
 #[derive(Debug, Subcommand)]
@@ -115,7 +134,7 @@ pub(crate) struct SchemaArguments {
     /// A file, or an event in any dialect's spelling; without it, all names are listed
     pub(crate) name: Option<String>,
     /// The dialect, where the spelling of the event does not say it
-    #[arg(long, value_parser = ["ollm", "gate", "rpc", "agent"])]
+    #[arg(long, value_parser = dialect_names())]
     pub(crate) dialect: Option<String>,
     /// What the hook answers, instead of what it reads
     #[arg(long)]
@@ -133,6 +152,14 @@ pub(crate) struct EmitArguments {
     /// Print the answer as JSON, as `ollm hook run` does
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+fn dialect_names() -> PossibleValuesParser {
+    DIALECTS.iter().map(|dialect| dialect.name()).into()
+}
+
+fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {
+    dialect_names().try_map(|name| by_name(&name).ok_or("there is no such dialect"))
 }
 
 /// What stands in front of the command.
@@ -176,21 +203,33 @@ pub(crate) fn wants_help(arguments: &[OsString]) -> bool {
 /// Parses the command line; nothing is left to do when it asked for help, which is printed here.
 pub(crate) fn parse(arguments: &[OsString], output: &mut Output) -> Result<Option<Command>, Failure> {
     let words = std::iter::once(OsString::from("ollm")).chain(arguments.iter().cloned());
-    let parsed = Cli::command().try_get_matches_from(words).and_then(|matches| Cli::from_arg_matches(&matches));
+    let parsed = Cli::try_parse_from(words);
     match parsed {
         Ok(cli) => {
-            if cli.verbose {
+            if cli.verbosity.verbose {
                 output.be_verbose();
             }
             Ok(Some(cli.command))
         }
-        Err(error) if error.use_stderr() => {
-            output.explain(&error.render().ansi().to_string());
-            Err(Failure::new(Kind::Usage, ""))
-        }
+        Err(error) if error.use_stderr() => Err(misused(&error, output)),
         Err(error) => {
             output.text(&error.render().ansi().to_string())?;
             Ok(None)
         }
     }
+}
+
+/// Parses the options of `ollm hook run` by their definition, without that of every other command.
+pub(crate) fn parse_hook_run(options: &[OsString], output: &mut Output) -> Result<RunArguments, Failure> {
+    let words = std::iter::once(OsString::from("ollm hook run")).chain(options.iter().cloned());
+    let run = HookRun::try_parse_from(words).map_err(|error| misused(&error, output))?;
+    if run.verbosity.verbose {
+        output.be_verbose();
+    }
+    Ok(run.arguments)
+}
+
+fn misused(error: &clap::Error, output: &mut Output) -> Failure {
+    output.explain(&error.render().ansi().to_string());
+    Failure::new(Kind::Usage, "")
 }

@@ -7,6 +7,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ollm_catalog::{TrailingCommas, json_value};
 use ollm_engine::Outcome;
 use ollm_protocol::dialect::OLLM;
 use ollm_protocol::{Event, Hook, joined};
@@ -91,7 +92,8 @@ fn parse(path: &Path, name: &str) -> Result<Case, String> {
     let bytes = ollm_store::read_bounded(path, LARGEST_CASE)
         .map_err(|error| error.to_string())?
         .ok_or_else(|| "it is gone".to_owned())?;
-    let value: Value = serde_json::from_slice(&bytes).map_err(|error| format!("it is not valid JSON: {error}"))?;
+    let value = json_value(&String::from_utf8_lossy(&bytes), TrailingCommas::Refused)
+        .map_err(|error| format!("it is not valid JSON: {error}"))?;
     let Some(Value::Object(expect)) = value.get("expect").cloned() else {
         return Err("`expect` must be an object with what the answer should hold".to_owned());
     };
@@ -103,7 +105,7 @@ fn parse(path: &Path, name: &str) -> Result<Case, String> {
         Some(Value::Object(settings)) => settings,
         Some(_) => return Err("`settings` must be an object with settings of the extension".to_owned()),
     };
-    let request = OLLM.read_event(&bytes).map_err(|error| error.to_string())?;
+    let request = OLLM.read_event(value.to_string().as_bytes()).map_err(|error| error.to_string())?;
     Ok(Case { name: name.to_owned(), event: request.event, settings, expect })
 }
 

@@ -80,9 +80,3 @@ impl From<UnknownEvent> for Failure {
             .hint("`ollm schema` lists the events; an event of your own is `custom:NAME`")
     }
 }
-
-impl From<lexopt::Error> for Failure {
-    fn from(error: lexopt::Error) -> Failure {
-        Failure::usage(error.to_string()).hint("`ollm hook run --help` shows its options")
-    }
-}

@@ -42,7 +42,7 @@ fn main() -> ExitCode {
     ExitCode::from(code)
 }
 
-/// Other agents start us for every event, so what they call is found before the argument parser is built.
+/// Other agents start us for every event, so the options of what they call are read without building all commands.
 fn run(
     arguments: &[OsString],
     process: &ProcessSetup,
@@ -58,7 +58,7 @@ fn run(
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(rest) => {
-            let request = command::hook::run::Arguments::parse(rest.get(2..).unwrap_or_default())?;
+            let request = arguments::parse_hook_run(rest.get(2..).unwrap_or_default(), output)?;
             command::hook::run::run(&request, world()?, output)
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),

@@ -5,6 +5,8 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use ollm_protocol::pattern::wildcard;
+
 use crate::text::is_hidden;
 
 /// The last part of a command word, in lower case.
@@ -185,31 +187,8 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && pattern.starts_with(['*', '?', '[']) {
         return false;
     }
-    let pattern: Vec<char> = simple_sets(pattern);
     let name: Vec<char> = name.chars().collect();
-    let (mut at, mut from) = (0, 0);
-    let mut star: Option<(usize, usize)> = None;
-    while from < name.len() {
-        match pattern.get(at) {
-            Some('*') => {
-                star = Some((at, from));
-                at += 1;
-            }
-            Some(&wanted) if wanted == '?' || name.get(from) == Some(&wanted) => {
-                at += 1;
-                from += 1;
-            }
-            _ => match star {
-                Some((place, taken)) => {
-                    at = place + 1;
-                    from = taken + 1;
-                    star = Some((place, taken + 1));
-                }
-                None => return false,
-            },
-        }
-    }
-    pattern.iter().skip(at).all(|&rest| rest == '*')
+    wildcard(&simple_sets(pattern), &name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
 }
 
 fn simple_sets(pattern: &str) -> Vec<char> {

@@ -21,6 +21,7 @@
 
 mod glob;
 
+pub use glob::wildcard;
 use glob::{Glob, Room};
 
 /// Longer patterns are refused, in bytes.

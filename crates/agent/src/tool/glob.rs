@@ -1,6 +1,6 @@
 //! `glob`: files by their names.
 
-use globset::GlobBuilder;
+use ollm_protocol::FilePatterns;
 use ollm_protocol::tool::table::GLOB;
 use serde_json::{Map, Value};
 
@@ -8,8 +8,6 @@ use super::{Bench, BuiltIn, Description, Done, args, needs, walk};
 
 /// More names than this are not listed.
 const MOST: usize = 500;
-/// Longer patterns are none.
-const LONGEST: usize = 1000;
 
 pub(crate) struct Glob;
 
@@ -25,17 +23,12 @@ impl BuiltIn for Glob {
     }
 
     fn run(&self, args: &Map<String, Value>, bench: &mut Bench<'_>) -> Result<Done, String> {
-        let pattern = args::text(args, "pattern")?.trim_start_matches("./");
-        if pattern.is_empty() || pattern.len() > LONGEST {
-            return Err(format!("`pattern` must have 1 to {LONGEST} characters"));
-        }
-        let built = GlobBuilder::new(pattern).literal_separator(true).build();
-        let glob = built.map_err(|error| format!("`pattern` is no pattern: {error}"))?.compile_matcher();
+        let pattern = args::text(args, "pattern")?.to_owned();
+        let patterns = FilePatterns::parse(&[pattern]).map_err(|error| format!("`pattern` is no pattern: {error}"))?;
         let mut found = Vec::new();
         let whole = walk::files(bench.workspace.root(), bench.cancel, |path| {
             let name = bench.workspace.name(path);
-            let subject = if pattern.contains('/') { name.as_str() } else { name.rsplit('/').next().unwrap_or(&name) };
-            if glob.is_match(subject) {
+            if patterns.matches(&name) {
                 found.push(name);
             }
             found.len() < MOST

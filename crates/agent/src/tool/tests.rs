@@ -183,7 +183,12 @@ fn folders_are_listed_and_files_found() {
     assert_eq!(world.text("glob", json!({"pattern": "*.py"})), "no file fits");
     assert_eq!(world.text("glob", json!({"pattern": "{*.rs,*.txt}"})), "src/a.rs\nsrc/b.txt");
     assert_eq!(world.text("glob", json!({"pattern": "s*/*.txt"})), "src/b.txt");
+    assert_eq!(world.text("glob", json!({"pattern": "./src/*.rs"})), "src/a.rs");
     assert!(world.fault("glob", json!({"pattern": "[a"})).contains("no pattern"));
+    let nested = format!("{}a{}", "{a,".repeat(150), "}".repeat(150));
+    for hostile in ["{a,b}".repeat(200), nested] {
+        assert!(world.fault("glob", json!({"pattern": hostile})).contains("too many patterns"));
+    }
     assert_eq!(world.text("grep", json!({"pattern": "^fn .\\("})), "src/a.rs:1:fn a() {}");
     assert_eq!(world.text("grep", json!({"pattern": "fn", "path": "src/b.txt"})), "src/b.txt:1:fn b");
     assert_eq!(world.text("grep", json!({"pattern": "zzz"})), "no line fits");

@@ -14,16 +14,18 @@ use super::key::{Key, Place, names, place};
 use super::kind::Kind;
 use super::written;
 use super::{LARGEST_FILE, layer, older};
-use crate::file::{self, Syntax, parse_yaml};
+use crate::file::{self, Document, Syntax, parse_yaml};
 use crate::node::{Cursor, Node, Part};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
-use crate::scribe;
+use crate::text_edit::{Draft, Refusal};
 use crate::value::{Reading, nearest};
+use crate::yaml_edit;
 
+mod entry;
 mod migrate;
-mod splice;
 
+use entry::at;
 pub use migrate::{Migration, migrate};
 
 /// What to do with an entry.
@@ -108,10 +110,12 @@ pub enum EditError {
     #[error("it is not changed: {0}")]
     Unsafe(String),
     /// The text has a form in which the change cannot be made safely.
-    #[error("{} has a form that cannot be changed safely from here", file.display())]
+    #[error("{}:{line} has a form that cannot be changed safely from here", file.display())]
     ByHand {
         /// The file.
         file: PathBuf,
+        /// The line, counted from one.
+        line: usize,
         /// What to do instead.
         way: String,
     },
@@ -233,23 +237,35 @@ fn stands_under_older_name(text: &str, path: &str) -> bool {
 }
 
 fn spliced(file: &Path, old: &str, parts: &[&str], value: Option<&Node>) -> Result<String, EditError> {
-    let there = parse_yaml(old).is_ok_and(|node| at(&node, parts).is_some());
-    let new = match value {
-        Some(value) => splice::set(old, parts, value),
-        None if !there => Some(old.to_owned()),
-        None => splice::unset(old, parts),
-    };
     let way = || match value {
         Some(value) => {
-            let whole = parts.iter().rfold(value.clone(), |inner, part| Node::Map(vec![((*part).to_owned(), inner)]));
-            let line = scribe::inline(&whole);
+            let line = yaml_edit::inline(&entry::nested(parts, value));
             let line = line.strip_prefix('{').and_then(|line| line.strip_suffix('}')).unwrap_or(&line);
             format!("write `{line}` into it")
         }
         None => format!("remove `{}` from it", parts.join(".")),
     };
-    new.filter(|new| new.len() as u64 <= LARGEST_FILE)
-        .ok_or_else(|| EditError::ByHand { file: file.to_owned(), way: way() })
+    let mut draft = draft(file, old)?;
+    let done = match value {
+        Some(value) => entry::set(&mut draft, parts, value),
+        None => entry::unset(&mut draft, parts),
+    };
+    done.map_err(|refusal| by_hand(file, &refusal, way()))?;
+    let new = draft.into_text();
+    if new.len() as u64 > LARGEST_FILE {
+        return Err(by_hand(file, &Refusal::NoSuch, way()));
+    }
+    Ok(new)
+}
+
+fn draft(file: &Path, text: &str) -> Result<Draft, EditError> {
+    let broken = |broken| Document::new(file, Syntax::Yaml, text.to_owned()).broken(broken);
+    Draft::read(text, Syntax::Yaml).map_err(|error| EditError::Problem(Box::new(broken(error))))
+}
+
+fn by_hand(file: &Path, refusal: &Refusal, way: String) -> EditError {
+    let line = if let Refusal::ByHand { line, .. } = refusal { *line } else { 1 };
+    EditError::ByHand { file: file.to_owned(), line, way }
 }
 
 /// Refuses a change that would add a problem.
@@ -287,13 +303,6 @@ fn spot(at: &Cursor<'_>, parts: &[&str]) -> Option<crate::node::Spot> {
         None => Some(at.spot(Part::Value)),
         Some((name, rest)) => spot(&at.get(name)?, rest),
     }
-}
-
-fn at<'n>(node: &'n Node, parts: &[&str]) -> Option<&'n Node> {
-    parts.iter().try_fold(node, |node, name| match node {
-        Node::Map(entries) => entries.iter().find(|(key, _)| key == name).map(|(_, value)| value),
-        _ => None,
-    })
 }
 
 /// The value that was meant: as YAML, as a list with commas, or as the very text. A text is never read as another one.

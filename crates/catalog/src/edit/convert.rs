@@ -2,11 +2,11 @@
 
 use serde_json::{Map, Value, json};
 
-use super::op::{Op, perform};
-use super::{EditError, index_of, parse};
+use super::{EditError, index_of, read};
 use crate::file::Syntax;
 use crate::format::Form;
 use crate::node::{Cursor, Node};
+use crate::text_edit::{Draft, Emptied, Op};
 
 /// Turns a file with one hook into the other form of that kind, in the same syntax; what is in that form already stays
 /// as it is.
@@ -21,81 +21,70 @@ use crate::node::{Cursor, Node};
 /// assert_eq!(value["action"]["prompt"], "Lint");
 /// ```
 pub fn convert(text: &str, syntax: Syntax, to: Form) -> Result<String, EditError> {
-    let syntax = syntax.settle(text);
-    let root = parse(text, syntax)?;
-    let found = Form::of(&Cursor::root(&root)).ok_or(EditError::Formless)?;
+    let draft = read(text, syntax)?;
+    let found = Form::of(&Cursor::root(draft.root())).ok_or(EditError::Formless)?;
     let steps = match (found, to) {
         (found, to) if found == to => return Ok(text.to_owned()),
         (Form::WhenThen, Form::Modern) => to_modern,
         (Form::Modern, Form::WhenThen) => to_when_then,
         (found, _) => return Err(EditError::Other { found }),
     };
-    let mut draft = Draft { text: text.to_owned(), root, syntax };
-    steps(&mut draft)?;
-    Ok(draft.text)
+    let mut hook = Conversion(draft);
+    steps(&mut hook)?;
+    Ok(hook.0.into_text())
 }
 
-/// A text on its way.
-struct Draft {
-    text: String,
-    root: Node,
-    syntax: Syntax,
-}
+/// A hook on its way to the other form.
+struct Conversion(Draft);
 
-impl Draft {
-    fn perform(&mut self, op: &Op<'_>) -> Result<(), EditError> {
-        self.text = perform(&self.text, self.syntax, &self.root, op)?;
-        self.root = parse(&self.text, self.syntax)?;
-        Ok(())
-    }
-
+impl Conversion {
     fn get(&self, key: &str) -> Option<Value> {
-        let Node::Map(entries) = &self.root else { return None };
-        entries.get(index_of(&self.root, key)?).map(|(_, value)| value.to_json())
+        let Node::Map(entries) = self.0.root() else { return None };
+        entries.get(index_of(self.0.root(), key)?).map(|(_, value)| value.to_json())
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<(), EditError> {
-        match index_of(&self.root, from) {
-            Some(index) => self.perform(&Op::Rename { at: &[], index, key: to }),
+        match index_of(self.0.root(), from) {
+            Some(index) => Ok(self.0.perform(&Op::Rename { at: &[], index, key: to })?),
             None => Ok(()),
         }
     }
 
     fn set(&mut self, key: &str, value: &Value) -> Result<(), EditError> {
-        self.perform(&Op::Set { at: &[], key, value })
+        Ok(self.0.perform(&Op::Set { at: &[], key, value: &Node::from_json(value) })?)
     }
 
     fn unset(&mut self, key: &str) -> Result<(), EditError> {
-        match index_of(&self.root, key) {
-            Some(index) => self.perform(&Op::Unset { at: &[], index }),
+        match index_of(self.0.root(), key) {
+            Some(index) => Ok(self.0.perform(&Op::Unset { at: &[], index, emptied: Emptied::Map })?),
             None => Ok(()),
         }
     }
 }
 
-fn to_modern(draft: &mut Draft) -> Result<(), EditError> {
-    let when = draft.get("when").unwrap_or_default();
-    draft.rename("then", "action")?;
-    draft.rename("when", "eventType")?;
-    draft.set("eventType", when.get("type").unwrap_or(&Value::Null))?;
+fn to_modern(hook: &mut Conversion) -> Result<(), EditError> {
+    let when = hook.get("when").unwrap_or_default();
+    hook.rename("then", "action")?;
+    hook.rename("when", "eventType")?;
+    hook.set("eventType", when.get("type").unwrap_or(&Value::Null))?;
     match when.get("patterns").or_else(|| when.get("filePatterns")).or_else(|| when.get("file_patterns")) {
-        Some(patterns) => draft.set("filePatterns", patterns),
+        Some(patterns) => hook.set("filePatterns", patterns),
         None => Ok(()),
     }
 }
 
-fn to_when_then(draft: &mut Draft) -> Result<(), EditError> {
-    let (event, patterns) = (draft.get("eventType").unwrap_or_default(), draft.get("filePatterns"));
-    draft.unset("filePatterns")?;
-    draft.rename("eventType", "when")?;
-    draft.set("when", &when(&event, patterns.as_ref()))?;
-    if draft.get("action").is_some() {
-        return draft.rename("action", "then");
+fn to_when_then(hook: &mut Conversion) -> Result<(), EditError> {
+    let (event, patterns) = (hook.get("eventType").unwrap_or_default(), hook.get("filePatterns"));
+    hook.unset("filePatterns")?;
+    hook.rename("eventType", "when")?;
+    hook.set("when", &when(&event, patterns.as_ref()))?;
+    if hook.get("action").is_some() {
+        return hook.rename("action", "then");
     }
-    let action = program(draft.get("command").as_ref(), draft.get("args").as_ref());
-    draft.unset("args")?;
-    draft.rename("command", "then")?;
-    draft.set("then", &action)
+    let action = program(hook.get("command").as_ref(), hook.get("args").as_ref());
+    hook.unset("args")?;
+    hook.rename("command", "then")?;
+    hook.set("then", &action)
 }
 
 /// A hook in two parts.

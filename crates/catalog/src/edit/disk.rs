@@ -48,7 +48,6 @@ pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<(), 
     let path = &spec.origin.file;
     let file = Declared::of(hook, rules);
     rewrite(path, |text| {
-        let syntax = file.syntax.settle(text);
         let before = file.read(text)?;
         let which = before.which(hook).ok_or(EditError::Changed)?;
         if changes.contains(&Change::Remove) && before.single {
@@ -56,9 +55,9 @@ pub fn change(hook: &Hook, rules: &Rules, changes: &[Change<'_>]) -> Result<(), 
             return Ok(None);
         }
         let text = changes.iter().try_fold(text.to_owned(), |text, change| match change {
-            Change::Remove => remove(&text, syntax, which),
-            Change::Set(key, value) => set(&text, syntax, which, key, value),
-            Change::Unset(key) => unset(&text, syntax, which, key),
+            Change::Remove => remove(&text, file.syntax, which),
+            Change::Set(key, value) => set(&text, file.syntax, which, key, value),
+            Change::Unset(key) => unset(&text, file.syntax, which, key),
         })?;
         file.check(&text, before.errors)?;
         Ok(Some(text))
@@ -124,11 +123,10 @@ impl<'a> Declared<'a> {
     }
 
     fn read(&self, text: &str) -> Result<Reading, EditError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let root = super::parse(text, self.syntax)?;
-        let (hooks, findings) = self.take(&root);
+        let draft = super::read(text, self.syntax)?;
+        let (hooks, findings) = self.take(draft.root());
         let errors = findings.iter().filter(|finding| finding.severity <= Severity::Error).count();
-        let cursor = Cursor::root(&root);
+        let cursor = Cursor::root(draft.root());
         let single = matches!(Form::of(&cursor), Some(Form::Modern | Form::WhenThen));
         let places = super::Place::all(&cursor).into_iter().map(|place| place.entry).collect();
         Ok(Reading { hooks, errors, single, places })
@@ -136,14 +134,13 @@ impl<'a> Declared<'a> {
 
     /// Whether a text has no error that was not there before.
     fn check(&self, text: &str, before: usize) -> Result<(), EditError> {
-        let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let root = super::parse(text, self.syntax)?;
-        let (_, findings) = self.take(&root);
+        let draft = super::read(text, self.syntax)?;
+        let (_, findings) = self.take(draft.root());
         let errors: Vec<_> = findings.into_iter().filter(|finding| finding.severity <= Severity::Error).collect();
         if errors.len() <= before {
             return Ok(());
         }
-        let problems: Vec<Problem> = Document::new(&self.path, self.syntax, text.to_owned()).problems(errors);
+        let problems: Vec<Problem> = Document::new(&self.path, self.syntax, draft.text().to_owned()).problems(errors);
         problems.into_iter().next().map_or(Ok(()), |problem| Err(EditError::Refused(Box::new(problem))))
     }
 

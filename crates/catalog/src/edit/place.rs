@@ -87,7 +87,7 @@ impl Place {
     }
 
     fn acts(&self, root: &Cursor<'_>) -> bool {
-        node_at(root.node, &self.entry).is_some_and(|entry| index_of(entry, "action").is_some())
+        root.node.at(&self.entry).is_some_and(|entry| index_of(entry, "action").is_some())
     }
 
     fn matcher_base(&self) -> Result<Vec<usize>, EditError> {
@@ -106,9 +106,9 @@ impl Path {
         let mut keys = self.keys.iter();
         let mut key = keys.next().cloned().unwrap_or_default();
         for next in keys.clone() {
-            let here = node_at(root.node, &steps);
+            let here = root.node.at(&steps);
             let Some(index) = here.and_then(|here| index_of(here, &key)) else { break };
-            let inner = here.and_then(|here| child(here, index));
+            let inner = here.and_then(|here| here.at(&[index]));
             if !matches!(inner, Some(Node::Map(_))) {
                 break;
             }
@@ -117,7 +117,7 @@ impl Path {
             key.clone_from(next);
         }
         let value = keys.rev().fold(value, |value, key| json!({ key: value }));
-        let written = node_at(root.node, &steps).and_then(|here| written(here, &key));
+        let written = root.node.at(&steps).and_then(|here| written(here, &key));
         (value, At { steps, key: written.unwrap_or(key) })
     }
 
@@ -126,9 +126,9 @@ impl Path {
         let mut steps = self.base.clone();
         let (last, way) = self.keys.split_last()?;
         for key in way {
-            steps.push(index_of(node_at(root.node, &steps)?, key)?);
+            steps.push(index_of(root.node.at(&steps)?, key)?);
         }
-        let index = index_of(node_at(root.node, &steps)?, last)?;
+        let index = index_of(root.node.at(&steps)?, last)?;
         Some((steps, index))
     }
 }
@@ -218,23 +218,11 @@ fn shell(entry: &Map<String, Value>) -> Value {
 }
 
 fn matcher(group: &Node) -> Option<Value> {
-    index_of(group, "matcher").and_then(|index| child(group, index)).map(Node::to_json)
+    index_of(group, "matcher").and_then(|index| group.at(&[index])).map(Node::to_json)
 }
 
 /// A key as it is written in this map, whatever its spelling.
 fn written(node: &Node, key: &str) -> Option<String> {
     let Node::Map(entries) = node else { return None };
     entries.get(index_of(node, key)?).map(|(written, _)| written.clone())
-}
-
-fn child(node: &Node, index: usize) -> Option<&Node> {
-    match node {
-        Node::Map(entries) => entries.get(index).map(|(_, value)| value),
-        Node::List(items) => items.get(index),
-        _ => None,
-    }
-}
-
-fn node_at<'n>(root: &'n Node, steps: &[usize]) -> Option<&'n Node> {
-    steps.iter().try_fold(root, |node, step| child(node, *step))
 }

@@ -8,6 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use std::slice;
 
 use ollm_protocol::hook::{Runs, runs};
+use ollm_protocol::pattern::fits_name;
 use ollm_protocol::{Action, ActionSpec, Endpoint, Hook};
 
 use super::check::Check;
@@ -67,10 +68,7 @@ impl Permissions {
 
     /// Whether a variable is named.
     pub fn allows_variable(&self, name: &str) -> bool {
-        self.env.iter().any(|entry| match entry.strip_suffix('*') {
-            Some(prefix) => name.starts_with(prefix),
-            None => entry == name,
-        })
+        self.env.iter().any(|entry| fits_name(entry, name))
     }
 }
 

@@ -1,31 +1,63 @@
 //! JSON: plain reading with `serde_json`, positions from the syntax tree of `jsonc_parser`.
 
+use std::borrow::Cow;
+
 use jsonc_parser::ast::Value;
 use jsonc_parser::common::{Range, Ranged};
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+use serde::de::DeserializeOwned;
 use serde_json::error::Category;
 
 use super::Broken;
 use super::lines::{Lines, Position};
 use crate::node::{Node, Part, Spot};
 
+/// Whether a comma may stand before a closing bracket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrailingCommas {
+    /// It is an error, as it is in JSON.
+    Refused,
+    /// It is let pass, as programs let it whose settings are copied.
+    Allowed,
+}
+
+/// Reads JSON as people write it: comments pass. Places in an error are those of the text.
+///
+/// ```
+/// use ollm_catalog::{TrailingCommas, json_value};
+/// let text = "{\"a\": [1, /* two */ 3,]} // end";
+/// assert_eq!(json_value(text, TrailingCommas::Allowed).unwrap()["a"][1], 3);
+/// assert_eq!(json_value(text, TrailingCommas::Refused).unwrap_err().line(), 1);
+/// ```
+pub fn json_value(text: &str, commas: TrailingCommas) -> Result<serde_json::Value, serde_json::Error> {
+    read(text, commas).map_err(|(_, error)| error)
+}
+
 pub(super) fn parse(text: &str) -> Result<Node, Broken> {
+    read(text, TrailingCommas::Refused).map_err(|(text, error)| broken(&text, &error))
+}
+
+/// Reads a text; why it cannot be, with the text that was tried last.
+fn read<T: DeserializeOwned>(text: &str, commas: TrailingCommas) -> Result<T, (Cow<'_, str>, serde_json::Error)> {
     let error = match serde_json::from_str(text) {
-        Ok(node) => return Ok(node),
+        Ok(value) => return Ok(value),
         Err(error) => error,
     };
     // Only what cannot be read otherwise pays for the search for comments.
-    match without_comments(text) {
-        Some(blanked) => serde_json::from_str(&blanked).map_err(|error| broken(&blanked, &error)),
-        None => Err(broken(text, &error)),
+    match plain(text, commas) {
+        Some(plain) => serde_json::from_str(&plain).map_err(|error| (Cow::Owned(plain), error)),
+        None => Err((Cow::Borrowed(text), error)),
     }
 }
 
-/// The text with its comments turned into blanks, so that every place stays where it was; `None` when it has none.
-fn without_comments(text: &str) -> Option<String> {
+/// The text with its comments, and with commas that may go, turned into blanks, so that every place stays where it was;
+/// `None` when it has neither.
+fn plain(text: &str, commas: TrailingCommas) -> Option<String> {
     let mut blanked = String::with_capacity(text.len());
     let mut rest = text;
     let mut found = false;
+    // The last comma, if nothing but blanks and comments has followed it.
+    let mut comma = None;
     while let Some(first) = rest.chars().next() {
         let length = match first {
             '"' => quoted(rest),
@@ -35,16 +67,23 @@ fn without_comments(text: &str) -> Option<String> {
             other => other.len_utf8(),
         };
         let (piece, after) = rest.split_at_checked(length)?;
+        rest = after;
         if first == '/' && length > 1 {
             found = true;
             blanked.extend(piece.chars().flat_map(|letter| match letter {
                 '\n' => std::iter::repeat_n('\n', 1),
                 letter => std::iter::repeat_n(' ', letter.len_utf8()),
             }));
-        } else {
-            blanked.push_str(piece);
+            continue;
         }
-        rest = after;
+        if let (']' | '}', Some(at), TrailingCommas::Allowed) = (first, comma, commas) {
+            found = true;
+            blanked.replace_range(at..=at, " ");
+        }
+        if !first.is_whitespace() {
+            comma = (first == ',').then_some(blanked.len());
+        }
+        blanked.push_str(piece);
     }
     found.then_some(blanked)
 }

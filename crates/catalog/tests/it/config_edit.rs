@@ -69,7 +69,7 @@ fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
         ("hooks: # a\nmcp: {}\n", "hooks.timeout", "5s", "hooks: # a\n  timeout: 5s\nmcp: {}\n"),
         ("hooks: {}\n", "hooks.timeout", "5s", "hooks: {timeout: 5s}\n"),
         ("hooks: null\n", "hooks.timeout", "5s", "hooks: {timeout: 5s}\n"),
-        ("hooks: {enabled: true}\n", "hooks.timeout", "5s", "hooks: {timeout: 5s, enabled: true}\n"),
+        ("hooks: {enabled: true}\n", "hooks.timeout", "5s", "hooks: {enabled: true, timeout: 5s}\n"),
         (
             "hooks:\n  guards: [\n    self-protection, # ]\n  ]\nmcp:\n",
             "hooks.timeout",
@@ -89,6 +89,7 @@ fn a_value_is_put_where_it_belongs_and_nothing_else_moves() {
             "d",
             "model:\n  name: d\n  provider: x\n",
         ),
+        ("model:\n  name: | # two lines\n    a\n    b\n", "model.name", "c", "model:\n  name: c # two lines\n"),
         ("model:\n  name: >-\n    a\n\n# c\n", "model.name", "d", "model:\n  name: d\n\n# c\n"),
         ("hooks:\r\n  enabled: true\r\n", "hooks.timeout", "5s", "hooks:\r\n  enabled: true\r\n  timeout: 5s\r\n"),
         (
@@ -192,23 +193,25 @@ fn a_value_is_taken_away_with_its_line_and_nothing_else() {
 
 #[test]
 fn a_form_that_cannot_be_changed_safely_is_left_alone_and_the_way_is_named() {
-    for (before, path, value) in [
+    for (before, path, value, at) in [
         // An anchor that other places use.
-        ("hooks: &h\n  rateLimit: &r {cooldownMs: 1}\nmodel: {extra: *r}\n", "hooks.rateLimit.perMinute", "5"),
+        ("hooks: &h\n  rateLimit: &r {cooldownMs: 1}\nmodel: {extra: *r}\n", "hooks.rateLimit.perMinute", "5", 2),
         // A list whose comments would be lost.
-        ("hooks:\n  whitelist:\n    - sh # the shell\n    - deno\n", "hooks.whitelist", "deno"),
-        ("hooks:\n  whitelist: [ # two\n    sh, deno]\n", "hooks.whitelist", "deno"),
-        ("model:\n  name: | # two lines\n    a\n    b\n", "model.name", "c"),
+        ("hooks:\n  whitelist:\n    - sh # the shell\n    - deno\n", "hooks.whitelist", "deno", 3),
+        ("hooks:\n  whitelist: [ # two\n    sh, deno]\n", "hooks.whitelist", "deno", 2),
         // A key in the long form.
-        ("hooks:\n  ? timeout\n  : 5\n", "hooks.timeout", "7s"),
+        ("hooks:\n  ? timeout\n  : 5\n", "hooks.timeout", "7s", 2),
         // A merged map.
-        ("model: &m {a: 1}\nhooks:\n  rateLimit:\n    <<: *m\n    cooldownMs: 1\n", "model.a", "2"),
+        ("model: &m {a: 1}\nhooks:\n  rateLimit:\n    <<: *m\n    cooldownMs: 1\n", "model.a", "2", 1),
+        // Something else is in the way.
+        ("mcp: {}\nhooks: 5\n", "hooks.timeout", "7s", 2),
     ] {
         let world = World::new();
         let file = world.write(USER, before);
         let error = set(&world, path, value).unwrap_err();
-        let EditError::ByHand { way, .. } = &error else { panic!("{before}: {error:?}") };
+        let EditError::ByHand { way, line, .. } = &error else { panic!("{before}: {error:?}") };
         assert!(way.starts_with("write `"), "{way}");
+        assert_eq!(*line, at, "{before}");
         assert_eq!(fs::read_to_string(file).unwrap(), before);
     }
 }

@@ -491,6 +491,25 @@ fn servers_are_written_down_and_taken_out_again_and_the_rest_stays() {
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "{");
 }
 
+#[test]
+fn a_server_is_added_and_removed_and_the_comments_of_the_file_stay() {
+    let world = World::new();
+    let old = "{\n  // mine\n  \"mcpServers\": {\n    \"a\": {\"command\": \"x\"} // the first\n  }\n}\n";
+    let path = world.write(USER, old);
+    add_server(&path, "b", &json!({"command": "y"})).unwrap();
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert_eq!(
+        text,
+        old.replace(
+            "{\"command\": \"x\"} // the first\n",
+            "{\"command\": \"x\"}, // the first\n    \"b\": {\n      \"command\": \"y\"\n    }\n"
+        )
+    );
+    assert!(remove_server(&path, "b").unwrap());
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("// mine") && text.contains("// the first") && !text.contains("\"b\""), "{text}");
+}
+
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 

@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use ollm_protocol::Dialect;
 
+use super::{dialect, dialect_names};
 use crate::scaffold::{Language, Purpose};
 
 #[derive(Debug, Subcommand)]
@@ -97,7 +99,7 @@ pub(crate) struct AddArguments {
     #[arg(long, value_parser = ["critical", "high", "normal", "low"])]
     pub(crate) priority: Option<String>,
     /// The protocol it speaks, where the spelling of the event does not say it
-    #[arg(long, value_parser = ["ollm", "gate", "rpc", "agent"])]
+    #[arg(long, value_parser = dialect_names())]
     pub(crate) dialect: Option<String>,
     /// What it does, for people
     #[arg(long)]
@@ -248,16 +250,18 @@ pub(crate) struct TrustArguments {
 }
 
 #[derive(Debug, Args)]
+#[command(args_override_self = true)]
 pub(crate) struct RunArguments {
     /// The event, in any dialect's spelling; without it the event is read from standard input
-    event: Option<String>,
+    #[arg(conflicts_with = "from")]
+    pub(crate) event: Option<String>,
     /// The event's data as JSON
-    #[arg(long, value_name = "JSON")]
-    data: Option<String>,
+    #[arg(long, value_name = "JSON", requires = "event")]
+    pub(crate) data: Option<String>,
     /// Read the event, and answer, exactly in another agent's form
-    #[arg(long, value_name = "NAME", value_parser = ["ollm", "gate", "rpc", "agent"])]
-    from: Option<String>,
+    #[arg(long, value_name = "NAME", value_parser = dialect())]
+    pub(crate) from: Option<&'static dyn Dialect>,
     /// List also the hooks of the event that do not fit
     #[arg(long)]
-    explain: bool,
+    pub(crate) explain: bool,
 }

@@ -362,6 +362,25 @@ fn wrong_usage_exits_with_64_and_says_how_it_is_meant() {
 }
 
 #[test]
+fn the_options_of_hook_run_mean_the_same_in_every_place() {
+    let lab = Lab::new();
+    let plain = lab.run(&["hook", "run", "session_start", "--explain"]).answer();
+    for arguments in [
+        &["hook", "run", "--explain", "session_start", "--explain"][..],
+        &["hook", "run", "--data", "{", "--data={}", "--explain", "--", "session_start"],
+        &["hook", "-v", "run", "session_start", "--explain"],
+        &["-v", "hook", "run", "-v", "session_start", "--explain", "--verbose"],
+    ] {
+        let ran = lab.run(arguments);
+        assert_eq!(
+            (ran.code, ran.answer()["continue"].clone()),
+            (0, plain["continue"].clone()),
+            "{arguments:?} {ran:?}"
+        );
+    }
+}
+
+#[test]
 fn an_answer_nobody_reads_is_no_failure() {
     let lab = Lab::with_hook("before_tool", "slow", &format!("echo > {}; cat >/dev/null; printf '{{}}'", "ready"));
     let fifo = lab.root.join("project/ready");

@@ -153,7 +153,7 @@ fn a_case_that_differs_or_makes_no_sense_is_a_finding_that_says_what() {
     let lab = chatty();
     let case = |expect: Value| json!({"event": "before_tool", "data": {"tool_name": "write_file"}, "expect": expect});
     for (name, content) in [
-        ("a-right", case(json!({"flow": "block", "reason": "not"})).to_string()),
+        ("a-right", format!("// it says why\n{}", case(json!({"flow": "block", "reason": "not"})))),
         ("b-wrong", case(json!({"flow": "no_opinion"})).to_string()),
         ("c-broken", "{".to_owned()),
         ("d-unknown", case(json!({"flwo": "block"})).to_string()),

@@ -128,8 +128,9 @@ pub(super) fn stars(pattern: &str, text: &str) -> bool {
     wildcard(&pattern, &text, |letter| *letter == '*', |own, letter| own == letter)
 }
 
-/// Matches a row of items against a pattern in which some elements stand for any number of items.
-fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
+/// Whether a row of items fits a pattern in which some elements stand for any number of items, in at most as many steps as
+/// the product of their lengths.
+pub fn wildcard<P, T>(pattern: &[P], items: &[T], any: impl Fn(&P) -> bool, fits: impl Fn(&P, &T) -> bool) -> bool {
     let (mut p, mut i) = (0, 0);
     // The last wildcard, and the first item it has not swallowed yet.
     let mut last = None;

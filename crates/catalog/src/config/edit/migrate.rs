@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use ollm_protocol::Layer;
 use ollm_store::write_atomic;
 
-use super::{EditError, at, splice, target, update};
+use super::entry::{at, nested, set, steps, unset};
+use super::{EditError, by_hand, draft, target, update};
 use crate::config::key::{Place, place};
 use crate::config::kind::Kind;
 use crate::config::older;
@@ -14,7 +15,9 @@ use crate::file::parse_yaml;
 use crate::node::{Cursor, Node};
 use crate::place::Places;
 use crate::problem::Severity;
+use crate::text_edit::{Draft, Op, Refusal};
 use crate::value::Reading;
+use crate::yaml_edit;
 
 /// From here on the last copy of a file is replaced.
 const MOST_BACKUPS: usize = 100;
@@ -52,16 +55,15 @@ pub fn migrate(places: &Places, layer: Layer) -> Result<Migration, EditError> {
 
 /// The text with today's names, and what was moved.
 fn modern(file: &Path, old: &str) -> Result<(String, Vec<(String, String)>), EditError> {
-    let mut text = old.to_owned();
+    let mut draft = draft(file, old)?;
     let mut moves = Vec::new();
     // Each round moves one entry away for good.
-    while let Some((from, to, kind)) = parse_yaml(&text).ok().and_then(|node| outdated(&node, &[])) {
-        text = shift(&text, &refs(&from), &refs(&to), kind).ok_or_else(|| EditError::ByHand {
-            file: file.to_owned(),
-            way: format!("write `{}` as `{}`", from.join("."), to.join(".")),
-        })?;
+    while let Some((from, to, kind)) = outdated(draft.root(), &[]) {
+        shift(&mut draft, &refs(&from), &refs(&to), kind)
+            .map_err(|refusal| by_hand(file, &refusal, format!("write `{}` as `{}`", from.join("."), to.join("."))))?;
         moves.push((from.join("."), to.join(".")));
     }
+    let text = draft.into_text();
     let said = |text: &str| {
         let node = parse_yaml(text).unwrap_or(Node::Null);
         let (mut said, _) = written::read(&Cursor::root(&node), Severity::Fatal);
@@ -72,7 +74,7 @@ fn modern(file: &Path, old: &str) -> Result<(String, Vec<(String, String)>), Edi
         return Ok((text, moves));
     }
     let way = "replace the older names by hand; `ollm config validate` names them".to_owned();
-    Err(EditError::ByHand { file: file.to_owned(), way })
+    Err(EditError::ByHand { file: file.to_owned(), line: 1, way })
 }
 
 fn refs(path: &[String]) -> Vec<&str> {
@@ -94,38 +96,60 @@ fn outdated(node: &Node, path: &[&str]) -> Option<(Vec<String>, Vec<String>, Opt
 }
 
 /// Moves one entry.
-fn shift(text: &str, from: &[&str], to: &[&str], kind: Option<Kind>) -> Option<String> {
-    let node = parse_yaml(text).ok()?;
-    let value = at(&node, from)?;
-    let is_map = matches!(value, Node::Map(entries) if !entries.is_empty());
-    let occupied = at(&node, to).is_some_and(|there| !matches!(there, Node::Null));
+fn shift(draft: &mut Draft, from: &[&str], to: &[&str], kind: Option<Kind>) -> Result<(), Refusal> {
+    let root = draft.root();
+    let value = at(root, from).ok_or(Refusal::NoSuch)?.clone();
+    let is_map = matches!(&value, Node::Map(entries) if !entries.is_empty());
+    let occupied = at(root, to).is_some_and(|there| !matches!(there, Node::Null));
     if occupied && !is_map || matches!(value, Node::Null) {
-        return splice::unset(text, from);
+        return unset(draft, from);
     }
-    if occupied {
-        return None;
-    }
-    if from.split_last()?.1 == to.split_last()?.1 && kind.is_none() {
-        return splice::rename(text, from, to.last()?);
-    }
-    if let (true, [name]) = (is_map, from) {
-        return splice::nest(text, name, to).or_else(|| carried(text, from, to, value));
-    }
-    let value = match kind.map(|kind| kind.read(value)) {
-        Some(Reading::Exact(value) | Reading::Converted(value)) => Node::from_json(&value),
-        _ => value.clone(),
+    let steps = steps(root, from);
+    let (Some((index, section)), Some((name, above))) = (steps.split_last(), to.split_last()) else {
+        return Err(Refusal::NoSuch);
     };
-    carried(text, from, to, &value)
+    if occupied {
+        return Err(draft.by_hand(&steps));
+    }
+    if from.get(..section.len()) == Some(above) && kind.is_none() {
+        return draft.perform(&Op::Rename { at: section, index: *index, key: name });
+    }
+    if is_map && section.is_empty() {
+        return nest(draft, *index, to, &value).or_else(|_| carry(draft, from, to, &value));
+    }
+    let value = match kind.map(|kind| kind.read(&value)) {
+        Some(Reading::Exact(value) | Reading::Converted(value)) => Node::from_json(&value),
+        _ => value,
+    };
+    carry(draft, from, to, &value)
+}
+
+/// Moves a map at the top below a path, with the comments in it.
+fn nest(draft: &mut Draft, index: usize, path: &[&str], value: &Node) -> Result<(), Refusal> {
+    let mut wanted = draft.root().clone();
+    let (Node::Map(entries), Node::Map(moved)) = (&mut wanted, nested(path, value)) else {
+        return Err(Refusal::NoSuch);
+    };
+    entries.splice(index..=index, moved);
+    let text = yaml_edit::nested(draft.text(), index, path).ok_or(Refusal::NoSuch)?;
+    draft.accept(text, &wanted, &[index])
 }
 
 /// Takes an entry out and puts it in again, with the comment behind it; other comments inside it would be lost, so it
 /// must have none.
-fn carried(text: &str, from: &[&str], to: &[&str], value: &Node) -> Option<String> {
-    let remark = splice::remark(text, from);
-    let moved = splice::set(&splice::unset(text, from)?, to, value)?;
-    let moved = remark.map_or(Some(moved.clone()), |remark| splice::remarked(&moved, to, remark))?;
-    let comments = |text: &str| text.matches('#').count();
-    (comments(&moved) == comments(text)).then_some(moved)
+fn carry(draft: &mut Draft, from: &[&str], to: &[&str], value: &Node) -> Result<(), Refusal> {
+    let comments = |draft: &Draft| draft.text().matches('#').count();
+    let (before, there) = (comments(draft), steps(draft.root(), from));
+    let lost = draft.by_hand(&there);
+    let comment = yaml_edit::comment_behind(draft.text(), &there);
+    unset(draft, from)?;
+    set(draft, to, value)?;
+    if let Some(comment) = comment {
+        let (wanted, here) = (draft.root().clone(), steps(draft.root(), to));
+        let text = yaml_edit::with_comment(draft.text(), &here, &comment);
+        draft.accept(text.ok_or(Refusal::NoSuch)?, &wanted, &here)?;
+    }
+    if comments(draft) == before { Ok(()) } else { Err(lost) }
 }
 
 /// A name for the file as it was.

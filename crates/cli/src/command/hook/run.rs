@@ -1,63 +1,23 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
-use std::ffi::OsString;
 use std::time::SystemTime;
 
 use ollm_app::{App, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
-use ollm_protocol::dialect::{self, OLLM};
-use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
+use ollm_protocol::dialect::OLLM;
+use ollm_protocol::{Event, EventKind, Request, Verdict};
 use serde_json::Value;
 
 use super::details;
 use super::event::{self, Unread};
+use crate::arguments::hook::RunArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 
-/// What was asked for.
-#[derive(Debug, Default)]
-pub(crate) struct Arguments {
-    event: Option<String>,
-    data: Option<String>,
-    from: Option<String>,
-    explain: bool,
-    verbose: bool,
-}
-
-impl Arguments {
-    pub(crate) fn parse(words: &[OsString]) -> Result<Arguments, Failure> {
-        use lexopt::prelude::{Long, Short, Value, ValueExt};
-        let mut parser = lexopt::Parser::from_args(words);
-        let mut arguments = Arguments::default();
-        while let Some(word) = parser.next()? {
-            match word {
-                Long("data") => arguments.data = Some(parser.value()?.string()?),
-                Long("from") => arguments.from = Some(parser.value()?.string()?),
-                Long("explain") => arguments.explain = true,
-                Long("verbose") | Short('v') => arguments.verbose = true,
-                Value(event) if arguments.event.is_none() => arguments.event = Some(event.string()?),
-                other => return Err(other.unexpected().into()),
-            }
-        }
-        if arguments.data.is_some() && arguments.event.is_none() {
-            return Err(Failure::usage(
-                "--data needs the EVENT it belongs to, as in `ollm hook run before_tool --data '{}'`",
-            ));
-        }
-        if arguments.from.is_some() && arguments.event.is_some() {
-            return Err(Failure::usage("--from reads the event from standard input; leave EVENT out"));
-        }
-        Ok(arguments)
-    }
-}
-
-pub(crate) fn run(arguments: &Arguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    if arguments.verbose {
-        output.be_verbose();
-    }
-    let Some(host) = arguments.from.as_deref().map(host).transpose()? else {
+pub(crate) fn run(arguments: &RunArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let Some(host) = arguments.from else {
         let request = event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM)?;
         let outcome = dispatch(&request.event, arguments.explain, world, output)?;
         output.json(&super::to_json(&outcome))?;
@@ -125,14 +85,6 @@ fn timed(event: &Event) -> Event {
     let mut event = event.clone();
     event.data.entry("timestamp").or_insert_with(|| iso(SystemTime::now()).into());
     event
-}
-
-fn host(name: &str) -> Result<&'static dyn Dialect, Failure> {
-    dialect::by_name(name).ok_or_else(|| {
-        let known: Vec<&str> = dialect::DIALECTS.iter().map(|dialect| dialect.name()).collect();
-        Failure::usage(format!("--from {name}: there is no such dialect"))
-            .hint(format!("known are {}", known.join(", ")))
-    })
 }
 
 /// What a person should know about the run, one line each.

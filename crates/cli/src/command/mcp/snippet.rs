@@ -1,5 +1,6 @@
 //! Servers as their documentation prints them: JSON and TOML in the forms that other programs read.
 
+use ollm_catalog::{TrailingCommas, json_value, yaml_value};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item};
 
@@ -18,7 +19,7 @@ pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failu
 
 /// The servers of a YAML snippet.
 pub(super) fn from_yaml(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
-    let value = ollm_catalog::yaml_value(text).filter(|value| value.is_object() || value.is_array());
+    let value = yaml_value(text).filter(|value| value.is_object() || value.is_array());
     let value = value.ok_or_else(|| {
         Failure::usage("the snippet is neither JSON, TOML or YAML that declares servers, nor one command line")
             .hint("copy the declaration alone, or write `ollm mcp add NAME -- COMMAND`")
@@ -67,17 +68,19 @@ fn single(mut object: Map<String, Value>, name: Option<&str>) -> Result<Snippet,
     Ok(vec![(name, usual(Value::Object(object)))])
 }
 
-/// Some print one entry of the map without the braces around it, and many print comments.
+/// Some print one entry of the map without the braces around it, or the comma behind it, and many print comments.
 fn parse(text: &str) -> Result<Value, Failure> {
-    let relaxed = relaxed(unfenced(text));
-    let text = relaxed.trim().trim_end_matches(',');
-    let braced = || serde_json::from_str(&format!("{{{text}}}"));
-    serde_json::from_str(text).or_else(|error| if text.starts_with('"') { braced() } else { Err(error) }).map_err(
-        |error| {
-            Failure::usage(format!("the snippet is not JSON: {error}"))
-                .hint("copy it whole, from the first brace to the last")
-        },
-    )
+    let text = unfenced(text);
+    let read = |text: &str| json_value(text, TrailingCommas::Allowed);
+    let braced = || read(&format!("{{{text}\n}}")).ok();
+    let listed = || match read(&format!("[{text}\n]")) {
+        Ok(Value::Array(mut one)) if one.len() == 1 => one.pop(),
+        _ => None,
+    };
+    read(text).or_else(|error| braced().or_else(listed).ok_or(error)).map_err(|error| {
+        Failure::usage(format!("the snippet is not JSON: {error}"))
+            .hint("copy it whole, from the first brace to the last")
+    })
 }
 
 /// What stands between the marks of a piece of code, if there are such.
@@ -85,48 +88,6 @@ pub(super) fn unfenced(text: &str) -> &str {
     const FENCE: &str = "```";
     let Some((_, rest)) = text.trim().strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) else { return text };
     rest.trim_end().strip_suffix(FENCE).unwrap_or(rest)
-}
-
-/// The text without comments, and without commas that nothing follows.
-fn relaxed(text: &str) -> String {
-    let mut kept = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(first) = rest.chars().next() {
-        let (piece, after) = match first {
-            '"' => rest.split_at(quoted(rest)),
-            '/' if rest.starts_with("//") => rest.split_at(rest.find('\n').unwrap_or(rest.len())),
-            '/' if rest.starts_with("/*") => rest.split_at(rest.find("*/").map_or(rest.len(), |end| end + 2)),
-            other => rest.split_at(other.len_utf8()),
-        };
-        if matches!(first, '}' | ']') {
-            let end = kept.trim_end().len();
-            if kept.get(..end).is_some_and(|kept| kept.ends_with(',')) {
-                kept.truncate(end - 1);
-            }
-        }
-        if !piece.starts_with("//") && !piece.starts_with("/*") {
-            kept.push_str(piece);
-        }
-        rest = after;
-    }
-    kept
-}
-
-/// The length of a text in quotes; to the end where it is not closed.
-fn quoted(text: &str) -> usize {
-    let mut escaped = false;
-    let closes = |(_, letter): &(usize, char)| match letter {
-        '"' if !escaped => true,
-        '\\' => {
-            escaped = !escaped;
-            false
-        }
-        _ => {
-            escaped = false;
-            false
-        }
-    };
-    text.char_indices().skip(1).find(closes).map_or(text.len(), |(at, _)| at + 1)
 }
 
 /// The map of servers, under the keys that programs use for it.
@@ -355,6 +316,8 @@ mod tests {
             format!("```json\n{}\n```\n", json!({"mcpServers": {"time": time}})),
             "{\"mcpServers\": { // all of them\n \"time\": {\"command\": \"uvx\", /* no, */ \"args\": [\"mcp-server-time\", ], }, }, }"
                 .to_owned(),
+            format!("// one of many\n\"time\": {time}, // the next"),
+            format!("{}, // and so on", json!({"mcpServers": {"time": time}})),
             json!({"mcp": {"time": {"type": "local", "command": ["uvx", "mcp-server-time"]}}}).to_string(),
             json!({"context_servers": {"time": {"source": "custom", "command": {"path": "uvx", "args": ["mcp-server-time"]}}}})
                 .to_string(),

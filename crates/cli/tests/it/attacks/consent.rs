@@ -122,8 +122,9 @@ fn c06_an_agent_cannot_do_without_approval_by_loosening_guards_for_one_run() {
     let person = lab();
     finish(person.ollm(&arguments), shell_event("ls").as_bytes()).hook("guest");
     let agent = lab().set("CLAUDECODE", "1");
-    let ran = finish(agent.ollm(&arguments), shell_event("rm -rf /").as_bytes());
-    assert_eq!((ran.skip("guest")["reason"].as_str(), ran.code), (Some("untrusted"), 2), "{ran:?}");
+    assert_eq!(finish(agent.ollm(&arguments), shell_event("rm -rf /").as_bytes()).code, 2, "the guards stand");
+    let ran = finish(agent.ollm(&arguments), shell_event("ls").as_bytes());
+    assert_eq!((ran.skip("guest")["reason"].as_str(), ran.code), (Some("untrusted"), 0), "{ran:?}");
     assert!(ran.stderr.contains("`hooks.trustWorkspace` is ignored: an agent may only make it stricter"), "{ran:?}");
     let stricter = ["--set", "hooks.untrusted=block", "hook", "run"];
     let ran = finish(agent.ollm(&stricter), shell_event("ls").as_bytes());

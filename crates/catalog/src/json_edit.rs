@@ -1,25 +1,21 @@
-//! JSON: the syntax tree of `jsonc_parser` keeps whatever is not touched.
+//! Changes of a JSON text: the syntax tree of `jsonc_parser` keeps whatever is not touched.
 
 use jsonc_parser::ParseOptions;
 use jsonc_parser::cst::{CstArray, CstInputValue, CstNode, CstObject, CstObjectProp, CstRootNode};
 use serde_json::Value;
 
-use super::EditError;
-use super::op::Op;
+use crate::node::Node;
+use crate::text_edit::Op;
 
-/// The text after an operation.
-pub(super) fn splice(text: &str, op: &Op<'_>) -> Result<String, EditError> {
-    let root = CstRootNode::parse(text, &ParseOptions::default()).map_err(|error| EditError::Broken {
-        line: 0,
-        column: 0,
-        message: error.to_string(),
-    })?;
-    change(&root, op).ok_or(EditError::NoSuch)?;
+/// The text after an operation, unless what it is about is not written there.
+pub(crate) fn spliced(text: &str, op: &Op<'_>) -> Option<String> {
+    let root = CstRootNode::parse(text, &ParseOptions::default()).ok()?;
+    change(&root, op)?;
     let mut text = root.to_string();
     if matches!(op, Op::Fill { .. }) && !text.ends_with('\n') {
         text.push('\n');
     }
-    Ok(text)
+    Some(text)
 }
 
 fn change(root: &CstRootNode, op: &Op<'_>) -> Option<()> {
@@ -35,7 +31,7 @@ fn change(root: &CstRootNode, op: &Op<'_>) -> Option<()> {
                 None => drop(map.append(key, input(value))),
             }
         }
-        Op::Unset { at, index } => object(root, at)?.properties().get(*index)?.clone().remove(),
+        Op::Unset { at, index, .. } => object(root, at)?.properties().get(*index)?.clone().remove(),
         Op::Rename { at, index, key } => {
             let pair = object(root, at)?.properties().get(*index)?.clone();
             pair.name()?.as_string_lit()?.set_raw_value(serde_json::to_string(key).ok()?);
@@ -66,15 +62,19 @@ fn name(pair: &CstObjectProp) -> Option<String> {
     pair.name()?.decoded_value().ok()
 }
 
-fn input(value: &Value) -> CstInputValue {
+fn input(node: &Node) -> CstInputValue {
+    input_value(&node.to_json())
+}
+
+fn input_value(value: &Value) -> CstInputValue {
     match value {
         Value::Null => CstInputValue::Null,
         Value::Bool(value) => CstInputValue::Bool(*value),
         Value::Number(value) => CstInputValue::Number(value.to_string()),
         Value::String(value) => CstInputValue::String(value.clone()),
-        Value::Array(items) => CstInputValue::Array(items.iter().map(input).collect()),
+        Value::Array(items) => CstInputValue::Array(items.iter().map(input_value).collect()),
         Value::Object(pairs) => {
-            CstInputValue::Object(pairs.iter().map(|(key, value)| (key.clone(), input(value))).collect())
+            CstInputValue::Object(pairs.iter().map(|(key, value)| (key.clone(), input_value(value))).collect())
         }
     }
 }

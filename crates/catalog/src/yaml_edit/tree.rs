@@ -2,22 +2,22 @@
 
 use granit_parser::{Event, Parser, ScalarStyle, Span as Marks, StructureStyle};
 
-use super::Span;
+use super::source::Span;
 
 /// A node and where it stands.
 #[derive(Debug)]
-pub(crate) struct Tree {
+pub(super) struct Tree {
     /// From its first letter to its last; a block of text begins after its head.
-    pub(crate) span: Span,
-    pub(crate) kind: Kind,
-    pub(crate) flow: bool,
-    pub(crate) anchored: bool,
+    pub(super) span: Span,
+    pub(super) kind: Kind,
+    pub(super) flow: bool,
+    pub(super) anchored: bool,
     /// The text of a scalar.
-    pub(crate) text: Option<String>,
+    pub(super) text: Option<String>,
 }
 
 #[derive(Debug)]
-pub(crate) enum Kind {
+pub(super) enum Kind {
     Scalar,
     Alias,
     List(Vec<Tree>),
@@ -26,27 +26,32 @@ pub(crate) enum Kind {
 
 /// A key and its value.
 #[derive(Debug)]
-pub(crate) struct Pair {
-    pub(crate) key: Tree,
+pub(super) struct Pair {
+    pub(super) key: Tree,
     /// Behind the colon.
-    pub(crate) colon: usize,
-    pub(crate) value: Tree,
+    pub(super) colon: usize,
+    pub(super) value: Tree,
 }
 
 impl Pair {
+    /// Whether nothing stands behind the colon.
+    pub(super) fn is_absent(&self) -> bool {
+        matches!(self.value.kind, Kind::Scalar) && self.value.span.start >= self.value.span.end && !self.value.anchored
+    }
+
     /// Where the pair ends; a value that is not there ends with the colon.
-    pub(crate) fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.value.end().max(self.colon)
     }
 }
 
 impl Tree {
-    pub(crate) fn end(&self) -> usize {
+    pub(super) fn end(&self) -> usize {
         self.span.end
     }
 
     /// Every word in it, in order.
-    pub(crate) fn leaves(&self) -> Vec<Span> {
+    pub(super) fn leaves(&self) -> Vec<Span> {
         match &self.kind {
             Kind::Scalar | Kind::Alias => vec![self.span],
             Kind::List(items) => items.iter().flat_map(Tree::leaves).collect(),
@@ -56,16 +61,8 @@ impl Tree {
         }
     }
 
-    pub(crate) fn has_alias(&self) -> bool {
-        matches!(self.kind, Kind::Alias) || self.children().any(Tree::has_alias)
-    }
-
-    pub(crate) fn has_anchor(&self) -> bool {
-        self.anchored || self.children().any(Tree::has_anchor)
-    }
-
     /// The node at the end of the way, or how far into the text the way leads.
-    pub(crate) fn descend(&self, steps: &[usize]) -> Result<&Tree, usize> {
+    pub(super) fn descend(&self, steps: &[usize]) -> Result<&Tree, usize> {
         steps.iter().try_fold(self, |tree, step| {
             let next = match &tree.kind {
                 Kind::List(items) => items.get(*step),
@@ -76,17 +73,18 @@ impl Tree {
         })
     }
 
-    fn children(&self) -> Box<dyn Iterator<Item = &Tree> + '_> {
-        match &self.kind {
-            Kind::List(items) => Box::new(items.iter()),
-            Kind::Map(pairs) => Box::new(pairs.iter().map(|pair| &pair.value)),
-            Kind::Scalar | Kind::Alias => Box::new(std::iter::empty()),
+    /// The pair at the end of the way.
+    pub(super) fn pair(&self, steps: &[usize]) -> Option<&Pair> {
+        let (last, way) = steps.split_last()?;
+        match &self.descend(way).ok()?.kind {
+            Kind::Map(pairs) => pairs.get(*last),
+            Kind::Scalar | Kind::Alias | Kind::List(_) => None,
         }
     }
 }
 
 /// Reads a text that is known to be one valid document of bounded depth.
-pub(crate) fn read(text: &str) -> Option<Tree> {
+pub(super) fn read(text: &str) -> Option<Tree> {
     let mut reader = Reader { text, parser: Parser::new_from_str(text) };
     loop {
         let (event, marks) = reader.next()?;

@@ -26,7 +26,7 @@ pub(crate) fn inline(node: &Node) -> String {
 }
 
 /// A value over several lines, without the last line break.
-pub(crate) fn block(node: &Node, column: usize) -> String {
+pub(super) fn block(node: &Node, column: usize) -> String {
     let lines: Vec<String> = match node {
         Node::Map(entries) if !entries.is_empty() => {
             entries.iter().map(|(name, value)| pair(name, value, column)).collect()
@@ -38,18 +38,19 @@ pub(crate) fn block(node: &Node, column: usize) -> String {
 }
 
 /// A pair of a map, its value below it where that takes several lines.
-pub(crate) fn pair(name: &str, value: &Node, column: usize) -> String {
+pub(super) fn pair(name: &str, value: &Node, column: usize) -> String {
     let head = format!("{}{}:", " ".repeat(column), word(name));
     if is_long(value) { format!("{head}\n{}", block(value, column + 2)) } else { format!("{head} {}", inline(value)) }
 }
 
 /// An item of a list.
-pub(crate) fn item(value: &Node, column: usize) -> String {
+pub(super) fn item(value: &Node, column: usize) -> String {
     let inner = block(value, column + 2);
     format!("{}- {}", " ".repeat(column), inner.trim_start())
 }
 
-fn is_long(node: &Node) -> bool {
+/// Whether a value takes several lines.
+pub(super) fn is_long(node: &Node) -> bool {
     match node {
         Node::Map(entries) => !entries.is_empty(),
         Node::List(items) => items.iter().any(|item| matches!(item, Node::Map(_))),
@@ -58,7 +59,7 @@ fn is_long(node: &Node) -> bool {
 }
 
 /// Text as it is if it can be read back wherever it may stand, else in quotes.
-pub(crate) fn word(text: &str) -> String {
+pub(super) fn word(text: &str) -> String {
     let plain = |letter: char| letter.is_alphanumeric() || "_./~+-$".contains(letter);
     let inner = |letter: char| plain(letter) || letter == ' ' || letter == '@' || letter == ':';
     let calm = text.starts_with(|first: char| first.is_alphanumeric() || "_./~".contains(first))
