@@ -6,12 +6,11 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
-    Approval, Approve, Cancel, Decision, Header, Limits, Message, Model, Opening, Ports, Session, Settings,
-    ShellSettings, Show, StartError, ToolSource, Transcript, session_id,
+    Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
+    StartError, ToolSource, Transcript, session_id,
 };
 use ollm_catalog::{Config, Positions};
-use ollm_engine::{Approver, Outcome};
-use ollm_protocol::Event;
+use ollm_engine::Approver;
 use ollm_store::{Redactor, looks_secret};
 
 use crate::agent_signs::refuse_agents;
@@ -27,8 +26,8 @@ use crate::world::World;
 mod hooks;
 mod prompt;
 
-pub use hooks::Desk;
 use hooks::Hooks;
+pub use hooks::{Desk, EventListener};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
 /// What the model is told before everything else.
@@ -157,7 +156,7 @@ impl Host {
         desk: Desk<'a, 'o>,
         approve: Box<dyn Approve + 'a>,
         show: Box<dyn Show + 'a>,
-        hear: Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>,
+        hear: EventListener<'a>,
     ) -> Result<Session<'a>, StartError> {
         let sources = sources(&desk.app.borrow(), &mut *desk.notices.borrow_mut());
         Session::start(Opening {

@@ -20,7 +20,8 @@ const WAY_OUT: Duration = Duration::from_secs(5);
 /// The most of a list of tools that a line shows.
 const LONGEST_LIST: usize = 200;
 
-pub(super) type Hear<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
+/// Hears of every event and what came of it.
+pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
 
 /// The engine as the agent sees it.
 pub(super) struct Hooks<'a, 'o> {
@@ -32,7 +33,7 @@ pub(super) struct Hooks<'a, 'o> {
     cancel: Cancel,
     /// When the first event after an interruption came.
     leaving: Option<Instant>,
-    hear: Hear<'a>,
+    hear: EventListener<'a>,
 }
 
 /// Where events are dispatched, and where people are told of it.
@@ -57,7 +58,7 @@ impl Events for Hooks<'_, '_> {
 }
 
 impl<'a, 'o> Hooks<'a, 'o> {
-    pub(super) fn new(desk: Desk<'a, 'o>, cancel: Cancel, hear: Hear<'a>) -> Hooks<'a, 'o> {
+    pub(super) fn new(desk: Desk<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
         Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
     }
 

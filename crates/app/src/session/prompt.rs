@@ -2,11 +2,9 @@
 
 use std::cell::RefCell;
 
-use ollm_agent::{Approve, Cancel, Decision, NobodyAsked, Show, StartError, Turn, Unseen};
-use ollm_engine::Outcome;
-use ollm_protocol::Event;
+use ollm_agent::{Approve, Cancel, NobodyAsked, Show, StartError, Turn, Unseen};
 
-use super::{Desk, Host, SessionOptions};
+use super::{Desk, EventListener, Host, SessionOptions};
 use crate::app::App;
 use crate::control::Control;
 use crate::error::AppError;
@@ -22,7 +20,7 @@ pub struct PromptPorts<'a> {
     /// Sees the model's words and the tools' results as they come.
     pub show: Box<dyn Show + 'a>,
     /// Hears of every event and what came of it.
-    pub hear: Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>,
+    pub hear: EventListener<'a>,
     /// Interrupts the work.
     pub cancel: Cancel,
 }

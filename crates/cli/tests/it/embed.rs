@@ -1,6 +1,6 @@
 //! A program that embeds the application is as strict as ours on the same home.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -13,14 +13,14 @@ fn embed() -> PathBuf {
     let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
     let mut build = Command::new(env!("CARGO"));
     build.args(["build", "-p", "embed", "--offline", "--message-format=json"]).current_dir(root);
-    let built = build.output().unwrap();
-    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
-    let messages = String::from_utf8(built.stdout).unwrap();
+    let output = build.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let messages = String::from_utf8(output.stdout).unwrap();
     let paths = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
     paths.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back().unwrap()
 }
 
-fn embedded(lab: &Lab, program: &PathBuf) -> Ran {
+fn embedded(lab: &Lab, program: &Path) -> Ran {
     let mut command = lab.program(program.to_str().unwrap());
     command.args(["replay:../talk.jsonl", "go"]).current_dir(&lab.project);
     finish(command, b"")
