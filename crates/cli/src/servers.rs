@@ -16,7 +16,8 @@ use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
 use ollm_process::{Limits, find_program};
 use ollm_protocol::{LimitsSpec, Source, shell_word};
-use ollm_store::{Approval, Approvals, Digest, Standing, looks_secret};
+use ollm_store::{Digest, looks_secret};
+use ollm_trust::{Approval, Approvals, Standing};
 
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use ollm_protocol::Hook;
-use ollm_store::Approval;
+use ollm_trust::Approval;
 
 use crate::trust::Identity;
 

@@ -50,7 +50,7 @@ pub use bus::Bus;
 pub use engine::Engine;
 pub use environment::Environment;
 pub use facts::{Facts, Requirement, Surroundings};
-pub use ollm_store::{Standing, Term};
+pub use ollm_trust::{Standing, Term};
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};

@@ -8,10 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use ollm_protocol::{Hook, Layer, Source, shell_word};
-use ollm_store::{
-    Approval, Digest, FileDigests, Kept, Owners, Standing, Term, TreeLimits, UpdateError, Vault, VaultError,
-    current_gid, current_uid,
-};
+use ollm_store::{Digest, FileDigests, Owners, TreeLimits, UpdateError, current_gid, current_uid};
+use ollm_trust::{Approval, ContentStore, ContentStoreError, Standing, StoredCopy, Term};
 
 use crate::approver::{Approver, Choice, Question};
 use crate::environment::Environment;
@@ -47,7 +45,7 @@ pub struct Trusted {
     hook: Arc<Hook>,
     program: PathBuf,
     digest: Option<Digest>,
-    copy: Option<Arc<Kept>>,
+    copy: Option<Arc<StoredCopy>>,
 }
 
 impl Trusted {
@@ -115,7 +113,7 @@ pub struct Trust {
     pub approver: Option<Box<dyn Approver>>,
     ledger: Ledger,
     known: Known,
-    vault: Vault,
+    vault: ContentStore,
     clock: Clock,
     granted: Mutex<HashSet<Grant>>,
     /// Folders that are taken for what they were when they were approved.
@@ -135,7 +133,7 @@ struct Grant {
 pub struct Proposal {
     /// What the approval will be bound to.
     pub identity: Identity,
-    copy: Option<Arc<Kept>>,
+    copy: Option<Arc<StoredCopy>>,
 }
 
 impl Proposal {
@@ -183,7 +181,7 @@ impl Trust {
             untrusted: Untrusted::Skip,
             approver: None,
             ledger: Ledger::new(approvals),
-            vault: Vault::new(home.join("store")).remembering(Arc::clone(&digests)),
+            vault: ContentStore::new(home.join("store")).remembering(Arc::clone(&digests)),
             known: Known::new(digests),
             clock,
             granted: Mutex::default(),
@@ -294,7 +292,7 @@ impl Trust {
         term: Term,
         environment: &Environment,
     ) -> Result<(), UpdateError> {
-        ollm_store::approve(self.ledger.path(), self.approval_of(hook, proposal, term, environment))
+        ollm_trust::approve(self.ledger.path(), self.approval_of(hook, proposal, term, environment))
     }
 
     fn approval_of(&self, hook: &Hook, proposal: &Proposal, term: Term, environment: &Environment) -> Approval {
@@ -305,7 +303,7 @@ impl Trust {
     /// Withdraws the approval of a hook; false when there was none.
     pub fn revoke(&self, hook: &Hook) -> Result<bool, UpdateError> {
         self.grants().retain(|grant| grant.id != hook.id());
-        ollm_store::revoke(self.ledger.path(), &source(hook), hook.id())
+        ollm_trust::revoke(self.ledger.path(), &source(hook), hook.id())
     }
 
     /// The script as it was when the hook was last approved.
@@ -357,7 +355,7 @@ impl Trust {
         }
         owned.map_err(|why| Skip::new(hook, why.reason(), why.to_string()))?;
         let copy = self.copy(&found).map_err(|error| match error {
-            VaultError::Changed { .. } => self.refusal(hook, &found.identity, Standing::Modified),
+            ContentStoreError::Changed { .. } => self.refusal(hook, &found.identity, Standing::Modified),
             other => Skip::new(hook, Reason::Unsafe, other.to_string()),
         })?;
         let digest = Some(found.identity.digest);
@@ -376,7 +374,7 @@ impl Trust {
     }
 
     /// What was approved is what runs: the files are copied, and hashed as they are copied.
-    fn copy(&self, found: &Identified) -> Result<Option<Arc<Kept>>, VaultError> {
+    fn copy(&self, found: &Identified) -> Result<Option<Arc<StoredCopy>>, ContentStoreError> {
         if let Some((root, digest)) = &found.tree {
             return self.vault.keep_tree(root, digest, TreeLimits::default()).map(|kept| Some(Arc::new(kept)));
         }
@@ -387,7 +385,7 @@ impl Trust {
     fn claim(&self, hook: &Hook, identity: &Identity, session: Option<&str>) -> bool {
         // Other content may have been approved meanwhile: that approval is not ours to use.
         let approval = self.approval(hook).filter(|approval| approval.digest == identity.digest);
-        approval.is_some_and(|approval| ollm_store::claim(self.ledger.path(), &approval, session).unwrap_or(false))
+        approval.is_some_and(|approval| ollm_trust::claim(self.ledger.path(), &approval, session).unwrap_or(false))
     }
 
     fn granted(&self, hook: &Hook, identity: &Identity, session: Option<&str>) -> bool {
@@ -468,7 +466,7 @@ impl Trust {
 }
 
 /// The name of a copy in the vault.
-fn name_of(copy: &Kept) -> Option<String> {
+fn name_of(copy: &StoredCopy) -> Option<String> {
     copy.folder.file_name().map(|name| name.to_string_lossy().into_owned())
 }
 

@@ -125,18 +125,18 @@ impl Lab {
             };
             let hook = engine.registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
             let identity = engine.trust.identity(&hook, engine.environment()).unwrap();
-            let approval = ollm_store::Approval {
+            let approval = ollm_trust::Approval {
                 id: hook.id().to_owned(),
                 source: identity.source,
                 hash: identity.hash,
                 digest: identity.digest,
                 approved_at: String::new(),
                 approved_by: "bench".to_owned(),
-                term: ollm_store::Term::Always,
+                term: ollm_trust::Term::Always,
                 copy: None,
                 program: None,
             };
-            ollm_store::approve(&approvals, approval).unwrap();
+            ollm_trust::approve(&approvals, approval).unwrap();
         }
         let outcome = engine.dispatch(&event());
         assert_eq!(outcome.reports.len(), hooks, "{outcome:?}");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use ollm_catalog::{Extension, State};
 use ollm_engine::Standing;
 use ollm_protocol::{Hook, Layer, shell_word};
-use ollm_store::Approval;
+use ollm_trust::Approval;
 
 use crate::app::App;
 use crate::arguments::ext::ExtCommand;

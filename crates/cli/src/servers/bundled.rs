@@ -7,7 +7,8 @@ use std::time::SystemTime;
 use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
 use ollm_engine::Trust;
 use ollm_protocol::{Layer, Variable, shell_word};
-use ollm_store::{Digest, Standing, Switches};
+use ollm_store::{Digest, Switches};
+use ollm_trust::Standing;
 
 use crate::app::{extensions_as_approved, unreliable};
 use crate::error::Kind;

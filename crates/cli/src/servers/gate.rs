@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use ollm_catalog::ServerSpec;
 use ollm_mcp::Admit;
 use ollm_protocol::Source;
-use ollm_store::Approvals;
+use ollm_trust::Approvals;
 
 use super::Known;
 use crate::world::World;

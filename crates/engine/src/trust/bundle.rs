@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError};
 
 use ollm_protocol::Hook;
-use ollm_store::{Approval, Digest, Kept, Standing, Term, TreeLimits, UpdateError, VaultError};
+use ollm_store::{Digest, TreeLimits, UpdateError};
+use ollm_trust::{Approval, ContentStoreError, Standing, StoredCopy, Term};
 
 use super::identity::of_tree;
 use super::{Proposal, Trust, Unready, iso, name_of, source};
@@ -22,7 +23,7 @@ pub struct Bundle {
     pub root: PathBuf,
     /// The digest of everything in the folder.
     pub digest: Digest,
-    copy: Kept,
+    copy: StoredCopy,
 }
 
 impl Bundle {
@@ -93,7 +94,7 @@ impl Trust {
         let proposal = self.propose(hook, environment)?;
         match &proposal.copy {
             Some(copy) if copy.folder == bundle.copy.folder => Ok(proposal),
-            _ => Err(VaultError::Changed { path: bundle.root.clone() }.into()),
+            _ => Err(ContentStoreError::Changed { path: bundle.root.clone() }.into()),
         }
     }
 
@@ -116,7 +117,7 @@ impl Trust {
             program: None,
         };
         let each = hooks.iter().map(|(hook, proposal)| self.approval_of(hook, proposal, Term::Always, environment));
-        ollm_store::approve_all(self.ledger.path(), std::iter::once(whole).chain(each).collect())
+        ollm_trust::approve_all(self.ledger.path(), std::iter::once(whole).chain(each).collect())
     }
 
     /// Withdraws the approval of an extension and of its hooks, in one step: killed in between, either all of it is
@@ -126,7 +127,7 @@ impl Trust {
         let whole = (root.display().to_string(), id(name));
         let each = hooks.iter().map(|hook| (source(hook), hook.id().to_owned()));
         let keys: Vec<(String, String)> = std::iter::once(whole).chain(each).collect();
-        ollm_store::revoke_many(self.ledger.path(), &keys).map(|removed| removed > 0)
+        ollm_trust::revoke_many(self.ledger.path(), &keys).map(|removed| removed > 0)
     }
 }
 

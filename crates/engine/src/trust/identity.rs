@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use ollm_process::find_program;
 use ollm_protocol::{Action, Hook};
-use ollm_store::{
-    Approval, Digest, FileDigests, FileError, Hasher, Piece, Term, TreeLimits, Unsafe, VaultError, digest_bytes,
-};
+use ollm_store::{Digest, FileDigests, FileError, Hasher, TreeLimits, Unsafe, digest_bytes};
+use ollm_trust::{Approval, ContentStoreError, StoredFile, Term};
 
 use crate::environment::Environment;
 use crate::report::Reason;
@@ -65,7 +64,7 @@ pub enum Unready {
     Unsafe(Unsafe),
     /// No copy of what is approved can be kept.
     #[error(transparent)]
-    NoCopy(#[from] VaultError),
+    NoCopy(#[from] ContentStoreError),
 }
 
 impl Unready {
@@ -82,7 +81,7 @@ impl Unready {
 pub(super) struct Identified {
     pub(super) identity: Identity,
     pub(super) program: PathBuf,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<StoredFile>,
     /// The folder whose whole content was taken, with its digest.
     pub(super) tree: Option<(PathBuf, Digest)>,
 }
@@ -175,7 +174,7 @@ pub(super) fn identify(
     let mut pieces = Vec::new();
     let mut piece = |path: &Path| -> Result<Digest, Unready> {
         let digest = digests.digest(path, LARGEST_SCRIPT).map_err(|error| unreadable(path, error))?;
-        pieces.push(Piece { path: path.to_owned(), digest });
+        pieces.push(StoredFile { path: path.to_owned(), digest });
         Ok(digest)
     };
     let script = hook.script().map(|path| piece(path)).transpose()?;
@@ -206,7 +205,7 @@ pub(super) fn identify(
         && let Some(piece) = pieces.iter().find(|piece| !piece.path.starts_with(root))
     {
         // It would run from where anybody may change it after it was looked at.
-        return Err(VaultError::Outside { path: piece.path.clone(), base: root.clone() }.into());
+        return Err(ContentStoreError::Outside { path: piece.path.clone(), base: root.clone() }.into());
     }
     Ok(Identified { identity, program, pieces, tree })
 }

@@ -4,7 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ollm_store::{Approvals, StatKey, Trouble};
+use ollm_store::{StatKey, Trouble};
+use ollm_trust::Approvals;
 
 #[derive(Debug)]
 pub(super) struct Ledger {

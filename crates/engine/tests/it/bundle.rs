@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use ollm_engine::{Bundle, Standing, Unready};
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Source};
-use ollm_store::VaultError;
+use ollm_trust::ContentStoreError;
 
 use crate::support::{World, event, file};
 
@@ -122,7 +122,7 @@ fn what_changed_after_it_was_shown_is_not_approved() {
     let bundle = world.engine.trust.bundle("ext", &root).unwrap();
     fs::write(root.join("data/word"), "two").unwrap();
     let refused = world.engine.trust.propose_in(&bundle, &hook, world.engine.environment());
-    assert!(matches!(refused, Err(Unready::NoCopy(VaultError::Changed { .. }))), "{refused:?}");
+    assert!(matches!(refused, Err(Unready::NoCopy(ContentStoreError::Changed { .. }))), "{refused:?}");
 }
 
 #[test]
@@ -146,7 +146,7 @@ fn a_file_outside_of_the_folder_cannot_be_part_of_it() {
     let hook = world.hook(HookSpec { action: file("x", &outside).action, ..spec });
     let refused = world.engine.trust.identity(&hook, world.engine.environment());
     assert!(
-        matches!(&refused, Err(Unready::NoCopy(VaultError::Outside { path, base })) if *path == outside && *base == root)
+        matches!(&refused, Err(Unready::NoCopy(ContentStoreError::Outside { path, base })) if *path == outside && *base == root)
     );
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 use ollm_engine::{Engine, Environment, Outcome, Report, Status, Trust};
 use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict};
-use ollm_store::{Approval, approve_all};
+use ollm_trust::{Approval, approve_all};
 use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
 use testkit::Scripts;
@@ -90,7 +90,7 @@ impl World {
                 hash: identity.hash,
                 approved_at: "2026-01-15T10:30:00Z".to_owned(),
                 approved_by: "user".to_owned(),
-                term: ollm_store::Term::Always,
+                term: ollm_trust::Term::Always,
                 copy: None,
                 program: identity.program.map(|program| program.display().to_string()),
                 digest: identity.digest,

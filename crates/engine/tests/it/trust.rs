@@ -121,7 +121,7 @@ fn an_approval_in_another_process_is_noticed_and_so_is_its_end() {
     assert_eq!(why(&world, &hook), Some("untrusted"));
     world.approve(&hook);
     assert_eq!(why(&world, &hook), None);
-    assert!(ollm_store::revoke(&world.path("approvals.json"), &source(&hook), hook.id()).unwrap());
+    assert!(ollm_trust::revoke(&world.path("approvals.json"), &source(&hook), hook.id()).unwrap());
     assert_eq!(why(&world, &hook), Some("untrusted"));
 }
 

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use ollm_catalog::Extension;
 use ollm_engine::{Bundle, Proposal, Standing, Unready};
 use ollm_protocol::{Hook, shell_word};
-use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
+use ollm_store::{Digest, digest_bytes, read_bounded};
+use ollm_trust::ContentStoreError;
 
 use super::{consent, hooks, loaded, understood};
 use crate::agent::refuse_agents;
@@ -120,7 +121,7 @@ pub(super) fn record(extension: &Extension, bundle: &Bundle, app: &App, output: 
         }
         match app.engine.trust.propose_in(bundle, &hook, app.engine.environment()) {
             Ok(proposal) => proposals.push((hook, proposal)),
-            Err(Unready::NoCopy(VaultError::Changed { .. })) => return Err(changed(extension)),
+            Err(Unready::NoCopy(ContentStoreError::Changed { .. })) => return Err(changed(extension)),
             Err(why) => output.tell(&format!("hook `{}` cannot run: {why}", hook.id())),
         }
     }

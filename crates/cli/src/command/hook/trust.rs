@@ -81,7 +81,7 @@ fn approve_each(targets: Vec<Target>, digest: Option<&str>, app: &App, output: &
 pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "change approvals")?;
     if all {
-        let removed = ollm_store::revoke_all(&world.approvals()).map_err(unwritten)?;
+        let removed = ollm_trust::revoke_all(&world.approvals()).map_err(unwritten)?;
         output.tell(&format!("{removed} approvals are withdrawn"));
         return Ok(OK);
     }

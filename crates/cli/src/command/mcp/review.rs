@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use ollm_catalog::{Address, Oauth, ServerSpec, server_files};
 use ollm_protocol::{LimitsSpec, shell_word};
-use ollm_store::{Standing, looks_secret, read_bounded};
+use ollm_store::{looks_secret, read_bounded};
+use ollm_trust::Standing;
 
 use crate::servers::{Known, Servers, came_with, variable};
 

@@ -2,7 +2,8 @@
 
 use ollm_catalog::{Address, Positions, ServerSpec};
 use ollm_protocol::{Source, shell_word};
-use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people};
+use ollm_store::{Digest, UpdateError, escape_for_people};
+use ollm_trust::{Approval, Standing, Term};
 
 use super::review::review;
 use crate::agent::refuse_agents;
@@ -50,7 +51,7 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
     if let Some(package) = unpinned(&known.spec) {
         output.tell(&format!("`{package}` names no version: what runs may change without being asked about again"));
     }
-    ollm_store::approve(&world.approvals(), approval(known, *now, world)).map_err(unwritten)?;
+    ollm_trust::approve(&world.approvals(), approval(known, *now, world)).map_err(unwritten)?;
     output.tell(&format!("server `{name}` is approved as {now}"));
     Ok(OK)
 }
@@ -66,7 +67,7 @@ pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> 
             continue;
         }
         let spec = &known.spec;
-        let removed = ollm_store::revoke(&world.approvals(), &source(spec), &id(spec)).map_err(unwritten)?;
+        let removed = ollm_trust::revoke(&world.approvals(), &source(spec), &id(spec)).map_err(unwritten)?;
         let said = match (removed, spec.source) {
             (true, _) => "is no longer approved",
             (false, Source::User) => "is the user's own and needs no approval; `enabled: false` switches it off",

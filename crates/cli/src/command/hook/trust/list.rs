@@ -2,7 +2,7 @@
 
 use ollm_catalog::Positions;
 use ollm_engine::{Standing, Term};
-use ollm_store::{Approval, Approvals};
+use ollm_trust::{Approval, Approvals};
 use serde_json::{Value, json};
 
 use super::super::list::columns;
