@@ -10,9 +10,10 @@ use ollm_catalog::{
     Catalog, Changes, Config, Extension, Extensions, Index, Moment, Positions, Problem, Severity, State, Surroundings,
     TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
-use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Trust, Untrusted};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
+use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{Failure, Kind};
 use crate::guards::guards;

@@ -61,7 +61,7 @@ pub(crate) fn load(world: &World, visit: Visit, cancel: &Cancel) -> Result<App, 
     trace::listen(&mut app, world);
     // An agent may not approve hooks for itself, so it is not asked either.
     if refuse_agents(world, "approve hooks").is_ok() {
-        app.engine.trust.approver = Some(Box::new(terminal(world, cancel)));
+        app.engine.trust.approver = Some(Box::new(Terminal::new(cancel)));
     }
     Ok(app)
 }
@@ -132,13 +132,12 @@ impl Host {
         show: impl Show + 'a,
         hear: impl FnMut(&Event, &Decision, &Outcome) + 'a,
     ) -> Result<Session<'a>, StartError> {
-        let world = desk.world;
         let sources = sources(&desk.app.borrow(), &mut desk.output.borrow_mut());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
                 events: Box::new(Hooks::new(desk, self.cancel.clone(), Box::new(hear))),
-                approve: Box::new(terminal(world, &self.cancel)),
+                approve: Box::new(Terminal::new(&self.cancel)),
                 show: Box::new(show),
                 sources,
                 clock: SystemTime::now,
@@ -149,11 +148,6 @@ impl Host {
             cancel: self.cancel,
         })
     }
-}
-
-/// Whoever sits at the terminal.
-fn terminal(world: &World, cancel: &Cancel) -> Terminal {
-    Terminal::new(cancel, world.places.home.join("store"))
 }
 
 /// More tools: those of MCP servers, which begin to start here.

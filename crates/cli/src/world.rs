@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
 use ollm_store::{Hidden, Keyring, looks_secret};
+use ollm_trust::TrustContext;
 
 use crate::error::{Failure, Kind};
 use crate::output::Output;
@@ -98,6 +99,16 @@ impl World {
         secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
     }
 
+    /// What approval depends on.
+    pub(crate) fn trust_context(&self) -> TrustContext<'_> {
+        TrustContext {
+            variables: &self.variables,
+            project: self.places.project.as_deref(),
+            home: self.places.user_home.as_deref(),
+            folder: None,
+        }
+    }
+
     /// Where programs are looked for.
     pub(crate) fn search_path(&self) -> Option<&OsStr> {
         self.variables.iter().find(|(variable, _)| variable == "PATH").map(|(_, value)| value.as_os_str())
@@ -153,12 +164,6 @@ impl World {
     pub(crate) fn need_home(&self) -> Result<(), Failure> {
         let missing = || Failure::new(Kind::Environment, "there is no home to write to").hint("set HOME or OLLM_HOME");
         self.own_home().map(|_| ()).ok_or_else(missing)
-    }
-
-    /// The time, in ISO 8601.
-    #[expect(clippy::unused_self, reason = "the clock is part of the surroundings")]
-    pub(crate) fn timestamp(&self) -> String {
-        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Where what we remember is kept.

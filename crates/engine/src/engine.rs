@@ -5,11 +5,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Source, Verdict};
+use ollm_trust::{Trust, Trusted, Untrusted};
 use uuid::Uuid;
 
 use crate::action::ToolCaller;
 use crate::background::{Background, Late};
 use crate::bus::{Bus, Wire};
+use crate::clear::{self, Cleared, Step};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
 use crate::merge::{Begun, Progress};
@@ -19,7 +21,6 @@ use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run::{self, Means, Stop};
-use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 
 /// The hook engine. Everything it knows of the world came in as a value.
 #[derive(Debug)]
@@ -95,13 +96,14 @@ impl Engine {
     pub fn forecast(&self, planned: &Planned) -> (Option<Arc<Hook>>, Vec<Skip>) {
         let mut skipped = Vec::new();
         let mut candidates = planned.candidates();
-        let runs = candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment) {
-            None => true,
-            Some(skip) => {
-                skipped.push(skip);
-                false
-            }
-        });
+        let runs =
+            candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment.trust_context()) {
+                None => true,
+                Some(refusal) => {
+                    skipped.push(clear::skip(hook, refusal));
+                    false
+                }
+            });
         if let Some(runs) = runs {
             skipped.extend(candidates.map(|twin| duplicate::skip(twin, runs)));
         }
@@ -109,17 +111,17 @@ impl Engine {
     }
 
     /// Makes sure that a hook may run.
-    pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted, Skip> {
-        self.trust.trust(hook, &self.environment, None)
+    pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted<Hook>, Skip> {
+        self.trust.trust(hook, &self.environment.trust_context(), None).map_err(|refusal| clear::skip(hook, refusal))
     }
 
     /// Runs one hook.
-    pub fn run_one(&self, hook: &Trusted, event: &Event) -> Option<Report> {
+    pub fn run_one(&self, hook: &Trusted<Hook>, event: &Event) -> Option<Report> {
         self.run_many(std::slice::from_ref(hook), event).pop()
     }
 
     /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
-    pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
+    pub fn run_many(&self, hooks: &[Trusted<Hook>], event: &Event) -> Vec<Report> {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
         let progress = Progress::new(event, Vec::new());
@@ -172,7 +174,9 @@ impl Engine {
     fn facts(&self, event: &Event, mut facts: Facts) -> Facts {
         facts.switched_off.clone_from(&self.switched_off);
         let sources = Sources { environment: &self.environment, rates: &self.rates };
-        facts.gather(&self.registry, event, &sources, |hook| self.trust.forecast(hook, &self.environment).is_none());
+        facts.gather(&self.registry, event, &sources, |hook| {
+            self.trust.forecast(hook, &self.environment.trust_context()).is_none()
+        });
         facts
     }
 
@@ -206,7 +210,8 @@ impl Engine {
 
     /// Why a hook does not run after a refusal. That nobody approved it is said all the same: a person should know.
     fn left_out(&self, hook: &Arc<Hook>, refuser: &str) -> Skip {
-        let unapproved = self.trust.forecast(hook, &self.environment).filter(|skip| skip.reason.needs_approval());
+        let refusal = self.trust.forecast(hook, &self.environment.trust_context());
+        let unapproved = refusal.map(|refusal| clear::skip(hook, refusal)).filter(|skip| skip.reason.needs_approval());
         unapproved
             .unwrap_or_else(|| Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")))
     }
@@ -237,8 +242,7 @@ impl Engine {
     }
 
     fn clear(&self, stage: Vec<Planned>, progress: &mut Progress<'_>) -> Vec<Step> {
-        let session = progress.session();
-        let Cleared { steps, skipped } = clear(stage, &self.trust, &self.environment, session.as_deref());
+        let Cleared { steps, skipped } = clear::clear(stage, &self.trust, &self.environment, &progress.event());
         progress.skipped.extend(skipped);
         steps
     }

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, Trust, trace};
+use ollm_engine::{Engine, Environment, trace};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_trust::Trust;
 use serde_json::json;
 
 use crate::lab::{Lab, cli, cli_in, finish, start};
@@ -124,7 +125,7 @@ impl Lab {
                 ..HookSpec::new(format!("no-op-{index}"), "before_tool", action)
             };
             let hook = engine.registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
-            let identity = engine.trust.identity(&hook, engine.environment()).unwrap();
+            let identity = engine.trust.identity(&*hook, &engine.environment().trust_context()).unwrap();
             let approval = ollm_trust::Approval {
                 id: hook.id().to_owned(),
                 source: identity.source,

@@ -4,13 +4,19 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
+use ollm_protocol::Hook;
 use ollm_protocol::template::Template;
 use serde_json::Value;
 
 use super::{Prepared, Task};
-use crate::trust::Trusted;
+use ollm_trust::Trusted;
 
-pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope: impl FnOnce() -> Value) -> Prepared {
+pub(super) fn prepare(
+    mut job: Job,
+    args: &[Template],
+    trusted: &Trusted<Hook>,
+    scope: impl FnOnce() -> Value,
+) -> Prepared {
     // The scope copies the event; most hooks have no variables in their arguments.
     let scope = if args.iter().any(|arg| arg.paths().next().is_some()) { scope() } else { Value::Null };
     let mut warnings = Vec::new();
@@ -29,7 +35,10 @@ pub(super) fn prepare(mut job: Job, args: &[Template], trusted: &Trusted, scope:
 }
 
 /// A word of the hook's own: where it names one of its files, that file, or the copy that was approved.
-fn own(word: &str, trusted: &Trusted) -> OsString {
+fn own(word: &str, trusted: &Trusted<Hook>) -> OsString {
+    if let Some(code) = trusted.code_argument(word) {
+        return code;
+    }
     let file = trusted.hook().own_file(word).unwrap_or(Path::new(word));
     trusted.approved(file).map_or_else(|| file.into(), PathBuf::into_os_string)
 }

@@ -1,8 +1,8 @@
 //! `ollm hook trust --list`: what is approved, and whether it still is what was approved.
 
 use ollm_catalog::Positions;
-use ollm_engine::{Standing, Term};
-use ollm_trust::{Approval, Approvals};
+use ollm_trust::{Approvable, Approval, Approvals};
+use ollm_trust::{Standing, Term};
 use serde_json::{Value, json};
 
 use super::super::list::columns;
@@ -46,8 +46,7 @@ fn state(approval: &Approval, app: &App) -> &'static str {
     if let Some(standing) = ext::standing(approval, app) {
         return shown(Some(standing));
     }
-    let here =
-        app.hooks().into_iter().find(|hook| hook.id() == approval.id && ollm_engine::source(hook) == approval.source);
+    let here = app.hooks().into_iter().find(|hook| hook.id() == approval.id && hook.source() == approval.source);
     shown(here.map(|hook| standing(&hook, app)))
 }
 
