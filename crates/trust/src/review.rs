@@ -37,7 +37,7 @@ pub struct Review {
 /// A file that is part of what is approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReviewFile {
-    /// Where it came from.
+    /// Where it came from; of a whole folder, its place in that.
     pub path: PathBuf,
     /// What it holds, or in brackets why that is not shown.
     pub text: String,

@@ -389,11 +389,11 @@ impl Trust {
         let changes = changes.filter(|changes| !changes.is_empty());
         let mut files: Vec<ReviewFile> = Vec::new();
         let mut unseen = None;
-        if let (Some(root), Some(copy)) = (thing.tree(), after) {
+        if let (Some(_), Some(copy)) = (thing.tree(), after) {
             let shown = thing.shown();
             // What was approved before was seen then.
             if changes.is_none() {
-                files.extend(shown.iter().map(|place| ReviewFile::of(&root.join(place), &copy.join(place))));
+                files.extend(shown.iter().map(|place| ReviewFile::of(place, &copy.join(place))));
                 let is_shown = |place: &PathBuf| shown.contains(place) || place == Path::new("manifest.json");
                 let more = files_in(copy).iter().filter(|place| !is_shown(place)).count();
                 unseen = Some((more, copy.to_owned())).filter(|(more, _)| *more > 0);

@@ -40,7 +40,7 @@ pub(crate) fn text(review: &Review) -> String {
 }
 
 fn row(text: &mut String, name: &str, value: &str) {
-    let _ = writeln!(text, "{name:<13}{}", value.replace('\n', "\n             "));
+    let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
 }
 
 /// Shows a text, through a pager where it is long and somebody reads along.
