@@ -4,7 +4,8 @@
 #   scripts/real-servers.sh [FOLDER]
 #
 # The servers are installed from npm and PyPI into FOLDER, or into a temporary one that is removed again. Needs Node,
-# Python 3 with venv, git, and the network. Exit status 75: they could not be installed, so nothing was tried.
+# Python 3 with venv, git, and the network. Exit status 75: they could not be installed within the deadline, so nothing was
+# tried.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -16,13 +17,16 @@ fi
 mkdir -p "$folder"
 folder="$(cd "$folder" && pwd)"
 
+# Seconds that one registry may take.
+deadline=300
+
 not_installed() {
-    echo "real MCP servers are not tried: $1 could not be installed" >&2
+    echo "real MCP servers are not tried: $1 could not be installed within $deadline s" >&2
     exit 75
 }
 
 if [ ! -e "$folder/node_modules/.bin/mcp-server-everything" ]; then
-    npm install --prefix "$folder" --no-audit --no-fund --loglevel=error \
+    timeout "$deadline" npm install --prefix "$folder" --no-audit --no-fund --loglevel=error \
         @modelcontextprotocol/server-everything@2026.8.31 \
         @modelcontextprotocol/server-filesystem@2026.8.31 \
         @modelcontextprotocol/server-memory@2026.8.31 \
@@ -30,7 +34,7 @@ if [ ! -e "$folder/node_modules/.bin/mcp-server-everything" ]; then
 fi
 if [ ! -e "$folder/python/bin/mcp-server-fetch" ]; then
     python3 -m venv "$folder/python" || not_installed "a Python environment"
-    "$folder/python/bin/pip" install --quiet --disable-pip-version-check \
+    timeout "$deadline" "$folder/python/bin/pip" install --quiet --disable-pip-version-check \
         mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24 || not_installed "servers from PyPI"
 fi
 

@@ -1,9 +1,10 @@
 //! One file per command.
 
+use ollm_app::World;
+
 use crate::arguments::Command;
 use crate::error::Failure;
 use crate::output::Output;
-use crate::world::World;
 
 mod chat;
 mod completions;

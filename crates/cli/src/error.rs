@@ -1,5 +1,6 @@
 //! What the door says when it cannot do what was asked: a kind, which is the exit code, and the way out.
 
+use ollm_app::{AppError, ErrorKind};
 use ollm_protocol::dialect::UnknownEvent;
 
 /// Exit codes, as documented.
@@ -52,6 +53,23 @@ impl Failure {
 
     pub(crate) fn usage(message: impl Into<String>) -> Failure {
         Failure::new(Kind::Usage, message).hint("`ollm --help` shows what there is")
+    }
+}
+
+impl From<ErrorKind> for Kind {
+    fn from(kind: ErrorKind) -> Kind {
+        match kind {
+            ErrorKind::Configuration => Kind::Configuration,
+            ErrorKind::Untrusted => Kind::Untrusted,
+            ErrorKind::Usage => Kind::Usage,
+            _ => Kind::Environment,
+        }
+    }
+}
+
+impl From<AppError> for Failure {
+    fn from(error: AppError) -> Failure {
+        Failure { kind: error.kind.into(), message: error.message, hints: error.hints }
     }
 }
 

@@ -19,7 +19,10 @@ const SHORT_GRACE: Duration = Duration::from_secs(2);
 
 /// The signal that asked us to end, once one came.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Stop(Arc<AtomicI32>);
+pub(crate) struct Stop {
+    signal: Arc<AtomicI32>,
+    cancel: Cancel,
+}
 
 impl Stop {
     /// Listens for signals until the process ends. The first is to be obeyed in order; a second one, or too long an
@@ -30,9 +33,10 @@ impl Stop {
         let heard = stop.clone();
         let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
             for signal in signals.forever() {
-                if heard.0.swap(signal, Ordering::Relaxed) != 0 {
+                if heard.signal.swap(signal, Ordering::Relaxed) != 0 {
                     std::process::exit(128 + signal);
                 }
+                heard.cancel.interrupt();
                 thread::spawn(move || {
                     thread::sleep(SHORT_GRACE);
                     std::process::exit(128 + signal);
@@ -42,13 +46,14 @@ impl Stop {
         stop
     }
 
-    pub(crate) fn is_set(&self) -> bool {
-        self.0.load(Ordering::Relaxed) != 0
+    /// Set when the signal comes.
+    pub(crate) fn cancel(&self) -> &Cancel {
+        &self.cancel
     }
 
     /// How we exit because of it.
     pub(crate) fn failure(&self) -> Option<Failure> {
-        let kind = match self.0.load(Ordering::Relaxed) {
+        let kind = match self.signal.load(Ordering::Relaxed) {
             0 => return None,
             SIGTERM => Kind::Terminated,
             SIGHUP => Kind::HungUp,

@@ -5,11 +5,9 @@
 use std::process;
 use std::time::SystemTime;
 
+use ollm_app::World;
 use ollm_engine::trace::iso;
-use ollm_store::{Bounds, Redactor, Trail, cut};
-
-use crate::output::one_line;
-use crate::world::World;
+use ollm_store::{Bounds, Redactor, Trail, cut, one_line};
 
 const LARGEST_FILE: u64 = 1 << 20;
 /// One process has no more to say; a flood of problems must not push out everything else.

@@ -2,39 +2,28 @@
 
 #![forbid(unsafe_code)]
 
-mod agent;
-mod app;
 mod arguments;
 mod cases;
 mod command;
-mod control;
 mod display;
 mod error;
-mod guards;
-mod host;
 mod interrupt;
 mod log;
-mod lookout;
-mod model;
 mod open;
 mod output;
+mod person;
 mod problem;
-mod questions;
 mod scaffold;
-mod secrets;
-mod servers;
 mod timeline;
-mod trace;
-mod world;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use error::Failure;
+use error::{Failure, Kind};
+use ollm_app::World;
 use ollm_catalog::Overrides;
 use output::Output;
-use world::World;
 
 fn main() -> ExitCode {
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
@@ -80,9 +69,15 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
 
 /// The surroundings are looked at only by commands that need them.
 fn world(surroundings: &OnceCell<World>, mut overrides: Overrides) -> Result<&World, Failure> {
-    let world = World::of_this_process()?;
+    let cwd = std::env::current_dir().map_err(|error| {
+        Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
+            .hint("change into a folder that exists")
+    })?;
+    let mut world = World::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
+    world.program = std::env::current_exe().ok();
     // An agent that could loosen a guard for one run would need no approval in that run.
-    overrides.tightening = overrides.touch_guards() && agent::refuse_agents(&world, "loosen guards").is_err();
-    let world = world.with(overrides);
+    overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&world, "loosen guards").is_err();
+    let mut world = world.with(overrides);
+    world.person = person::person(&world);
     Ok(surroundings.get_or_init(|| world))
 }

@@ -5,12 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use ollm_store::escape_for_people;
+use ollm_app::{Notices, World};
+use ollm_store::one_line;
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
 use crate::log::Log;
-use crate::world::World;
 
 /// The two streams.
 #[derive(Debug)]
@@ -126,10 +126,14 @@ impl Output {
     }
 }
 
-/// Text for one line: what it holds cannot pass for a line of ours.
-pub(crate) fn one_line(text: &str) -> String {
-    // A carriage return before a line end was left as it is; alone it would overwrite the line.
-    escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
+impl Notices for Output {
+    fn tell(&mut self, text: &str) {
+        Output::tell(self, text);
+    }
+
+    fn detail(&mut self, text: &dyn Fn() -> String) {
+        Output::detail(self, text);
+    }
 }
 
 /// A path as JSON tells it: JSON has no way to write a name that is not Unicode, so that what is wrong in it becomes `�`.

@@ -5,9 +5,8 @@ use std::time::Duration;
 
 use ollm_engine::{Outcome, Report, Skip, Status};
 use ollm_protocol::{Flow, joined};
+use ollm_store::one_line;
 use serde_json::Value;
-
-use crate::output::one_line;
 
 pub(crate) const BOLD: &str = "\x1b[1m";
 pub(crate) const DIM: &str = "\x1b[2m";

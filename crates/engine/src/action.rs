@@ -51,6 +51,8 @@ pub(crate) enum Errand {
     Post(Box<http::Post>),
     /// Call a tool.
     Call(Box<mcp::Call>),
+    /// Call a closure that may take only so long.
+    Builtin(Box<builtin::TimedCall>),
 }
 
 impl Errand {
@@ -58,13 +60,14 @@ impl Errand {
         match self {
             Errand::Post(post) => post.run(),
             Errand::Call(call) => call.run(),
+            Errand::Builtin(call) => call.run(),
         }
     }
 
     /// Whoever may know why it takes so long.
     pub(crate) fn witness(&self) -> Option<Witness> {
         match self {
-            Errand::Post(_) => None,
+            Errand::Post(_) | Errand::Builtin(_) => None,
             Errand::Call(call) => Some(call.witness()),
         }
     }
@@ -74,6 +77,7 @@ impl Errand {
         match self {
             Errand::Post(post) => post.timeout,
             Errand::Call(call) => call.what.timeout,
+            Errand::Builtin(call) => call.timeout,
         }
     }
 }
@@ -85,6 +89,8 @@ pub(crate) enum Said {
     Something(Vec<u8>, End),
     /// That there is nothing to say.
     Nothing,
+    /// A verdict that needs no reading.
+    Decided(Box<Verdict>),
     /// A failure, whatever else was said; a refusal in that counts all the same.
     Failure(String, Vec<u8>),
     /// Nothing in time, and what is known of why.
@@ -105,6 +111,7 @@ impl Said {
         let read = |body: &[u8], end| hook.dialect.read_verdict(event.kind, &Output { end, stdout: body, stderr: b"" });
         match self {
             Said::Nothing => Answer::default(),
+            Said::Decided(verdict) => Answer { verdict: Verdict::clone(verdict), ..Answer::default() },
             Said::Something(body, end) => read(body, *end),
             Said::Failure(why, body) => {
                 let verdict = read(body, End::Exited(0)).verdict;
@@ -122,7 +129,7 @@ impl Said {
     pub(crate) fn end(&self) -> End {
         match self {
             Said::Something(_, end) => *end,
-            Said::Nothing => End::Exited(0),
+            Said::Nothing | Said::Decided(_) => End::Exited(0),
             Said::Failure(..) => End::Exited(1),
             Said::Overdue(after, _) => End::TimedOut(*after),
         }
@@ -137,7 +144,7 @@ pub(crate) fn prepare(
 ) -> Prepared {
     let hook = trusted.hook();
     match &hook.action {
-        Action::Builtin(builtin) => builtin::call(builtin, event),
+        Action::Builtin(builtin) => builtin::prepare(hook, builtin, event),
         Action::Command { args, .. } | Action::RunCommand { args, .. } => match job(trusted, event, environment) {
             Ok(job) => command::prepare(job, args, trusted, || scope(event)),
             Err(why) => Prepared::Impossible(why),

@@ -7,8 +7,9 @@ use ollm_protocol::{Event, Hook};
 use ollm_trust::{Refusal, RefusalReason, Trust, TrustContext, Trusted};
 
 use crate::environment::Environment;
-use crate::plan::{Planned, duplicate};
+use crate::plan::Planned;
 use crate::report::{Reason, Skip};
+use crate::twin;
 
 /// One step of a cleared plan.
 #[derive(Debug)]
@@ -60,7 +61,7 @@ pub fn clear(stage: Vec<Planned>, trust: &Trust, environment: &Environment, even
                     continue;
                 }
             }
-            cleared.skipped.extend(candidates.map(|twin| duplicate::skip(twin, hook)));
+            cleared.skipped.extend(candidates.map(|twin| twin::skip(twin, hook)));
             break;
         }
     }

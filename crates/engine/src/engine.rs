@@ -15,12 +15,14 @@ use crate::clear::{self, Cleared, Step};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
 use crate::merge::{Begun, Progress};
-use crate::plan::{Plan, Planned, duplicate, plan};
+use crate::plan::{Plan, Planned, plan};
 use crate::present::leaving;
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run::{self, Means, Stop};
+use crate::select::select;
+use crate::twin;
 
 /// The hook engine. Everything it knows of the world came in as a value.
 #[derive(Debug)]
@@ -73,23 +75,23 @@ impl Engine {
 
     /// Passes an event through its hooks. Whatever goes wrong is part of the outcome.
     pub fn dispatch(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, Facts::default(), Stop(None))
+        self.dispatch_with(event, Listing::Fitting, Stop(None))
     }
 
     /// Like [`Engine::dispatch`], but `stop` is asked again and again: once it says so, the hooks that run are ended with
     /// everything they started, and no other begins. Each of them has failed, and its failure policy decides.
     pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
-        self.dispatch_with(event, Facts::default(), Stop(Some(stop)))
+        self.dispatch_with(event, Listing::Fitting, Stop(Some(stop)))
     }
 
     /// Like [`Engine::dispatch`], and the outcome lists also the hooks whose matcher does not fit.
     pub fn dispatch_explained(&self, event: &Event) -> Outcome {
-        self.dispatch_with(event, Facts { list_unfitting: true, ..Facts::default() }, Stop(None))
+        self.dispatch_with(event, Listing::All, Stop(None))
     }
 
     /// What would happen for an event.
     pub fn plan(&self, event: &Event) -> Plan {
-        plan(&self.registry, event, &self.facts(event, Facts { list_unfitting: true, ..Facts::default() }))
+        self.planned(event, Listing::All).0
     }
 
     /// Which hook would run in this place as things are, and why others would not; nobody is asked, nothing is used up.
@@ -105,7 +107,7 @@ impl Engine {
                 }
             });
         if let Some(runs) = runs {
-            skipped.extend(candidates.map(|twin| duplicate::skip(twin, runs)));
+            skipped.extend(candidates.map(|twin| twin::skip(twin, runs)));
         }
         (runs.cloned(), skipped)
     }
@@ -144,13 +146,12 @@ impl Engine {
         &self.children
     }
 
-    fn dispatch_with(&self, event: &Event, asked: Facts, stop: Stop<'_>) -> Outcome {
+    fn dispatch_with(&self, event: &Event, listing: Listing, stop: Stop<'_>) -> Outcome {
         let begun = Begun { started: Instant::now(), time: self.trust.now() };
         let trace_id = trace_id(begun.time);
         let wire = self.wire(&trace_id);
         wire.event(event);
-        let facts = self.facts(event, asked);
-        let planned = plan(&self.registry, event, &facts);
+        let (planned, facts) = self.planned(event, listing);
         let order = planned.stages.iter().map(|stage| stage.iter().map(|planned| Arc::clone(planned)).collect());
         let order = order.collect();
         let mut progress = Progress::new(event, planned.skipped);
@@ -171,13 +172,33 @@ impl Engine {
         leaving(outcome, &self.environment)
     }
 
-    fn facts(&self, event: &Event, mut facts: Facts) -> Facts {
-        facts.switched_off.clone_from(&self.switched_off);
+    /// Candidates, is there an approval at all, facts, plan: nothing is hashed but for hooks that require something.
+    fn planned(&self, event: &Event, listing: Listing) -> (Plan, Facts) {
+        let subject = event.subject();
+        let found = self.registry.candidates(event.kind, subject);
+        let selection = select(found, event, |hook| self.refusal(hook), || self.environment.surroundings());
         let sources = Sources { environment: &self.environment, rates: &self.rates };
-        facts.gather(&self.registry, event, &sources, |hook| {
-            self.trust.forecast(hook, &self.environment.trust_context()).is_none()
-        });
-        facts
+        let may_run = |hook: &Arc<Hook>| self.trust.forecast(hook, &self.environment.trust_context()).is_none();
+        let able = selection.able();
+        let mut facts = Facts::gather(&able, &sources, may_run);
+        facts.twins = self.registry.has_twins(event.kind);
+        if facts.twins {
+            facts.find(&able, &self.environment);
+        }
+        let mut planned = plan(event.kind, selection, &facts);
+        if listing == Listing::All {
+            planned.skipped.extend(self.registry.unfitting(event.kind, subject));
+        }
+        (planned, facts)
+    }
+
+    /// Why a hook does not even become a candidate: hooks are off, or it has no approval and nobody can be asked for one.
+    fn refusal(&self, hook: &Arc<Hook>) -> Option<Skip> {
+        match &self.switched_off {
+            Some(why) => Some(Skip::new(hook, Reason::Disabled, why)),
+            None if self.trust.approver.is_some() => None,
+            None => self.trust.unapproved(&**hook).map(|refusal| clear::skip(hook, refusal)),
+        }
     }
 
     /// Each stage is cleared just before it runs: what a refusal keeps from running uses up no approval and no quota, and
@@ -208,11 +229,11 @@ impl Engine {
         progress
     }
 
-    /// Why a hook does not run after a refusal. That nobody approved it is said all the same: a person should know.
+    /// Why a hook does not run after a refusal. A missing approval is told all the same: a person should know.
     fn left_out(&self, hook: &Arc<Hook>, refuser: &str) -> Skip {
-        let refusal = self.trust.forecast(hook, &self.environment.trust_context());
-        let unapproved = refusal.map(|refusal| clear::skip(hook, refusal)).filter(|skip| skip.reason.needs_approval());
-        unapproved
+        let refusal = self.trust.unapproved(&**hook);
+        refusal
+            .map(|refusal| clear::skip(hook, refusal))
             .unwrap_or_else(|| Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")))
     }
 
@@ -273,7 +294,7 @@ impl Engine {
     }
 
     fn ready(&self, hook: &Arc<Hook>, facts: &mut Facts) -> Result<Option<String>, Skip> {
-        // Who was approved only now has not been looked after yet.
+        // Hooks approved during this event have no facts yet.
         facts.look_for(&[hook], &self.environment);
         facts.equipped(hook)?;
         self.rates.take(hook)
@@ -304,6 +325,15 @@ impl Stage {
             Stage::Cleared(steps) => steps.iter().map(Step::hook).collect(),
         }
     }
+}
+
+/// Which hooks that do not run are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Listing {
+    /// Those whose matcher fits.
+    Fitting,
+    /// All of the event.
+    All,
 }
 
 /// The refusal that stands for hooks nobody approved.

@@ -8,7 +8,7 @@ use ollm_store::{Hidden, looks_secret};
 use ollm_trust::TrustContext;
 
 use crate::background::Launcher;
-use crate::facts::Surroundings;
+use crate::narrow::Surroundings;
 
 const ALLOWED: &[&str] = &[
     "PATH",

@@ -1,4 +1,5 @@
-//! What planning must know of the world. It is gathered before, and only what some hook of the event asks for.
+//! What planning must know of the world: what is required and missing, which limits are used up, which programs are one.
+//! It is gathered before, and only what some candidate asks for.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -6,13 +7,10 @@ use std::sync::Arc;
 
 use ollm_process::find_program;
 use ollm_protocol::hook::Requires;
-use ollm_protocol::{ActionSpec, Event, Hook};
-use serde_json::{Map, Value};
+use ollm_protocol::{ActionSpec, Hook};
 
 use crate::environment::Environment;
-use crate::plan::{Narrowed, narrow};
 use crate::rate::Rates;
-use crate::registry::{Needs, Registry};
 use crate::report::{Reason, Skip};
 
 mod service;
@@ -20,31 +18,16 @@ mod service;
 /// What planning must know beside the registry and the event.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Facts {
-    /// Why no hook at all may run, if that is so.
-    pub switched_off: Option<String>,
-    /// Whether to list also the hooks of the event whose matcher does not fit.
-    pub list_unfitting: bool,
     /// What hooks require and is not there, with the way out.
     pub absent: BTreeMap<Requirement, String>,
     /// What was looked for.
     pub looked_for: BTreeSet<Requirement>,
     /// The hooks whose limits are used up, by id, and the particulars.
     pub exhausted: BTreeMap<String, String>,
-    /// What patterns and conditions see beside the event.
-    pub surroundings: Surroundings,
+    /// Whether two hooks may do the very same thing.
+    pub twins: bool,
     /// Bare names of programs, each with an absolute path that the search path leads to.
     pub found: BTreeSet<(String, String)>,
-}
-
-/// What patterns and conditions see beside the event.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Surroundings {
-    /// The folder we are in.
-    pub cwd: String,
-    /// The root of the project, or else that folder.
-    pub root: String,
-    /// The variables that any hook may see.
-    pub variables: Map<String, Value>,
 }
 
 /// Something that must be there for a hook to run.
@@ -78,39 +61,20 @@ pub(crate) fn is_demanding(hook: &Hook) -> bool {
 }
 
 impl Facts {
-    /// Looks at what the hooks of an event ask for. What they require is looked for only if they `may_run`: a project that
-    /// nobody approved gets us neither to open a connection nor to touch a file.
+    /// Looks at what candidates ask for. What they require is looked for only if they `may_run`: a project without an
+    /// approval gets us neither to open a connection nor to touch a file.
     pub(crate) fn gather(
-        &mut self,
-        registry: &Registry,
-        event: &Event,
+        candidates: &[&Arc<Hook>],
         sources: &Sources<'_>,
         may_run: impl Fn(&Arc<Hook>) -> bool,
-    ) {
-        let needs = registry.needs(event.kind);
-        if self.switched_off.is_some() {
-            return;
-        }
-        if needs.twins {
-            self.find(&registry.fitting(event.kind, event.subject()), sources.environment);
-        }
-        let limited = sources.rates.limits_all();
-        if !needs.surroundings && !needs.facts && !limited {
-            return;
-        }
-        let mut asking = registry.fitting(event.kind, event.subject());
-        asking.retain(|hook| hook.spec.enabled && hook.off.is_none());
-        if asking.iter().any(|hook| Needs::of(hook).surroundings) {
-            self.surroundings = sources.environment.surroundings();
-        }
-        if !needs.facts && !limited {
-            return;
-        }
-        asking.retain(|hook| is_demanding(hook) || sources.rates.limits(hook));
-        asking.retain(|hook| matches!(narrow(hook, event, self), Ok(Narrowed::Fits)));
-        self.exhausted = sources.rates.exhausted(asking.iter().copied());
-        asking.retain(|hook| is_demanding(hook) && may_run(hook));
-        self.look_for(&asking, sources.environment);
+    ) -> Facts {
+        let mut facts = Facts::default();
+        let limited = candidates.iter().filter(|hook| sources.rates.limits(hook));
+        facts.exhausted = sources.rates.exhausted(limited.copied());
+        let demanding: Vec<&Arc<Hook>> =
+            candidates.iter().copied().filter(|hook| is_demanding(hook) && may_run(hook)).collect();
+        facts.look_for(&demanding, sources.environment);
+        facts
     }
 
     /// Looks for what hooks require, once for each.
@@ -136,7 +100,7 @@ impl Facts {
     }
 
     /// Looks where the search path leads to, only for programs that one hook names and another one gives the place of.
-    fn find(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
+    pub(crate) fn find(&mut self, hooks: &[&Arc<Hook>], environment: &Environment) {
         let programs = hooks.iter().filter_map(|hook| match &hook.spec.action {
             ActionSpec::Command { command, .. } => Some(command.as_str()),
             _ => None,
@@ -156,12 +120,6 @@ impl Facts {
             && [(one, other), (other, one)].iter().any(|(name, path)| {
                 self.found.iter().any(|(known, place)| (known.as_str(), place.as_str()) == (*name, *path))
             })
-    }
-
-    /// The folder an event happened in.
-    pub(crate) fn cwd(&self, event: &Event) -> String {
-        let here = Path::new(&self.surroundings.cwd);
-        event.text("cwd").map_or_else(|| self.surroundings.cwd.clone(), |cwd| here.join(cwd).display().to_string())
     }
 
     /// Whether a hook has what it needs, and runs left.
@@ -211,7 +169,7 @@ mod tests {
     use std::path::Path;
     use std::time::SystemTime;
 
-    use ollm_protocol::{EventKind, HookSpec, RateLimit, Rules};
+    use ollm_protocol::{HookSpec, RateLimit, Rules};
 
     use super::*;
 
@@ -229,25 +187,15 @@ mod tests {
         }
     }
 
-    /// What is known for a shell call when there is a plain hook and a demanding one with this matcher.
-    fn gathered(matcher: &str) -> Facts {
-        let mut registry = Registry::new();
-        for spec in [asks("plain", "shell"), demanding(matcher)] {
-            registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
-        }
+    #[test]
+    fn only_what_candidates_ask_for_is_looked_at() {
         let environment = Environment { cwd: "/".into(), ..Environment::default() };
         let rates = Rates::new(Path::new("/nonexistent/rates").to_owned(), SystemTime::now);
-        let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
-        let mut facts = Facts::default();
-        facts.gather(&registry, &event, &Sources { environment: &environment, rates: &rates }, |_| true);
-        facts
-    }
-
-    #[test]
-    fn nothing_is_looked_at_for_a_hook_that_does_not_fit() {
-        assert_eq!(gathered("read_file"), Facts::default());
-        let looked = gathered("shell");
-        assert_eq!(looked.surroundings.cwd, "/");
-        assert_eq!(looked.absent.len(), 1);
+        let sources = Sources { environment: &environment, rates: &rates };
+        let hook = |spec| Arc::new(Hook::new(spec, &Rules::default()).unwrap());
+        let (plain, demanding) = (hook(asks("plain", "shell")), hook(demanding("shell")));
+        assert_eq!(Facts::gather(&[&plain], &sources, |_| true), Facts::default());
+        assert_eq!(Facts::gather(&[&plain, &demanding], &sources, |_| false), Facts::default());
+        assert_eq!(Facts::gather(&[&plain, &demanding], &sources, |_| true).absent.len(), 1);
     }
 }

@@ -1,6 +1,6 @@
 //! The deeds of ollm: from one event to one verdict.
 //!
-//! An event is planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
+//! The hooks for an event are selected ([`select`]) and planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
 //! are folded into one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing,
 //! and never fails: another program's failure is a value in the outcome. Whoever wants to know what happens meanwhile
 //! listens to the [`Bus`]; what happened is written down by [`trace::record`].
@@ -35,13 +35,16 @@ mod engine;
 mod environment;
 mod facts;
 mod merge;
+mod narrow;
 mod plan;
 mod present;
 mod rate;
 mod registry;
 mod report;
 mod run;
+mod select;
 pub mod trace;
+mod twin;
 
 pub use action::{ToolCall, ToolCaller, ToolFailure};
 pub use background::{Done, Late, Launcher, run_handed_over};
@@ -49,8 +52,10 @@ pub use bus::Bus;
 pub use clear::{Cleared, Step, clear};
 pub use engine::Engine;
 pub use environment::Environment;
-pub use facts::{Facts, Requirement, Surroundings};
+pub use facts::{Facts, Requirement};
+pub use narrow::Surroundings;
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Process, Reason, Report, Skip, Spoken, Status, Summary, summarise};
+pub use select::{Selection, select};

@@ -1,19 +1,15 @@
 //! Which hooks run for an event, in which order, and why each other one does not. Pure: no file, no clock.
 
+use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use ollm_protocol::{Event, EventKind, Hook};
+use ollm_protocol::{EventKind, Hook};
 
 use crate::facts::Facts;
-use crate::registry::{Needs, Registry, declared};
-use crate::report::{Reason, Skip};
-
-pub(crate) mod duplicate;
-mod narrow;
-
-use duplicate::Twins;
-pub(crate) use narrow::{Narrowed, narrow};
+use crate::report::Skip;
+use crate::select::{Candidate, Selection};
+use crate::twin;
 
 /// What will happen for an event.
 #[derive(Clone, Debug)]
@@ -70,61 +66,23 @@ impl Deref for Planned {
     }
 }
 
-/// Plans an event.
-pub fn plan(registry: &Registry, event: &Event, facts: &Facts) -> Plan {
-    let mut plan = Plan { event: event.kind, stages: Vec::new(), skipped: Vec::new() };
-    let subject = event.subject();
-    let needs = registry.needs(event.kind);
-    let asks = Asks { some: needs.narrowing || needs.facts, all: !facts.exhausted.is_empty() };
-    let mut twins = needs.twins.then(Twins::default);
-    for hook in registry.fitting(event.kind, subject) {
-        match fits(hook, event, facts, asks) {
-            Ok(planned) if twins.as_mut().is_some_and(|twins| twins.join(&mut plan.stages, &planned, facts)) => {}
-            Ok(planned) => add(&mut plan.stages, planned),
-            Err(skip) => plan.skipped.push(skip),
+/// Plans what was selected for an event.
+pub fn plan(event: EventKind, selection: Selection<'_>, facts: &Facts) -> Plan {
+    let mut plan = Plan { event, stages: Vec::new(), skipped: selection.skipped };
+    let mut twins = facts.twins.then(Twins::default);
+    for Candidate { hook, failure } in selection.candidates {
+        if failure.is_none()
+            && let Err(skip) = facts.admit(hook)
+        {
+            plan.skipped.push(skip);
+            continue;
+        }
+        let planned = Planned::new(hook, failure);
+        if !twins.as_mut().is_some_and(|twins| twins.join(&mut plan.stages, &planned, facts)) {
+            add(&mut plan.stages, planned);
         }
     }
-    if facts.list_unfitting {
-        plan.skipped.extend(unfitting(registry, event.kind, subject));
-    }
     plan
-}
-
-/// Whether some hooks of an event ask for more than their matchers, or all are asked about more.
-#[derive(Clone, Copy, Debug)]
-struct Asks {
-    some: bool,
-    all: bool,
-}
-
-impl Asks {
-    /// Whether this hook does. One that is plain pays nothing for what others ask.
-    fn includes(self, hook: &Hook) -> bool {
-        let own = || {
-            let needs = Needs::of(hook);
-            needs.narrowing || needs.facts
-        };
-        self.all || (self.some && own())
-    }
-}
-
-fn fits(hook: &Arc<Hook>, event: &Event, facts: &Facts, asks: Asks) -> Result<Planned, Skip> {
-    if let Some(why) = &facts.switched_off {
-        return Err(Skip::new(hook, Reason::Disabled, why));
-    }
-    if let Some(why) = &hook.off {
-        return Err(Skip::new(hook, Reason::Disabled, why));
-    }
-    if !hook.spec.enabled {
-        return Err(Skip::new(hook, Reason::Disabled, format!("`enabled` is false in {}", declared(hook))));
-    }
-    if !asks.includes(hook) {
-        return Ok(Planned::new(hook, None));
-    }
-    match narrow(hook, event, facts)? {
-        Narrowed::Fails(why) => Ok(Planned::new(hook, Some(why))),
-        Narrowed::Fits => facts.admit(hook).map(|()| Planned::new(hook, None)),
-    }
 }
 
 /// Where a hook goes: neighbours that may run at once share a stage.
@@ -145,11 +103,26 @@ fn add(stages: &mut Vec<Vec<Planned>>, new: Planned) {
     }
 }
 
-fn unfitting(registry: &Registry, kind: EventKind, subject: Option<&str>) -> Vec<Skip> {
-    let hooks = registry.for_event(kind);
-    let others = hooks.iter().filter(|hook| !hook.matcher.matches(subject));
-    let subject = subject.map_or_else(|| "an event without a subject".to_owned(), |subject| format!("`{subject}`"));
-    others
-        .map(|hook| Skip::new(hook, Reason::Matcher, format!("`{}` does not match {subject}", hook.matcher.text())))
-        .collect()
+/// The hooks of a plan, by what they do.
+#[derive(Debug, Default)]
+struct Twins {
+    /// Fingerprint and place: stage, and position in it.
+    places: HashMap<u64, Vec<(usize, usize)>>,
+}
+
+impl Twins {
+    /// Puts a hook beside one that is planned already and does the same; if there is none, it will be the next of the plan.
+    fn join(&mut self, stages: &mut [Vec<Planned>], new: &Planned, facts: &Facts) -> bool {
+        let places = self.places.entry(twin::fingerprint(new)).or_default();
+        let at = |place: &&(usize, usize)| stages.get(place.0).and_then(|stage| stage.get(place.1));
+        let twin =
+            places.iter().find(|place| at(place).is_some_and(|planned| twin::same(planned, new, facts))).copied();
+        let earlier = twin.and_then(|(stage, position)| stages.get_mut(stage)?.get_mut(position));
+        if let Some(earlier) = earlier {
+            earlier.more.get_or_insert_with(|| Box::new(More::default())).twins.push(Arc::clone(&new.hook));
+            return true;
+        }
+        places.push(next(stages, new));
+        false
+    }
 }

@@ -8,10 +8,10 @@ use std::sync::Arc;
 
 use ollm_protocol::event::EVENTS;
 use ollm_protocol::matcher::Pattern;
-use ollm_protocol::{EventKind, Hook, Layer, Matcher, RateLimit, Reach, Source};
+use ollm_protocol::{EventKind, Hook, Layer, Matcher, Source};
 
-use crate::facts;
-use crate::plan::duplicate;
+use crate::report::{Reason, Skip, declared};
+use crate::twin;
 
 /// A hook with this id is registered already.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -27,7 +27,7 @@ pub struct DuplicateId {
 #[derive(Debug, Default)]
 pub struct Registry {
     ids: HashMap<String, Arc<Hook>>,
-    shelves: HashMap<EventKind, Shelf>,
+    events: HashMap<EventKind, EventIndex>,
     registered: u64,
 }
 
@@ -45,7 +45,7 @@ impl Registry {
         let hook = Arc::new(hook);
         self.registered += 1;
         for kind in &hook.events {
-            self.shelves.entry(*kind).or_default().put(&hook, self.registered);
+            self.events.entry(*kind).or_default().put(&hook, self.registered);
         }
         self.ids.insert(hook.id().to_owned(), Arc::clone(&hook));
         Ok(hook)
@@ -53,7 +53,7 @@ impl Registry {
 
     /// The hooks of an event, in the order of their registration.
     pub fn for_event(&self, kind: EventKind) -> Vec<Arc<Hook>> {
-        self.shelves.get(&kind).map(|shelf| shelf.hooks().cloned().collect()).unwrap_or_default()
+        self.events.get(&kind).map(|index| index.hooks().cloned().collect()).unwrap_or_default()
     }
 
     /// Removes a hook from all its events; false when there is none with this id.
@@ -74,11 +74,11 @@ impl Registry {
     /// Removes all hooks of an event; those with other events stay there.
     pub fn clear_event(&mut self, kind: EventKind) {
         self.keep(kind, |_| false);
-        let shelves = &self.shelves;
+        let events = &self.events;
         self.ids.retain(|_, hook| {
             hook.events.iter().any(|event| {
-                shelves.contains_key(event)
-                    && shelves.get(event).is_some_and(|shelf| shelf.hooks().any(|kept| Arc::ptr_eq(kept, hook)))
+                events.contains_key(event)
+                    && events.get(event).is_some_and(|index| index.hooks().any(|kept| Arc::ptr_eq(kept, hook)))
             })
         });
     }
@@ -104,67 +104,33 @@ impl Registry {
     }
 
     /// The hooks of an event whose matcher fits the subject, in the order they should run.
-    pub(crate) fn fitting(&self, kind: EventKind, subject: Option<&str>) -> Vec<&Arc<Hook>> {
-        self.shelves.get(&kind).map(|shelf| shelf.fitting(subject)).unwrap_or_default()
+    pub fn candidates(&self, kind: EventKind, subject: Option<&str>) -> Vec<&Arc<Hook>> {
+        self.events.get(&kind).map(|index| index.fitting(subject)).unwrap_or_default()
     }
 
-    /// What the hooks of an event need to be planned.
-    pub(crate) fn needs(&self, kind: EventKind) -> Needs {
-        self.shelves.get(&kind).map(|shelf| shelf.needs).unwrap_or_default()
+    /// The hooks of an event whose matcher does not fit the subject.
+    pub fn unfitting(&self, kind: EventKind, subject: Option<&str>) -> Vec<Skip> {
+        let hooks = self.events.get(&kind).into_iter().flat_map(EventIndex::hooks);
+        let others = hooks.filter(|hook| !hook.matcher.matches(subject));
+        let subject = subject.map_or_else(|| "an event without a subject".to_owned(), |subject| format!("`{subject}`"));
+        let why = |hook: &Hook| format!("`{}` does not match {subject}", hook.matcher.text());
+        others.map(|hook| Skip::new(hook, Reason::Matcher, why(hook))).collect()
+    }
+
+    /// Whether two hooks of an event may do the very same thing.
+    pub(crate) fn has_twins(&self, kind: EventKind) -> bool {
+        self.events.get(&kind).is_some_and(|index| index.has_twins)
     }
 
     fn keep(&mut self, kind: EventKind, stays: impl Fn(&Hook) -> bool) {
-        let Some(full) = self.shelves.remove(&kind) else { return };
-        let mut kept = Shelf::default();
+        let Some(full) = self.events.remove(&kind) else { return };
+        let mut kept = EventIndex::default();
         for entry in full.entries.into_iter().filter(|entry| stays(&entry.hook)) {
             kept.put(&entry.hook, entry.turn.2);
         }
         if !kept.entries.is_empty() {
-            self.shelves.insert(kind, kept);
+            self.events.insert(kind, kept);
         }
-    }
-}
-
-/// Where a hook was declared, for people.
-pub(crate) fn declared(hook: &Hook) -> String {
-    let origin = &hook.spec.origin;
-    match (origin.file.as_os_str().is_empty(), origin.line) {
-        (true, _) => format!("a {} hook", hook.spec.source.name()),
-        (false, 0) => origin.file.display().to_string(),
-        (false, line) => format!("{}:{line}:{}", origin.file.display(), origin.column),
-    }
-}
-
-/// What hooks need to be planned beside their matchers. What none of them needs is not even looked at.
-#[derive(Clone, Copy, Debug, Default)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a look of its own, and any of them may be needed")]
-pub(crate) struct Needs {
-    /// A look at what the hook itself says about when it is for.
-    pub(crate) narrowing: bool,
-    /// What patterns and conditions see beside the event.
-    pub(crate) surroundings: bool,
-    /// A look at the world: what a hook requires, how often it ran.
-    pub(crate) facts: bool,
-    /// A look for hooks that do the very same thing.
-    pub(crate) twins: bool,
-}
-
-impl Needs {
-    /// What one hook needs; twins are for the others to tell.
-    pub(crate) fn of(hook: &Hook) -> Needs {
-        let seeing = !hook.patterns.is_empty() || hook.condition.is_some();
-        Needs {
-            surroundings: seeing,
-            facts: facts::is_demanding(hook) || hook.spec.rate_limit != RateLimit::default(),
-            narrowing: seeing || hook.reach.value != Reach::All || hook.broken.is_some(),
-            twins: false,
-        }
-    }
-
-    fn add(&mut self, other: Needs) {
-        self.surroundings |= other.surroundings;
-        self.facts |= other.facts;
-        self.narrowing |= other.narrowing;
     }
 }
 
@@ -179,7 +145,7 @@ struct Entry {
 
 /// The hooks of one event.
 #[derive(Debug, Default)]
-struct Shelf {
+struct EventIndex {
     entries: Vec<Entry>,
     any: Vec<usize>,
     exact: HashMap<String, Vec<usize>>,
@@ -188,11 +154,11 @@ struct Shelf {
     /// Matchers that only a look at the subject can decide.
     others: Vec<usize>,
     /// What the hooks do, by fingerprint.
-    deeds: HashSet<u64>,
-    needs: Needs,
+    fingerprints: HashSet<u64>,
+    has_twins: bool,
 }
 
-impl Shelf {
+impl EventIndex {
     fn hooks(&self) -> impl Iterator<Item = &Arc<Hook>> {
         self.entries.iter().map(|entry| &entry.hook)
     }
@@ -204,8 +170,7 @@ impl Shelf {
             Matcher::Expression(_) => self.others.push(at),
             Matcher::List(patterns) => patterns.iter().for_each(|pattern| self.index(pattern, at)),
         }
-        self.needs.add(Needs::of(hook));
-        self.needs.twins |= !self.deeds.insert(duplicate::fingerprint(hook));
+        self.has_twins |= !self.fingerprints.insert(twin::fingerprint(hook));
         self.entries.push(Entry { turn: turn(hook, registered), hook: Arc::clone(hook) });
     }
 

@@ -146,6 +146,16 @@ impl Skip {
     }
 }
 
+/// Where a hook was declared, for people.
+pub(crate) fn declared(hook: &Hook) -> String {
+    let origin = &hook.spec.origin;
+    match (origin.file.as_os_str().is_empty(), origin.line) {
+        (true, _) => format!("a {} hook", hook.spec.source.name()),
+        (false, 0) => origin.file.display().to_string(),
+        (false, line) => format!("{}:{line}:{}", origin.file.display(), origin.column),
+    }
+}
+
 /// Everything that came of one event.
 #[derive(Clone, Debug)]
 pub struct Outcome {

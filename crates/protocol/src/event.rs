@@ -7,7 +7,10 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+mod build;
 mod sample;
+
+pub use build::EventError;
 
 /// A moment in an agent's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -243,6 +246,7 @@ pub struct Event {
 const SPELLINGS: &[(&str, &str)] = &[
     ("sessionId", "session_id"),
     ("toolName", "tool_name"),
+    ("tool", "tool_name"),
     ("toolArgs", "args"),
     ("tool_args", "args"),
     ("arguments", "args"),

@@ -24,7 +24,7 @@ mod verdict;
 
 pub use condition::{Condition, ConditionError, ConditionFault, ConditionScope};
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
-pub use event::{Event, EventKind};
+pub use event::{Event, EventError, EventKind};
 pub use hook::{
     Action, ActionSpec, Basis, Builtin, Endpoint, Held, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure,
     Origin, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,

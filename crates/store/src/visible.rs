@@ -12,6 +12,16 @@ pub fn escape_for_people(text: &str) -> Cow<'_, str> {
     escape(text, |hidden, shown| shown.extend(hidden.escape_unicode()))
 }
 
+/// Text for one line of ours: what it holds cannot pass for another line.
+///
+/// ```
+/// assert_eq!(ollm_store::one_line("a\nb\u{1b}"), "a b\\u{1b}");
+/// ```
+pub fn one_line(text: &str) -> String {
+    // A carriage return before a line end was left as it is; alone it would overwrite the line.
+    escape_for_people(text).replace("\r\n", " ").replace('\n', " ")
+}
+
 /// Does the same for JSON text, which stays the same JSON: characters that hide or reorder become `\uXXXX`.
 ///
 /// ```

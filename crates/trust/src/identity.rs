@@ -135,7 +135,9 @@ type SeenCoverage = (Arc<Coverage>, Vec<(PathBuf, Option<StatKey>)>);
 impl KnownDefinition {
     pub(crate) fn of(thing: &(impl Approvable + ?Sized)) -> KnownDefinition {
         let definition = thing.definition();
-        let key = definition.as_ref().map(|known| known.digest.unwrap_or_else(|| known.hasher.clone().finish()));
+        // Equal definitions in different places may name different files.
+        let key =
+            definition.as_ref().map(|known| known.hasher.clone().field("source", thing.source().as_bytes()).finish());
         KnownDefinition { definition, key }
     }
 }

@@ -323,9 +323,10 @@ impl Trust {
         if self.needs_no_approval(&**thing) {
             return self.own(thing, context).map_err(|why| Refusal::unready(&why));
         }
-        let has_approval = self.approval(&**thing).is_some();
-        if !has_approval && self.approver.is_none() && !self.has_grant(&thing.id()) {
-            return Err(self.refusal(&**thing, None, Standing::Unknown));
+        let unapproved = self.unapproved(&**thing);
+        let has_approval = unapproved.is_none();
+        if let Some(refusal) = unapproved.filter(|_| self.approver.is_none() && !self.has_grant(&thing.id())) {
+            return Err(refusal);
         }
         // Without it a process that lives on would never learn that a file has been quiet for a while.
         self.memory.digests.advance(self.now());
@@ -347,8 +348,8 @@ impl Trust {
         if self.needs_no_approval(&**thing) {
             return self.own(thing, context).map_err(|why| Refusal::unready(&why)).err();
         }
-        if self.approval(&**thing).is_none() {
-            return Some(self.refusal(&**thing, None, Standing::Unknown));
+        if let Some(refusal) = self.unapproved(&**thing) {
+            return Some(refusal);
         }
         let defined = self.memory.defined(thing);
         match self.identified(&**thing, &defined, context) {
@@ -360,6 +361,12 @@ impl Trust {
             },
             Err(why) => Some(Refusal::unready(&why)),
         }
+    }
+
+    /// Why something may not run that has no approval at all; its content is not looked at.
+    pub fn unapproved<T: Approvable>(&self, thing: &T) -> Option<Refusal> {
+        let missing = !self.needs_no_approval(thing) && self.approval(thing).is_none();
+        missing.then(|| self.refusal(thing, None, Standing::Unknown))
     }
 
     /// What a person would approve: the identity, and a copy of the files to look at. What is approved later is what

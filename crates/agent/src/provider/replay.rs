@@ -20,6 +20,8 @@ const LARGEST: u64 = 64 << 20;
 
 /// What a line may say.
 const FIELDS: &[&str] = &["content", "tool_calls", "usage", "expect", "error"];
+/// What a call may hold.
+const CALL_FIELDS: &[&str] = &["id", "name", "arguments"];
 
 /// A model whose answers are written in a file.
 #[derive(Debug)]
@@ -109,6 +111,12 @@ fn answer_line(file: &Path, number: usize, line: &str) -> Result<Map<String, Val
         None | Some(Value::Null) => {}
         Some(Value::Array(calls)) if calls.iter().all(|call| call.get("name").is_some_and(Value::is_string)) => {}
         Some(_) => return Err(wrong(file, number, "`tool_calls` is not a list of calls with a `name`")),
+    }
+    let calls = fields.get("tool_calls").and_then(Value::as_array).into_iter().flatten();
+    let mut keys = calls.filter_map(Value::as_object).flat_map(|call| call.keys());
+    if let Some(unknown) = keys.find(|key| !CALL_FIELDS.contains(&key.as_str())) {
+        let known = CALL_FIELDS.join(", ");
+        return Err(wrong(file, number, format!("unknown field `{unknown}` in `tool_calls`; known are {known}")));
     }
     Ok(fields)
 }
@@ -239,6 +247,7 @@ mod tests {
             ("{\"contents\": 1}", "unknown field `contents`"),
             ("{\"content\": 1}", "`content` is not text"),
             ("{\"tool_calls\": [{}]}", "`tool_calls` is not a list"),
+            ("{\"tool_calls\": [{\"name\": \"shell\", \"args\": {}}]}", "unknown field `args` in `tool_calls`"),
         ] {
             let error = parse(&format!("{{\"content\": \"fine\"}}\n{text}")).unwrap_err().to_string();
             assert!(error.starts_with("talk.jsonl:2: ") && error.contains(what), "{error}");

@@ -3,14 +3,14 @@
 use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, Facts, Registry, plan};
+use ollm_engine::{Engine, Environment, Facts, Registry};
 use ollm_protocol::hook::{RateLimit, Requires};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
 use ollm_trust::Trust;
 
 use crate::lab::Lab;
 use crate::measure::Case;
-use crate::planning::{crowd, spec};
+use crate::planning::{crowd, planned_for, spec};
 
 /// One plan is too short to be timed alone.
 const PLANS: usize = 50;
@@ -72,6 +72,6 @@ fn with(mut registry: Registry, matcher: &str) -> Registry {
 
 fn plans(registry: Registry) -> Box<dyn FnMut()> {
     let (event, facts) = (shell(), Facts::default());
-    assert_eq!(plan(&registry, &event, &facts).stages.len(), 100);
-    Box::new(move || (0..PLANS).for_each(|_| drop(black_box(plan(&registry, black_box(&event), &facts)))))
+    assert_eq!(planned_for(&registry, &event, &facts).stages.len(), 100);
+    Box::new(move || (0..PLANS).for_each(|_| drop(black_box(planned_for(&registry, black_box(&event), &facts)))))
 }

@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use ollm_agent::Approval;
+use ollm_app::session::{Resume, SessionOptions};
+
+use crate::error::Failure;
 
 pub(super) const TASK_HELP: &str = "What is piped in is added to the prompt. Without --model, OLLM_MODEL is used, else `model` of the configuration, else the first model of a local
 Ollama. Tools of MCP servers are offered beside the built-in ones.
@@ -52,6 +56,20 @@ pub(crate) struct AgentArguments {
 }
 
 impl AgentArguments {
+    /// What they ask of a session.
+    pub(crate) fn options(&self) -> Result<SessionOptions, Failure> {
+        let approval = Approval::ALL.iter().find(|(name, _)| *name == self.approval);
+        let (_, approval) =
+            approval.ok_or_else(|| Failure::usage(format!("--approval {}: no such mode", self.approval)))?;
+        let mut options = SessionOptions::default();
+        options.model.clone_from(&self.model);
+        options.approval = *approval;
+        options.allow.clone_from(&self.allow);
+        options.record.clone_from(&self.record);
+        options.resume = self.resume.clone().map(Resume::Id).or(self.continue_last.then_some(Resume::Latest));
+        Ok(options)
+    }
+
     /// Whether any of them was given.
     pub(crate) fn is_used(&self) -> bool {
         let AgentArguments { model, approval, allow, record, resume, continue_last } = self;

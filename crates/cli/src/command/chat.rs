@@ -3,18 +3,17 @@
 use std::cell::RefCell;
 
 use ollm_agent::{Cancel, Session, StartError};
+use ollm_app::control::Control;
+use ollm_app::session::{self, Desk, Host, Visit};
+use ollm_app::{App, Lookout, World};
 use ollm_process::Children;
 
-use crate::app::App;
 use crate::arguments::agent::AgentArguments;
-use crate::control::Control;
 use crate::display::{Display, Style};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
-use crate::lookout::Lookout;
 use crate::output::Output;
-use crate::world::World;
+use crate::person::Terminal;
 
 mod reader;
 mod slash;
@@ -25,10 +24,10 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
-    let app = host::load(world, Visit::Talk, &cancel)?;
+    let app = session::load(world, Visit::Talk, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(arguments, &app, world, &cancel)?;
+    let host = Host::gather(&arguments.options()?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
@@ -36,12 +35,8 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     let app = RefCell::new(app);
     let code = talk(host, &app, world, output);
     let app = app.into_inner();
-    if let Some(toolbox) = &app.toolbox {
-        toolbox.close(output);
-    }
-    app.engine.trust.remember();
+    app.close(output);
     // Async hooks get their last moment; only what is left then is nobody's.
-    drop(app);
     Children::new().reap_strays();
     code
 }
@@ -53,8 +48,8 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
-    let desk = Desk { app, world, output: &shared };
-    let session = match host.start(desk, display, |_, _, _| {}) {
+    let desk = Desk { app, notices: &shared };
+    let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), Box::new(|_, _, _| {})) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
         Err(StartError::Interrupted) => return Ok(INTERRUPTED),
@@ -63,7 +58,7 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
     let _control =
         Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
     let reader = Reader::new(world, &cancel)?;
-    let mut chat = Chat { session, desk, cancel: cancel.clone(), id, lookout };
+    let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout };
     while let Some(line) = reader.next() {
         cancel.rearm();
         chat.catch_up();
@@ -81,6 +76,7 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
 struct Chat<'a, 'o> {
     session: Session<'a>,
     desk: Desk<'a, 'o>,
+    output: &'a RefCell<&'o mut Output>,
     cancel: Cancel,
     id: String,
     lookout: Lookout,
@@ -90,7 +86,7 @@ impl Chat<'_, '_> {
     /// Takes in what has changed since the last turn.
     fn catch_up(&mut self) {
         if let Some(news) = self.lookout.begin(self.desk.app) {
-            self.desk.output.borrow_mut().tell(&news);
+            self.output.borrow_mut().tell(&news);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ollm_app::World;
 use ollm_catalog::{
     Config, EditError, Extension, Extensions, Origin, Positions, Problem, Setting, Severity, configuration,
     mistyped_variables,
@@ -13,12 +14,12 @@ use serde_json::{Value, json};
 use crate::arguments::config::ConfigCommand;
 use crate::error::{Failure, Kind};
 use crate::output::{Output, shown};
-use crate::world::World;
 
 /// Where the settings of extensions begin.
 const OF_EXTENSIONS: &str = "extensions.settings.";
 
 mod get;
+mod key;
 mod migrate;
 mod path;
 mod set;
@@ -54,7 +55,7 @@ fn load(world: &World) -> (Config, Vec<Problem>) {
 /// wait for an extension that is not on.
 fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> (Vec<Setting>, Vec<String>) {
     let (switches, _) = Switches::load(&world.switches());
-    let extensions = crate::app::extensions(world, config, &switches, Positions::OnDemand, problems);
+    let extensions = ollm_app::extensions(world, config, &switches, Positions::OnDemand, problems);
     let idle = extensions.iter().filter(|extension| !extension.is_on());
     let idle = idle.flat_map(|one| one.values.iter().map(|value| setting_path(&one.name, &value.spec.name))).collect();
     let mut own = extensions.settings();
@@ -69,7 +70,7 @@ fn applying(config: &mut Config, world: &World, problems: &mut Vec<Problem>) -> 
     let behind = settings.iter().rposition(|setting| setting.path.starts_with("extensions.")).map_or(0, |at| at + 1);
     own.sort_by(|one, other| one.path.cmp(&other.path));
     settings.splice(behind..behind, own);
-    settings.extend(crate::model::key::setting(config, world));
+    settings.extend(ollm_app::model::key::setting(config, world));
     (settings, idle)
 }
 

@@ -6,18 +6,17 @@
 use std::cell::RefCell;
 use std::time::Instant;
 
-use ollm_agent::{Cancel, Session, Turn, TurnEnd};
+use ollm_agent::{Approval, Cancel, Session, Turn, TurnEnd};
+use ollm_app::session::{self, Desk, Host, SessionOptions, Visit};
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use serde_json::json;
 
-use crate::app::App;
-use crate::arguments::agent::AgentArguments;
 use crate::display::{response, turn_json};
 use crate::error::{Failure, Kind, OK};
-use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
 use crate::output::Output;
-use crate::world::World;
+use crate::person::Terminal;
 
 pub(crate) mod server;
 mod stage;
@@ -39,27 +38,23 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     // Without it, what double-forks away from a hook is merely not waited for.
     let _ = ollm_process::become_subreaper();
     stage::approve(&App::load(&world, Positions::OnDemand)?)?;
-    let mut app = host::load(&world, Visit::Task, &cancel)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
-    app.engine.trust.approver = None;
-    let host = Host::gather(&arguments(&root.path().join("talk.jsonl").display().to_string()), &app, &world, &cancel)?;
+    let app = session::load(&world, Visit::Task, None)?;
+    let host = Host::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = RefCell::new(app);
-    let shown = show(host, &app, &world, &cancel, &Story::new(output, as_json));
-    let app = app.into_inner();
-    if let Some(toolbox) = &app.toolbox {
-        toolbox.close(output);
-    }
-    app.engine.children().reap_strays();
+    let shown = show(host, &app, &cancel, &Story::new(output, as_json));
+    app.into_inner().close(output);
     shown
 }
 
-fn show(host: Host, app: &RefCell<App>, world: &World, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
+fn show(host: Host, app: &RefCell<App>, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
     let began = Instant::now();
     if !story.quiet {
         story.output.borrow_mut().text(INTRODUCTION)?;
     }
-    let desk = Desk { app, world, output: &story.output };
-    let session = host.start(desk, story, |event, decision, outcome| story.hear(event, decision, outcome));
+    let desk = Desk { app, notices: &story.output };
+    let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
+    let session = host.start(desk, Box::new(Terminal::new(cancel)), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
     if let Some(toolbox) = &app.borrow().toolbox {
@@ -91,15 +86,11 @@ fn exit(turns: &[Turn]) -> Result<u8, Failure> {
     }
 }
 
-fn arguments(talk: &str) -> AgentArguments {
-    AgentArguments {
-        model: Some(format!("replay:{talk}")),
-        approval: "yolo".to_owned(),
-        allow: Vec::new(),
-        record: None,
-        resume: None,
-        continue_last: false,
-    }
+fn options(talk: &str) -> SessionOptions {
+    let mut options = SessionOptions::default();
+    options.model = Some(format!("replay:{talk}"));
+    options.approval = Approval::Yolo;
+    options
 }
 
 fn unwritable(error: &std::io::Error) -> Failure {

@@ -1,5 +1,6 @@
 //! `ollm emit`: an event of one's own, or any other, for people and scripts.
 
+use ollm_app::World;
 use ollm_protocol::dialect::{self, OLLM};
 use serde_json::{Value, json};
 
@@ -8,7 +9,6 @@ use crate::arguments::EmitArguments;
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::output::Output;
 use crate::timeline::timeline;
-use crate::world::World;
 
 pub(super) fn run(arguments: &EmitArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data).map_err(|error| {

@@ -2,18 +2,17 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
 use ollm_protocol::{Hook, Layer, shell_word};
 use ollm_trust::Approval;
 use ollm_trust::Standing;
 
-use crate::app::App;
 use crate::arguments::ext::ExtCommand;
 use crate::command::hook::unwritten;
 use crate::command::review::Uncovered;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
-use crate::world::World;
 
 mod consent;
 mod info;

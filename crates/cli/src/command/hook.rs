@@ -1,9 +1,10 @@
 //! `ollm hook …`.
 
+use ollm_app::World;
+
 use crate::arguments::hook::HookCommand;
 use crate::error::Failure;
 use crate::output::Output;
-use crate::world::World;
 
 pub(crate) mod background;
 mod declare;

@@ -2,15 +2,16 @@
 
 use std::io::Read;
 
+use ollm_app::World;
+use ollm_app::servers::{Known, Live, Servers};
 use ollm_mcp::CallError;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::mcp::McpCommand;
 use crate::command::review::Uncovered;
-use crate::error::{Failure, Kind};
+use crate::error::{Failure, Kind, OK};
+use crate::interrupt::Stop;
 use crate::output::Output;
-use crate::servers::{Known, Live, Servers};
-use crate::world::World;
 
 use offered::Sort;
 
@@ -66,13 +67,29 @@ fn with_server<T>(
     question: impl FnOnce(&Live, &Known, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let known = servers.find(name)?;
-    if let Some(failure) = servers.refusal(known) {
-        return Err(failure);
+    if let Some(error) = servers.refusal(known) {
+        return Err(error.into());
     }
-    let live = Live::new(servers, &[known], output)?;
-    let answer = question(&live, known, output);
-    live.close(output)?;
-    answer
+    with_live(servers, &[known], output, |live, output| question(live, known, output))
+}
+
+/// These servers, ready to be started; whatever comes of it, they are ended, and a signal is how we exit.
+fn with_live<T>(
+    servers: &Servers<'_>,
+    chosen: &[&Known],
+    output: &mut Output,
+    work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let stop = Stop::listen();
+    let live = Live::new(servers, chosen, stop.cancel(), output)?;
+    let done = work(&live, output);
+    live.close(output);
+    stop.failure().map_or(done, Err)
+}
+
+/// The exit code of a look at all servers: files that cannot be understood are no success.
+fn code(servers: &Servers<'_>) -> u8 {
+    if servers.unloaded().is_some() { Kind::Configuration as u8 } else { OK }
 }
 
 /// What comes of a question to one server, for programs too: those that read JSON find there why nothing did.

@@ -4,20 +4,18 @@ use std::cell::RefCell;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
-use ollm_agent::{Cancel, Decision, Session, SessionRefused, StartError, Turn, TurnEnd};
-use ollm_engine::Outcome;
+use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
+use ollm_app::session::{self, PromptPorts, Visit};
+use ollm_app::{App, World};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
-use crate::app::App;
 use crate::arguments::agent::TaskArguments;
-use crate::control::Control;
 use crate::display::{Display, Style, response, turn_json};
 use crate::error::{BLOCKED, Failure, INTERRUPTED, Kind, OK};
-use crate::host::{self, Desk, Host, Visit};
 use crate::interrupt;
 use crate::output::Output;
-use crate::world::World;
+use crate::person::Terminal;
 
 /// A turn ended at a bound, or not as a replay expected.
 const FINDING: u8 = 1;
@@ -31,30 +29,18 @@ pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output)
     // What double-forks away from a tool or a hook comes back to us, and is ended with us.
     let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
-    let app = host::load(world, Visit::Task, &cancel)?;
+    let app = session::load(world, Visit::Task, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(&arguments.agent, &app, world, &cancel)?;
-    for note in &host.notes {
-        output.tell(note);
-    }
     interrupt::listen(&cancel);
-    let app = RefCell::new(app);
-    let code = work(arguments, host, (&app, world), (&prompt, context.as_deref()), output);
-    let app = app.into_inner();
-    if let Some(toolbox) = &app.toolbox {
-        toolbox.close(output);
-    }
-    app.engine.children().reap_strays();
-    app.engine.trust.remember();
-    code
+    work(arguments, app, cancel, (&prompt, context.as_deref()), output)
 }
 
 fn work(
     arguments: &TaskArguments,
-    host: Host,
-    (app, world): (&RefCell<App>, &World),
-    (prompt, context): (&str, Option<&str>),
+    app: App,
+    cancel: Cancel,
+    prompt: (&str, Option<&str>),
     output: &mut Output,
 ) -> Result<u8, Failure> {
     let style = match (arguments.json, arguments.stream_json) {
@@ -62,26 +48,20 @@ fn work(
         (_, true) => Style::Lines,
         _ => Style::Text,
     };
-    let mut answer = json!({"session": host.id(), "model": host.model()});
     let shared = RefCell::new(output);
-    let display = Display { output: &shared, style, open: false };
-    let hear = |event: &Event, decision: &Decision, _: &Outcome| {
+    let mut ports = PromptPorts::default();
+    ports.approve = Box::new(Terminal::new(&cancel));
+    ports.show = Box::new(Display { output: &shared, style, open: false });
+    ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {
             let _ = shared.borrow_mut().json(&event_json(event, decision));
         }
-    };
-    let (desk, cancel) = (Desk { app, world, output: &shared }, host.cancel.clone());
-    let id = host.id().to_owned();
-    let (more, code) = match host.start(desk, display, hear) {
-        Ok(session) => {
-            // Unlike a chat it gets no servers later.
-            let toolbox = app.borrow().toolbox.clone().filter(|toolbox| !toolbox.statuses().is_empty());
-            let _control = Control::open(toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
-            if let Some(toolbox) = &app.borrow().toolbox {
-                toolbox.settle(&cancel, &mut |text| shared.borrow_mut().tell(text));
-            }
-            said(&say(session, prompt, context))
-        }
+    });
+    ports.cancel = cancel;
+    let ran = session::run_prompt(app, &arguments.agent.options()?, prompt, ports, &shared)?;
+    let mut answer = json!({"session": ran.session, "model": ran.model});
+    let (more, code) = match ran.turns {
+        Ok(turns) => said(&turns),
         Err(StartError::Refused(refusal)) => (unstarted(&refusal), BLOCKED),
         Err(StartError::Interrupted) => (given_up(), INTERRUPTED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
@@ -132,12 +112,6 @@ fn event_json(event: &Event, decision: &Decision) -> Value {
         "hook": decision.refused_by,
         "reason": decision.reason,
     })
-}
-
-fn say(mut session: Session<'_>, prompt: &str, context: Option<&str>) -> Vec<Turn> {
-    let turns = session.say(prompt, context);
-    session.end();
-    turns
 }
 
 fn finish(answer: &Value, code: u8, style: Style, output: &mut Output) -> Result<u8, Failure> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use ollm_app::{World, extensions};
 use ollm_catalog::{
     Form, Positions, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
 };
@@ -10,12 +11,10 @@ use ollm_protocol::{Dialect, EventKind};
 use ollm_store::Switches;
 use serde_json::{Value, json};
 
-use crate::app::extensions;
 use crate::arguments::SchemaArguments;
 use crate::cases;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
-use crate::world::World;
 
 /// The name of a file, what it is, and its schema.
 type FileSchema = (&'static str, &'static str, fn(&World) -> Value);

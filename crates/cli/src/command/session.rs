@@ -3,14 +3,14 @@
 use std::fmt::Write as _;
 
 use ollm_agent::{Message, Summary};
-use ollm_store::{cut, escape_for_people};
+use ollm_app::World;
+use ollm_app::session::sessions;
+use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Value, json};
 
 use crate::arguments::agent::{AgentArguments, SessionCommand};
 use crate::error::{Failure, Kind};
-use crate::host::sessions;
-use crate::output::{Output, one_line};
-use crate::world::World;
+use crate::output::Output;
 
 pub(super) fn run(command: SessionCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {

@@ -5,22 +5,20 @@
 
 use std::collections::BTreeMap;
 
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::{Extension, Positions, Skill, validate_extension};
 use ollm_protocol::shell_word;
-use ollm_store::escape_for_people;
+use ollm_store::{escape_for_people, one_line};
 use ollm_trust::Standing;
 use serde_json::{Value, json};
 
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
 use crate::command::ext::word;
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask, is_shown, one_line, shown};
+use crate::output::{Output, ask, is_shown, shown};
 use crate::problem;
-use crate::world::World;
 
 /// A skill and the extension that brings it.
 type Shelved<'a> = (&'a Extension, Skill);

@@ -2,6 +2,8 @@
 
 use std::time::SystemTime;
 
+use ollm_app::World;
+use ollm_app::trace::trail;
 use ollm_catalog::{Positions, TraceSettings};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::{Named, event_named};
@@ -10,8 +12,6 @@ use ollm_protocol::units;
 use crate::arguments::trace::{Format, TraceCommand, TraceFilters, TraceShape};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
-use crate::trace::trail;
-use crate::world::World;
 
 mod compact;
 mod pretty;

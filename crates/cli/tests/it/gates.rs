@@ -193,3 +193,21 @@ fn a_broken_gate_is_seen_switched_off_and_mended_under_its_own_id() {
     let ran = lab.event(shell_event("ls"));
     assert_eq!((ran.code, &ran.hook("gate")["id"]), (0, &json!(id)), "{ran:?}");
 }
+
+#[test]
+fn after_the_refusal_of_a_guard_nothing_of_the_project_is_read() {
+    let lab = Lab::new();
+    lab.workspace("broken.json", "{ not JSON");
+    lab.workspace_hook("before_tool", "theirs", "cat > /dev/null", "");
+    lab.user_hook("before_tool", "mine", "cat > /dev/null", "");
+    let ordinary = lab.event(shell_event("ls"));
+    assert!(ordinary.stderr.contains("broken.json"), "{ordinary:?}");
+    assert_eq!(ordinary.skip("theirs")["reason"], "untrusted");
+    let refused = lab.event(shell_event("rm -rf ~"));
+    assert_eq!((refused.code, refused.hook("mine")["status"].as_str()), (2, Some("ok")), "{refused:?}");
+    assert!(!refused.stderr.contains("broken.json"), "{refused:?}");
+    let skipped = &refused.answer()["skipped"];
+    assert_eq!(skipped.as_array().map(Vec::len), Some(1), "{skipped}");
+    assert_eq!((&skipped[0]["id"], &skipped[0]["reason"]), (&json!("workspace"), &json!("after_block")), "{skipped}");
+    assert!(skipped[0]["detail"].as_str().unwrap().contains("were not loaded"), "{skipped}");
+}

@@ -19,6 +19,7 @@ mod contract;
 mod coverage;
 mod declaring;
 mod documents;
+mod embed;
 mod examples;
 mod extension_laws;
 mod extensions;

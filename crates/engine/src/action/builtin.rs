@@ -1,15 +1,41 @@
 //! A closure of the embedding program; its panic is a failed hook like any other.
+//!
+//! It runs on the calling thread, which costs nothing. One with a timeout of its own runs on another thread and is left behind
+//! when the time is over.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
 
-use ollm_protocol::{Builtin, Event};
+use ollm_protocol::{Builtin, Event, Hook, Verdict};
 
-use super::Prepared;
+use super::{Errand, Prepared, Said, Task};
 
-pub(super) fn call(builtin: &Builtin, event: &Event) -> Prepared {
-    // The closure's own state may be half changed after a panic; that is its owner's to guard, not ours to see.
-    match catch_unwind(AssertUnwindSafe(|| builtin.call(event))) {
-        Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
-        Err(_) => Prepared::Impossible("it panicked".to_owned()),
+/// A call that may take only so long.
+#[derive(Debug)]
+pub(crate) struct TimedCall {
+    builtin: Builtin,
+    event: Event,
+    pub(crate) timeout: Duration,
+}
+
+impl TimedCall {
+    pub(crate) fn run(&self) -> Said {
+        verdict(&self.builtin, &self.event).map_or_else(Said::failed, |verdict| Said::Decided(Box::new(verdict)))
     }
+}
+
+pub(super) fn prepare(hook: &Hook, builtin: &Builtin, event: &Event) -> Prepared {
+    if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
+        let call = TimedCall { builtin: builtin.clone(), event: event.clone(), timeout: hook.timeout.value };
+        return Prepared::Task(Task::Errand(Errand::Builtin(Box::new(call))), Vec::new());
+    }
+    match verdict(builtin, event) {
+        Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),
+        Err(why) => Prepared::Impossible(why.to_owned()),
+    }
+}
+
+fn verdict(builtin: &Builtin, event: &Event) -> Result<Verdict, &'static str> {
+    // The closure's own state may be half changed after a panic; that is its owner's to guard, not ours to see.
+    catch_unwind(AssertUnwindSafe(|| builtin.call(event))).map_err(|_| "it panicked")
 }

@@ -43,7 +43,7 @@ pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id:
     let task = match task {
         Task::Job(job) => json!({"job": write_job(job)}),
         Task::Errand(Errand::Post(post)) => json!({"post": write_post(post)}),
-        Task::Errand(Errand::Call(_)) => {
+        Task::Errand(Errand::Call(_) | Errand::Builtin(_)) => {
             return Err("an async mcp hook needs a process that lives on; remove `async`".to_owned());
         }
     };
@@ -91,7 +91,7 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
             let said = post.run();
             let failure = match &said {
                 Said::Failure(why, _) | Said::Overdue(_, why) => Some(why.clone()),
-                Said::Nothing => None,
+                Said::Nothing | Said::Decided(_) => None,
                 Said::Something(body, end) => {
                     let output = Output { end: *end, stdout: body, stderr: b"" };
                     let Answer { failure, .. } = dialect.read_verdict(event, &output);

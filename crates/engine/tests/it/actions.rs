@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_engine::{Status, ToolCall, ToolCaller, ToolFailure};
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout};
+use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout, Verdict};
 use serde_json::json;
 
-use crate::support::{PATIENCE, World, event, eventually, refuse, skipped, spoken, within};
+use crate::support::{PATIENCE, World, builtin, event, eventually, refuse, skipped, spoken, within};
 
 fn asks(id: &str, prompt: &str) -> HookSpec {
     HookSpec::new(id, "before_tool", ActionSpec::AskAgent { prompt: prompt.to_owned() })
@@ -214,4 +214,20 @@ fn errands_and_programs_of_a_stage_go_on_at_once() {
     let outcome = world.engine.dispatch(&event());
     assert_eq!(crate::support::ran(&outcome), ["errand", "program"]);
     assert!(outcome.reports.iter().all(|report| report.status == Status::Ok), "{:?}", outcome.reports);
+}
+
+#[test]
+fn a_builtin_with_a_timeout_of_its_own_is_left_behind_and_its_failure_counts() {
+    let mut world = World::new();
+    let (release, held) = std::sync::mpsc::channel::<()>();
+    let held = Mutex::new(held);
+    let slow = builtin("slow", move |_| {
+        let _ = held.lock().unwrap().recv();
+        Verdict::default()
+    });
+    let timeout = Some(Timeout::Exact(Duration::from_millis(20)));
+    world.add(HookSpec { timeout, on_failure: Some(OnFailure::Block), ..slow });
+    let outcome = world.engine.dispatch(&event());
+    assert_eq!((outcome.reports[0].status, outcome.continues()), (Status::Timeout, false));
+    drop(release);
 }

@@ -73,7 +73,7 @@ fn trust_limits_and_refusals_hold_for_async_hooks_too() {
     world.add(detached(HookSpec { source: ollm_protocol::Source::Workspace, ..file("guest", &script) }));
     world.add(builtin("guard", |_| Verdict::block("no")));
     world.add(detached(logs("mine")));
-    assert_eq!(skipped(&world.engine.dispatch(&event())), [("mine", "after_block"), ("guest", "untrusted")]);
+    assert_eq!(skipped(&world.engine.dispatch(&event())), [("guest", "untrusted"), ("mine", "after_block")]);
     world.engine.registry.unregister("guard");
     world.engine.registry.unregister("mine");
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("guest", "untrusted")]);

@@ -252,16 +252,18 @@ fn a_hook_is_no_duplicate_of_one_that_may_not_run() {
     // By rank a user-wide extension comes before the project.
     world.add(spec("stranger", Source::Extension));
     let guard = world.add(spec("guard", Source::Workspace));
-    world.add(spec("third", Source::Workspace));
+    let third = world.add(spec("third", Source::Workspace));
     world.approve(&guard);
+    world.approve(&third);
     let outcome = world.engine.dispatch(&event());
     assert_eq!(ran(&outcome), ["guard"]);
     assert_eq!(skipped(&outcome), [("stranger", "untrusted"), ("third", "duplicate")]);
 
     let plan = world.engine.plan(&event());
+    assert_eq!(plan.skipped.iter().map(|skip| skip.hook.id()).collect::<Vec<_>>(), ["stranger"]);
     let (hook, skips) = world.engine.forecast(&plan.stages[0][0]);
     assert_eq!(hook.map(|hook| hook.id().to_owned()).as_deref(), Some("guard"));
-    assert_eq!(skips.iter().map(|skip| skip.reason.name()).collect::<Vec<_>>(), ["untrusted", "duplicate"]);
+    assert_eq!(skips.iter().map(|skip| skip.reason.name()).collect::<Vec<_>>(), ["duplicate"]);
 }
 
 #[test]

@@ -1,8 +1,9 @@
 //! The plan against a slow and obvious model of it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use ollm_engine::{Facts, Registry, Requirement, Surroundings, plan};
+use ollm_engine::{Facts, Reason, Registry, Requirement, Skip, Surroundings, plan, select};
 use ollm_protocol::{
     ActionSpec, Event, EventKind, Hook, HookSpec, Layer, OnFailure, Priority, Reach, Requires, Rules, Source,
 };
@@ -242,11 +243,9 @@ fn model(hooks: &[Says], event: &Happens, world: &World) -> (Stages, BTreeMap<us
 fn facts(world: &World) -> Facts {
     let absent = world.absent.iter().map(|&name| (Requirement::Command(name.to_owned()), "gone".to_owned()));
     Facts {
-        switched_off: world.switched_off.then(|| "off".to_owned()),
-        list_unfitting: world.list_unfitting,
         absent: absent.collect(),
         exhausted: world.exhausted.iter().map(|index| (index.to_string(), "used up".to_owned())).collect(),
-        surroundings: Surroundings { cwd: "/p".to_owned(), root: "/p".to_owned(), variables: Map::new() },
+        twins: true,
         ..Facts::default()
     }
 }
@@ -267,7 +266,20 @@ proptest! {
         let mut data = vec![("tool_name", event.tool.into())];
         data.extend(event.path.map(|path| ("args", json!({"path": path}))));
         data.extend(event.agent.map(|agent| ("agent_id", agent.into())));
-        let planned = plan(&registry, &Event::new(event.kind, data), &facts(&world));
+        let happened = Event::new(event.kind, data);
+        let subject = happened.subject();
+        let off = |hook: &Arc<Hook>| world.switched_off.then(|| Skip {
+            hook: Arc::clone(hook),
+            reason: Reason::Disabled,
+            detail: "off".to_owned(),
+        });
+        let surroundings = || Surroundings { cwd: "/p".to_owned(), root: "/p".to_owned(), variables: Map::new() };
+        let found = registry.candidates(event.kind, subject);
+        let selection = select(found, &happened, off, surroundings);
+        let mut planned = plan(event.kind, selection, &facts(&world));
+        if world.list_unfitting {
+            planned.skipped.extend(registry.unfitting(event.kind, subject));
+        }
 
         let index = |hook: &Hook| hook.id().parse::<usize>().unwrap();
         let stages: Stages = planned

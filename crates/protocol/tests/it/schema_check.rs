@@ -50,6 +50,13 @@ fn patterns_match_anywhere_and_only_text() {
 }
 
 #[test]
+fn an_integer_may_have_a_point_since_draft_6() {
+    holds(json!({"$schema": DRAFT_4, "type": "integer"}), &[json!(1), json!(-3)], &[json!(1.0), json!(1.5)]);
+    holds(json!({"$schema": DRAFT_7, "type": "integer"}), &[json!(1), json!(1.0)], &[json!(1.5)]);
+    holds(json!({"type": "integer"}), &[json!(1), json!(1.0)], &[json!(1.5)]);
+}
+
+#[test]
 fn numbers_are_compared_and_divided_exactly() {
     holds(json!({"multipleOf": 0.01}), &[json!(19.99), json!(0), json!(4.35), json!(-0.07)], &[json!(0.015)]);
     holds(json!({"multipleOf": 3}), &[json!(9), json!(9.0), json!("x"), json!(3e3)], &[json!(10), json!(9.5)]);

@@ -10,12 +10,12 @@ use std::thread;
 use std::time::Duration;
 
 use ollm_agent::Cancel;
+use ollm_app::World;
 use rustix::termios::{OptionalActions, Termios, tcgetattr, tcsetattr};
 use rustyline::error::ReadlineError;
 use rustyline::{Config, DefaultEditor};
 
 use crate::error::{Failure, Kind};
-use crate::world::World;
 
 /// The most lines that are remembered.
 const HISTORY: usize = 1000;

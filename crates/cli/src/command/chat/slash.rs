@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use ollm_store::escape_for_people;
+use ollm_app::model::{self, Wish};
+use ollm_app::servers::Toolbox;
+use ollm_store::{escape_for_people, one_line};
 use serde_json::Value;
 
 use super::super::hook::{columns, overview};
@@ -10,9 +12,6 @@ use super::super::{ext, skill};
 use super::Chat;
 use crate::arguments::ext::ExtCommand;
 use crate::error::Failure;
-use crate::model::{self, Wish};
-use crate::output::one_line;
-use crate::servers::Toolbox;
 
 /// What the commands are for.
 const HELP: &str = "\
@@ -67,7 +66,7 @@ impl Chat<'_, '_> {
     /// Says something to the model, which then has the tools of the servers that could be started.
     fn say(&mut self, line: &str) {
         if let Some(toolbox) = self.toolbox() {
-            toolbox.settle(&self.cancel, &mut |text| self.desk.output.borrow_mut().tell(text));
+            toolbox.settle(&self.cancel, &mut |text| self.output.borrow_mut().tell(text));
         }
         self.session.say(line, None);
     }
@@ -92,7 +91,7 @@ impl Chat<'_, '_> {
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
         let text = format!("{}\n", escape_for_people(text.trim_end()));
-        self.desk.output.borrow_mut().text(&text).map(drop)
+        self.output.borrow_mut().text(&text).map(drop)
     }
 
     /// The tools whose names begin like this.
@@ -145,7 +144,7 @@ impl Chat<'_, '_> {
             _ => return self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload"),
         };
         {
-            let mut output = self.desk.output.borrow_mut();
+            let mut output = self.output.borrow_mut();
             if let Err(failure) = ext::run_command(command, &self.lookout.world(), &mut output) {
                 output.failure(&failure);
             }
@@ -158,20 +157,20 @@ impl Chat<'_, '_> {
     fn skill(&mut self, rest: &str) -> Result<(), Failure> {
         let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
         if matches!(order, "" | "list") {
-            let text = skill::overview(&self.desk.app.borrow(), &mut self.desk.output.borrow_mut());
+            let text = skill::overview(&self.desk.app.borrow(), &mut self.output.borrow_mut());
             return self.tell(&text);
         }
-        let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.desk.output.borrow_mut());
+        let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.output.borrow_mut());
         match prompt {
             Ok(prompt) => self.say(&prompt),
-            Err(failure) => drop(self.desk.output.borrow_mut().failure(&failure)),
+            Err(failure) => drop(self.output.borrow_mut().failure(&failure)),
         }
         Ok(())
     }
 
     fn model(&mut self, name: &str) -> Result<(), Failure> {
         if !name.is_empty() {
-            match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.world) {
+            match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.app.borrow().world()) {
                 Ok(model) => {
                     if let Some(questions) =
                         self.desk.app.borrow().toolbox.as_ref().and_then(|toolbox| toolbox.questions())

@@ -1,5 +1,6 @@
 //! `ollm config get`: what applies for one setting, or for all of a section.
 
+use ollm_app::World;
 use ollm_catalog::{Config, KEYS, Key, Problem, Setting, find_key};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
@@ -8,7 +9,6 @@ use super::{OF_EXTENSIONS, applying, discreet, entry, load, plain, refused};
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 use crate::problem;
-use crate::world::World;
 
 pub(super) fn run(key: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (mut config, mut problems) = load(world);

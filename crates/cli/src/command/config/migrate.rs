@@ -1,15 +1,14 @@
 //! `ollm config migrate`: older names of settings replaced by today's, with a copy of the file and a line in the log.
 
+use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Migration, migrate_config};
 use ollm_protocol::Layer;
 use ollm_store::FileError;
 use serde_json::{Value, json};
 
 use super::{refused, short};
-use crate::agent::refuse_agents;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, shown};
-use crate::world::World;
 
 /// The log of migrations holds no more than this.
 const LARGEST_LOG: u64 = 1 << 20;

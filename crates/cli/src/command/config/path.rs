@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
+use ollm_app::World;
 use serde_json::json;
 
 use crate::error::Failure;
 use crate::output::{Output, shown};
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let user = world.places.config();

@@ -1,15 +1,15 @@
 //! `ollm config set` and `unset`: one setting in one file; everything else in it stays as it is.
 
+use ollm_app::model::key::SETTING;
+use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Edit, EditError, Edited, Origin, Safety, change_config, find_key};
 use ollm_protocol::Layer;
 
+use super::key;
 use super::{discreet, load, origin, plain, refused, short};
-use crate::agent::refuse_agents;
 use crate::command::ext;
 use crate::error::{Failure, OK};
-use crate::model::key;
 use crate::output::Output;
-use crate::world::World;
 
 pub(super) fn set(
     key: &str,
@@ -18,7 +18,7 @@ pub(super) fn set(
     world: &World,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    if key == key::SETTING {
+    if key == SETTING {
         if layer == Layer::Workspace {
             return Err(Failure::usage("a key is yours, not the project's").hint("leave `--project` out"));
         }
@@ -40,7 +40,7 @@ pub(super) fn set(
 }
 
 pub(super) fn unset(key: &str, layer: Layer, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let kept = layer == Layer::User && key == key::SETTING;
+    let kept = layer == Layer::User && key == SETTING;
     // What somebody wrote into the file goes from there.
     if kept && load(world).0.get(key).is_none_or(|setting| setting.value.is_null()) {
         return key::unset(&load(world).0, world, output);

@@ -1,14 +1,15 @@
 //! `ollm config show`: every setting, who says so, and what was ignored and why.
 
+use ollm_app::World;
 use ollm_catalog::{Config, Ignored, Origin, Problem, Setting};
+use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::{applying, discreet, entry, is_fatal, load, origin, plain, problem_entry};
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, one_line};
+use crate::output::Output;
 use crate::problem;
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (mut config, mut problems) = load(world);

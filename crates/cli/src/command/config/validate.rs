@@ -2,15 +2,14 @@
 
 use std::path::Path;
 
+use ollm_app::{World, extensions};
 use ollm_catalog::{Positions, Problem, Severity};
 use ollm_store::Switches;
 
 use super::{is_fatal, load, problem_entry, short};
-use crate::app::extensions;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let (config, mut problems) = load(world);

@@ -4,13 +4,12 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
+use ollm_app::{App, World};
 use ollm_trust::{ExtensionFolder, Term};
 use serde_json::json;
 
-use crate::app::App;
 use crate::error::{Failure, Kind};
 use crate::output::shown;
-use crate::world::World;
 
 /// The extension that a person has approved before the story begins.
 const EXTENSION: &str = "house-rules";

@@ -3,11 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
+use ollm_app::App;
 use ollm_catalog::{Address, Extension, SettingSpec, validate_extension};
 use ollm_protocol::{Hook, Rules};
 use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, files_in};
-
-use crate::app::App;
 
 /// The folder of an extension, with what a person should see of it.
 pub(super) fn folder(extension: &Extension) -> ExtensionFolder {

@@ -2,18 +2,17 @@
 
 use std::fmt::Write;
 
+use ollm_app::{App, World};
 use ollm_catalog::{Extension, Problem, SettingValue, State};
 use ollm_store::escape_for_people;
 use serde_json::{Value, json};
 
 use super::consent::brings;
 use super::{Approved, approved, list, named};
-use crate::app::App;
 use crate::command::config::problem_entry;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::problem;
-use crate::world::World;
 
 pub(super) fn run(name: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(world)?;

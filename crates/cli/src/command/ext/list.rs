@@ -3,17 +3,16 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use ollm_app::{App, World};
 use ollm_catalog::{Extension, Index, Problem, State, validate_extension};
 use ollm_protocol::Layer;
 use serde_json::{Value, json};
 
 use super::{Approved, approved, scope};
-use crate::app::App;
 use crate::command::hook::columns;
 use crate::error::{Failure, OK};
 use crate::output::{Output, shown};
 use crate::problem;
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(world)?;

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use ollm_app::World;
 use ollm_catalog::check_extension_name;
 use ollm_protocol::shell_word;
 use serde_json::{Map, json};
@@ -11,7 +12,6 @@ use crate::command::hook::write_new;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::scaffold::{self, NewFile};
-use crate::world::World;
 
 /// Where the scripts are, below the extension's folder.
 pub(super) const HOOKS: &str = "hooks";

@@ -3,13 +3,13 @@
 //! Every command reads everything when it starts, so nothing has to be told to anybody; a process that lives on notices by
 //! itself.
 
+use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
+use ollm_store::one_line;
 
 use super::{approved, consent, named};
-use crate::app::App;
 use crate::error::{FINDING, Failure, OK};
-use crate::output::{Output, one_line};
-use crate::world::World;
+use crate::output::Output;
 
 pub(super) fn run(name: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(world)?;

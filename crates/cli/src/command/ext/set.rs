@@ -2,20 +2,17 @@
 
 use std::io::Read;
 
+use ollm_app::{App, World, refuse_agents, secrets};
 use ollm_catalog::{Edit, Extension, Positions, SettingSpec, change_config, check_config_target};
 use ollm_protocol::Layer;
 use ollm_store::Redactor;
 use serde_json::Value;
 
 use super::named;
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::arguments::ext::SetArguments;
 use crate::command::config::refused;
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask_secret};
-use crate::secrets;
-use crate::world::World;
 
 /// Longer values are no settings.
 const LONGEST_VALUE: u64 = 64 << 10;

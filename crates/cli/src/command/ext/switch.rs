@@ -2,17 +2,15 @@
 
 use std::time::SystemTime;
 
+use ollm_app::{App, Only, World, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
-use ollm_store::{Switch, set_switches};
+use ollm_store::{Switch, one_line, set_switches};
 
 use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
-use crate::agent::refuse_agents;
-use crate::app::{App, Only, extensions_again};
 use crate::command::review::Uncovered;
 use crate::error::{FINDING, Failure, Kind, OK};
-use crate::output::{Output, is_terminal, one_line};
-use crate::world::World;
+use crate::output::{Output, is_terminal};
 
 pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "switch extensions on or off")?;

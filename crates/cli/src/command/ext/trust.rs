@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Extension;
 use ollm_protocol::{Hook, shell_word};
 use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
 
 use super::{consent, hooks, loaded, understood};
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::command::hook::nobody_to_ask;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
-use crate::world::World;
 
 /// Larger manifests are not read.
 const LARGEST_MANIFEST: u64 = 1 << 20;

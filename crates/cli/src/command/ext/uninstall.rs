@@ -4,17 +4,14 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
+use ollm_app::{App, World, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index, Positions};
-use ollm_store::{Switches, set_switches};
+use ollm_store::{Switches, one_line, set_switches};
 
 use super::list::strays;
 use super::{named, revoke, scope};
-use crate::agent::refuse_agents;
-use crate::app::{App, switch_name};
 use crate::error::{Failure, Kind};
-use crate::output::{Output, confirm, one_line};
-use crate::secrets;
-use crate::world::World;
+use crate::output::{Output, confirm};
 
 pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "remove extensions")?;

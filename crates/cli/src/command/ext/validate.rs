@@ -3,19 +3,18 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ollm_app::{App, World};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
 use ollm_protocol::{Action, Hook, shell_word};
 use ollm_store::{TreeLimits, digest_tree};
 
 use super::new::HOOKS;
-use crate::app::App;
 use crate::cases;
 use crate::command::config::problem_entry;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
 use crate::scaffold::Language;
-use crate::world::World;
 
 pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(world)?;

@@ -4,10 +4,10 @@
 use std::ffi::OsString;
 use std::io::Read;
 
+use ollm_app::trace;
 use ollm_process::Children;
 
 use crate::error::{Failure, Kind, OK};
-use crate::trace;
 
 /// A larger task is refused: the event in it is smaller.
 const LARGEST_TASK: u64 = 256 << 20;

@@ -3,20 +3,18 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
 use ollm_protocol::{Hook, Source, shell_word};
-use ollm_store::FileError;
+use ollm_store::{FileError, one_line};
 use serde_json::Value;
 
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName, RemoveArguments};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::open;
-use crate::output::{Output, confirm, one_line};
+use crate::output::{Output, confirm};
 use crate::problem;
-use crate::world::World;
 
 mod add;
 
@@ -24,12 +22,12 @@ pub(super) use add::run as add;
 
 /// An agent that could declare a hook of the user would have it trusted.
 fn refuse(world: &World) -> Result<(), Failure> {
-    refuse_agents(world, "change hook files")
+    Ok(refuse_agents(world, "change hook files")?)
 }
 
 /// The hook to change; what is built in has no file.
 fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
-    let hook = app.hook(id).map_err(|failure| perhaps_in(failure, &app.problems))?;
+    let hook = app.hook(id).map_err(|failure| perhaps_in(failure.into(), &app.problems))?;
     if hook.spec.source == Source::Builtin {
         return Err(Failure::usage(format!("`{}` is built in and stands in no file", hook.id()))
             .hint(format!("`ollm hook disable {}` switches it off", shell_word(hook.id()))));

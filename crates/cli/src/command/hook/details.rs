@@ -4,12 +4,11 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_engine::Outcome;
 use ollm_protocol::Hook;
 
-use crate::app::App;
 use crate::output::Output;
-use crate::world::World;
 
 pub(super) fn tell_files(app: &App, world: &World, output: &mut Output) {
     if !output.is_verbose() {

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::{Action, Hook, Source, shell_word};
+use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::show::{self, State};
-use crate::app::App;
 use crate::error::Failure;
-use crate::output::{Output, one_line, shown};
+use crate::output::{Output, shown};
 use crate::problem;
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;

@@ -4,15 +4,14 @@ use std::fs::{self, OpenOptions};
 use std::io::Write;
 use std::path::Path;
 
+use ollm_app::{World, refuse_agents};
 use ollm_protocol::dialect::{OLLM, by_spelling, event_named};
 use serde_json::{Map, Value, json};
 
-use crate::agent::refuse_agents;
 use crate::arguments::hook::NewArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 use crate::scaffold::{self, NewFile};
-use crate::world::World;
 
 pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let NewArguments { name, purpose, language, event, project } = arguments;

@@ -3,17 +3,17 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
 use ollm_protocol::dialect::OLLM;
+use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::{event, rules};
-use crate::app::App;
 use crate::error::Failure;
-use crate::output::{Output, one_line};
-use crate::world::World;
+use crate::output::Output;
 
 pub(super) fn run(
     event: &str,

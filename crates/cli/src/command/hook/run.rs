@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::time::SystemTime;
 
+use ollm_app::{App, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
@@ -12,11 +13,8 @@ use serde_json::Value;
 
 use super::details;
 use super::event::{self, Unread};
-use crate::app::App;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
-use crate::trace;
-use crate::world::World;
 
 /// What was asked for.
 #[derive(Debug, Default)]
@@ -110,12 +108,12 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     let children = app.engine.children();
     children.hold_signals();
     let timed = timed(event);
-    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.engine.dispatch(&timed) };
+    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.dispatch(&timed) };
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
     children.reap_strays();
-    trace::leave(&app, event, &outcome, world, output);
+    trace::leave(&app, event, &outcome, output);
     children.release_signals();
     app.engine.trust.remember();
     tell(&outcome, output);

@@ -3,16 +3,15 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use ollm_protocol::Hook;
 use ollm_trust::{Approvable, Standing, command_text};
 use serde_json::{Value, json};
 
 use super::{list, rules, trust};
-use crate::app::App;
 use crate::error::Failure;
 use crate::output::{Output, shown};
-use crate::world::World;
 
 /// Whether a hook may run, and what its approval is bound to.
 #[derive(Debug)]

@@ -2,16 +2,14 @@
 
 use std::time::{Duration, SystemTime};
 
+use ollm_app::{App, World, approximately, refuse_agents, switch_name};
 use ollm_catalog::Positions;
 use ollm_protocol::{Hook, units};
-use ollm_store::{Switch, set_switches};
+use ollm_store::{Switch, one_line, set_switches};
 
-use crate::agent::refuse_agents;
-use crate::app::{App, approximately, switch_name};
 use crate::arguments::hook::SwitchArguments;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, one_line};
-use crate::world::World;
+use crate::output::Output;
 
 pub(super) fn run(on: bool, arguments: &SwitchArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "switch hooks on or off")?;

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use ollm_engine::bus::Filter;
 use ollm_engine::{Outcome, Reason, Skip, Status};
@@ -10,11 +11,9 @@ use ollm_protocol::matcher::Pattern;
 use ollm_protocol::{Event, EventKind, Hook, HookSpec, Matcher};
 use serde_json::{Value, json};
 
-use crate::app::App;
 use crate::arguments::hook::TestArguments;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
-use crate::world::World;
 
 mod exchange;
 mod golden;

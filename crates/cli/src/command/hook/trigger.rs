@@ -1,17 +1,16 @@
 //! `ollm hook trigger`: a hook for `user_triggered`, started by hand.
 
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use ollm_protocol::{Event, EventKind};
 use serde_json::Value;
 
 use super::run::through;
 use super::to_json;
-use crate::app::App;
 use crate::arguments::hook::TriggerArguments;
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::output::Output;
 use crate::timeline::timeline;
-use crate::world::World;
 
 pub(super) fn run(arguments: &TriggerArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let data: Value = serde_json::from_str(&arguments.data)

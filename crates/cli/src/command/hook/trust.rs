@@ -2,19 +2,17 @@
 
 use std::sync::Arc;
 
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Positions;
 use ollm_protocol::{Hook, Source, shell_word};
 use ollm_store::UpdateError;
 use ollm_trust::{Proposal, Standing, Term};
 
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::arguments::hook::TrustArguments;
 use crate::command::ext;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
-use crate::world::World;
 
 pub(super) mod group;
 mod list;
@@ -92,7 +90,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
         let hooks = match (app.hook(id), group::members(id, &app)) {
             (Ok(hook), _) => vec![hook],
             (Err(_), members) if !members.is_empty() => members,
-            (Err(failure), _) => return Err(failure),
+            (Err(error), _) => return Err(error.into()),
         };
         for hook in hooks {
             let of_extension = hook.spec.extension.as_ref().and_then(|name| app.extensions.get(name));

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use ollm_app::servers::Servers;
+use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Problem, ServerEditError, Severity, add_server, check_server, remove_server, settings_file};
 use ollm_protocol::shell_word;
 use serde_json::Value;
@@ -9,12 +11,9 @@ use serde_json::Value;
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
 use super::snippet::{Snippet, from_json, from_toml, from_yaml, is_toml, unfenced};
-use crate::agent::refuse_agents;
 use crate::arguments::mcp::AddArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
-use crate::servers::Servers;
-use crate::world::World;
 
 const UNNAMED: &str = "the server needs a name";
 /// Keys whose values are times.

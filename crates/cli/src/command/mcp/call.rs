@@ -4,6 +4,8 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
+use ollm_app::servers::{Known, Live, Servers, taken, told};
+use ollm_app::{Notices, World};
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     tool_names, write_result,
@@ -16,8 +18,6 @@ use super::{object, read_input, report, unanswered, with_server};
 use crate::arguments::mcp::CallArguments;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
-use crate::servers::{Known, Live, Servers, taken, told};
-use crate::world::World;
 
 /// More of a schema is not shown.
 const LONGEST_SCHEMA: usize = 1 << 10;
@@ -81,7 +81,7 @@ fn ask(live: &Live, server: &str, call: Call, output: &mut Output) -> Result<ser
     let (sender, steps) = channel();
     let progress: ollm_mcp::OnProgress = Arc::new(move |step: Progress| drop(sender.send(step)));
     let pending = live.fleet().call(server, Call { progress: Some(progress), ..call });
-    let tell = |output: &mut Output| steps.try_iter().for_each(|step| output.tell(&told(&step)));
+    let tell = |notices: &mut dyn Notices| steps.try_iter().for_each(|step| notices.tell(&told(&step)));
     live.wait(pending, tell, output)
 }
 

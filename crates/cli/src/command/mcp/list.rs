@@ -1,13 +1,13 @@
 //! `ollm mcp list`: every server there is, without starting any.
 
+use ollm_app::servers::{Known, Servers};
+use ollm_app::{ErrorKind, World};
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
-use crate::error::{Failure, Kind};
+use crate::error::Failure;
 use crate::output::Output;
 use crate::problem;
-use crate::servers::{Known, Servers};
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
@@ -15,14 +15,14 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     if as_json {
         servers.tell_problems(output);
         output.pretty_json(&rows.iter().map(Row::entry).collect())?;
-        return Ok(servers.code());
+        return Ok(super::code(&servers));
     }
     world.tell_notices(output);
     output.text(&table(&rows))?;
     for problem in servers.problems() {
         output.explain(&problem::render(problem));
     }
-    Ok(servers.code())
+    Ok(super::code(&servers))
 }
 
 /// How a server is, for a list.
@@ -40,7 +40,7 @@ impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
     pub(super) fn resting(known: &'a Known, servers: &Servers<'_>) -> Row<'a> {
         let bundled = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.as_ref());
-        let off = bundled.is_some_and(|(kind, _)| *kind == Kind::Configuration);
+        let off = bundled.is_some_and(|(kind, _)| *kind == ErrorKind::Configuration);
         let on = servers.settings.enabled && known.spec.enabled && !off;
         // Who switched a server off knows it; whose extension is off may not.
         let told = on || off || !servers.settings.enabled;

@@ -3,19 +3,18 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use ollm_app::servers::{Known, Servers, proxies, tokens};
+use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
 use ollm_protocol::units;
 use ollm_store::Redactor;
 use serde_json::{Value, json};
 
-use crate::agent::refuse_agents;
 use crate::arguments::mcp::LoginArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
 use crate::output::{Output, is_terminal, typed};
-use crate::servers::{Known, Servers, proxies, tokens};
-use crate::world::World;
 
 /// How long a person may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(5);
@@ -32,8 +31,8 @@ pub(super) fn run(arguments: &LoginArguments, world: &World, output: &mut Output
     servers.tell_problems(output);
     let known = servers.find(&arguments.name)?;
     // Where it says one logs in decides where the person is led: that is trusted like a start.
-    if let Some(failure) = servers.refusal(known) {
-        return Err(failure);
+    if let Some(error) = servers.refusal(known) {
+        return Err(error.into());
     }
     let declared = wanted(known, &servers)?;
     let exact = !arguments.scope.is_empty();

@@ -1,13 +1,13 @@
 //! `ollm mcp logs`: what a server said on its standard error, in the conversations that run or when it last ran.
 
+use ollm_app::World;
+use ollm_app::control::{Chat, Deed, Found, ask};
+use ollm_app::servers::{Servers, log_file};
 use ollm_store::{escape_for_people, read_bounded};
 use serde_json::{Value, json};
 
-use crate::control::{Chat, Deed, Found, ask};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, shown};
-use crate::servers::{Servers, log_file};
-use crate::world::World;
 
 const LARGEST_LOG: u64 = 1 << 20;
 

@@ -1,5 +1,7 @@
 //! `ollm mcp resources` and `prompts`: what a server has to read, and what it suggests to ask.
 
+use ollm_app::World;
+use ollm_app::servers::{Live, Servers};
 use ollm_mcp::{CallError, Trouble};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
@@ -8,8 +10,6 @@ use super::super::hook::columns;
 use super::{report, unanswered, unanswered_json, with_server};
 use crate::error::{FINDING, Failure, Kind};
 use crate::output::Output;
-use crate::servers::{Live, Servers};
-use crate::world::World;
 
 /// More of what is wrong with one answer is not told.
 const MOST_FAULTS: usize = 5;

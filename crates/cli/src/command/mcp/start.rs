@@ -1,15 +1,15 @@
 //! `ollm mcp start` and `restart`: servers are tried, their tools remembered, and then they are ended; `restart` first
 //! looks for conversations whose servers are meant.
 
+use ollm_app::control::Deed;
+use ollm_app::servers::{Known, Servers, cache, remarks};
+use ollm_app::{ErrorKind, World};
 use ollm_mcp::{CallError, State, Status};
 
 use super::list::{Row, table};
 use super::stop::order;
-use crate::control::Deed;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
-use crate::servers::{Known, Live, Servers, cache, remarks};
-use crate::world::World;
 
 pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
@@ -41,7 +41,7 @@ fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut 
     } else {
         output.text(&table(&rows))?;
     }
-    Ok(if names.is_empty() { code.max(servers.code()) } else { code })
+    Ok(if names.is_empty() { code.max(super::code(servers)) } else { code })
 }
 
 /// Starts those that may be, and says how each is; the code is that of the worst.
@@ -56,43 +56,44 @@ fn probe<'a>(
     let able: Vec<&Known> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
     for row in &mut rows {
         let Some(failure) = servers.refusal(row.known) else { continue };
-        let missing = failure.kind == Kind::Environment;
+        let missing = failure.kind == ErrorKind::Environment;
         if missing {
             row.state = State::Failed(String::new()).name();
         }
-        if named || failure.kind != Kind::Configuration {
+        if named || failure.kind != ErrorKind::Configuration {
             output.tell(&failure.message);
         }
         // What is switched off or waits for approval fails only those who ask for it by its name.
         if named || missing {
-            code = code.max(failure.kind as u8);
+            code = code.max(Kind::from(failure.kind) as u8);
         }
     }
     if able.is_empty() {
         return Ok((rows, code));
     }
-    let live = Live::new(servers, &able, output)?;
-    for (status, outcome) in live.start(output) {
-        let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
-        row.state = status.state.name();
-        row.transport = status.transport.map_or(std::mem::take(&mut row.transport), str::to_owned);
-        row.error = problem(&status, outcome);
-        if let State::Degraded(why) = &status.state {
-            output.tell(&format!("server `{}`: {why}", status.name));
+    super::with_live(servers, &able, output, |live, output| {
+        for (status, outcome) in live.start(output) {
+            let Some(row) = rows.iter_mut().find(|row| row.known.spec.name == status.name) else { continue };
+            row.state = status.state.name();
+            row.transport = status.transport.map_or(std::mem::take(&mut row.transport), str::to_owned);
+            row.error = problem(&status, outcome);
+            if let State::Degraded(why) = &status.state {
+                output.tell(&format!("server `{}`: {why}", status.name));
+                code = code.max(Kind::Environment as u8);
+            }
+            if matches!(status.state, State::Ready | State::Degraded(_)) {
+                let offers = servers.offers(row.known, &live.listed(&status.name));
+                for remark in remarks(&status.name, &status.warnings, &offers) {
+                    output.tell(&remark);
+                }
+                row.tools = Some(offers.tools.len());
+                continue;
+            }
+            output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));
             code = code.max(Kind::Environment as u8);
         }
-        if matches!(status.state, State::Ready | State::Degraded(_)) {
-            let offers = servers.offers(row.known, &live.listed(&status.name));
-            for remark in remarks(&status.name, &status.warnings, &offers) {
-                output.tell(&remark);
-            }
-            row.tools = Some(offers.tools.len());
-            continue;
-        }
-        output.tell(&format!("server `{}`: {}", status.name, row.error.as_deref().unwrap_or(row.state)));
-        code = code.max(Kind::Environment as u8);
-    }
-    live.close(output)?;
+        Ok(())
+    })?;
     Ok((rows, code))
 }
 

@@ -1,14 +1,14 @@
 //! `ollm mcp status`: how servers are declared, and how they are in the conversations that run.
 
+use ollm_app::World;
+use ollm_app::control::{Chat, Deed, Found, ask};
+use ollm_app::servers::Servers;
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
 use super::list::{Row, table};
-use crate::control::{Chat, Deed, Found, ask};
 use crate::error::{Failure, OK};
 use crate::output::Output;
-use crate::servers::Servers;
-use crate::world::World;
 
 pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
@@ -30,7 +30,7 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
             output.text(&format!("\n{}", running(&chats)))?;
         }
     }
-    Ok(if names.is_empty() { servers.code() } else { OK })
+    Ok(if names.is_empty() { super::code(&servers) } else { OK })
 }
 
 /// The entry of the list with the coarser word beside the state: as declared, and as it is in each conversation. The

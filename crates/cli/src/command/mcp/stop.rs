@@ -1,13 +1,12 @@
 //! `ollm mcp stop`, and `restart` where a conversation runs: orders to the conversations of this project.
 
+use ollm_app::control::{Chat, Deed, Found, ask};
+use ollm_app::servers::Servers;
+use ollm_app::{World, refuse_agents};
 use serde_json::{Value, json};
 
-use crate::agent::refuse_agents;
-use crate::control::{Chat, Deed, Found, ask};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
-use crate::servers::Servers;
-use crate::world::World;
 
 pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;

@@ -1,13 +1,14 @@
 //! `ollm mcp tools`: the tools of all servers in one list.
 
+use ollm_app::World;
+use ollm_app::servers::{Known, Servers, remarks};
 use ollm_mcp::{Offers, State};
+use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::super::hook::columns;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, one_line};
-use crate::servers::{Known, Live, Servers, remarks};
-use crate::world::World;
+use crate::output::Output;
 
 /// A description is cut to this many characters in a table.
 const GIST: usize = 80;
@@ -31,8 +32,8 @@ pub(super) fn run(
     // Whoever asks for all servers gets what there is. Nothing at all is a failure, unless all are switched off.
     Ok(match code {
         code if !names.is_empty() => code,
-        code if lists.is_empty() && code != Kind::Configuration as u8 => code.max(servers.code()),
-        _ => servers.code(),
+        code if lists.is_empty() && code != Kind::Configuration as u8 => code.max(super::code(&servers)),
+        _ => super::code(&servers),
     })
 }
 
@@ -51,7 +52,7 @@ fn gather<'a>(
     for known in chosen {
         if let Some(failure) = servers.refusal(known) {
             output.tell(&failure.message);
-            code = code.max(failure.kind as u8);
+            code = code.max(Kind::from(failure.kind) as u8);
             continue;
         }
         match known.cached.as_ref().filter(|_| !refresh) {
@@ -64,22 +65,23 @@ fn gather<'a>(
         }
     }
     if !unknown.is_empty() {
-        let live = Live::new(servers, &unknown, output)?;
-        for (status, outcome) in live.start(output) {
-            let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
-            if let State::Degraded(why) = &status.state {
-                output.tell(&format!("server `{}`: {why}", status.name));
+        super::with_live(servers, &unknown, output, |live, output| {
+            for (status, outcome) in live.start(output) {
+                let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
+                if let State::Degraded(why) = &status.state {
+                    output.tell(&format!("server `{}`: {why}", status.name));
+                }
+                if status.tools > 0 || status.state == State::Ready {
+                    let offers = servers.offers(known, &live.listed(&status.name));
+                    tell(known, &status.warnings, &offers, output);
+                    lists.push((known, offers, status.state.name()));
+                } else {
+                    outcome.err().into_iter().for_each(|error| output.tell(&error.to_string()));
+                    code = code.max(Kind::Environment as u8);
+                }
             }
-            if status.tools > 0 || status.state == State::Ready {
-                let offers = servers.offers(known, &live.listed(&status.name));
-                tell(known, &status.warnings, &offers, output);
-                lists.push((known, offers, status.state.name()));
-            } else {
-                outcome.err().into_iter().for_each(|error| output.tell(&error.to_string()));
-                code = code.max(Kind::Environment as u8);
-            }
-        }
-        live.close(output)?;
+            Ok(())
+        })?;
     }
     lists.sort_by_key(|(known, _, _)| chosen.iter().position(|other| other.spec.name == known.spec.name));
     Ok((lists, code))

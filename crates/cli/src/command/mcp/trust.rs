@@ -1,18 +1,16 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
+use ollm_app::servers::{Known, Servers, reason};
+use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Positions;
 use ollm_protocol::{Source, shell_word};
 use ollm_store::{Digest, UpdateError};
 use ollm_trust::{Proposal, Standing, Term};
 
-use crate::agent::refuse_agents;
-use crate::app::App;
 use crate::command::ext::revoke;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
-use crate::servers::{Known, Servers, reason};
-use crate::world::World;
 
 pub(super) fn approve(
     name: &str,

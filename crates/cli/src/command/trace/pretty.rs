@@ -2,11 +2,10 @@
 
 use std::fmt::Write;
 
-use ollm_store::escape_for_json;
+use ollm_store::{escape_for_json, one_line};
 use serde_json::Value;
 
 use super::record::{Record, at};
-use crate::output::one_line;
 
 pub(super) fn text(record: &Record) -> String {
     let mut text = format!("{}  {}\n", one_line(record.id()), one_line(record.text("time")));

@@ -127,7 +127,8 @@ impl<'a> Check<'a> {
         }
         // A thousand values against a list of a thousand are a million comparisons.
         self.step(list(schema.get("enum")).len() / 16)?;
-        typed(value, schema, at)?;
+        self.type_fits(value, schema, at)?;
+        listed(value, schema, at)?;
         match value {
             Value::Object(fields) => self.fields(value, fields, schema, at)?,
             Value::Array(items) => self.items(items, schema, at)?,
@@ -137,6 +138,32 @@ impl<'a> Check<'a> {
         }
         self.combined(value, schema, at)?;
         self.unevaluated(value, schema, at)
+    }
+
+    fn type_fits(&self, value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
+        let wanted: Vec<&str> = match schema.get("type") {
+            Some(Value::String(one)) => vec![one],
+            types => strings(types).collect(),
+        };
+        if !wanted.is_empty() && !wanted.iter().any(|name| self.is_a(value, name)) {
+            return broken(at, format!("it must be {}, not {}", wanted.join(" or "), kind(value)));
+        }
+        Ok(())
+    }
+
+    fn is_a(&self, value: &Value, name: &str) -> bool {
+        match name {
+            "null" => value.is_null(),
+            "boolean" => value.is_boolean(),
+            "string" => value.is_string(),
+            "array" => value.is_array(),
+            "object" => value.is_object(),
+            "number" => value.is_number(),
+            "integer" if self.scope.integers_lack_a_point => value.is_i64() || value.is_u64(),
+            "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
+            // A word that no draft knows demands nothing.
+            _ => true,
+        }
     }
 
     fn references(&mut self, value: &Value, schema: &'a Map<String, Value>, at: &str) -> Result<(), Unfit> {
@@ -272,14 +299,7 @@ impl<'a> Check<'a> {
     }
 }
 
-fn typed(value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
-    let wanted: Vec<&str> = match schema.get("type") {
-        Some(Value::String(one)) => vec![one],
-        types => strings(types).collect(),
-    };
-    if !wanted.is_empty() && !wanted.iter().any(|name| is_a(value, name)) {
-        return broken(at, format!("it must be {}, not {}", wanted.join(" or "), kind(value)));
-    }
+fn listed(value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unfit> {
     if let Some(only) = schema.get("const")
         && !same(value, only)
     {
@@ -292,20 +312,6 @@ fn typed(value: &Value, schema: &Map<String, Value>, at: &str) -> Result<(), Unf
         return broken(at, format!("it is none of the values it may be: {}", start(&wished.join(", "))));
     }
     Ok(())
-}
-
-fn is_a(value: &Value, name: &str) -> bool {
-    match name {
-        "null" => value.is_null(),
-        "boolean" => value.is_boolean(),
-        "string" => value.is_string(),
-        "array" => value.is_array(),
-        "object" => value.is_object(),
-        "number" => value.is_number(),
-        "integer" => value.as_f64().is_some_and(|number| number.fract() == 0.0),
-        // A word that no draft knows demands nothing.
-        _ => true,
-    }
 }
 
 fn length(

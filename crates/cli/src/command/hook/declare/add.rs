@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ollm_app::{App, World};
 use ollm_catalog::edit::Owner;
 use ollm_catalog::{Form, Positions, edit};
 use ollm_protocol::dialect::{by_spelling, event_named};
@@ -9,12 +10,10 @@ use ollm_protocol::{Layer, Source};
 use serde_json::{Map, Value};
 
 use super::{refuse, unchanged};
-use crate::app::App;
 use crate::arguments::hook::AddArguments;
 use crate::command::hook::new::folder;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
-use crate::world::World;
 
 /// What runs a script, by the end of its name.
 const INTERPRETERS: &[(&str, &str)] =

@@ -4,12 +4,13 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use ollm_protocol::Hook;
+use ollm_store::one_line;
 use serde_json::{Value, json};
 
 use super::Stage;
 use crate::cases::{self, Case};
 use crate::error::{FINDING, Failure, OK};
-use crate::output::{Output, one_line};
+use crate::output::Output;
 use crate::timeline::{DIM, PLAIN};
 
 /// What came of one case.

@@ -3,14 +3,13 @@
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 
 use super::{chosen, once};
-use crate::app::App;
 use crate::arguments::hook::TestArguments;
 use crate::error::Failure;
 use crate::output::Output;
-use crate::world::World;
 
 /// How often to look. A handful of files is looked at faster than watches on them are set up and torn down.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -40,7 +39,8 @@ fn decisive(arguments: &TestArguments, world: &World) -> Vec<PathBuf> {
     let mut files = vec![world.places.home.join("hooks")];
     files.extend(world.places.project.as_ref().map(|project| project.join(".ollm/hooks")));
     files.extend(files.iter().flat_map(|folder| listed(folder)).collect::<Vec<_>>());
-    let hooks = App::load(world, Positions::OnDemand).and_then(|app| chosen(&app, arguments)).unwrap_or_default();
+    let app = App::load(world, Positions::OnDemand).ok();
+    let hooks = app.and_then(|app| chosen(&app, arguments).ok()).unwrap_or_default();
     for hook in hooks {
         let spec = &hook.spec;
         let cases = spec.origin.file.parent().map(|folder| folder.join("cases").join(&spec.name));

@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use ollm_app::App;
 use ollm_protocol::{Hook, shell_word};
 use ollm_trust::{Proposal, Standing};
 
 use super::{Way, ask_together, propose, record_all, standing};
-use crate::app::App;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
@@ -25,7 +25,7 @@ pub(super) fn target(id: &str, digest: Option<&str>, app: &App) -> Result<Target
     let hook = match app.hook(id) {
         Ok(hook) => hook,
         Err(_) if !members(id, app).is_empty() => return Ok(Target::Group(id.to_owned())),
-        Err(failure) => return Err(failure),
+        Err(error) => return Err(error.into()),
     };
     let own = || {
         app.engine

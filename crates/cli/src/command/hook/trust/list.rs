@@ -1,5 +1,6 @@
 //! `ollm hook trust --list`: what is approved, and whether it still is what was approved.
 
+use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use ollm_trust::{Approvable, Approval, Approvals};
 use ollm_trust::{Standing, Term};
@@ -7,11 +8,9 @@ use serde_json::{Value, json};
 
 use super::super::list::columns;
 use super::standing;
-use crate::app::App;
 use crate::command::ext;
 use crate::error::Failure;
 use crate::output::Output;
-use crate::world::World;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::OnDemand)?;

@@ -17,6 +17,8 @@ pub(super) type Found<'a> = (Target<'a>, &'a Map<String, Value>);
 pub(super) struct Scope<'a> {
     /// Whether the schema was written before 2019.
     pub(super) older: bool,
+    /// Whether `1.0` is no integer, as drafts 3 and 4 say.
+    pub(super) integers_lack_a_point: bool,
     /// Whether an item that `contains` wants has been looked at, which 2019 did not say.
     pub(super) counts_contained: bool,
     resources: Vec<&'a Map<String, Value>>,
@@ -31,6 +33,7 @@ impl<'a> Scope<'a> {
         let drafts = ["draft-03", "draft-04", "draft-05", "draft-06", "draft-07"];
         Self {
             older: drafts.iter().any(|name| draft.contains(name)),
+            integers_lack_a_point: ["draft-03", "draft-04"].iter().any(|name| draft.contains(name)),
             counts_contained: !draft.contains("2019-09"),
             resources: vec![root],
             found: HashMap::new(),

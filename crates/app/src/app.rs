@@ -1,0 +1,550 @@
+//! The wiring: what the catalog found goes into the engine, with the world's values.
+
+use std::borrow::Cow;
+use std::cell::LazyCell;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ollm_catalog::{
+    Catalog, Changes, Config, Extension, Extensions, Index, Moment, Places, Positions, Problem, Severity, State,
+    Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
+use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
+use ollm_store::{Secrets, Switch, Switches, Trouble};
+use ollm_trust::{Trust, Untrusted};
+
+use crate::error::{AppError, ErrorKind};
+use crate::guards::{guards, refusing_guard, unread_project};
+use crate::port::Notices;
+use crate::servers::Toolbox;
+use crate::trace;
+use crate::world::World;
+
+/// An engine with all hooks that were found, and what was wrong with the rest.
+#[derive(Debug)]
+pub struct App {
+    /// Dispatches events.
+    pub engine: Engine,
+    /// What is wrong with the files.
+    pub problems: Vec<Problem>,
+    /// What the configuration says about all hooks.
+    pub rules: Rules,
+    /// What the configuration says about the trace.
+    pub trace: TraceSettings,
+    /// Scripts in the hook folders that nothing declares.
+    pub undeclared: Vec<Undeclared>,
+    /// The extensions, also those that are off or cannot be loaded.
+    pub extensions: Extensions,
+    /// Whether the places of things were asked for.
+    positions: Positions,
+    /// The folders in which extensions are looked for.
+    pub directories: Vec<PathBuf>,
+    /// Who says that no extension is loaded.
+    extensions_off: Option<String>,
+    /// The whole configuration.
+    pub config: Config,
+    /// The tools of MCP servers, if a hook or an agent may want one.
+    pub toolbox: Option<Arc<Toolbox>>,
+    /// What became different in the extensions, where they were known before.
+    pub changes: Changes,
+    /// Hook files that can no longer be read, and why; their hooks are those from before.
+    pub kept: BTreeMap<PathBuf, String>,
+    world: World,
+    /// Stands for the hooks of the project, where a guard refused before they were read.
+    unread: Option<Skip>,
+}
+
+/// Who dispatches events, and for how long.
+pub struct Stay<'a> {
+    /// Has a last look at every hook that was found.
+    pub adapt: fn(Hook) -> Hook,
+    /// Who goes on with async hooks after us; threads of our own run them without.
+    pub background: Option<Launcher>,
+    /// What was there before, for who lives on: what can no longer be read stays as it was.
+    pub previous: Option<&'a App>,
+    /// Whether extensions that can no longer be understood count as such, though what was approved of them goes on.
+    pub as_is: bool,
+    /// The extensions that matter, where not all do.
+    pub only: Option<Only<'a>>,
+    /// The guard that refused, where nothing of the project is to be read.
+    pub refused_by: Option<String>,
+}
+
+/// Some of the extensions, and what is remembered of all of them.
+#[derive(Clone, Copy)]
+pub struct Only<'a> {
+    /// What they are called.
+    pub names: &'a [String],
+    /// The names of all of them.
+    pub index: &'a Index,
+}
+
+impl Stay<'_> {
+    /// One event, and then we end.
+    pub fn short(world: &World) -> Stay<'static> {
+        // Async hooks go on in a process of their own when we have answered.
+        let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
+        let background = world.program.clone().map(handed_to);
+        Stay { adapt: |hook| hook, background, previous: None, as_is: false, only: None, refused_by: None }
+    }
+}
+
+impl App {
+    /// Loads everything; a security setting that cannot be read stops us here.
+    pub fn load(world: &World, positions: Positions) -> Result<App, AppError> {
+        App::load_with(world, positions, Stay::short(world))
+    }
+
+    /// Like [`App::load`], with the extensions as they are in their folders, also those of which something else goes on
+    /// that was approved.
+    pub fn load_as_is(world: &World) -> Result<App, AppError> {
+        App::load_with(world, Positions::Always, Stay { as_is: true, ..Stay::short(world) })
+    }
+
+    /// Like [`App::load_as_is`], for who cares for some extensions only: others may be there by name alone.
+    pub fn load_only(world: &World, only: Only<'_>) -> Result<App, AppError> {
+        App::load_with(world, Positions::Always, Stay { only: Some(only), ..Stay::short(world) })
+    }
+
+    /// Like [`App::load`], for a stay of another kind.
+    pub fn load_with(world: &World, positions: Positions, stay: Stay<'_>) -> Result<App, AppError> {
+        let env = |name: &str| world.variable(name);
+        App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), stay)
+    }
+
+    /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
+    /// the user's configuration alone; after their refusal nothing of the project is read.
+    pub fn load_for(world: &World, event: &Event) -> Result<App, AppError> {
+        let env = |name: &str| world.variable(name);
+        let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
+        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world)).flatten();
+        let places = readable(world, refused_by.as_deref());
+        let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
+        App::new(world, Positions::OnDemand, found, Stay { refused_by, ..Stay::short(world) })
+    }
+
+    /// Where it was loaded.
+    pub fn world(&self) -> &World {
+        &self.world
+    }
+
+    /// Ends what runs: servers in order, then what hooks and tools left behind. What was learned of files is kept.
+    pub fn close(self, notices: &mut dyn Notices) {
+        if let Some(toolbox) = &self.toolbox {
+            toolbox.close(notices);
+        }
+        self.engine.trust.remember();
+        self.engine.children().reap_strays();
+    }
+
+    /// Passes an event through its hooks; `stop` ends those that run.
+    pub fn dispatch_until(&self, event: &Event, stop: &(dyn Fn() -> bool + Sync)) -> Outcome {
+        self.whole(self.engine.dispatch_until(event, stop))
+    }
+
+    /// Passes an event through its hooks.
+    pub fn dispatch(&self, event: &Event) -> Outcome {
+        self.whole(self.engine.dispatch(event))
+    }
+
+    /// The outcome with what stands for hooks that were not even read.
+    fn whole(&self, mut outcome: Outcome) -> Outcome {
+        outcome.skipped.extend(self.unread.clone());
+        outcome
+    }
+
+    fn new(
+        world: &World,
+        positions: Positions,
+        (catalog, mut problems): (Catalog, Vec<Problem>),
+        stay: Stay<'_>,
+    ) -> Result<App, AppError> {
+        if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
+            return Err(
+                AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
+            );
+        }
+        world.keep_log_settings(catalog.config.log());
+        let (switches, trouble) = Switches::load(&world.switches());
+        problems.extend(trouble.map(|trouble| unreliable(world, &trouble)));
+        let (hooks, kept) = match stay.previous {
+            Some(previous) => last_good(catalog.hooks, previous, &problems),
+            None => (catalog.hooks, BTreeMap::new()),
+        };
+        let mut trust = Trust::new(world.approvals(), SystemTime::now);
+        let places = readable(world, stay.refused_by.as_deref());
+        let before = match (stay.previous, stay.only) {
+            (Some(previous), _) => Before::Extensions(&previous.extensions),
+            (None, Some(only)) => Before::Names(only),
+            (None, None) if stay.as_is => Before::Nothing,
+            (None, None) => Before::Approvals(&trust),
+        };
+        let (extensions, changes) =
+            extensions_since(&before, (world, &places), &catalog.config, &switches, positions, &mut problems);
+        hold(&trust, &extensions);
+        world.hidden.add(extensions.iter().flat_map(known_secrets));
+        let directories = catalog.config.extensions(&places).directories;
+        let extensions_off = extensions_off(&catalog.config, world);
+        let settings = catalog.settings;
+        let rules = settings.rules();
+        trust.workspace = settings.trust_workspace;
+        trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
+        let environment = Environment {
+            variables: world.variables.clone(),
+            cwd: world.cwd.clone(),
+            project: world.places.project.clone(),
+            home: world.places.user_home.clone(),
+            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
+            http_allow: settings.http_allow.clone(),
+            hidden: world.hidden.clone(),
+        };
+        let mut engine = Engine::new(trust, environment);
+        engine.rates.global = settings.rate_limit;
+        engine.switched_off =
+            (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
+        for guard in guards(&settings.guards, world).into_iter().flatten() {
+            // The ids of the guards are our own: no other hook can have them yet.
+            let _ = engine.registry.register(switched(guard, &switches));
+        }
+        let mut calls = false;
+        for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
+            let origin = hook.spec.origin.clone();
+            calls |= matches!(hook.action, Action::Mcp { .. });
+            if let Err(duplicate) = engine.registry.register(switched((stay.adapt)(hook), &switches)) {
+                problems.push(taken(&origin, &duplicate));
+            }
+        }
+        let (config, undeclared) = (catalog.config, catalog.undeclared);
+        let trace = config.trace();
+        let mut app = App {
+            engine,
+            problems,
+            rules,
+            trace,
+            undeclared,
+            extensions,
+            positions,
+            directories,
+            extensions_off,
+            config,
+            toolbox: None,
+            changes,
+            kept,
+            world: world.clone(),
+            unread: stay.refused_by.and_then(|guard| unread_project(&guard, world)),
+        };
+        if calls {
+            app.tools(world);
+        }
+        Ok(app)
+    }
+
+    /// Takes on what was read anew, and keeps what this one has lived through.
+    pub fn renew(&mut self, fresh: App) {
+        self.engine.renew(fresh.engine);
+        self.problems = fresh.problems;
+        self.rules = fresh.rules;
+        self.trace = fresh.trace;
+        self.undeclared = fresh.undeclared;
+        self.extensions = fresh.extensions;
+        self.directories = fresh.directories;
+        self.extensions_off = fresh.extensions_off;
+        self.config = fresh.config;
+        self.changes = fresh.changes;
+        self.kept = fresh.kept;
+        self.world = fresh.world;
+    }
+
+    /// Has what can no longer be read told again, as if it had just happened.
+    pub fn forget_kept(&mut self) {
+        self.changes.kept.clear();
+        self.kept.clear();
+    }
+
+    /// Has the hooks of extensions that can no longer be understood go on as they were approved.
+    pub fn hold_kept(&self) {
+        let kept = self.changes.kept.iter().filter_map(|(name, _)| self.extensions.get(name));
+        self.engine.trust.hold(kept.map(|extension| (extension.name.as_str(), extension.root.as_path())));
+    }
+
+    /// What a person should know of extensions that cannot be understood as they are: some of them go on nevertheless.
+    pub fn going_on(&self, world: &World) -> Vec<String> {
+        if !self.extensions.iter().any(Extension::is_broken) {
+            return Vec::new();
+        }
+        let (switches, _) = Switches::load(&world.switches());
+        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
+        let told = |one: &Extension| {
+            let (name, quoted) = (&one.name, shell_word(&one.name));
+            let ending = format!("`ollm ext disable {quoted}` ends it");
+            format!("what was approved of `{name}` goes on until its manifest is mended; {ending}")
+        };
+        found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
+    }
+
+    /// Why no extension is loaded, where the configuration says so.
+    pub fn extensions_off(&self) -> Option<String> {
+        self.extensions_off.as_ref().map(|from| format!("no extension is loaded: extensions.enabled is false ({from})"))
+    }
+
+    /// The tools of MCP servers, for hooks and whoever asks; that alone reads and starts nothing.
+    pub fn tools(&mut self, world: &World) -> Arc<Toolbox> {
+        let toolbox = Arc::clone(self.toolbox.get_or_insert_with(|| Arc::new(Toolbox::new(world))));
+        self.engine.tools = Some(toolbox.clone());
+        toolbox
+    }
+
+    /// Tells the person what is wrong with the files, one line each.
+    pub fn tell_problems(&self, notices: &mut dyn Notices) {
+        for problem in &self.problems {
+            notices.tell(&problem.to_string());
+        }
+    }
+
+    /// What is wrong with the folders extensions are looked for in, and with what is remembered of extensions.
+    pub fn problems_around_extensions(&self, world: &World) -> impl Iterator<Item = &Problem> {
+        let (switches, secrets) = (world.switches(), world.places.secrets());
+        self.problems.iter().filter(move |Problem { file, .. }| {
+            *file == switches || *file == secrets || self.directories.contains(file)
+        })
+    }
+
+    /// Every hook, each once, in the order of the event table and of registration.
+    pub fn hooks(&self) -> Vec<Arc<Hook>> {
+        let mut hooks: Vec<Arc<Hook>> = Vec::new();
+        for (_, of_event) in self.engine.registry.all() {
+            for hook in of_event {
+                if !hooks.iter().any(|known| Arc::ptr_eq(known, &hook)) {
+                    hooks.push(hook);
+                }
+            }
+        }
+        hooks
+    }
+
+    /// The hook with this id, or the only one with this name.
+    pub fn hook(&self, id: &str) -> Result<Arc<Hook>, AppError> {
+        if let Some(hook) = self.engine.registry.get(id) {
+            return Ok(Arc::clone(hook));
+        }
+        let hooks = self.hooks();
+        let named: Vec<&Arc<Hook>> = hooks.iter().filter(|hook| hook.spec.name == id).collect();
+        match named.as_slice() {
+            [hook] => Ok(Arc::clone(hook)),
+            [] => Err(unknown(id, &hooks)),
+            many => {
+                let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
+                Err(AppError::new(ErrorKind::Usage, format!("{} hooks are named `{id}`", many.len()))
+                    .hint(format!("use one of their ids: {}", ids.join(", "))))
+            }
+        }
+    }
+}
+
+fn extensions_off(config: &Config, world: &World) -> Option<String> {
+    let setting = config.get("extensions.enabled").filter(|setting| setting.value == false)?;
+    Some(setting.origin.shown(world.places.user_home.as_deref()))
+}
+
+/// The extensions there are; one that cannot be loaded is a problem.
+pub fn extensions(
+    world: &World,
+    config: &Config,
+    switches: &Switches,
+    positions: Positions,
+    problems: &mut Vec<Problem>,
+) -> Extensions {
+    extensions_since(&Before::Nothing, (world, &world.places), config, switches, positions, problems).0
+}
+
+/// Like [`extensions`], but what can no longer be understood goes on as it was approved.
+pub fn extensions_as_approved(
+    world: &World,
+    config: &Config,
+    switches: &Switches,
+    trust: &Trust,
+    problems: &mut Vec<Problem>,
+) -> Extensions {
+    let before = Before::Approvals(trust);
+    let (found, _) = extensions_since(&before, (world, &world.places), config, switches, Positions::OnDemand, problems);
+    hold(trust, &found);
+    found
+}
+
+/// Has those extensions count as they were approved that were read so.
+fn hold(trust: &Trust, extensions: &Extensions) {
+    let held = extensions.iter().filter(|extension| extension.held().is_some());
+    trust.hold(held.map(|extension| (extension.name.as_str(), extension.root.as_path())));
+}
+
+/// The extensions as they are now that something was switched or set; what was read before is not read again.
+pub fn extensions_again(app: &App, world: &World) -> Extensions {
+    let (switches, _) = Switches::load(&world.switches());
+    let before = Before::Extensions(&app.extensions);
+    extensions_since(&before, (world, &world.places), &app.config, &switches, app.positions, &mut Vec::new()).0
+}
+
+/// What is known of extensions before they are read.
+enum Before<'a> {
+    Nothing,
+    /// As what they were approved: what can no longer be understood goes on as that.
+    Approvals(&'a Trust),
+    /// What they were when they were read last.
+    Extensions(&'a Extensions),
+    /// What they are called.
+    Names(Only<'a>),
+}
+
+/// Where files are looked for: after the refusal of a guard, not in the project.
+fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
+    match refused_by {
+        Some(_) => Cow::Owned(Places { project: None, ..world.places.clone() }),
+        None => Cow::Borrowed(&world.places),
+    }
+}
+
+/// Like [`extensions`], with what became different since they were read before.
+fn extensions_since(
+    before: &Before<'_>,
+    (world, places): (&World, &Places),
+    config: &Config,
+    switches: &Switches,
+    positions: Positions,
+    problems: &mut Vec<Problem>,
+) -> (Extensions, Changes) {
+    let file = world.places.secrets();
+    let (secrets, trouble) = Secrets::load(&file, world.keyring());
+    let untold = |trouble: Trouble| format!("no secret of an extension is known: {trouble}");
+    problems.extend(trouble.map(|trouble| Problem::of_file(Severity::Error, &file, untold(trouble))));
+    let folder = |root: &Path| match before {
+        Before::Approvals(trust) => trust.approved_folder(root),
+        _ => None,
+    };
+    // Hardly anybody asks.
+    let approvals = LazyCell::new(|| Trust::new(world.approvals(), SystemTime::now));
+    let surroundings = Surroundings {
+        places,
+        config,
+        env: &|name: &str| world.variable(name),
+        switches,
+        secrets: &secrets,
+        now: SystemTime::now(),
+        positions,
+        approved: Some(&folder),
+        vouched: Some(&|root: &Path| approvals.approved_folder(root)),
+    };
+    if let Before::Extensions(previous) = before {
+        let (extensions, changes, more) = reload_extensions(previous, &surroundings);
+        problems.extend(more);
+        return (extensions, changes);
+    }
+    let (extensions, more) = match before {
+        Before::Names(Only { names, index }) => named_extensions(names, index, &surroundings),
+        _ => ollm_catalog::extensions(&surroundings),
+    };
+    let held = extensions.iter().filter_map(|extension| {
+        let why = extension.held()?.clone();
+        match extension.state {
+            State::On => {
+                let message = format!("{}; what was approved of `{}` goes on", why.message, extension.name);
+                Some(Problem { message, ..why })
+            }
+            // Nothing of it runs, and that is what a person wants.
+            State::Off(_) => None,
+            State::Failed(_) => Some(why),
+        }
+    });
+    problems.extend(more.into_iter().chain(held));
+    (extensions, Changes::default())
+}
+
+/// The sensitive settings of an extension that are known without asking anybody.
+fn known_secrets(extension: &Extension) -> Vec<(String, String)> {
+    let secret = extension.variables().into_iter().filter(|variable| variable.secret);
+    secret.filter_map(|variable| Some((variable.name, variable.value.known()?.to_owned()))).collect()
+}
+
+/// The hooks that were read, but of files that can no longer be read those from before; and why that is so.
+fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec<Hook>, BTreeMap<PathBuf, String>) {
+    let mut kept = BTreeMap::new();
+    for problem in problems.iter().filter(|problem| problem.severity <= Severity::Error && problem.file.is_file()) {
+        let file = &problem.file;
+        let before = previous.hooks();
+        let of_file = before.iter().filter(|hook| hook.spec.extension.is_none() && hook.spec.origin.file == *file);
+        let of_file: Vec<Hook> = of_file.map(|hook| Hook { off: None, ..Hook::clone(hook) }).collect();
+        let Some(layer) = of_file.first().map(|hook| hook.spec.layer) else { continue };
+        if kept.insert(file.clone(), problem.to_string()).is_some() {
+            continue;
+        }
+        hooks.retain(|hook| hook.spec.origin.file != *file);
+        // Where they would be if they had been read.
+        let is_behind = |hook: &Hook| (hook.spec.layer, &hook.spec.origin.file) > (layer, file);
+        let place = hooks.iter().position(is_behind).unwrap_or(hooks.len());
+        hooks.splice(place..place, of_file);
+    }
+    (hooks, kept)
+}
+
+/// A hook as a person switched it, if that still holds.
+fn switched(mut hook: Hook, switches: &Switches) -> Hook {
+    if switches.is_empty() {
+        return hook;
+    }
+    let now = SystemTime::now();
+    match switches.get(&switch_name(hook.id()), now) {
+        None => {}
+        Some(Switch { on: true, .. }) => hook.spec.enabled = true,
+        Some(Switch { on: false, until }) => {
+            let left = until.and_then(|until| until.duration_since(now).ok());
+            let left = left.map(|left| format!(" for another {}", approximately(left))).unwrap_or_default();
+            hook.off = Some(format!("switched off{left}; `ollm hook enable {}` switches it on", shell_word(hook.id())));
+        }
+    }
+    hook
+}
+
+/// The switch of a hook.
+pub fn switch_name(id: &str) -> String {
+    format!("hook:{id}")
+}
+
+/// A time to the nearest unit that a person cares for.
+pub fn approximately(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ 0..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds.div_ceil(60)),
+        seconds @ 7200..172_800 => format!("{} h", seconds.div_ceil(3600)),
+        seconds => format!("{} days", seconds.div_ceil(86400)),
+    }
+}
+
+/// What is wrong with the file of switches.
+pub fn unreliable(world: &World, trouble: &Trouble) -> Problem {
+    let message = format!("nothing is switched on or off: {trouble}");
+    Problem::of_file(Severity::Error, &world.switches(), message)
+}
+
+fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
+    Problem {
+        line: origin.line,
+        column: origin.column,
+        field: "id".to_owned(),
+        value: Some(duplicate.id.clone()),
+        ..Problem::of_file(Severity::Error, &origin.file, duplicate.to_string())
+    }
+}
+
+fn unknown(id: &str, hooks: &[Arc<Hook>]) -> AppError {
+    let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
+    let nearest = ids.map(|known| (strsim::damerau_levenshtein(id, known), known)).min();
+    let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
+    match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
+        Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+        None => failure.hint("`ollm hook list` shows the hooks there are"),
+    }
+}

@@ -1,0 +1,101 @@
+//! The one way for another program to get all of `ollm`: guards, switches, extensions and servers with their gate.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ollm_catalog::Positions;
+use ollm_protocol::Hook;
+use ollm_trust::Approver;
+
+use crate::app::{App, Stay};
+use crate::error::{AppError, ErrorKind};
+use crate::port::Person;
+use crate::trace;
+use crate::world::World;
+
+/// Makes an [`App`] from values: nothing is read from this process's environment, home or folder.
+///
+/// ```
+/// use ollm_app::App;
+/// use ollm_protocol::Event;
+///
+/// let home = tempfile::tempdir()?;
+/// let app = App::builder(home.path(), home.path()).build()?;
+/// let outcome = app.dispatch(&Event::before_tool("shell", [("command", "rm -rf ~".into())]));
+/// assert!(!outcome.continues(), "the guards are there without being asked for");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+#[must_use]
+pub struct AppBuilder {
+    user_home: PathBuf,
+    folder: PathBuf,
+    variables: Vec<(OsString, OsString)>,
+    helper: Option<PathBuf>,
+    approver: Option<Box<dyn Approver>>,
+    person: Option<Arc<dyn Person>>,
+    hooks: Vec<Hook>,
+}
+
+impl App {
+    /// For the user with this home, in this folder: the project is found from there.
+    pub fn builder(user_home: impl Into<PathBuf>, folder: impl Into<PathBuf>) -> AppBuilder {
+        AppBuilder {
+            user_home: user_home.into(),
+            folder: folder.into(),
+            variables: Vec::new(),
+            helper: None,
+            approver: None,
+            person: None,
+            hooks: Vec::new(),
+        }
+    }
+}
+
+impl AppBuilder {
+    /// The variables that hooks, servers and settings see; without `PATH` no program is found by its name.
+    pub fn variables(mut self, variables: impl IntoIterator<Item = (OsString, OsString)>) -> AppBuilder {
+        self.variables = variables.into_iter().collect();
+        self
+    }
+
+    /// Who is asked about hooks that lack an approval. Without one they do not run.
+    pub fn approver(mut self, approver: Box<dyn Approver>) -> AppBuilder {
+        self.approver = Some(approver);
+        self
+    }
+
+    /// Who answers questions of servers. Without one they are declined.
+    pub fn person(mut self, person: Arc<dyn Person>) -> AppBuilder {
+        self.person = Some(person);
+        self
+    }
+
+    /// A hook of the program itself, beside those that are declared.
+    pub fn hook(mut self, hook: Hook) -> AppBuilder {
+        self.hooks.push(hook);
+        self
+    }
+
+    /// An `ollm` program that goes on with async hooks after this process has ended; without one, threads run them.
+    pub fn helper_program(mut self, program: impl Into<PathBuf>) -> AppBuilder {
+        self.helper = Some(program.into());
+        self
+    }
+
+    /// Loads everything. A problem that makes guards unreliable is an error; all other problems are in [`App::problems`].
+    pub fn build(self) -> Result<App, AppError> {
+        let mut world = World::new(self.variables, self.folder, Some(self.user_home));
+        (world.program, world.person) = (self.helper, self.person);
+        let mut app = App::load_with(&world, Positions::OnDemand, Stay::short(&world))?;
+        for hook in self.hooks {
+            let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());
+            app.engine.registry.register(hook).map_err(taken)?;
+        }
+        app.engine.trust.approver = self.approver;
+        app.tools(&world);
+        trace::listen(&mut app);
+        Ok(app)
+    }
+}

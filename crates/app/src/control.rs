@@ -1,0 +1,180 @@
+//! Orders to a running chat or run: `ollm mcp stop` in one terminal acts on the servers of another.
+//!
+//! Each conversation that has servers listens on a socket of its own in a folder that only its owner can enter. An order
+//! is one line of JSON, and so is the answer. Both ends check that the other one is the same user; a conversation also
+//! checks that whoever orders was not started by an agent, which could otherwise stop the server that judges it.
+//!
+//! Commands that need no conversation never come here.
+
+use std::fs::Metadata;
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+
+use ollm_store::current_uid;
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+mod client;
+mod host;
+
+pub use client::{Chat, Found, ask};
+pub use host::Control;
+
+/// The version of what is said.
+const VERSION: u64 = 1;
+/// The longest order.
+const LONGEST_ORDER: u64 = 64 << 10;
+/// The longest answer: logs are bounded by the servers' own bounds.
+const LONGEST_ANSWER: u64 = 8 << 20;
+/// What the names of sockets end in.
+const SUFFIX: &str = ".sock";
+
+/// What a conversation is asked to do with its servers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Say how they are.
+    Status,
+    /// End them.
+    Stop,
+    /// End them and start them again.
+    Restart,
+    /// Say what they said.
+    Logs,
+}
+
+impl Deed {
+    const ALL: [(&'static str, Deed); 4] =
+        [("status", Deed::Status), ("stop", Deed::Stop), ("restart", Deed::Restart), ("logs", Deed::Logs)];
+
+    fn name(self) -> &'static str {
+        Deed::ALL.iter().find(|(_, deed)| *deed == self).map_or("status", |(name, _)| name)
+    }
+
+    fn named(name: &str) -> Option<Deed> {
+        Deed::ALL.iter().find(|(known, _)| *known == name).map(|(_, deed)| *deed)
+    }
+
+    /// Whether anything is different afterwards.
+    fn changes(self) -> bool {
+        matches!(self, Deed::Stop | Deed::Restart)
+    }
+}
+
+/// An order.
+#[derive(Debug, PartialEq, Eq)]
+struct Order {
+    deed: Deed,
+    /// The project whose conversations are meant.
+    place: String,
+    /// The servers; all without one.
+    servers: Vec<String>,
+}
+
+impl Order {
+    fn to_json(&self) -> Value {
+        json!({"version": VERSION, "do": self.deed.name(), "place": self.place, "servers": self.servers})
+    }
+
+    fn from_json(value: &Value) -> Result<Order, String> {
+        if value.get("version").and_then(Value::as_u64) != Some(VERSION) {
+            return Err(format!("this conversation understands version {VERSION} of orders; update both programs"));
+        }
+        let text = |name: &str| value.get(name).and_then(Value::as_str).ok_or(format!("the order has no `{name}`"));
+        let word = text("do")?;
+        let deed = Deed::named(word).ok_or_else(|| format!("there is no order `{word}`"))?;
+        let servers = value.get("servers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+        let servers = servers.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
+        Ok(Order { deed, place: text("place")?.to_owned(), servers })
+    }
+}
+
+/// Where conversations listen.
+fn folder(world: &World) -> PathBuf {
+    world.state().join("chats")
+}
+
+/// Whether nobody else can enter a folder.
+fn is_own(meta: &Metadata) -> bool {
+    const OTHERS: u32 = 0o077;
+    meta.is_dir() && meta.uid() == current_uid() && meta.mode() & OTHERS == 0
+}
+
+/// What tells the conversations of one project from those of another.
+fn place(world: &World) -> String {
+    let place = world.places.project.as_deref().unwrap_or(&world.cwd);
+    place.canonicalize().as_deref().unwrap_or(place).to_string_lossy().into_owned()
+}
+
+/// A way to a socket that is short enough for the system, however long the path of its folder is.
+fn way<T>(folder: &Path, name: &str, go: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    /// What Linux takes; others take a little less.
+    const LONGEST: usize = 100;
+    let path = folder.join(name);
+    if path.as_os_str().len() <= LONGEST {
+        return go(&path);
+    }
+    let folder = std::fs::File::open(folder)?;
+    let number = std::os::fd::AsRawFd::as_raw_fd(&folder);
+    go(&PathBuf::from(format!("/proc/self/fd/{number}")).join(name))
+}
+
+/// The other end's user and process, where the system tells.
+#[cfg(target_os = "linux")]
+fn peer(stream: &UnixStream) -> io::Result<Option<(u32, u32)>> {
+    let peer = rustix::net::sockopt::socket_peercred(stream)?;
+    Ok(Some((peer.uid.as_raw(), u32::try_from(peer.pid.as_raw_nonzero().get()).unwrap_or_default())))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peer(_: &UnixStream) -> io::Result<Option<(u32, u32)>> {
+    // The folder keeps others out.
+    Ok(None)
+}
+
+/// One message: a line of JSON.
+fn send(mut stream: &UnixStream, message: &Value) -> io::Result<()> {
+    stream.write_all(format!("{message}\n").as_bytes())
+}
+
+fn receive(stream: &UnixStream, most: u64) -> io::Result<Value> {
+    let mut line = Vec::new();
+    BufReader::new(stream.take(most)).read_until(b'\n', &mut line)?;
+    if line.last() != Some(&b'\n') {
+        let why = if line.len() as u64 >= most { "the message is too long" } else { "the message broke off" };
+        return Err(io::Error::new(io::ErrorKind::InvalidData, why));
+    }
+    serde_json::from_slice(&line).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_order_is_read_as_it_was_written_and_another_version_is_refused() {
+        for (_, deed) in Deed::ALL {
+            let order = Order { deed, place: "/p".to_owned(), servers: vec!["a".to_owned()] };
+            assert_eq!(Order::from_json(&order.to_json()), Ok(order));
+        }
+        let newer = json!({"version": 2, "do": "stop", "place": "/p"});
+        assert!(Order::from_json(&newer).unwrap_err().contains("version 1"));
+        let unknown = json!({"version": 1, "do": "dance", "place": "/p"});
+        assert_eq!(Order::from_json(&unknown), Err("there is no order `dance`".to_owned()));
+    }
+
+    #[test]
+    fn a_message_ends_and_has_an_end() {
+        for (text, why) in [("{\"a\": 1}", "broke off"), ("\"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaa\"\n", "too long")] {
+            let (here, mut there) = UnixStream::pair().unwrap();
+            there.write_all(text.as_bytes()).unwrap();
+            drop(there);
+            assert!(receive(&here, 16).unwrap_err().to_string().contains(why), "{text}");
+        }
+        let (here, there) = UnixStream::pair().unwrap();
+        send(&there, &json!({"a": 1})).unwrap();
+        assert_eq!(receive(&here, 16).unwrap(), json!({"a": 1}));
+    }
+}

@@ -1,0 +1,222 @@
+//! The end that obeys: a thread of the conversation that listens, and one for each order.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ollm_store::current_uid;
+use serde_json::{Value, json};
+
+use super::client::sockets;
+use super::{Deed, LONGEST_ORDER, Order, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way};
+use crate::agent_signs::agent_above;
+use crate::servers::Toolbox;
+use crate::world::World;
+
+/// Orders that are carried out at once.
+const AT_ONCE: usize = 8;
+/// How long an order may take to arrive, and an answer to be taken.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The open ear of a conversation; closed when dropped.
+#[derive(Debug)]
+pub struct Control {
+    folder: PathBuf,
+    name: String,
+    closing: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What a thread needs to carry out orders.
+struct Obeying {
+    toolbox: Arc<Toolbox>,
+    session: String,
+    busy: AtomicUsize,
+}
+
+impl Control {
+    /// Listens for orders, if there can be servers to be ordered about.
+    pub fn open(toolbox: Option<&Arc<Toolbox>>, session: &str, world: &World) -> Result<Option<Control>, String> {
+        let Some(toolbox) = toolbox else { return Ok(None) };
+        let obeying = Obeying { toolbox: Arc::clone(toolbox), session: session.to_owned(), busy: AtomicUsize::new(0) };
+        let folder = folder(world);
+        let opened = own(&folder).and_then(|()| {
+            sweep(&folder);
+            listen(&folder)
+        });
+        let (listener, name) = opened.map_err(|error| {
+            format!("`ollm mcp stop` and the like cannot reach this conversation: {}: {error}", folder.display())
+        })?;
+        let closing = Arc::new(AtomicBool::new(false));
+        let closed = Arc::clone(&closing);
+        let thread = thread::Builder::new().name("control".to_owned()).spawn(move || hear(&listener, obeying, &closed));
+        Ok(Some(Control { folder, name, closing, thread: thread.ok() }))
+    }
+}
+
+impl Drop for Control {
+    fn drop(&mut self) {
+        self.closing.store(true, Ordering::Release);
+        // The listener is woken by one last visitor.
+        let woken = way(&self.folder, &self.name, |path| UnixStream::connect(path)).is_ok();
+        let _ = fs::remove_file(self.folder.join(&self.name));
+        if let Some(thread) = self.thread.take().filter(|_| woken) {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Makes the folder, or makes sure that it is ours alone.
+fn own(folder: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    if is_own(&fs::symlink_metadata(folder)?) {
+        return Ok(());
+    }
+    Err(io::Error::new(io::ErrorKind::PermissionDenied, "it is not a folder of yours alone: chmod 700 it"))
+}
+
+/// Clears away what conversations left that were killed.
+fn sweep(folder: &Path) {
+    for name in sockets(folder).unwrap_or_default() {
+        let gone = way(folder, &name, |path| UnixStream::connect(path));
+        if gone.is_err_and(|error| error.kind() == io::ErrorKind::ConnectionRefused) {
+            let _ = fs::remove_file(folder.join(name));
+        }
+    }
+}
+
+/// Listens first and appears then, so that whoever finds the socket finds somebody behind it.
+fn listen(folder: &Path) -> io::Result<(UnixListener, String)> {
+    let process = std::process::id();
+    let (draft, name) = (format!(".{process}"), format!("{process}{SUFFIX}"));
+    let _ = fs::remove_file(folder.join(&draft));
+    let listener = way(folder, &draft, |path| UnixListener::bind(path))?;
+    fs::rename(folder.join(draft), folder.join(&name))?;
+    Ok((listener, name))
+}
+
+fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
+    let obeying = Arc::new(obeying);
+    for stream in listener.incoming() {
+        if closing.load(Ordering::Acquire) {
+            return;
+        }
+        let Ok(stream) = stream else {
+            // Too many open files, most likely: no reason to spin.
+            thread::sleep(Duration::from_millis(50));
+            continue;
+        };
+        if obeying.busy.fetch_add(1, Ordering::AcqRel) >= AT_ONCE {
+            obeying.busy.fetch_sub(1, Ordering::AcqRel);
+            continue;
+        }
+        let here = Arc::clone(&obeying);
+        let begun = thread::Builder::new().name("order".to_owned()).spawn(move || {
+            obey(&stream, &here);
+            here.busy.fetch_sub(1, Ordering::AcqRel);
+        });
+        if begun.is_err() {
+            obeying.busy.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+}
+
+/// Carries out one order. Who does not take the answer does not get one.
+fn obey(stream: &UnixStream, here: &Obeying) {
+    let answer = read(stream).and_then(|order| {
+        if order.place != place(&here.toolbox.world()) {
+            return Ok(json!({"version": VERSION, "elsewhere": true}));
+        }
+        allowed(stream, order.deed)?;
+        let servers = carry_out(&order, &here.toolbox);
+        Ok(json!({"version": VERSION, "pid": std::process::id(), "session": here.session, "servers": servers}))
+    });
+    let answer = answer.unwrap_or_else(|why| json!({"version": VERSION, "error": why}));
+    let _ = send(stream, &answer);
+}
+
+fn read(stream: &UnixStream) -> Result<Order, String> {
+    let unread = |error: io::Error| format!("the order cannot be read: {error}");
+    stream.set_read_timeout(Some(PATIENCE)).map_err(unread)?;
+    stream.set_write_timeout(Some(PATIENCE)).map_err(unread)?;
+    if let Some((user, _)) = peer(stream).map_err(unread)?
+        && user != current_uid()
+    {
+        return Err("this conversation is another user's".to_owned());
+    }
+    Order::from_json(&receive(stream, LONGEST_ORDER).map_err(unread)?)
+}
+
+/// Whoever was started by an agent may look, and no more: a hook may rely on the very server.
+fn allowed(stream: &UnixStream, deed: Deed) -> Result<(), String> {
+    if !deed.changes() {
+        return Ok(());
+    }
+    let Some((_, process)) = peer(stream).map_err(|error| error.to_string())? else { return Ok(()) };
+    match agent_above(process) {
+        None => Ok(()),
+        Some(sign) => Err(format!("an agent may not {} servers: {sign}", deed.name())),
+    }
+}
+
+fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
+    let outcomes: Vec<(String, Result<(), String>)> = match order.deed {
+        Deed::Status | Deed::Logs => Vec::new(),
+        Deed::Stop => each(&named(order, toolbox), &|name| toolbox.stop(name)),
+        Deed::Restart => each(&named(order, toolbox), &|name| toolbox.restart(name)),
+    };
+    let mut told = Vec::new();
+    for status in toolbox.statuses() {
+        if !order.servers.is_empty() && !order.servers.contains(&status.name) {
+            continue;
+        }
+        let failed = outcomes.iter().find(|(name, _)| *name == status.name).and_then(|(_, done)| done.as_ref().err());
+        let mut server = json!({
+            "name": status.name,
+            "state": status.state.name(),
+            "status": status.state.word(),
+            "transport": status.transport,
+            "tools": status.tools,
+            "revision": status.revision,
+            "process": status.process,
+            "error": failed.map(String::as_str).or(status.state.problem()),
+            "failed": failed.is_some(),
+        });
+        if let (Deed::Logs, Some(server)) = (order.deed, server.as_object_mut()) {
+            server.insert("lines".to_owned(), toolbox.log(&status.name).into());
+        }
+        told.push(server);
+    }
+    // What this conversation does not have is told as well.
+    let unknown =
+        outcomes.iter().filter(|(name, _)| !told.iter().any(|server| server.get("name") == Some(&json!(name))));
+    let unknown: Vec<Value> = unknown
+        .filter_map(|(name, done)| Some((name, done.as_ref().err()?)))
+        .map(|(name, why)| json!({"name": name, "state": "stopped", "status": "error", "error": why, "failed": true}))
+        .collect();
+    told.extend(unknown);
+    told
+}
+
+fn named(order: &Order, toolbox: &Toolbox) -> Vec<String> {
+    if order.servers.is_empty() {
+        return toolbox.statuses().into_iter().map(|status| status.name).collect();
+    }
+    order.servers.clone()
+}
+
+/// Slow servers do not wait for one another.
+fn each(names: &[String], work: &(dyn Fn(&str) -> Result<(), String> + Sync)) -> Vec<(String, Result<(), String>)> {
+    thread::scope(|scope| {
+        let working: Vec<_> = names.iter().map(|name| scope.spawn(|| work(name))).collect();
+        let outcomes = working.into_iter().map(|one| one.join().unwrap_or_else(|_| Err("it broke down".to_owned())));
+        let outcomes: Vec<_> = outcomes.collect();
+        names.iter().cloned().zip(outcomes).collect()
+    })
+}

@@ -1,0 +1,84 @@
+//! The built-in guards, as hooks: on unless the user switched them off.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use ollm_catalog::{GUARDS, Places, Positions, Severity, configuration};
+use ollm_engine::{Reason, Skip};
+use ollm_guard::{Shelter, destructive, tampering, usual};
+use ollm_protocol::{
+    Action, ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Reach, Rules, Source, Verdict,
+};
+
+use ollm_store::Switches;
+
+use crate::app::switch_name;
+use crate::world::World;
+
+/// The guards with these names.
+pub(crate) fn guards(names: &[String], world: &World) -> Vec<Result<Hook, HookError>> {
+    let wanted = GUARDS.iter().filter(|name| names.iter().any(|wanted| wanted == *name));
+    wanted.map(|name| hook(name, guard(name, world))).collect()
+}
+
+/// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
+pub(crate) fn refusing_guard(event: &Event, world: &World) -> Option<String> {
+    let places = Places { project: None, ..world.places.clone() };
+    let (config, problems) =
+        configuration(&places, &|name| world.variable(name), &world.overrides, Positions::OnDemand);
+    let settings = config.hooks(&places);
+    // A configuration that cannot be relied on is told by the one who loads everything.
+    if !settings.enabled || problems.iter().any(|problem| problem.severity == Severity::Fatal) {
+        return None;
+    }
+    let (switches, _) = Switches::load(&world.switches());
+    let is_on = |hook: &Hook| switches.get(&switch_name(hook.id()), SystemTime::now()).is_none_or(|switch| switch.on);
+    let asked = guards(&settings.guards, world).into_iter().flatten();
+    let mut asked = asked.filter(|hook| hook.events.contains(&event.kind) && is_on(hook));
+    asked.find(|hook| refuses(hook, event)).map(|hook| hook.spec.name.clone())
+}
+
+/// A guard that panics here fails again in the engine, where its failure policy decides.
+fn refuses(hook: &Hook, event: &Event) -> bool {
+    let Action::Builtin(guard) = &hook.action else { return false };
+    catch_unwind(AssertUnwindSafe(|| guard.call(event))).is_ok_and(|verdict| verdict.flow.refuses())
+}
+
+/// Stands for the hooks of a project that were not read.
+pub(crate) fn unread_project(guard: &str, world: &World) -> Option<Skip> {
+    let spec = HookSpec {
+        name: "hooks of the project".to_owned(),
+        source: Source::Workspace,
+        ..HookSpec::new("workspace", "before_tool", ActionSpec::Builtin(Builtin::new(|_| Verdict::default())))
+    };
+    let project = world.places.project.as_deref().map(|project| project.display().to_string()).unwrap_or_default();
+    let detail = format!("guard `{guard}` refused, so the hooks of {project} were not loaded");
+    let hook = Arc::new(Hook::new(spec, &Rules::default()).ok()?);
+    Some(Skip { hook, reason: Reason::AfterBlock, detail })
+}
+
+fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
+    let spec = HookSpec {
+        name: name.to_owned(),
+        source: Source::Builtin,
+        priority: Priority::Critical,
+        on_failure: Some(OnFailure::Ask),
+        // The user's own hooks still have their say, and their log, when a guard refuses.
+        dialect: Some("agent".to_owned()),
+        // Hooks of that dialect leave sub-agents alone; a guard does not, or an agent would send one.
+        reach: Some(Reach::All),
+        ..HookSpec::new(format!("builtin:{name}"), "before_tool", ActionSpec::Builtin(guard))
+    };
+    Hook::new(spec, &Rules::default())
+}
+
+fn guard(name: &str, world: &World) -> Builtin {
+    let (cwd, home) = (world.cwd.clone(), world.places.user_home.clone());
+    if name == "self-protection" {
+        let protected = usual(home.as_deref(), &world.places.home, world.places.project.as_deref());
+        let shelter = Shelter { protected, cwd, home };
+        return Builtin::new(move |event: &Event| -> Verdict { tampering(event, &shelter) });
+    }
+    Builtin::new(move |event: &Event| -> Verdict { destructive(event, &cwd, home.as_deref()) })
+}

@@ -1,0 +1,194 @@
+//! Which model answers: what was typed, else what the environment says, else the configuration, else what a local
+//! Ollama has.
+
+use std::path::Path;
+use std::time::Duration;
+
+use ollm_agent::{
+    Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Proxies, Record, Replay, models, ollama_url,
+};
+use ollm_catalog::Config;
+use ollm_protocol::schema::Api;
+use serde_json::{Map, Value};
+
+use crate::error::{AppError, ErrorKind};
+use crate::world::World;
+
+pub mod key;
+
+/// Where OpenAI's own models are.
+const OPENAI: &str = "https://api.openai.com/v1";
+/// How long a server may take to list its models.
+const LISTING: Duration = Duration::from_secs(10);
+
+/// What the configuration says about the model.
+#[derive(Debug, Default)]
+pub struct Wish {
+    provider: Option<String>,
+    name: Option<String>,
+    base_url: Option<String>,
+    key_variable: Option<String>,
+    /// Where a key stands that should not stand there.
+    misplaced: Option<String>,
+    /// How freely it answers.
+    pub temperature: Option<f64>,
+    /// How many tokens it can look at.
+    pub context_window: Option<u64>,
+    /// What is handed on as it is.
+    options: Map<String, Value>,
+}
+
+impl Wish {
+    /// What this configuration says.
+    pub fn of(config: &Config) -> Wish {
+        let mut wish = Wish::default();
+        for (name, setting) in config.model() {
+            let text = || setting.value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
+            match name.as_str() {
+                _ if setting.value.is_null() => {}
+                "provider" => wish.provider = text(),
+                "name" => wish.name = text(),
+                "baseUrl" => wish.base_url = text().map(|url| url.trim_end_matches('/').to_owned()),
+                "apiKeyEnv" => wish.key_variable = text(),
+                // Keys do not stand in a file of settings, and are no option of a model either.
+                "apiKey" => wish.misplaced = Some(setting.origin.to_string()),
+                "temperature" => wish.temperature = setting.value.as_f64(),
+                "contextWindow" => wish.context_window = setting.value.as_u64(),
+                "maxTokens" => drop(wish.options.insert("max_tokens".to_owned(), setting.value.clone())),
+                _ => drop(wish.options.insert(name, setting.value.clone())),
+            }
+        }
+        wish
+    }
+
+    /// The model the configuration names, if it names one.
+    fn model(&self, world: &World) -> Result<Option<ModelName>, AppError> {
+        let Some(name) = &self.name else {
+            return match self.provider()? {
+                None if self.base_url.is_none() => Ok(None),
+                None | Some(Provider::Ollama) => {
+                    found(&self.ollama(world), self.key(world).as_deref(), world).map(Some)
+                }
+                Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?")),
+            };
+        };
+        let mut model = match self.provider()? {
+            Some(provider) => ModelName { provider, name: name.clone(), base_url: None },
+            None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}")))?,
+        };
+        model.base_url = model.base_url.or_else(|| self.base_url.clone());
+        Ok(Some(model))
+    }
+
+    fn provider(&self) -> Result<Option<Provider>, AppError> {
+        let Some(word) = &self.provider else { return Ok(None) };
+        let found = PROVIDERS.iter().find(|(name, _)| name == word);
+        let known: Vec<&str> = PROVIDERS.iter().map(|(name, _)| *name).collect();
+        let unknown =
+            || wrong(&format!("model.provider: there is no provider `{word}`; known are {}", known.join(", ")));
+        found.map(|(_, provider)| Some(*provider)).ok_or_else(unknown)
+    }
+
+    /// The server of the model that the configuration names.
+    fn server(&self, world: &World) -> Result<String, AppError> {
+        let named = self.name.as_deref().filter(|_| self.provider.is_none()).map(ModelName::parse).transpose();
+        let named = named.map_err(|error| wrong(&format!("model.name: {error}")))?;
+        let url = named.as_ref().and_then(|name| name.base_url.clone()).or_else(|| self.base_url.clone());
+        match (url, self.provider()?.or(named.map(|name| name.provider))) {
+            (Some(url), _) => Ok(url),
+            (None, Some(Provider::OpenAi)) => Ok(OPENAI.to_owned()),
+            (None, Some(Provider::Ollama)) => Ok(self.ollama(world)),
+            (None, Some(Provider::Replay) | None) => {
+                Err(AppError::usage("a key is for a server, and the configuration names none")
+                    .hint("`ollm config set model.provider openai`, or `ollm config set model.baseUrl URL`, first"))
+            }
+        }
+    }
+
+    /// Where Ollama is.
+    fn ollama(&self, world: &World) -> String {
+        self.base_url.clone().unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref()))
+    }
+
+    /// The key for the server that the configuration names.
+    fn key(&self, world: &World) -> Option<String> {
+        let own = self.key_variable.as_ref().and_then(|name| world.variable(name));
+        own.or_else(|| world.variable("OLLM_MODEL_KEY")).filter(|key| !key.is_empty())
+    }
+}
+
+/// The model to ask, by the name that was typed.
+pub fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Box<dyn Model>, AppError> {
+    let named = typed.map(str::to_owned).or_else(|| world.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
+    let (name, configured) = match named {
+        Some(typed) => {
+            let name = ModelName::parse(&typed).map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
+            (name, false)
+        }
+        None => match wish.model(world)? {
+            Some(name) => (name, true),
+            None => (found(&wish.ollama(world), None, world)?, false),
+        },
+    };
+    let url = name.base_url;
+    let key = if configured { wish.key(world) } else { world.variable("OLLM_MODEL_KEY") };
+    let (url, key) = match name.provider {
+        Provider::Replay => {
+            let replay = Replay::open(&world.cwd.join(&name.name));
+            return Ok(Box::new(replay.map_err(|error| AppError::new(ErrorKind::Configuration, error.to_string()))?));
+        }
+        Provider::Ollama => (url.unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref())), key),
+        // OpenAI's key is for OpenAI; another server gets only the key that is meant for it.
+        Provider::OpenAi => match url {
+            None => (OPENAI.to_owned(), world.variable("OPENAI_API_KEY").or(key)),
+            Some(url) => (url, key),
+        },
+    };
+    if let Some(place) = &wish.misplaced {
+        return Err(AppError::new(
+            ErrorKind::Configuration,
+            format!("{place}: a key does not belong into a file of settings"),
+        )
+        .hint(format!("remove it there, and keep it with `ollm config set {}`", key::SETTING)));
+    }
+    let key = match key.filter(|key| !key.is_empty()) {
+        Some(key) => Some(key),
+        None => key::find(&url, world)?,
+    };
+    let api = if name.provider == Provider::Ollama { Api::Simple } else { Api::Object };
+    let model = OpenAi::new(url, name.name, key).api(api).proxies(proxies(world)?);
+    Ok(Box::new(model.temperature(wish.temperature).options(wish.options.clone())))
+}
+
+/// The proxies that the environment names.
+fn proxies(world: &World) -> Result<Proxies, AppError> {
+    let proxies = Proxies::named(|name| world.variable(name));
+    proxies.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+}
+
+/// The same model, written down as it answers.
+pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppError> {
+    let record = Record::create(model, file);
+    let record = record.map_err(|error| AppError::new(ErrorKind::Environment, format!("--record: {error}")))?;
+    Ok(Box::new(record))
+}
+
+/// The first model that an Ollama has.
+fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, AppError> {
+    let patience = Patience { silence: LISTING, ..Patience::default() };
+    let names = models(url, key, &proxies(world)?, &patience).map_err(|error| {
+        AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers: {error}"))
+            .hint("name one: `ollm run --model openai:NAME@http://HOST:PORT/v1 …`, or set OLLM_MODEL")
+            .hint("or for good: `ollm config set model.name ollama:NAME`")
+            .hint("try it without a model: `ollm demo`")
+    })?;
+    let name = names.into_iter().next().ok_or_else(|| {
+        AppError::new(ErrorKind::Environment, format!("Ollama at {url} has no model yet"))
+            .hint("fetch one: `ollama pull llama3.2`")
+    })?;
+    Ok(ModelName { provider: Provider::Ollama, name, base_url: Some(url.to_owned()) })
+}
+
+fn wrong(why: &str) -> AppError {
+    AppError::new(ErrorKind::Configuration, why).hint("`ollm config show model` shows where it was set")
+}

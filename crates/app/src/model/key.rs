@@ -1,0 +1,49 @@
+//! The key for a model's server. It is filed under the server's address, so that no other server ever gets it.
+
+use ollm_catalog::{Config, Origin, Setting, find_key};
+use ollm_protocol::Layer;
+use ollm_store::{Place, Secrets};
+
+use super::Wish;
+use crate::error::AppError;
+use crate::secrets;
+use crate::world::World;
+
+/// What it is called on the command line; it stands in no file of settings.
+pub const SETTING: &str = "model.apiKey";
+
+/// The key that a person keeps for a server.
+pub(super) fn find(url: &str, world: &World) -> Result<Option<String>, AppError> {
+    secrets::get(&name(url), world)
+        .map_err(|failure| failure.hint(format!("`ollm config set {SETTING}` sets it anew, or set OLLM_MODEL_KEY")))
+}
+
+/// The server that the configuration names: a key is for one server.
+pub fn server(config: &Config, world: &World) -> Result<String, AppError> {
+    Wish::of(config).server(world)
+}
+
+/// Keeps the key for a server; says where, to stand after what was kept.
+pub fn keep(url: &str, key: &str, world: &World) -> Result<String, AppError> {
+    secrets::keep(&name(url), key, world)
+}
+
+/// Forgets the key for a server; false where none was kept.
+pub fn forget(url: &str, world: &World) -> Result<bool, AppError> {
+    secrets::remove(&[name(url)], world)
+}
+
+/// The key as a setting, if there is one for the server that the configuration names.
+pub fn setting(config: &Config, world: &World) -> Option<Setting> {
+    let url = Wish::of(config).server(world).ok()?;
+    let file = world.places.secrets();
+    let origin = match Secrets::load(&file, None).0.place(&name(&url))? {
+        Place::Keyring => Origin::Keyring,
+        Place::File => Origin::File { layer: Layer::User, file, line: 0, column: 0 },
+    };
+    Some(Setting { path: SETTING.to_owned(), key: find_key(SETTING).ok()?, value: "(hidden)".into(), origin })
+}
+
+fn name(url: &str) -> String {
+    format!("model:{url}")
+}

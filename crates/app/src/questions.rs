@@ -1,0 +1,181 @@
+//! Questions that servers have while one of their tools is being called: to the person, and to the model.
+//!
+//! A question is taken up by whoever waits for the call, and by nobody else: one that comes at any other time is declined,
+//! because the terminal then belongs to the conversation. The server's words are shown escaped and cut, and under its name.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use ollm_mcp::{Answer, Elicit, Ports, Reply, Sample};
+use ollm_store::{cut, one_line};
+use serde_json::Value;
+
+use crate::port::Person;
+use crate::world::World;
+
+mod form;
+mod page;
+mod sampling;
+
+pub use sampling::Sampler;
+
+/// The most of a server's own words that is shown at once.
+const LONGEST: usize = 4 << 10;
+/// The most lines of them.
+const MOST_LINES: usize = 40;
+
+/// The questions that wait.
+#[derive(Debug)]
+pub struct Questions {
+    world: World,
+    /// Who answers for the model, if there is one.
+    sampler: Option<Sampler>,
+    sender: Mutex<Sender<Asked>>,
+    waiting: Mutex<Receiver<Asked>>,
+    /// The servers of the calls that are waited for: only they may ask.
+    called: Mutex<Vec<String>>,
+}
+
+/// A question and the way back.
+enum Asked {
+    Person(String, Value, Reply<Answer>),
+    Model(String, Value, Reply<Result<Value, String>>),
+}
+
+/// The time of a call; questions that are left at its end are declined.
+#[derive(Debug)]
+pub struct Floor<'a> {
+    questions: &'a Questions,
+    servers: Vec<String>,
+}
+
+impl Questions {
+    /// Somebody who can answer: the person at the terminal, if there is one, and the model, if one is lent.
+    pub fn new(world: &World, sampler: Option<Sampler>) -> Option<Arc<Questions>> {
+        let (sender, waiting) = channel();
+        let asks = world.person.is_some();
+        let sampler = sampler.filter(|sampler| asks || sampler.needs_nobody());
+        (asks || sampler.is_some()).then(|| {
+            Arc::new(Questions {
+                world: world.clone(),
+                sampler,
+                sender: Mutex::new(sender),
+                waiting: Mutex::new(waiting),
+                called: Mutex::default(),
+            })
+        })
+    }
+
+    /// What servers are offered.
+    pub fn ports(self: &Arc<Self>) -> Ports {
+        Ports {
+            elicit: self.world.person.is_some().then(|| Arc::clone(self) as Arc<dyn Elicit>),
+            sample: self.sampler.is_some().then(|| Arc::clone(self) as Arc<dyn Sample>),
+            ..Ports::default()
+        }
+    }
+
+    /// Takes questions of these servers until the answer is dropped.
+    pub fn open(&self, servers: Vec<String>) -> Floor<'_> {
+        self.called().extend(servers.iter().cloned());
+        Floor { questions: self, servers }
+    }
+
+    /// Another model answers from now on.
+    pub fn set_model(&self, name: &str) {
+        if let Some(sampler) = &self.sampler {
+            sampler.set_model(name);
+        }
+    }
+
+    /// Has the next question answered, if there is one; `over` says that nobody waits for the call any more.
+    pub fn attend(&self, over: &dyn Fn() -> bool) {
+        // Whoever holds it is asking, and one question at a time is enough.
+        let Ok(waiting) = self.waiting.try_lock() else { return };
+        match waiting.try_recv() {
+            Ok(Asked::Person(server, question, reply)) => {
+                let over = || over() || !reply.is_awaited();
+                let answer = match &self.world.person {
+                    None => Answer::Decline,
+                    Some(person) if question.get("url").is_some() => page::ask(&server, &question, &**person, &over),
+                    Some(person) => form::ask(&server, &question, &**person, &over),
+                };
+                reply.send(answer);
+            }
+            Ok(Asked::Model(server, request, reply)) => {
+                let over = || over() || !reply.is_awaited();
+                let nobody = || Err("nobody answers for the model here".to_owned());
+                let answer = self
+                    .sampler
+                    .as_ref()
+                    .map_or_else(nobody, |sampler| sampler.answer(&server, &request, &self.world, &over));
+                reply.send(answer);
+            }
+            Err(_) => {}
+        }
+    }
+
+    fn called(&self) -> MutexGuard<'_, Vec<String>> {
+        self.called.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ask(&self, server: &str, asked: Asked) {
+        // Dropped, a reply declines.
+        if self.called().iter().any(|called| called == server) {
+            let _ = self.sender.lock().unwrap_or_else(PoisonError::into_inner).send(asked);
+        }
+    }
+}
+
+impl Drop for Floor<'_> {
+    fn drop(&mut self) {
+        let mut called = self.questions.called();
+        for server in &self.servers {
+            if let Some(at) = called.iter().position(|one| one == server) {
+                called.swap_remove(at);
+            }
+        }
+        if called.is_empty()
+            && let Ok(waiting) = self.questions.waiting.try_lock()
+        {
+            waiting.try_iter().for_each(drop);
+        }
+    }
+}
+
+impl Elicit for Questions {
+    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>) {
+        self.ask(server, Asked::Person(server.to_owned(), question, reply));
+    }
+}
+
+impl Sample for Questions {
+    fn sample(&self, server: &str, request: Value, reply: Reply<Result<Value, String>>) {
+        self.ask(server, Asked::Model(server.to_owned(), request, reply));
+    }
+}
+
+/// A server's own words, line by line behind a bar, so that they cannot pass for ours.
+fn quoted(text: &str) -> String {
+    let text = cut(text, LONGEST);
+    let mut lines: Vec<String> =
+        text.lines().take(MOST_LINES).map(|line| format!("  | {}\n", one_line(line))).collect();
+    if text.lines().count() > MOST_LINES {
+        lines.push("  | …\n".to_owned());
+    }
+    lines.concat()
+}
+
+/// A server's word within a line of ours.
+fn word(text: &str) -> String {
+    one_line(&cut(text, 200))
+}
+
+/// What a person answers to a question with three ways out.
+fn consent(question: &str, person: &dyn Person, over: &dyn Fn() -> bool) -> Option<Answer> {
+    match person.ask(question, over)?.to_lowercase().as_str() {
+        "y" | "yes" => Some(Answer::Accept(None)),
+        "n" | "no" => Some(Answer::Decline),
+        _ => None,
+    }
+}

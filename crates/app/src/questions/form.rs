@@ -1,0 +1,106 @@
+//! A form that a server wants filled in: its fields one by one, checked as they come, and seen whole before they are sent.
+
+use std::fmt::Write as _;
+
+use ollm_mcp::Answer;
+use serde_json::{Map, Value};
+
+use super::{consent, quoted, word};
+use crate::port::Person;
+
+mod field;
+
+use field::Field;
+
+/// A form with more fields is none that a person fills in on a terminal.
+const MOST_FIELDS: usize = 32;
+/// So many answers that do not fit end the form.
+const MOST_TRIES: usize = 5;
+
+pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> Answer {
+    let message = question.get("message").and_then(Value::as_str).unwrap_or_default();
+    let fields = match fields(question) {
+        Ok(fields) => fields,
+        Err(why) => {
+            person.say(&format!(
+                "\nServer `{}` asks for something that cannot be shown; it was declined: {why}\n",
+                word(server)
+            ));
+            return Answer::Decline;
+        }
+    };
+    let mut shown = format!("\nServer `{}` asks you:\n{}", word(server), quoted(message));
+    for field in &fields {
+        let _ = writeln!(shown, "  - {}", field.described());
+    }
+    shown.push_str("  What you answer goes to that server: no passwords, no keys.\n");
+    shown.push_str("  Answer? [y]es, [n]o, anything else cancels: ");
+    match consent(&shown, person, over) {
+        Some(Answer::Accept(_)) => {}
+        other => return other.unwrap_or(Answer::Cancel),
+    }
+    let Some(content) = fill(&fields, person, over) else { return Answer::Cancel };
+    let content = Value::Object(content);
+    let review =
+        format!("  Send {} to `{}`? [y]es, [n]o, anything else cancels: ", word(&content.to_string()), word(server));
+    match consent(&review, person, over) {
+        Some(Answer::Accept(_)) => Answer::Accept(Some(content)),
+        other => other.unwrap_or(Answer::Cancel),
+    }
+}
+
+/// The fields of a form, if it is one that we know how to show.
+fn fields(question: &Value) -> Result<Vec<Field>, String> {
+    let schema = question.get("requestedSchema").and_then(Value::as_object).ok_or("it names no fields")?;
+    let properties = schema.get("properties").and_then(Value::as_object).ok_or("it names no fields")?;
+    if properties.len() > MOST_FIELDS {
+        return Err(format!("it has {} fields, and {MOST_FIELDS} is the most", properties.len()));
+    }
+    let required = schema.get("required").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+    let needed = |name: &str| required.iter().any(|one| one.as_str() == Some(name));
+    properties.iter().map(|(name, schema)| Field::read(name, schema, needed(name))).collect()
+}
+
+/// Asks for each field; nothing when the person gave up.
+fn fill(fields: &[Field], person: &dyn Person, over: &dyn Fn() -> bool) -> Option<Map<String, Value>> {
+    let mut content = Map::new();
+    for field in fields {
+        let mut tries = 0;
+        loop {
+            let text = person.ask(&field.prompt(), over)?;
+            match field.take(&text) {
+                Ok(Some(value)) => {
+                    content.insert(field.name.clone(), value);
+                    break;
+                }
+                Ok(None) => break,
+                Err(why) => person.say(&format!("    {}\n", word(&why))),
+            }
+            tries += 1;
+            if tries >= MOST_TRIES {
+                return None;
+            }
+        }
+    }
+    Some(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_form_that_is_no_flat_list_of_plain_fields_is_not_shown() {
+        for schema in [
+            json!({}),
+            json!({"properties": {"a": {"type": "object"}}}),
+            json!({"properties": {"a": {"type": "array", "items": {"type": "string"}}}}),
+            json!({"properties": {"a": "text"}}),
+            json!({"properties": (0..33).map(|n| (n.to_string(), json!({"type": "string"}))).collect::<Map<_, _>>()}),
+        ] {
+            assert!(fields(&json!({"requestedSchema": schema})).is_err(), "{schema}");
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! A conversation notices that files have changed, and reads them anew between its turns.
+//!
+//! It looks at the files themselves before each turn: what was written before a person sends a line counts for that line,
+//! on every file system, and nothing is half taken in. While nobody says anything a thread looks now and then, so that the
+//! servers of what was switched off do not run on.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ollm_catalog::{Footprint, Severity, find_project};
+
+use crate::app::App;
+use crate::servers::Toolbox;
+use crate::session;
+use crate::world::World;
+
+mod news;
+
+use news::Lapsed;
+
+/// How often the files are looked at while nobody says anything.
+const GLANCE: Duration = Duration::from_secs(1);
+
+/// Notices changes for one conversation.
+pub struct Lookout {
+    seen: Footprint,
+    /// What the person knows of approved extensions that are no longer what was approved.
+    lapsed: Lapsed,
+    /// A nearer project that the person knows of, although it does not count.
+    passed: Option<PathBuf>,
+    shared: Arc<Shared>,
+    /// Dropped to end the thread.
+    end: Option<Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// What the conversation and the thread have in common.
+struct Shared {
+    world: Mutex<World>,
+    toolbox: Option<Arc<Toolbox>>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    /// Whether a turn lasts, in which nothing may become different.
+    busy: bool,
+    /// What became different while nobody was there to be told.
+    untold: Vec<String>,
+}
+
+impl Lookout {
+    /// From now on, changes are noticed.
+    pub fn new(app: &App, world: &World) -> Lookout {
+        let (world, toolbox) = (Mutex::new(world.clone()), app.toolbox.clone());
+        let shared = Arc::new(Shared { world, toolbox, state: Mutex::default() });
+        let (end, ended) = channel();
+        let idle = Arc::clone(&shared);
+        // Without the thread, servers are ended with the next line only.
+        let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
+        let (seen, lapsed) = (shared.look(&app.directories), news::lapsed(app));
+        Lookout { seen, lapsed, passed: None, shared, end: Some(end), thread }
+    }
+
+    /// Takes in what has changed, and holds it still until [`Lookout::rest`]; what became different, in one line.
+    pub fn begin(&mut self, app: &RefCell<App>) -> Option<String> {
+        let now = self.shared.look(&app.borrow().directories);
+        let changed = std::mem::replace(&mut self.seen, now) != now;
+        self.take_in(app, changed)
+    }
+
+    /// Reads everything anew, whether or not a change was noticed.
+    pub fn reload(&mut self, app: &RefCell<App>) -> Option<String> {
+        self.seen = self.shared.look(&app.borrow().directories);
+        // Whoever asks is told everything.
+        self.lapsed.clear();
+        app.borrow_mut().forget_kept();
+        self.take_in(app, true)
+    }
+
+    /// The surroundings as the conversation knows them.
+    pub fn world(&self) -> World {
+        self.shared.world()
+    }
+
+    /// The turn is over.
+    pub fn rest(&self) {
+        self.shared.state().busy = false;
+    }
+
+    fn take_in(&mut self, app: &RefCell<App>, changed: bool) -> Option<String> {
+        let mut news = Vec::new();
+        let mut state = self.shared.state();
+        state.busy = true;
+        if changed {
+            news.append(&mut self.shared.reload(app));
+            let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.borrow()));
+            news.extend(news::lapses(&known, &self.lapsed));
+        }
+        news.append(&mut state.untold);
+        drop(state);
+        news.extend(self.passed_by());
+        (!news.is_empty()).then(|| news.join("; "))
+    }
+
+    /// A nearer project than the one that counts is told once.
+    fn passed_by(&mut self) -> Option<String> {
+        let world = self.shared.world();
+        let found = newer_project(&world).filter(|_| self.shared.world_now().places == world.places)?;
+        if self.passed.as_ref() == Some(&found) {
+            return None;
+        }
+        let news = format!("{} is a project now, which counts when the chat is started anew", found.display());
+        self.passed = Some(found);
+        Some(news)
+    }
+}
+
+/// The project there is now, where it is not the one that counts.
+fn newer_project(world: &World) -> Option<PathBuf> {
+    let World { cwd, places, .. } = world;
+    find_project(cwd, &places.home).filter(|found| places.project.as_ref() != Some(found))
+}
+
+/// Whether another project may take the place of the one that counts. While that has anything to say it may not: whoever
+/// can write a folder could get rid of its hooks.
+fn may_move(world: &World) -> bool {
+    !world.places.project_speaks()
+}
+
+impl Drop for Lookout {
+    fn drop(&mut self) {
+        self.end = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn world(&self) -> World {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// The surroundings that count from the next reading on: a project may have appeared.
+    fn world_now(&self) -> World {
+        let world = self.world();
+        let found = newer_project(&world).filter(|_| may_move(&world));
+        found.and_then(|project| world.in_project(project)).unwrap_or(world)
+    }
+
+    fn look(&self, directories: &[PathBuf]) -> Footprint {
+        let world = self.world_now();
+        let files = [world.switches(), world.approvals(), world.places.secrets()];
+        Footprint::take(&world.places, directories, &files)
+    }
+
+    /// Reads everything anew, as a whole or not at all; what became different.
+    fn reload(&self, app: &RefCell<App>) -> Vec<String> {
+        let world = self.world_now();
+        let fresh = match session::load_again(&world, &app.borrow()) {
+            Ok(fresh) => fresh,
+            Err(failure) => return vec![unchanged(&failure.message)],
+        };
+        if let Some(why) = wrong_configuration(&world, &app.borrow(), &fresh) {
+            return vec![unchanged(&why)];
+        }
+        let mut news = self.enter(&world);
+        news.extend(news::between(&app.borrow(), &fresh));
+        app.borrow_mut().renew(fresh);
+        app.borrow().hold_kept();
+        news.extend(self.toolbox.iter().flat_map(|toolbox| toolbox.reload()));
+        news
+    }
+
+    /// Counts on these surroundings from now on, and tells of a project that appeared.
+    fn enter(&self, world: &World) -> Vec<String> {
+        let before = std::mem::replace(&mut *self.world.lock().unwrap_or_else(PoisonError::into_inner), world.clone());
+        if before.places == world.places {
+            return Vec::new();
+        }
+        self.toolbox.iter().for_each(|toolbox| toolbox.enter(world));
+        let project = world.places.project.iter();
+        project.map(|project| format!("{} is a project now", project.display())).collect()
+    }
+
+    /// The life of the thread.
+    fn watch(&self, ended: &Receiver<()>) {
+        let Some(toolbox) = &self.toolbox else { return };
+        let look = || self.look(&toolbox.directories());
+        let mut seen = look();
+        let mut last = seen;
+        while ended.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
+            let now = look();
+            // What differs from one look to the next is still being written.
+            if std::mem::replace(&mut last, now) != now || now == seen {
+                continue;
+            }
+            let mut state = self.state();
+            if !state.busy {
+                state.untold.extend(toolbox.reload());
+                seen = now;
+            }
+        }
+    }
+}
+
+/// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
+fn wrong_configuration(world: &World, before: &App, fresh: &App) -> Option<String> {
+    let places = &world.places;
+    let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).collect();
+    let wrong = fresh.problems.iter().filter(|problem| problem.severity <= Severity::Error);
+    let mut wrong = wrong.filter(|problem| files.contains(&problem.file) && !before.problems.contains(problem));
+    wrong.next().map(ToString::to_string)
+}
+
+fn unchanged(why: &str) -> String {
+    format!("everything stays as it was: {why}")
+}

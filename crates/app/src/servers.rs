@@ -1,0 +1,486 @@
+//! The wiring of MCP servers: what the catalog found, what a person approved, and the live ones.
+//!
+//! Nothing here starts a runtime until a [`Live`] is made.
+
+use std::cell::RefCell;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ollm_catalog::{
+    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
+};
+use ollm_engine::Environment;
+use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
+use ollm_process::Limits;
+use ollm_protocol::{LimitsSpec, Source, shell_word};
+use ollm_store::{Digest, looks_secret};
+use ollm_trust::{Approvable, ExtensionFolder, Identity, Standing, Trust, Trusted};
+
+use crate::error::{AppError, ErrorKind};
+use crate::port::Notices;
+use crate::world::World;
+
+mod bundled;
+mod crew;
+mod gate;
+mod live;
+mod names;
+mod opened;
+mod toolbox;
+mod wait;
+
+pub use bundled::Bundled;
+use bundled::Joined;
+pub use crew::{log_file, reason, remarks, taken, told};
+pub use live::Live;
+pub use toolbox::Toolbox;
+
+/// Where the configuration declares servers.
+pub const DECLARED: &str = "mcp.servers";
+
+/// All servers that are declared.
+#[derive(Debug)]
+pub struct Servers<'w> {
+    /// Where they were looked for.
+    pub world: &'w World,
+    /// Each once, nearest to the user first.
+    pub all: Vec<Known>,
+    /// What the configuration says about all of them.
+    pub settings: McpSettings,
+    /// What the names of their tools begin with.
+    pub labels: Labels,
+    /// What is wrong with the configuration.
+    general: Vec<Problem>,
+    /// What is wrong with the folders of extensions, their switches and their secrets.
+    around: Vec<Problem>,
+    /// What is wrong with the declarations.
+    problems: Vec<Problem>,
+    /// Where extensions are looked for.
+    directories: Vec<PathBuf>,
+    /// The manifests that cannot be read.
+    broken: Vec<PathBuf>,
+    /// Who is trusted.
+    pub trust: Trust,
+}
+
+/// One server that is declared.
+#[derive(Debug)]
+pub struct Known {
+    /// As it was declared.
+    pub spec: Arc<ServerSpec>,
+    /// Whether it may be started.
+    pub trust: Standing,
+    /// What an approval is bound to.
+    pub digest: Option<Digest>,
+    /// What it said is remembered under.
+    pub key: Option<Digest>,
+    /// The extension it came with.
+    pub bundle: Option<Arc<Bundled>>,
+    /// The program that would be started; why there is none.
+    pub program: Result<Option<PathBuf>, String>,
+    /// What it said last.
+    pub cached: Option<Entry>,
+}
+
+impl<'w> Servers<'w> {
+    /// Reads everything; a security setting that cannot be read stops us here.
+    pub fn load(world: &'w World) -> Result<Servers<'w>, AppError> {
+        let env = |name: &str| world.variable(name);
+        let (config, mut general) = configuration(&world.places, &env, &world.overrides, Positions::Always);
+        if let Some(fatal) = general.iter().find(|problem| problem.severity == Severity::Fatal) {
+            return Err(
+                AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
+            );
+        }
+        // The servers of the configuration are read again, with those of the other files, by one reader.
+        general.retain(|problem| !problem.field.starts_with(DECLARED));
+        let (specs, mut problems) = load_servers(&world.places);
+        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
+        if let Some(trouble) = trust.trouble() {
+            let message = format!("no server is approved: {trouble}");
+            problems.push(whole_file(&world.approvals(), message));
+        }
+        let cache = cache(world).all();
+        let own = specs.into_iter().map(|spec| Known::of(spec, world, &trust, &cache));
+        let bundled = servers.into_iter().map(|(spec, bundle)| Known::bundled(spec, bundle, world, &trust, &cache));
+        let all = names::settle(own.chain(bundled).collect(), &mut problems);
+        // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
+        let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
+        let directories = config.extensions(&world.places).directories;
+        let settings = config.mcp();
+        Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, trust })
+    }
+
+    /// Tells the person what is wrong with the files.
+    pub fn tell_problems(&self, notices: &mut dyn Notices) {
+        self.world.tell_notices(notices);
+        for problem in self.problems() {
+            notices.tell(&problem.to_string());
+        }
+    }
+
+    /// Tells the person what is wrong with one server, and with whole files.
+    pub fn tell_problems_of(&self, name: &str, notices: &mut dyn Notices) {
+        self.world.tell_notices(notices);
+        for problem in self.problems().filter(|problem| concerns(problem, name)) {
+            notices.tell(&problem.to_string());
+        }
+    }
+
+    /// What is wrong with the files.
+    pub fn problems(&self) -> impl Iterator<Item = &Problem> {
+        self.general.iter().chain(&self.around).chain(&self.problems)
+    }
+
+    /// What is wrong with the configuration, so that some of it does not apply.
+    fn wrong_configuration(&self) -> Option<String> {
+        self.general.iter().find(|problem| problem.severity <= Severity::Error).map(ToString::to_string)
+    }
+
+    /// Whether servers that were declared in a file go on as they were, because it cannot be read now. Those of an
+    /// extension go on only while some state of it is approved.
+    fn stay(&self, file: &Path, extension: Option<&str>) -> bool {
+        let wrong = |problem: &Problem| problem.severity <= Severity::Error && problem.file == file;
+        let broken = self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong);
+        let root = file.parent().unwrap_or(Path::new(""));
+        let approved = |name: &str| self.trust.approval(&ExtensionFolder::new(name, root)).is_some();
+        self.settings.enabled && file.is_file() && broken && extension.is_none_or(approved)
+    }
+
+    /// A declaration, or a whole file of them, that is not loaded.
+    pub fn unloaded(&self) -> Option<&Problem> {
+        self.problems.iter().find(|problem| problem.severity == Severity::Error)
+    }
+
+    /// The server of a name.
+    pub fn find(&self, name: &str) -> Result<&Known, AppError> {
+        self.all.iter().find(|known| known.spec.name == name).ok_or_else(|| self.unknown(name))
+    }
+
+    /// The servers of these names; all without one.
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<&Known>, AppError> {
+        match names {
+            [] => Ok(self.all.iter().collect()),
+            names => names.iter().map(|name| self.find(name)).collect(),
+        }
+    }
+
+    /// Why a server may not be started, if it may not.
+    pub fn refusal(&self, known: &Known) -> Option<AppError> {
+        let (kind, why) = self.obstacle(known)?;
+        Some(AppError::new(kind, format!("server `{}` is not started: {why}", known.spec.name)))
+    }
+
+    /// What stands between a server and its start.
+    pub fn obstacle(&self, known: &Known) -> Option<(ErrorKind, String)> {
+        if !self.settings.enabled {
+            return Some((ErrorKind::Configuration, "mcp.enabled is false".to_owned()));
+        }
+        if let Some(obstacle) = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.clone()) {
+            return Some(obstacle);
+        }
+        if !known.spec.enabled {
+            return Some((ErrorKind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
+        }
+        match (known.untrusted(), known.program.as_ref().err()) {
+            // Nobody can approve what cannot be looked at.
+            (Some(_), Some(why)) if known.bundle.is_none() => {
+                Some((ErrorKind::Environment, format!("{why}; it can be approved after that")))
+            }
+            (Some(why), _) => Some((ErrorKind::Untrusted, why)),
+            (None, why) => why.map(|why| (ErrorKind::Environment, why.clone())),
+        }
+    }
+
+    /// The tools of a server's list, under the names models use.
+    pub fn offers(&self, known: &Known, listed: &[serde_json::Value]) -> Offers {
+        let filter = filter(&known.spec);
+        self.labels.of(&known.spec.name).map(|label| Offers::read(label, listed, &filter)).unwrap_or_default()
+    }
+
+    fn unknown(&self, name: &str) -> AppError {
+        let kind = if self.unloaded().is_some() { ErrorKind::Configuration } else { ErrorKind::Usage };
+        let failure = AppError::new(kind, format!("there is no server `{name}`"));
+        let failure = self.unloaded().into_iter().fold(failure, |failure, problem| failure.hint(problem.to_string()));
+        let names = self.all.iter().map(|known| known.spec.name.as_str());
+        let nearest = names.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
+        match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
+            Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+            None => failure.hint("`ollm mcp list` shows the servers there are"),
+        }
+    }
+}
+
+impl Known {
+    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, Entry)]) -> Known {
+        let spec = Arc::new(spec);
+        let (program, identity) = looked_up(&spec, world, trust);
+        let standing = trust.standing(&*spec, identity.as_ref());
+        let digest = identity.map(|identity| identity.digest);
+        let cached = cached(cache, digest.as_ref());
+        Known { spec, trust: standing, digest, key: digest, bundle: None, program, cached }
+    }
+
+    /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
+    fn bundled(
+        spec: ServerSpec,
+        bundle: Arc<Bundled>,
+        world: &World,
+        trust: &Trust,
+        cache: &[(Digest, Entry)],
+    ) -> Known {
+        let spec = Arc::new(spec);
+        let (program, identity) = looked_up(&spec, world, trust);
+        let key = identity.map(|identity| identity.digest);
+        let cached = cached(cache, key.as_ref());
+        Known { spec, trust: bundle.trust, digest: bundle.digest, key, bundle: Some(bundle), program, cached }
+    }
+
+    /// The server, if it may be started as it is now.
+    fn trusted(&self, servers: &Servers<'_>) -> Result<Trusted<ServerSpec>, String> {
+        let context = servers.world.trust_context();
+        match self.bundle.as_deref() {
+            None => servers.trust.trust(&self.spec, &context, None).map_err(|refusal| refusal.detail),
+            Some(bundle) => {
+                let whole = bundle.trusted.as_ref().ok_or_else(|| "its extension is not approved".to_owned())?;
+                whole.part(&self.spec, &context).map_err(|why| why.to_string())
+            }
+        }
+    }
+
+    /// The word for whether it may be started.
+    pub fn trust(&self) -> &'static str {
+        match self.trust {
+            Standing::Approved | Standing::Limited => "trusted",
+            Standing::Modified => "modified",
+            Standing::Unknown => "untrusted",
+        }
+    }
+
+    /// Whether its declaration lets a tool of it be called.
+    pub fn admits(&self, tool: &str) -> bool {
+        filter(&self.spec).admits(tool)
+    }
+
+    /// Why nobody may start it.
+    pub fn untrusted(&self) -> Option<String> {
+        let way_out = format!("review and approve it with `ollm mcp trust {}`", shell_word(&self.spec.name));
+        match self.trust {
+            Standing::Approved | Standing::Limited => None,
+            Standing::Modified => Some(format!("it changed since it was approved; {way_out}")),
+            Standing::Unknown => Some(format!("it is not approved; {way_out}")),
+        }
+    }
+
+    /// The declaration with everything filled in, and what is missing for that.
+    pub fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
+        let bundle = self.bundle.as_deref();
+        let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
+        self.filled(&|name| of_bundle(name).or_else(|| variable(servers.world, name)))
+    }
+
+    fn filled(&self, value: &dyn Fn(&str) -> Option<String>) -> (ServerSpec, Vec<Problem>) {
+        expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name))
+    }
+
+    /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
+    pub fn declaration(&self, servers: &Servers<'_>) -> Result<(Declaration, Vec<Problem>), String> {
+        let trusted = self.trusted(servers)?;
+        let world = servers.world;
+        let bundle = self.bundle.as_deref();
+        let used = RefCell::new(Vec::new());
+        let value = |name: &str| {
+            let value = bundle.and_then(|bundle| bundle.variable(name)).or_else(|| variable(world, name));
+            used.borrow_mut().extend(value.clone().map(|value| (name.to_owned(), value)));
+            value
+        };
+        let (spec, mut problems) = self.filled(&value);
+        problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
+        let secrets = bundle.map(Bundled::hidden).unwrap_or_default();
+        // What it says may reach the trace and the log, where nobody knows whose words they are.
+        world.hidden.add(secrets.iter().cloned());
+        let private = private(&spec, used.take(), world);
+        let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
+        let declaration = Declaration {
+            endpoint: endpoint(&trusted, &spec, bundle, world),
+            connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
+            tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
+            idle: idle(&spec, &servers.settings),
+            enabled: spec.enabled,
+            lazy: spec.lazy.unwrap_or(true),
+            auto_restart: spec.auto_restart.unwrap_or(servers.settings.auto_restart),
+            tools: filter(&spec),
+            secrets: [secrets, known].concat(),
+            hidden,
+            name: spec.name,
+        };
+        Ok((declaration, problems))
+    }
+}
+
+/// Whether a problem is one of a server's declaration, of settings for all servers, or of a whole file.
+fn concerns(problem: &Problem, name: &str) -> bool {
+    let field = problem.field.as_str();
+    let declared = ["mcpServers.", "mcp.servers."].iter().find_map(|start| field.strip_prefix(start));
+    let own = |rest: &str| rest.is_empty() || rest.starts_with(['.', '[']);
+    match declared.unwrap_or(field).strip_prefix(name) {
+        Some(rest) if own(rest) => true,
+        _ => field.is_empty() || (declared.is_none() && field.starts_with("mcp.")),
+    }
+}
+
+/// Other programs' names for places, which are no variables.
+const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
+
+/// What fills in a name in a declaration: a variable, or a place.
+fn variable(world: &World, name: &str) -> Option<String> {
+    world.variable(name).or_else(|| place(world, name))
+}
+
+fn place(world: &World, name: &str) -> Option<String> {
+    let path = match name {
+        "workspaceFolder" => Some(world.places.project.as_ref().unwrap_or(&world.cwd)),
+        "userHome" => world.places.user_home.as_ref(),
+        _ => None,
+    };
+    path?.to_str().map(str::to_owned)
+}
+
+/// What a declaration was filled in with, and the variables it declares: any of them may be a secret, whatever it is
+/// called. What every server sees of the environment is none.
+fn private(spec: &ServerSpec, used: Vec<(String, String)>, world: &World) -> Vec<(String, String)> {
+    let common = variables(world, &[]);
+    let declared = match &spec.address {
+        Address::Command { env, .. } => env.0.clone(),
+        Address::Url { .. } => Vec::new(),
+    };
+    let secret = spec.oauth.as_ref().and_then(|oauth| oauth.client_secret.clone());
+    let all = used.into_iter().chain(declared).chain(secret.map(|secret| ("oauth.clientSecret".to_owned(), secret)));
+    let all = all.filter(|(_, value)| !PLACES.iter().any(|name| place(world, name).as_ref() == Some(value)));
+    all.filter(|(_, value)| !common.iter().any(|(_, known)| known == value)).collect()
+}
+
+/// How long a server may be unused. One that is to run from the beginning is ended only if its declaration says so.
+fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
+    let general = settings.idle_timeout.filter(|_| spec.lazy.unwrap_or(true));
+    spec.idle_timeout.map_or(general, |own| Some(own).filter(|own| !own.is_zero()))
+}
+
+/// What servers said last.
+pub fn cache(world: &World) -> Cache {
+    Cache::new(world.state().join("mcp-tools.json"))
+}
+
+/// What was granted by logging in.
+pub fn tokens(world: &World) -> PathBuf {
+    world.state().join("mcp-tokens.json")
+}
+
+/// The way to servers that are not on this machine.
+pub fn proxies(world: &World) -> Proxies {
+    let first = |names: &[&str]| names.iter().find_map(|name| world.variable(name).filter(|value| !value.is_empty()));
+    Proxies {
+        http: first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
+        https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
+        except: first(&["no_proxy", "NO_PROXY"]),
+    }
+}
+
+/// The time, in seconds since 1970.
+pub fn now() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn filter(spec: &ServerSpec) -> Filter {
+    Filter { allow: spec.allow.clone(), deny: spec.deny.clone() }
+}
+
+/// The program of a server, and what an approval of it is bound to; why there is none.
+fn looked_up(spec: &ServerSpec, world: &World, trust: &Trust) -> (Result<Option<PathBuf>, String>, Option<Identity>) {
+    let context = world.trust_context();
+    let found = spec.program(&context).and_then(|program| Ok((program, trust.identity(spec, &context)?)));
+    match found {
+        Ok((program, identity)) => (Ok(Some(program).filter(|path| !path.as_os_str().is_empty())), Some(identity)),
+        Err(why) => (Err(why.to_string()), None),
+    }
+}
+
+/// Where a server is; one that can leave its place runs from the copy of what was approved.
+fn endpoint(trusted: &Trusted<ServerSpec>, spec: &ServerSpec, bundle: Option<&Bundled>, world: &World) -> Endpoint {
+    match &spec.address {
+        Address::Command { args, env, cwd, limits, .. } => {
+            let base = came_with(spec, world).unwrap_or_else(|| world.cwd.clone());
+            Endpoint::Stdio {
+                program: trusted.program(),
+                args: args.iter().map(|arg| from_copy(arg, trusted)).collect(),
+                env: variables(world, &[bundle.map(Bundled::environment).unwrap_or_default(), env.0.clone()].concat()),
+                cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
+                limits: bounds(limits),
+            }
+        }
+        Address::Url { url, headers, transport: Transport::Http } => {
+            Endpoint::Http { url: url.clone(), headers: headers.0.clone() }
+        }
+        Address::Url { url, headers, transport: Transport::Sse } => {
+            Endpoint::Sse { url: url.clone(), headers: headers.0.clone() }
+        }
+    }
+}
+
+/// An argument; where it names code that was approved, the copy of that.
+fn from_copy(arg: &str, trusted: &Trusted<ServerSpec>) -> String {
+    let copy = trusted.code_argument(arg).and_then(|copy| copy.into_string().ok());
+    copy.unwrap_or_else(|| arg.to_owned())
+}
+
+/// The folder whose content came with a server, for a project's. The user's own came with nothing, and an extension's
+/// names its files by their places.
+fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
+    world.places.project.clone().filter(|_| spec.source == Source::Workspace)
+}
+
+fn cached(cache: &[(Digest, Entry)], key: Option<&Digest>) -> Option<Entry> {
+    cache.iter().find(|(known, _)| Some(known) == key).map(|(_, entry)| entry.clone())
+}
+
+/// What a server sees of the environment: an allow-list, and what it declares.
+fn variables(world: &World, declared: &[(String, String)]) -> Vec<(String, String)> {
+    let environment = Environment { variables: world.variables.clone(), ..Environment::default() };
+    let readable = |(name, value): (std::ffi::OsString, std::ffi::OsString)| {
+        Some((name.into_string().ok()?, value.into_string().ok()?))
+    };
+    let mut seen: Vec<(String, String)> = environment.common().into_iter().filter_map(readable).collect();
+    // The sign of what an agent started cannot be taken off.
+    for (name, value) in declared.iter().filter(|(name, _)| name != "OLLM_AGENT") {
+        seen.retain(|(seen, _)| seen != name);
+        seen.push((name.clone(), value.clone()));
+    }
+    seen
+}
+
+fn bounds(spec: &LimitsSpec) -> Limits {
+    Limits {
+        cpu: spec.cpu,
+        memory: spec.memory,
+        processes: spec.processes,
+        files: spec.files,
+        file_size: spec.file_size,
+        ..Limits::default()
+    }
+}
+
+fn whole_file(file: &Path, message: String) -> Problem {
+    Problem {
+        severity: Severity::Error,
+        file: file.to_owned(),
+        line: 0,
+        column: 0,
+        field: String::new(),
+        value: None,
+        message,
+        help: None,
+        snippet: None,
+    }
+}

@@ -1,0 +1,153 @@
+//! The servers of one command, and a person who is told what they do.
+
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use ollm_agent::Cancel;
+use ollm_mcp::{CallError, Fleet, Notice, Pending, Ports, Spill, State, Status, Watch};
+use serde_json::Value;
+
+use super::crew::Crew;
+use super::wait::{GLANCE, wait};
+use super::{Known, Servers};
+use crate::error::AppError;
+use crate::port::Notices;
+use crate::questions::Questions;
+use crate::world::World;
+
+/// Whoever waits longer is told for what.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// The servers of one command; gone with it.
+pub struct Live {
+    crew: Crew,
+    news: Receiver<(String, State)>,
+    /// Who answers the questions of servers, if anybody does.
+    questions: Option<Arc<Questions>>,
+    cancel: Cancel,
+}
+
+/// Passes news on to whoever may print.
+struct Messenger(Mutex<Sender<(String, State)>>);
+
+impl Watch for Messenger {
+    fn notice(&self, server: &str, notice: &Notice) {
+        if let Notice::State(state) = notice {
+            let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            let _ = sender.send((server.to_owned(), state.clone()));
+        }
+    }
+}
+
+impl Live {
+    /// Makes these servers ready to be started; all of them may be. Cancelled, they are ended.
+    pub fn new(
+        servers: &Servers<'_>,
+        chosen: &[&Known],
+        cancel: &Cancel,
+        notices: &mut dyn Notices,
+    ) -> Result<Live, AppError> {
+        let (sender, news) = channel();
+        let questions = Questions::new(servers.world, None);
+        let ports = questions.as_ref().map(Questions::ports).unwrap_or_default();
+        let watch: Arc<dyn Watch> = Arc::new(Messenger(Mutex::new(sender)));
+        let (crew, problems) = Crew::gather(servers, chosen, Ports { watch: Some(watch), ..ports })?;
+        for problem in problems {
+            notices.tell(&problem.to_string());
+        }
+        Ok(Live { crew, news, questions, cancel: cancel.clone() })
+    }
+
+    /// Starts all of them at once, and tells the person what takes long.
+    pub fn start(&self, notices: &mut dyn Notices) -> Vec<(Status, Result<(), CallError>)> {
+        let fleet = self.fleet();
+        let names: Vec<String> = fleet.servers().iter().map(|server| server.name().to_owned()).collect();
+        let outcomes = std::thread::scope(|scope| {
+            let starting = scope.spawn(|| fleet.start_all(&names));
+            let mut quiet = Instant::now();
+            while !starting.is_finished() {
+                std::thread::sleep(GLANCE);
+                if self.cancel.is_set() {
+                    fleet.hurry();
+                    fleet.stop_all();
+                    continue;
+                }
+                self.tell_news(notices);
+                if quiet.elapsed() > SILENCE {
+                    quiet = Instant::now();
+                    self.waiting().into_iter().for_each(|text| notices.tell(&text));
+                }
+            }
+            starting.join().unwrap_or_default()
+        });
+        self.tell_news(notices);
+        if self.cancel.is_set() {
+            return Vec::new();
+        }
+        let statuses: Vec<Status> =
+            names.iter().filter_map(|name| fleet.server(name).ok()).map(|server| server.status()).collect();
+        statuses.into_iter().zip(outcomes).collect()
+    }
+
+    /// Waits for an answer, and tells the person what happens meanwhile.
+    pub fn wait<T>(
+        &self,
+        pending: Result<Pending<T>, CallError>,
+        mut meanwhile: impl FnMut(&mut dyn Notices),
+        notices: &mut dyn Notices,
+    ) -> Result<T, CallError> {
+        let all = self.fleet().servers().iter().map(|server| server.name().to_owned()).collect();
+        let _floor = self.questions.as_ref().map(|questions| questions.open(all));
+        let mut quiet = Instant::now();
+        wait(pending?, self.questions.as_ref(), &|| self.cancel.is_set(), || {
+            self.tell_news(notices);
+            meanwhile(notices);
+            if quiet.elapsed() > SILENCE {
+                quiet = Instant::now();
+                self.waiting().into_iter().for_each(|text| notices.tell(&text));
+            }
+        })
+    }
+
+    /// The live servers themselves.
+    pub fn fleet(&self) -> &Fleet {
+        self.crew.fleet()
+    }
+
+    /// The tools a server lists, as it wrote them.
+    pub fn listed(&self, name: &str) -> Vec<Value> {
+        self.fleet().server(name).map(|server| server.memory().tools.unwrap_or_default()).unwrap_or_default()
+    }
+
+    /// Where results of a server are kept that are too large to show.
+    pub fn spill(&self, world: &World, name: &str) -> Spill {
+        self.crew.spill(world, name)
+    }
+
+    /// Remembers what the servers said, and ends them; with little time where somebody wants us to end.
+    pub fn close(self, notices: &mut dyn Notices) {
+        self.crew.keep().iter().for_each(|trouble| notices.tell(trouble));
+        if self.cancel.is_set() {
+            self.fleet().hurry();
+        }
+        self.crew.close();
+    }
+
+    /// Tells what has happened since.
+    fn tell_news(&self, notices: &mut dyn Notices) {
+        for (server, state) in self.news.try_iter() {
+            if let State::Starting(number @ 2..) = state {
+                notices.tell(&format!("server `{server}` is started once more (try {number})"));
+            }
+        }
+    }
+
+    /// Who keeps us waiting, if anybody does.
+    fn waiting(&self) -> Option<String> {
+        let statuses = self.fleet().statuses();
+        let starting = statuses.iter().filter(|status| matches!(status.state, State::Starting(_)));
+        let names: Vec<&str> = starting.map(|status| status.name.as_str()).collect();
+        (!names.is_empty()).then(|| format!("still starting: {}", names.join(", ")))
+    }
+}

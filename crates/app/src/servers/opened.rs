@@ -1,0 +1,110 @@
+//! What there is of servers once somebody asked for them, and again when their declarations were read anew.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use ollm_mcp::Ports;
+
+use super::crew::{Crew, Turnover};
+use super::{Known, Servers};
+use crate::error::ErrorKind;
+use crate::world::World;
+
+/// All servers that are declared.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Opened {
+    /// Those that may be started, if there are any.
+    pub(super) crew: Option<Arc<Crew>>,
+    /// Why the others may not.
+    pub(super) closed: BTreeMap<String, String>,
+    /// What a person should know.
+    pub(super) notes: Vec<String>,
+    /// Where extensions were looked for.
+    pub(super) directories: Vec<PathBuf>,
+    /// What is wrong with the configuration.
+    wrong: Option<String>,
+    /// Servers whose declaration can no longer be read.
+    kept: Vec<String>,
+}
+
+impl Opened {
+    pub(super) fn of(world: &World, ports: Ports) -> Opened {
+        let servers = match Servers::load(world) {
+            Ok(servers) => servers,
+            Err(failure) => return Opened { notes: vec![failure.message], ..Opened::default() },
+        };
+        let (mut opened, able) = Opened::sorted(&servers);
+        if !able.is_empty() {
+            match Crew::gather(&servers, &able, ports) {
+                Ok((crew, problems)) => {
+                    opened.notes.extend(problems.iter().map(ToString::to_string));
+                    opened.crew = Some(Arc::new(crew));
+                }
+                Err(failure) => opened.notes.push(failure.message),
+            }
+        }
+        opened
+    }
+
+    /// The same after everything was read anew, the servers that are to be started, and what became different.
+    pub(super) fn renewed(&self, world: &World, ports: Ports) -> (Opened, Vec<String>, Vec<String>) {
+        let unchanged = || (self.clone(), Vec::new(), Vec::new());
+        // Whoever reads the configuration tells what is wrong with it.
+        let Ok(servers) = Servers::load(world) else { return unchanged() };
+        let wrong = servers.wrong_configuration();
+        if wrong.is_some() && wrong != self.wrong {
+            return unchanged();
+        }
+        let Some(crew) = &self.crew else {
+            let after = Opened::of(world, ports);
+            let begun: Vec<String> = after.crew.iter().flat_map(|crew| crew.names()).collect();
+            let turnover = Turnover { added: begun.clone(), ..Turnover::default() };
+            let news = self.news(&after, &turnover);
+            return (after, begun, news);
+        };
+        let (mut after, able) = Opened::sorted(&servers);
+        let turnover = crew.renew(&servers, &able);
+        after.crew = Some(Arc::clone(crew));
+        after.closed.retain(|name, _| !turnover.kept.contains(name));
+        after.notes.extend(turnover.problems.iter().map(ToString::to_string));
+        after.kept.clone_from(&turnover.kept);
+        let news = self.news(&after, &turnover);
+        (after, [turnover.added, turnover.changed].concat(), news)
+    }
+
+    /// The servers that may be started, and all the others with what stands in their way.
+    fn sorted<'s>(servers: &'s Servers<'_>) -> (Opened, Vec<&'s Known>) {
+        let notes = servers.problems.iter().map(ToString::to_string).collect();
+        let (directories, wrong) = (servers.directories.clone(), servers.wrong_configuration());
+        let mut opened = Opened { notes, directories, wrong, ..Opened::default() };
+        let mut able = Vec::new();
+        for known in &servers.all {
+            let Some((kind, why)) = servers.obstacle(known) else {
+                able.push(known);
+                continue;
+            };
+            // Who switched a server off knows it.
+            if kind != ErrorKind::Configuration {
+                opened.notes.push(format!("server `{}` is not started: {why}", known.spec.name));
+            }
+            opened.closed.insert(known.spec.name.clone(), why);
+        }
+        (opened, able)
+    }
+
+    /// What a person is told about a change.
+    fn news(&self, after: &Opened, turnover: &Turnover) -> Vec<String> {
+        let kept = turnover.kept.iter().filter(|name| !self.kept.contains(name)).cloned().collect();
+        let lists = [
+            (&turnover.added, "added"),
+            (&turnover.changed, "changed"),
+            (&turnover.removed, "ended"),
+            (&kept, "that stay as they were"),
+        ];
+        let told = lists.iter().filter(|(names, _)| !names.is_empty());
+        let told = told.map(|(names, what)| format!("servers {what}: {}", names.join(", ")));
+        let fresh = after.notes.iter().filter(|note| !self.notes.contains(note)).cloned();
+        told.chain(fresh).collect()
+    }
+}

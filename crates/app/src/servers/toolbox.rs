@@ -1,0 +1,398 @@
+//! The tools of MCP servers, for an agent and for hooks. Nothing is read or started before somebody asks.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use ollm_agent::{Cancel, Limits, Order, ToolSource};
+use ollm_engine::{ToolCall, ToolCaller, ToolFailure};
+use ollm_mcp::{Call, Notice, Offer, Ports, Progress, State, Status, Watch, bound_result, read_result};
+use ollm_protocol::{Content, Tool, ToolResult};
+
+use super::crew::Crew;
+use super::opened::Opened;
+use super::wait::{GLANCE, wait};
+use super::{taken, told};
+use crate::port::Notices;
+use crate::questions::Questions;
+use crate::world::World;
+
+/// The engine ends a hook in time; ours is the last word only where nobody waits for the hook.
+const MARGIN: Duration = Duration::from_secs(1);
+/// Whoever waits longer is told for what.
+const SILENCE: Duration = Duration::from_secs(2);
+
+/// How long calls that nobody waits for any more may take to be given up before their servers end.
+const FAREWELL: Duration = Duration::from_millis(500);
+
+/// All servers that may be started, as one set of tools.
+#[derive(Debug)]
+pub struct Toolbox {
+    world: Mutex<World>,
+    opened: Mutex<Option<Arc<Opened>>>,
+    changes: Arc<Changes>,
+    /// The tools there were at a number of changes.
+    offered: Mutex<(u64, Arc<Vec<Offered>>)>,
+    /// Servers whose start is waited for before the model is asked.
+    awaited: Mutex<BTreeSet<String>>,
+    /// Who answers the questions of servers, if anybody does.
+    questions: OnceLock<Arc<Questions>>,
+    /// Calls under way: whoever made one may have gone on without it.
+    calls: AtomicUsize,
+    closing: AtomicBool,
+}
+
+/// A call under way.
+struct UnderWay<'a>(&'a AtomicUsize);
+
+impl<'a> UnderWay<'a> {
+    fn new(calls: &'a AtomicUsize) -> UnderWay<'a> {
+        calls.fetch_add(1, Ordering::AcqRel);
+        UnderWay(calls)
+    }
+}
+
+impl Drop for UnderWay<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// A tool, and whose it is.
+#[derive(Debug)]
+struct Offered {
+    server: String,
+    raw: String,
+    tool: Tool,
+    /// Whether its server ended unasked, so that nobody is offered it until a call brings the server back, or the person
+    /// says something.
+    lapsed: bool,
+}
+
+/// How often anything about the servers changed.
+#[derive(Debug)]
+pub(super) struct Changes(AtomicU64);
+
+impl Watch for Changes {
+    fn notice(&self, _: &str, notice: &Notice) {
+        if matches!(notice, Notice::State(_) | Notice::Tools) {
+            self.0.fetch_add(1, Ordering::Release);
+        }
+    }
+}
+
+impl Toolbox {
+    /// The servers that are declared for these surroundings.
+    pub fn new(world: &World) -> Toolbox {
+        Toolbox {
+            world: Mutex::new(world.clone()),
+            opened: Mutex::default(),
+            changes: Arc::new(Changes(AtomicU64::new(1))),
+            offered: Mutex::default(),
+            awaited: Mutex::default(),
+            questions: OnceLock::new(),
+            calls: AtomicUsize::new(0),
+            closing: AtomicBool::new(false),
+        }
+    }
+
+    /// Has questions of servers answered from now on: before the first of them is started.
+    pub fn answer_with(&self, questions: Arc<Questions>) {
+        let _ = self.questions.set(questions);
+    }
+
+    /// Who answers the questions of servers, if anybody does.
+    pub fn questions(&self) -> Option<&Arc<Questions>> {
+        self.questions.get()
+    }
+
+    /// Starts, without waiting for that, the servers whose tools are not known.
+    pub fn begin(&self, notices: &mut dyn Notices) {
+        let opened = self.open();
+        opened.notes.iter().for_each(|note| notices.tell(note));
+        let Some(crew) = &opened.crew else { return };
+        let known = |name: &str| crew.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
+        let servers = crew.fleet().servers();
+        let (known, awaited): (Vec<&str>, Vec<&str>) =
+            servers.iter().map(|server| server.name()).partition(|name| known(name));
+        known.iter().flat_map(|name| crew.remarks(name)).for_each(|remark| notices.tell(&remark));
+        *guard(&self.awaited) = awaited.into_iter().map(str::to_owned).collect();
+        crew.fleet().begin();
+    }
+
+    /// Reads all declarations anew: servers that are gone, off or no longer approved are ended, new ones are started.
+    /// What became different, in a few words each. Nothing happens before somebody asked for servers at all.
+    pub fn reload(&self) -> Vec<String> {
+        let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
+        let (after, begun, news) = before.renewed(&self.world(), self.ports());
+        if let Some(crew) = &after.crew {
+            begun.iter().filter_map(|name| crew.fleet().server(name).ok()).for_each(|server| server.begin());
+        }
+        guard(&self.awaited).extend(begun);
+        *guard(&self.opened) = Some(Arc::new(after));
+        self.changes.0.fetch_add(1, Ordering::Release);
+        news
+    }
+
+    /// Has the declarations of these surroundings from the next [`Toolbox::reload`] on.
+    pub fn enter(&self, world: &World) {
+        world.clone_into(&mut guard(&self.world));
+    }
+
+    /// The surroundings whose declarations count.
+    pub fn world(&self) -> World {
+        guard(&self.world).clone()
+    }
+
+    /// Where extensions were looked for when the declarations were last read.
+    pub fn directories(&self) -> Vec<PathBuf> {
+        guard(&self.opened).as_ref().map(|opened| opened.directories.clone()).unwrap_or_default()
+    }
+
+    /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
+    /// What crashed since is offered again, so that a call starts it.
+    pub fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
+        let Some(crew) = self.crew() else { return };
+        crew.fleet().offer();
+        let mut awaited = std::mem::take(&mut *guard(&self.awaited));
+        let timeout = |name: &String| Some(crew.fleet().server(name).ok()?.declaration().connect_timeout);
+        let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
+        let (began, mut quiet) = (Instant::now(), Instant::now());
+        loop {
+            awaited.retain(|name| match crew.fleet().server(name).map(|server| server.status()) {
+                // One that was connected before rests, because nobody needed it for a while.
+                Ok(
+                    Status { state: State::Configured, revision: None, .. } | Status { state: State::Starting(_), .. },
+                ) => true,
+                Ok(Status { state, .. }) => {
+                    state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
+                    crew.remarks(name).iter().for_each(|remark| tell(remark));
+                    false
+                }
+                Err(_) => false,
+            });
+            let names = || awaited.iter().map(String::as_str).collect::<Vec<_>>().join(", ");
+            if awaited.is_empty() || cancel.is_set() {
+                return;
+            }
+            if began.elapsed() >= longest {
+                return tell(&format!("still starting: {}; we go on without their tools", names()));
+            }
+            if quiet.elapsed() > SILENCE {
+                quiet = Instant::now();
+                tell(&format!("still starting: {}", names()));
+            }
+            cancel.wait(GLANCE);
+        }
+    }
+
+    /// How all servers are: name, state, tools, problem.
+    pub fn rows(&self) -> Vec<[String; 4]> {
+        let opened = self.open();
+        let statuses = opened.crew.as_ref().map(|crew| crew.fleet().statuses()).unwrap_or_default();
+        let live = statuses.into_iter().map(|status| {
+            let problem = status.state.problem().unwrap_or_default().to_owned();
+            [status.name, status.state.name().to_owned(), status.tools.to_string(), problem]
+        });
+        let closed = opened.closed.iter().map(|(name, why)| [name.as_str(), "stopped", "?", why].map(str::to_owned));
+        live.chain(closed).collect()
+    }
+
+    /// How the servers are that may be started.
+    pub fn statuses(&self) -> Vec<Status> {
+        self.crew().map(|crew| crew.fleet().statuses()).unwrap_or_default()
+    }
+
+    /// What a server said since the session began.
+    pub fn log(&self, name: &str) -> Vec<String> {
+        let server = self.crew().and_then(|crew| crew.fleet().server(name).ok());
+        server.map(|server| server.log(0).0).unwrap_or_default()
+    }
+
+    /// What the names of a server's tools begin with.
+    pub fn prefix(&self, name: &str) -> Result<String, String> {
+        let crew = self.member(name)?;
+        Ok(crew.prefix(name))
+    }
+
+    /// Stops a server of a running session and starts it again.
+    pub fn restart(&self, name: &str) -> Result<(), String> {
+        let crew = self.member(name)?;
+        crew.fleet().restart(name).map_err(|error| error.to_string())
+    }
+
+    /// Stops a server of a running session.
+    pub fn stop(&self, name: &str) -> Result<(), String> {
+        let crew = self.member(name)?;
+        crew.fleet().stop(name).map_err(|error| error.to_string())
+    }
+
+    /// Remembers what the servers said, and ends all that run.
+    pub fn close(&self, notices: &mut dyn Notices) {
+        let opened = guard(&self.opened).clone();
+        let Some(crew) = opened.as_ref().and_then(|opened| opened.crew.as_ref()) else { return };
+        crew.keep().iter().for_each(|trouble| notices.tell(trouble));
+        // A server is to hear that a call was given up before it hears that it should end.
+        self.closing.store(true, Ordering::Release);
+        let began = Instant::now();
+        while self.calls.load(Ordering::Acquire) > 0 && began.elapsed() < FAREWELL {
+            std::thread::sleep(GLANCE);
+        }
+        crew.fleet().stop_all();
+    }
+
+    fn open(&self) -> Arc<Opened> {
+        let mut opened = guard(&self.opened);
+        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world(), self.ports()))))
+    }
+
+    /// Who hears of servers and answers their questions.
+    fn ports(&self) -> Ports {
+        let ports = self.questions.get().map(Questions::ports).unwrap_or_default();
+        Ports { watch: Some(self.changes.clone()), ..ports }
+    }
+
+    fn crew(&self) -> Option<Arc<Crew>> {
+        self.open().crew.clone()
+    }
+
+    /// The servers, if this is one that may be started.
+    fn member(&self, name: &str) -> Result<Arc<Crew>, String> {
+        let opened = self.open();
+        if let Some(why) = opened.closed.get(name) {
+            return Err(format!("server `{name}` is not started: {why}"));
+        }
+        let crew = opened.crew.clone().filter(|crew| crew.fleet().server(name).is_ok());
+        crew.ok_or_else(|| {
+            let unknown = format!("there is no server `{name}`; `ollm mcp list` shows those there are");
+            let notes = opened.notes.iter().map(String::as_str);
+            std::iter::once(unknown.as_str()).chain(notes).collect::<Vec<_>>().join("; ")
+        })
+    }
+
+    /// The tools there are now.
+    fn offered(&self) -> Arc<Vec<Offered>> {
+        let Some(crew) = self.crew() else { return Arc::default() };
+        crew.fleet().refresh();
+        let changes = self.changes.0.load(Ordering::Acquire);
+        let mut offered = guard(&self.offered);
+        if offered.0 != changes {
+            *offered = (changes, Arc::new(listed(&crew)));
+        }
+        Arc::clone(&offered.1)
+    }
+}
+
+impl ToolSource for Toolbox {
+    fn tools(&self) -> Vec<Tool> {
+        self.offered().iter().filter(|offered| !offered.lapsed).map(|offered| offered.tool.clone()).collect()
+    }
+
+    fn recalls(&self, name: &str) -> bool {
+        self.offered().iter().any(|offered| offered.lapsed && offered.tool.name == name)
+    }
+
+    fn call(&self, order: &Order) -> ToolResult {
+        let all = self.offered();
+        let (Some(offered), Some(crew)) = (all.iter().find(|offered| offered.tool.name == order.name), self.crew())
+        else {
+            return ToolResult::error(format!("`{}` is not offered any more", order.name));
+        };
+        let _under_way = UnderWay::new(&self.calls);
+        let (sender, steps) = channel();
+        let call = Call {
+            tool: offered.raw.clone(),
+            args: order.args.clone(),
+            timeout: None,
+            progress: Some(Arc::new(move |step: Progress| drop(sender.send(step)))),
+        };
+        let questions = self.questions.get();
+        let _floor = questions.map(|questions| questions.open(vec![offered.server.clone()]));
+        let given_up = || order.cancel.is_set() || self.closing.load(Ordering::Acquire);
+        let pending = match crew.fleet().call(&offered.server, call) {
+            Ok(pending) => pending,
+            Err(error) => return ToolResult::error(error.to_string()),
+        };
+        let answer = wait(pending, questions, &given_up, || {
+            for step in steps.try_iter() {
+                (order.progress)(&told(&step));
+            }
+        });
+        if answer.is_err() && given_up() {
+            return ToolResult::error("interrupted");
+        }
+        match taken(answer, offered.tool.output.as_ref()) {
+            Ok(taken) => {
+                taken.notes.iter().for_each(|note| (order.progress)(note));
+                let spill = crew.spill(&self.world(), &offered.server);
+                let bounded = bound_result(taken.result, Limits::default().result, &spill);
+                bounded.notes.iter().for_each(|text| (order.progress)(text));
+                bounded.result
+            }
+            Err(error) => ToolResult::error(error.to_string()),
+        }
+    }
+}
+
+impl ToolCaller for Toolbox {
+    fn call(&self, call: &ToolCall) -> Result<String, ToolFailure> {
+        let began = Instant::now();
+        let timeout = call.timeout.saturating_add(MARGIN);
+        let crew = self.member(&call.server)?;
+        let what = Call { tool: call.tool.clone(), args: call.args.clone(), timeout: Some(timeout), progress: None };
+        let pending = crew.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
+        let answer = pending.wait_for(timeout.saturating_sub(began.elapsed()));
+        let answer = answer.ok_or_else(|| late(&crew, call))?;
+        let result = read_result(&answer.map_err(|error| error.to_string())?, None).result;
+        let text = text_of(&result);
+        if !result.is_error {
+            return Ok(text);
+        }
+        Err(ToolFailure { why: format!("`{}` of `{}` failed: {text}", call.tool, call.server), said: text })
+    }
+
+    fn last_words(&self, server: &str) -> String {
+        // Whoever asks has waited long enough: servers that are still being looked for have said nothing.
+        let opened = self.opened.try_lock().ok().and_then(|opened| opened.clone());
+        let crew = opened.and_then(|opened| opened.crew.clone());
+        crew.and_then(|crew| Some(crew.fleet().server(server).ok()?.last_words())).unwrap_or_default()
+    }
+}
+
+/// What there is to say about a hook whose answer did not come.
+fn late(crew: &Crew, call: &ToolCall) -> String {
+    let time = call.timeout.as_secs_f64();
+    let text = format!("no answer to `{}` came from server `{}` within {time} seconds", call.tool, call.server);
+    match crew.fleet().server(&call.server).map(|server| server.last_words()) {
+        Ok(said) if !said.is_empty() => format!("{text}; its last words:\n{said}"),
+        _ => text,
+    }
+}
+
+fn listed(crew: &Crew) -> Vec<Offered> {
+    let mut all = Vec::new();
+    for server in crew.fleet().servers() {
+        let name = server.name();
+        for (offers, lapsed) in [(crew.offers(name), false), (crew.lapsed(name), true)] {
+            let offered = |offer: Offer| Offered { server: name.to_owned(), raw: offer.raw, tool: offer.tool, lapsed };
+            all.extend(offers.tools.into_iter().map(offered));
+        }
+    }
+    all
+}
+
+/// What a tool wrote.
+fn text_of(result: &ToolResult) -> String {
+    let text = |content: &Content| match content {
+        Content::Text(text) => Some(text.clone()),
+        _ => None,
+    };
+    result.content.iter().filter_map(text).collect::<Vec<_>>().join("\n")
+}
+
+fn guard<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,310 @@
+//! The agent's ports, plugged in: hooks by the engine, questions by the terminal, sessions by the home folder.
+
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use ollm_agent::{
+    Approval, Approve, Cancel, Decision, Header, Limits, Message, Model, Opening, Ports, Session, Settings,
+    ShellSettings, Show, StartError, ToolSource, Transcript, meant_by, session_id,
+};
+use ollm_catalog::{Config, Positions};
+use ollm_engine::Outcome;
+use ollm_protocol::matcher::{Matcher, Pattern};
+use ollm_protocol::{Event, Hook};
+use ollm_store::{Redactor, looks_secret};
+use ollm_trust::Approver;
+
+use crate::agent_signs::refuse_agents;
+use crate::app::{App, Stay};
+use crate::error::{AppError, ErrorKind};
+use crate::model::{self, Wish};
+use crate::port::Notices;
+use crate::questions::{Questions, Sampler};
+use crate::servers::DECLARED;
+use crate::trace;
+use crate::world::World;
+
+mod hooks;
+mod prompt;
+
+pub use hooks::Desk;
+use hooks::Hooks;
+pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
+
+/// What the model is told before everything else.
+const SYSTEM_PROMPT: &str = "You are a careful assistant that works in a folder on the person's machine. Use the tools \
+to look before you change anything, keep changes small, and say plainly what you did and what you could not do.";
+
+/// How long a call of a tool that is not ours may take at all: its source has clocks of its own.
+const LONGEST_CALL: Duration = Duration::from_hours(1);
+/// What a token is taken for, in bytes.
+const TOKEN: usize = 3;
+/// Fewer bytes of conversation hold no task.
+const SMALLEST_CONTEXT: usize = 16 << 10;
+
+/// How long an agent stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Visit {
+    /// For one task: async hooks may need longer, and are handed over.
+    Task,
+    /// For as long as somebody talks to it: async hooks run beside it.
+    Talk,
+}
+
+/// What a session is asked to be.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct SessionOptions {
+    /// The model, as `PROVIDER:NAME[@BASE_URL]`; else the environment's, else the configured one.
+    pub model: Option<String>,
+    /// When to ask before a tool runs.
+    pub approval: Approval,
+    /// Further folders that tools may touch.
+    pub allow: Vec<PathBuf>,
+    /// Where the model's answers are recorded.
+    pub record: Option<PathBuf>,
+    /// The earlier conversation that goes on.
+    pub resume: Option<Resume>,
+}
+
+/// Which conversation goes on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Resume {
+    /// The one with this id, or with an id that begins so.
+    Id(String),
+    /// The latest of this folder.
+    Latest,
+}
+
+impl Default for SessionOptions {
+    fn default() -> SessionOptions {
+        SessionOptions { model: None, approval: Approval::Ask, allow: Vec::new(), record: None, resume: None }
+    }
+}
+
+/// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
+pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
+    let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
+    let mut app =
+        read(world, Stay { adapt: answer_to, background, previous: None, as_is: false, only: None, refused_by: None })?;
+    app.tools(world);
+    trace::listen(&mut app);
+    // An agent may not approve hooks for itself, so it is not asked either.
+    if refuse_agents(world, "approve hooks").is_ok() {
+        app.engine.trust.approver = approver;
+    }
+    Ok(app)
+}
+
+/// All hooks as they are now, for an agent that has been talking for a while.
+pub fn load_again(world: &World, previous: &App) -> Result<App, AppError> {
+    read(
+        world,
+        Stay {
+            adapt: answer_to,
+            background: None,
+            previous: Some(previous),
+            as_is: false,
+            only: None,
+            refused_by: None,
+        },
+    )
+}
+
+fn read(world: &World, stay: Stay<'_>) -> Result<App, AppError> {
+    let mut app = App::load_with(world, Positions::OnDemand, stay)?;
+    // Whoever reads all declarations of servers tells what is wrong with them.
+    app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
+    Ok(app)
+}
+
+/// Everything a session begins with but its ports.
+pub struct Host {
+    /// Interrupts what is under way.
+    pub cancel: Cancel,
+    /// What the person should know before it begins.
+    pub notes: Vec<String>,
+    settings: Settings,
+    model: Box<dyn Model>,
+    transcript: Option<Transcript>,
+    messages: Vec<Message>,
+}
+
+impl Host {
+    /// Gathers model, settings and what was said before.
+    pub fn gather(options: &SessionOptions, app: &App, cancel: &Cancel) -> Result<Host, AppError> {
+        let world = app.world();
+        // Whether there is such a conversation is known at once; whether a model answers may take a while.
+        let past = resumed(options, app, world)?;
+        let wish = Wish::of(&app.config);
+        let mut model = model::open(options.model.as_deref(), &wish, world)?;
+        if let Some(file) = &options.record {
+            model = model::record(model, &world.cwd.join(file))?;
+        }
+        if let Some(toolbox) = &app.toolbox
+            && let Some(questions) = Questions::new(world, Sampler::new(&app.config, options.model.as_deref()))
+        {
+            toolbox.answer_with(questions);
+        }
+        let past = past.unwrap_or_else(|| begun(app, world, model.name()));
+        let settings = Settings { limits: limits(&wish, &app.config), ..settings(options, &wish, world, &past.id) };
+        let cancel = cancel.clone();
+        Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
+    }
+
+    /// The session's id.
+    pub fn id(&self) -> &str {
+        &self.settings.session_id
+    }
+
+    /// The model's name.
+    pub fn model(&self) -> &str {
+        self.model.name()
+    }
+
+    /// Begins the session.
+    pub fn start<'a, 'o: 'a>(
+        self,
+        desk: Desk<'a, 'o>,
+        approve: Box<dyn Approve + 'a>,
+        show: Box<dyn Show + 'a>,
+        hear: Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>,
+    ) -> Result<Session<'a>, StartError> {
+        let sources = sources(&desk.app.borrow(), &mut *desk.notices.borrow_mut());
+        Session::start(Opening {
+            settings: self.settings,
+            ports: Ports {
+                events: Box::new(Hooks::new(desk, self.cancel.clone(), hear)),
+                approve,
+                show,
+                sources,
+                clock: SystemTime::now,
+            },
+            model: self.model,
+            transcript: self.transcript,
+            messages: self.messages,
+            cancel: self.cancel,
+        })
+    }
+}
+
+/// More tools: those of MCP servers, which begin to start here.
+fn sources(app: &App, notices: &mut dyn Notices) -> Vec<Arc<dyn ToolSource>> {
+    app.toolbox.iter().for_each(|toolbox| toolbox.begin(notices));
+    app.toolbox.iter().cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
+}
+
+/// Where conversations are kept.
+pub fn sessions(world: &World) -> PathBuf {
+    world.places.home.join("sessions")
+}
+
+/// What was said before, and where the rest will be written.
+struct Past {
+    id: String,
+    transcript: Option<Transcript>,
+    messages: Vec<Message>,
+    notes: Vec<String>,
+}
+
+/// The conversation that is to go on, if one is.
+fn resumed(options: &SessionOptions, app: &App, world: &World) -> Result<Option<Past>, AppError> {
+    let id = match &options.resume {
+        Some(Resume::Id(id)) => id.clone(),
+        Some(Resume::Latest) => latest(world)?,
+        None => return Ok(None),
+    };
+    let resumed = Transcript::resume(&sessions(world), &id, redactor(app, world));
+    let (transcript, saved) = resumed.map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
+    let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
+    Ok(Some(Past { id, transcript: Some(transcript), messages, notes }))
+}
+
+/// A new conversation.
+fn begun(app: &App, world: &World, model: &str) -> Past {
+    let now = SystemTime::now();
+    let header = Header {
+        id: session_id(now),
+        started: ollm_agent::iso(now),
+        cwd: world.cwd.display().to_string(),
+        model: model.to_owned(),
+    };
+    let (transcript, notes) = match Transcript::create(&sessions(world), &header, redactor(app, world)) {
+        Ok(transcript) => (Some(transcript), Vec::new()),
+        Err(error) => (None, vec![format!("{error}; the session is not saved")]),
+    };
+    Past { id: header.id, transcript, messages: Vec::new(), notes }
+}
+
+fn redactor(app: &App, world: &World) -> Arc<Redactor> {
+    Arc::new(Redactor::new(secrets(app, world)))
+}
+
+fn latest(world: &World) -> Result<String, AppError> {
+    let listed = ollm_agent::list(&sessions(world));
+    let (list, _) = listed.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+    let here = world.cwd.display().to_string();
+    let found = list.into_iter().find(|summary| summary.header.cwd == here);
+    found.map(|summary| summary.header.id).ok_or_else(|| {
+        AppError::new(ErrorKind::Usage, "there is no earlier conversation in this folder")
+            .hint("`ollm session list` shows those of other folders; go on with one by --resume ID")
+    })
+}
+
+fn settings(options: &SessionOptions, wish: &Wish, world: &World, id: &str) -> Settings {
+    let spill = world.places.home.join("state/output");
+    // What cannot be made cannot be filled; the shell tool says so when it needs it.
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&spill).is_ok();
+    let kept = world.variables.iter().filter(|(name, _)| !name.to_str().is_some_and(looks_secret));
+    let mut shell = ShellSettings::new(kept.cloned().collect(), &spill);
+    id.clone_into(&mut shell.agent);
+    let mut allowed: Vec<PathBuf> = options.allow.iter().map(|folder| world.cwd.join(folder)).collect();
+    allowed.extend(made.then_some(spill));
+    // What a server's tool said at too great length is kept there, and the model is told so.
+    let results = world.state().join("mcp-results");
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&results).is_ok();
+    allowed.extend(made.then_some(results));
+    Settings {
+        session_id: id.to_owned(),
+        user: world.variable("USER"),
+        cwd: world.cwd.clone(),
+        allowed,
+        system_prompt: SYSTEM_PROMPT.to_owned(),
+        temperature: wish.temperature,
+        approval: options.approval,
+        shell,
+        limits: Limits::default(),
+    }
+}
+
+/// How far a session may go with this model.
+fn limits(wish: &Wish, config: &Config) -> Limits {
+    let usual = Limits::default();
+    let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
+    let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));
+    let refusals = config.get("hooks.maxContinuations").and_then(|setting| setting.value.as_u64());
+    let refusals = refusals.and_then(|most| usize::try_from(most).ok()).unwrap_or(usual.refusals);
+    Limits { context, refusals, source_call: LONGEST_CALL, ..usual }
+}
+
+/// The values of variables that look like secrets, and the sensitive settings of extensions.
+fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
+    let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
+    world.hidden.add(settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned()))));
+    world.secrets()
+}
+
+/// The same hook, which also answers when one of our tools is called by the name it is known by elsewhere.
+fn answer_to(mut hook: Hook) -> Hook {
+    if let Matcher::List(patterns) = &mut hook.matcher {
+        let meant = |pattern: &Pattern| match pattern {
+            Pattern::Exact(name) => meant_by(name).map(|name| Pattern::Exact(name.to_owned())),
+            Pattern::Prefix(_) | Pattern::Builtin => None,
+        };
+        let more: Vec<Pattern> = patterns.iter().filter_map(meant).collect();
+        patterns.extend(more);
+    }
+    hook
+}

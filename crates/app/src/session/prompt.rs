@@ -1,0 +1,91 @@
+//! One prompt from beginning to end: the session starts, servers are waited for, the model works, everything is closed.
+
+use std::cell::RefCell;
+
+use ollm_agent::{Approve, Cancel, Decision, NobodyAsked, Show, StartError, Turn, Unseen};
+use ollm_engine::Outcome;
+use ollm_protocol::Event;
+
+use super::{Desk, Host, SessionOptions};
+use crate::app::App;
+use crate::control::Control;
+use crate::error::AppError;
+use crate::port::Notices;
+
+/// What a program hands in for a prompt: who decides, who sees, who listens, and what interrupts.
+///
+/// Without changes nobody is asked, which refuses whatever needs a person, and nothing is shown.
+#[non_exhaustive]
+pub struct PromptPorts<'a> {
+    /// Decides about tool calls that need consent.
+    pub approve: Box<dyn Approve + 'a>,
+    /// Sees the model's words and the tools' results as they come.
+    pub show: Box<dyn Show + 'a>,
+    /// Hears of every event and what came of it.
+    pub hear: Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>,
+    /// Interrupts the work.
+    pub cancel: Cancel,
+}
+
+impl Default for PromptPorts<'_> {
+    fn default() -> Self {
+        PromptPorts {
+            approve: Box::new(NobodyAsked),
+            show: Box::new(Unseen),
+            hear: Box::new(|_, _, _| {}),
+            cancel: Cancel::default(),
+        }
+    }
+}
+
+/// What came of a prompt.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct PromptOutcome {
+    /// The session's id.
+    pub session: String,
+    /// The model's name.
+    pub model: String,
+    /// The turns, the first of them for the prompt; otherwise why the session did not start.
+    pub turns: Result<Vec<Turn>, StartError>,
+}
+
+/// Has a model work on one prompt, with hooks, servers and consent. It blocks until all of it is over.
+pub fn run_prompt(
+    app: App,
+    options: &SessionOptions,
+    (prompt, context): (&str, Option<&str>),
+    ports: PromptPorts<'_>,
+    notices: &RefCell<dyn Notices + '_>,
+) -> Result<PromptOutcome, AppError> {
+    let host = Host::gather(options, &app, &ports.cancel)?;
+    for note in &host.notes {
+        notices.borrow_mut().tell(note);
+    }
+    let (session, model) = (host.id().to_owned(), host.model().to_owned());
+    let app = RefCell::new(app);
+    let turns = work(host, &app, (prompt, context), ports, notices);
+    app.into_inner().close(&mut *notices.borrow_mut());
+    Ok(PromptOutcome { session, model, turns })
+}
+
+fn work(
+    host: Host,
+    app: &RefCell<App>,
+    (prompt, context): (&str, Option<&str>),
+    ports: PromptPorts<'_>,
+    notices: &RefCell<dyn Notices + '_>,
+) -> Result<Vec<Turn>, StartError> {
+    let id = host.id().to_owned();
+    let mut session = host.start(Desk { app, notices }, ports.approve, ports.show, ports.hear)?;
+    let servers = app.borrow().toolbox.clone();
+    // Unlike a chat it gets no servers later.
+    let reachable = servers.as_ref().filter(|servers| !servers.statuses().is_empty());
+    let _control = Control::open(reachable, &id, app.borrow().world()).map_err(|why| notices.borrow_mut().tell(&why));
+    if let Some(servers) = &servers {
+        servers.settle(&ports.cancel, &mut |text| notices.borrow_mut().tell(text));
+    }
+    let turns = session.say(prompt, context);
+    session.end();
+    Ok(turns)
+}

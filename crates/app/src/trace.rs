@@ -1,0 +1,73 @@
+//! Where dispatches leave their records, and the leaving itself.
+
+use std::ffi::OsString;
+use std::time::SystemTime;
+
+use ollm_catalog::TraceSettings;
+use ollm_engine::{Done, Launcher, Outcome, trace};
+use ollm_protocol::Event;
+use ollm_store::{Bounds, Trail};
+
+use crate::app::App;
+use crate::port::Notices;
+use crate::world::World;
+
+const FILE: &str = "trace.jsonl";
+
+/// The records of all dispatches; none without a home to keep them in.
+pub fn trail(world: &World, settings: &TraceSettings) -> Option<Trail> {
+    let files = usize::try_from(settings.max_files).unwrap_or(usize::MAX);
+    let bounds = Bounds { file: settings.max_size, files };
+    Some(Trail::new(world.own_home()?.join("trace"), FILE, bounds))
+}
+
+/// The records, if any are kept.
+fn kept(world: &World, settings: &TraceSettings) -> Option<Trail> {
+    trail(world, settings).filter(|_| settings.enabled)
+}
+
+/// Has the process that goes on with async hooks write down what came of them.
+pub fn left_to(mut launcher: Launcher, world: &World, settings: &TraceSettings) -> Launcher {
+    if let Some(home) = world.own_home().filter(|_| settings.enabled) {
+        let bounds = [settings.max_size, settings.max_files].map(|bound| bound.to_string().into());
+        launcher.args.push(home.join("trace").into());
+        launcher.args.extend(bounds);
+    }
+    launcher
+}
+
+/// Where that process leaves its records, as [`left_to`] has told it.
+pub fn told(words: &[OsString]) -> Option<Trail> {
+    let [folder, size, files] = words else { return None };
+    let bounds = Bounds { file: size.to_str()?.parse().ok()?, files: files.to_str()?.parse().ok()? };
+    Some(Trail::new(folder.into(), FILE, bounds))
+}
+
+/// Writes down what came of a hook that nobody waited for. Who would be told that it cannot be written has gone.
+pub fn leave_late(trail: &Trail, done: &Done) {
+    let _ = trail.append(&trace::late(done, SystemTime::now(), env!("CARGO_PKG_VERSION")));
+}
+
+/// Has the hooks that run beside us leave their records as well.
+pub fn listen(app: &mut App) {
+    if let Some(trail) = kept(app.world(), &app.trace) {
+        app.engine.on_late(move |late| leave_late(&trail, &late.done()));
+    }
+}
+
+/// Writes down what came of an event. That it cannot be written is told in one line and changes nothing.
+pub fn leave(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) {
+    if let Err(why) = record(app, event, outcome, notices) {
+        notices.tell(&why);
+    }
+}
+
+/// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
+pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) -> Result<(), String> {
+    let Some(trail) = kept(app.world(), &app.trace) else { return Ok(()) };
+    let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
+    let written = trail.append(&line);
+    written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE_ENABLED=false does without)"))?;
+    notices.detail(&|| format!("trace {} is in {}", outcome.trace_id, trail.path().display()));
+    Ok(())
+}

@@ -1,0 +1,199 @@
+//! What the process was started with. Nothing else reads the environment, the home or the clock.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use ollm_catalog::{LogSettings, Overrides, Places, find_project};
+use ollm_store::{Hidden, Keyring, looks_secret};
+use ollm_trust::TrustContext;
+
+use crate::error::{AppError, ErrorKind};
+use crate::port::{Notices, Person};
+
+/// Longer chains of links lead nowhere.
+const MOST_LINKS: usize = 40;
+
+/// The process's surroundings, read once.
+#[derive(Clone, Debug)]
+pub struct World {
+    /// The variables of the environment.
+    pub variables: Vec<(OsString, OsString)>,
+    /// The working folder.
+    pub cwd: PathBuf,
+    /// Where files are kept.
+    pub places: Places,
+    /// The program that helper processes are started from; without one, async hooks run on threads.
+    pub program: Option<PathBuf>,
+    /// What the command line says about settings.
+    pub overrides: Overrides,
+    /// The secrets that were fetched so far.
+    pub hidden: Hidden,
+    /// What the configuration says about the log file, once it was read.
+    log: OnceLock<LogSettings>,
+    /// The person who can be asked, if one is there.
+    pub person: Option<Arc<dyn Person>>,
+    /// What was odd about the surroundings.
+    oddities: Vec<String>,
+}
+
+impl World {
+    /// The surroundings of a process with these variables, in this folder, of the user with this home.
+    pub fn new(variables: Vec<(OsString, OsString)>, cwd: PathBuf, user_home: Option<PathBuf>) -> World {
+        let user_home = user_home.filter(|home| home.is_absolute());
+        let own = user_home.as_ref().map_or_else(nowhere, |home| home.join(".ollm"));
+        let moved = variables.iter().find(|(name, value)| name == "OLLM_HOME" && !value.is_empty());
+        let moved = moved.map(|(_, value)| cwd.join(value));
+        let mut oddities = Vec::new();
+        let mut home = own.clone();
+        if let Some(moved) = moved {
+            // A repository that could name our home could approve itself.
+            if find_project(&cwd, &own).is_some_and(|project| lies_in(&moved, &project)) {
+                oddities.push(format!("OLLM_HOME={} lies inside the project and is ignored", moved.display()));
+            } else {
+                home = moved;
+            }
+        }
+        let project = find_project(&cwd, &home);
+        let places = Places { home, user_home, project };
+        World {
+            variables,
+            cwd,
+            places,
+            program: None,
+            overrides: Overrides::default(),
+            hidden: Hidden::default(),
+            log: OnceLock::new(),
+            person: None,
+            oddities,
+        }
+    }
+
+    /// The same, where the command line says something about settings.
+    pub fn with(self, overrides: Overrides) -> World {
+        World { overrides, ..self }
+    }
+
+    /// The same in a project that appeared since. None where our own folder was moved to where the project is now: it would
+    /// be the project's word.
+    pub fn in_project(&self, project: PathBuf) -> Option<World> {
+        let usual = self.places.user_home.as_ref().map(|home| home.join(".ollm"));
+        if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, &project) {
+            return None;
+        }
+        Some(World { places: Places { project: Some(project), ..self.places.clone() }, ..self.clone() })
+    }
+
+    /// The value of a variable that is text.
+    pub fn variable(&self, name: &str) -> Option<String> {
+        let found = self.variables.iter().find(|(variable, _)| variable == name);
+        found.and_then(|(_, value)| value.to_str()).map(str::to_owned)
+    }
+
+    /// The values that must not be written down: of variables that look like secrets, and those that were fetched.
+    pub fn secrets(&self) -> Vec<(String, String)> {
+        let texts = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
+        let secret = texts.filter(|(name, _)| looks_secret(name));
+        secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
+    }
+
+    /// What approval depends on.
+    pub fn trust_context(&self) -> TrustContext<'_> {
+        TrustContext {
+            variables: &self.variables,
+            project: self.places.project.as_deref(),
+            home: self.places.user_home.as_deref(),
+            folder: None,
+        }
+    }
+
+    /// Where programs are looked for.
+    pub fn search_path(&self) -> Option<&OsStr> {
+        self.variables.iter().find(|(variable, _)| variable == "PATH").map(|(_, value)| value.as_os_str())
+    }
+
+    /// Remembers what the configuration says about the log file.
+    pub fn keep_log_settings(&self, settings: LogSettings) {
+        // A second reading says the same.
+        let _ = self.log.set(settings);
+    }
+
+    /// What the configuration says about the log file; nothing before it was read.
+    pub fn log_settings(&self) -> Option<&LogSettings> {
+        self.log.get()
+    }
+
+    /// Tells the person what was odd.
+    pub fn tell_notices(&self, notices: &mut dyn Notices) {
+        self.oddities.iter().for_each(|oddity| notices.tell(oddity));
+    }
+
+    /// The system's keyring, if this session has one and nobody wants it left alone.
+    pub fn keyring(&self) -> Option<Keyring> {
+        let is_off = self.variable("OLLM_KEYRING").is_some_and(|word| word == "off");
+        if is_off || cfg!(target_os = "macos") {
+            return (!is_off).then(|| Keyring::at(""));
+        }
+        let usual = || {
+            let bus = Path::new(&self.variable("XDG_RUNTIME_DIR")?).join("bus");
+            bus.exists().then(|| format!("unix:path={}", bus.display()))
+        };
+        let named = self.variable("DBUS_SESSION_BUS_ADDRESS").filter(|address| !address.is_empty());
+        named.or_else(usual).map(Keyring::at)
+    }
+
+    /// Where it is kept what a person switched on or off.
+    pub fn switches(&self) -> PathBuf {
+        self.places.home.join("state/switches.json")
+    }
+
+    /// Where it is remembered what extensions are called.
+    pub fn extension_names(&self) -> PathBuf {
+        self.state().join("extension-names.json")
+    }
+
+    /// Our own folder; none when nobody said where the home is.
+    pub fn own_home(&self) -> Option<&Path> {
+        let named = self.places.user_home.is_some() || self.places.home != nowhere();
+        Some(self.places.home.as_path()).filter(|_| named)
+    }
+
+    /// Refuses to write anything down where nobody said where the home is.
+    pub fn need_home(&self) -> Result<(), AppError> {
+        let missing =
+            || AppError::new(ErrorKind::Environment, "there is no home to write to").hint("set HOME or OLLM_HOME");
+        self.own_home().map(|_| ()).ok_or_else(missing)
+    }
+
+    /// Where what we remember is kept.
+    pub fn state(&self) -> PathBuf {
+        self.places.home.join("state")
+    }
+
+    /// Where approvals are kept.
+    pub fn approvals(&self) -> PathBuf {
+        self.places.home.join("trusted-hooks.json")
+    }
+}
+
+/// What stands for our folder when there is no home.
+fn nowhere() -> PathBuf {
+    PathBuf::from("/nonexistent/.ollm")
+}
+
+/// Whether a path leads into a folder, also if nothing is there yet.
+fn lies_in(path: &Path, folder: &Path) -> bool {
+    resolved(path, MOST_LINKS).starts_with(resolved(folder, MOST_LINKS))
+}
+
+/// The path without links; what does not exist is taken as written.
+fn resolved(path: &Path, links: usize) -> PathBuf {
+    if let Ok(real) = path.canonicalize() {
+        return real;
+    }
+    let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return path.to_owned() };
+    match path.read_link() {
+        Ok(target) if links > 0 => resolved(&parent.join(target), links - 1),
+        _ => resolved(parent, links).join(name),
+    }
+}

@@ -1,0 +1,51 @@
+//! The key of a model's server, typed by a person: `ollm config set model.apiKey`.
+
+use std::io::Read;
+
+use ollm_app::model::key;
+use ollm_app::{World, refuse_agents};
+use ollm_catalog::Config;
+
+use crate::error::{Failure, Kind, OK};
+use crate::output::{Output, ask_secret};
+
+/// Longer ones are no keys.
+const LONGEST: u64 = 64 << 10;
+
+/// Keeps the key for the server that the configuration names: from the person, from standard input, or as typed.
+pub(super) fn set(typed: Option<&str>, config: &Config, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "change the key of a model")?;
+    let url = key::server(config, world)?;
+    let place = key::keep(&url, &given(typed, &url)?, world)?;
+    output.tell(&format!("the key for {url} is set{place}"));
+    Ok(OK)
+}
+
+/// Forgets the key for the server that the configuration names.
+pub(super) fn unset(config: &Config, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "remove the key of a model")?;
+    let url = key::server(config, world)?;
+    let was_set = key::forget(&url, world)?;
+    output.tell(&format!("the key for {url} {}", if was_set { "is no longer set" } else { "was not set" }));
+    Ok(OK)
+}
+
+fn given(typed: Option<&str>, url: &str) -> Result<String, Failure> {
+    let key = match typed {
+        Some("-") => {
+            let mut key = String::new();
+            let read = std::io::stdin().lock().take(LONGEST).read_to_string(&mut key);
+            read.map_err(|error| Failure::new(Kind::Environment, format!("standard input cannot be read: {error}")))?;
+            key
+        }
+        Some(key) => key.to_owned(),
+        None => ask_secret(&format!("The key for {url}: ")).ok_or_else(|| {
+            Failure::usage("there is no terminal to ask for the key on")
+                .hint(format!("`ollm config set {} -` reads it from standard input", key::SETTING))
+        })?,
+    };
+    match key.trim() {
+        "" => Err(Failure::usage("the key is empty; nothing was changed")),
+        key => Ok(key.to_owned()),
+    }
+}

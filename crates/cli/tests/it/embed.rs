@@ -1,0 +1,88 @@
+//! A program that embeds the application is as strict as ours on the same home.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::bundled::{approve, extension};
+use crate::lab::{Lab, Ran, finish};
+
+/// The example, built as its readers would build it.
+fn embed() -> PathBuf {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let mut build = Command::new(env!("CARGO"));
+    build.args(["build", "-p", "embed", "--offline", "--message-format=json"]).current_dir(root);
+    let built = build.output().unwrap();
+    assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
+    let messages = String::from_utf8(built.stdout).unwrap();
+    let paths = messages.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    paths.filter_map(|message| message["executable"].as_str().map(PathBuf::from)).next_back().unwrap()
+}
+
+fn embedded(lab: &Lab, program: &PathBuf) -> Ran {
+    let mut command = lab.program(program.to_str().unwrap());
+    command.args(["replay:../talk.jsonl", "go"]).current_dir(&lab.project);
+    finish(command, b"")
+}
+
+/// A model that calls the shell with each of these commands, one after the other.
+fn talk(lab: &Lab, commands: &[&str]) {
+    let call = |(id, command): (usize, &&str)| {
+        json!({"tool_calls": [{"id": id.to_string(), "name": "shell", "arguments": {"command": command}}]}).to_string()
+    };
+    let mut lines: Vec<String> = commands.iter().enumerate().map(call).collect();
+    lines.push(json!({"content": "done"}).to_string());
+    lab.write("talk.jsonl", lines.join("\n"));
+}
+
+/// What our own program refused: hook and reason.
+fn refused(lab: &Lab) -> Vec<String> {
+    let ran = lab.run(&["run", "go", "--model", "replay:../talk.jsonl", "--stream-json"]);
+    let lines = ran.stdout.lines().filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let refusals = lines.filter(|line| line["type"] == "event" && line["flow"] == "block");
+    refusals
+        .map(|line| format!("refused at {}: {}: {}", text(&line["event"]), text(&line["hook"]), text(&line["reason"])))
+        .collect()
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+#[test]
+fn an_embedding_program_is_as_strict_as_ours_on_the_same_home() {
+    let program = embed();
+    let lab = Lab::new();
+    lab.user_hook(
+        "before_tool",
+        "mine",
+        "grep -q forbidden && printf '{\"continue\": false, \"systemMessage\": \"not that\"}'",
+        r#", "matcher": "shell""#,
+    );
+    lab.user_hook("before_tool", "off", "printf '{\"continue\": false, \"systemMessage\": \"off\"}'", "");
+    assert_eq!(lab.run(&["hook", "disable", "off"]).code, 0);
+    lab.workspace_hook("before_tool", "theirs", "printf '{\"continue\": false, \"systemMessage\": \"theirs\"}'", "");
+    let hooks = json!({"hooks": {"before_tool": [{"name": "bundled", "command": "sh", "args": ["no.sh"]}]}});
+    let folder = extension(&lab, "home", "tools", "srv", &hooks);
+    std::fs::write(
+        folder.join("no.sh"),
+        "grep -q bundled && printf '{\"continue\": false, \"systemMessage\": \"bundled\"}'\n",
+    )
+    .unwrap();
+    approve(&lab, "tools");
+    talk(&lab, &["rm -rf ~", "echo forbidden", "echo bundled", "echo > ../home/.ollm/config.yaml"]);
+
+    let (ours, theirs) = (refused(&lab), embedded(&lab, &program));
+    let lines: Vec<&str> = theirs.stdout.lines().filter(|line| line.starts_with("refused at ")).collect();
+    assert_eq!(lines, ours, "{theirs:?}");
+    assert_eq!(ours.len(), 4, "{ours:?}");
+    assert!(theirs.stdout.contains("ended: Some(Done)"), "{theirs:?}");
+    lab.assert_nobody_is_left();
+
+    // A configuration that cannot be relied on is no reason to go on without guards.
+    lab.write("home/.ollm/config.yaml", "hooks: {guards: 7}\n");
+    let (ours, theirs) = (lab.run(&["hook", "list"]), embedded(&lab, &program));
+    assert_eq!((ours.code, theirs.code), (3, 1), "{ours:?} {theirs:?}");
+    assert!(theirs.stderr.contains("hooks.guards"), "{theirs:?}");
+}

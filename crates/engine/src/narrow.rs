@@ -1,0 +1,111 @@
+//! What a hook itself says about when it is for: scope, file patterns, condition. Pure: no file, no clock.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ollm_protocol::{ConditionScope, Event, Hook, Reach, from_root};
+use serde_json::{Map, Value};
+
+use crate::report::{Reason, Skip};
+
+/// What patterns and conditions see beside the event.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Surroundings {
+    /// The folder we are in.
+    pub cwd: String,
+    /// The root of the project, or else that folder.
+    pub root: String,
+    /// The variables that any hook may see.
+    pub variables: Map<String, Value>,
+}
+
+impl Surroundings {
+    /// The folder an event happened in.
+    fn cwd(&self, event: &Event) -> String {
+        let here = Path::new(&self.cwd);
+        event.text("cwd").map_or_else(|| self.cwd.clone(), |cwd| here.join(cwd).display().to_string())
+    }
+}
+
+/// Why a hook counts as failed although it is for the event, if it does.
+type Failure = Option<String>;
+
+/// Whether a hook says anything about when it is for beside its matcher.
+pub(crate) fn is_narrow(hook: &Hook) -> bool {
+    let sees = !hook.patterns.is_empty() || hook.condition.is_some();
+    sees || hook.reach.value != Reach::All || hook.broken.is_some()
+}
+
+/// Whether a hook is for this event. The surroundings are looked at only for patterns and conditions.
+pub(crate) fn narrow<'s>(
+    hook: &Arc<Hook>,
+    event: &Event,
+    surroundings: &dyn Fn() -> &'s Surroundings,
+) -> Result<Failure, Skip> {
+    scope(hook, event)?;
+    patterns(hook, event, surroundings)?;
+    let failure = condition(hook, event, surroundings)?;
+    Ok(failure.or_else(|| hook.broken.clone()))
+}
+
+fn scope(hook: &Arc<Hook>, event: &Event) -> Result<(), Skip> {
+    let (whose, other) = match (hook.reach.value, event.is_subagents()) {
+        (Reach::Main, true) => ("main", "a sub-agent"),
+        (Reach::Subagents, false) => ("subagents", "the main agent"),
+        _ => return Ok(()),
+    };
+    let basis = hook.reach.basis.name();
+    let detail = format!(
+        "the event comes from {other}, and the hook's scope is {whose} (from the {basis}); \"scope\": \"all\" has it run for both"
+    );
+    Err(Skip::new(hook, Reason::Scope, detail))
+}
+
+fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s Surroundings) -> Result<(), Skip> {
+    if hook.patterns.is_empty() {
+        return Ok(());
+    }
+    let paths = event.paths();
+    let surroundings = surroundings();
+    let (cwd, root) = (surroundings.cwd(event), &surroundings.root);
+    let fits = |path: &&str| hook.patterns.matches(&from_root(path, &cwd, root));
+    if paths.iter().any(fits) {
+        return Ok(());
+    }
+    let patterns = hook.patterns.text().join("`, `");
+    let detail = match paths.as_slice() {
+        [] => format!("`filePatterns` wants a file that matches `{patterns}`, and the event names none"),
+        [path] => format!("`{path}` does not match `{patterns}`"),
+        [path, others @ ..] => {
+            format!("neither `{path}` nor the other {} files match `{patterns}`", others.len())
+        }
+    };
+    Err(Skip::new(hook, Reason::Pattern, detail))
+}
+
+/// A condition that cannot be answered skips the hook, unless its failure stands in the way of the operation.
+fn condition<'s>(
+    hook: &Arc<Hook>,
+    event: &Event,
+    surroundings: &dyn Fn() -> &'s Surroundings,
+) -> Result<Failure, Skip> {
+    let condition = match &hook.condition {
+        None => return Ok(None),
+        Some(Ok(condition)) => condition,
+        Some(Err(error)) => return unanswered(hook, &format!("its `if` cannot be read: {error}")),
+    };
+    let surroundings = surroundings();
+    let cwd = surroundings.cwd(event);
+    let scope = ConditionScope::new(event, &cwd, &surroundings.variables, hook.spec.source.name());
+    match condition.holds(&scope) {
+        Ok(true) => Ok(None),
+        Ok(false) => {
+            Err(Skip::new(hook, Reason::Condition, format!("`if` is false for this event: {}", condition.text())))
+        }
+        Err(fault) => unanswered(hook, &format!("its `if` cannot be answered: {fault}")),
+    }
+}
+
+fn unanswered(hook: &Arc<Hook>, why: &str) -> Result<Failure, Skip> {
+    if hook.is_gate() { Ok(Some(why.to_owned())) } else { Err(Skip::new(hook, Reason::Condition, why)) }
+}

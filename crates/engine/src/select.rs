@@ -1,0 +1,62 @@
+//! Which candidates are for an event: switched on, approved at all, and for it by their own words. Pure, and each hook's
+//! condition is evaluated once.
+
+use std::cell::LazyCell;
+use std::sync::Arc;
+
+use ollm_protocol::{Event, Hook};
+
+use crate::narrow::{Surroundings, is_narrow, narrow};
+use crate::report::{Reason, Skip, declared};
+
+/// The hooks that are for an event, in the order they should run, and why the others are not.
+#[derive(Debug, Default)]
+pub struct Selection<'a> {
+    pub(crate) candidates: Vec<Candidate<'a>>,
+    pub(crate) skipped: Vec<Skip>,
+}
+
+/// A hook that is for an event.
+#[derive(Debug)]
+pub(crate) struct Candidate<'a> {
+    pub(crate) hook: &'a Arc<Hook>,
+    /// Why it counts as failed without having run.
+    pub(crate) failure: Option<String>,
+}
+
+/// Selects among the hooks whose matcher fits. Of a hook that `refusal` names a reason for, nothing is evaluated.
+pub fn select<'a>(
+    found: Vec<&'a Arc<Hook>>,
+    event: &Event,
+    refusal: impl Fn(&Arc<Hook>) -> Option<Skip>,
+    surroundings: impl FnOnce() -> Surroundings,
+) -> Selection<'a> {
+    let surroundings = LazyCell::new(surroundings);
+    let mut selection = Selection { candidates: Vec::with_capacity(found.len()), skipped: Vec::new() };
+    for hook in found {
+        let failure = match disabled(hook).or_else(|| refusal(hook)) {
+            Some(skip) => Err(skip),
+            None if !is_narrow(hook) => Ok(None),
+            None => narrow(hook, event, &|| &surroundings),
+        };
+        match failure {
+            Ok(failure) => selection.candidates.push(Candidate { hook, failure }),
+            Err(skip) => selection.skipped.push(skip),
+        }
+    }
+    selection
+}
+
+impl<'a> Selection<'a> {
+    /// The hooks that can run, as opposed to those that count as failed.
+    pub(crate) fn able(&self) -> Vec<&'a Arc<Hook>> {
+        self.candidates.iter().filter(|candidate| candidate.failure.is_none()).map(|candidate| candidate.hook).collect()
+    }
+}
+
+fn disabled(hook: &Arc<Hook>) -> Option<Skip> {
+    if let Some(why) = &hook.off {
+        return Some(Skip::new(hook, Reason::Disabled, why));
+    }
+    (!hook.spec.enabled).then(|| Skip::new(hook, Reason::Disabled, format!("`enabled` is false in {}", declared(hook))))
+}
