@@ -15,7 +15,7 @@ use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Prox
 use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Source, shell_word};
 use ollm_store::{Digest, looks_secret};
-use ollm_trust::{Approvable, ExtensionFolder, Identity, Standing, Trust, Trusted};
+use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
 
 use crate::error::{AppError, ErrorKind};
 use crate::port::Notices;
@@ -218,7 +218,9 @@ impl Known {
         let spec = Arc::new(spec);
         let (program, identity) = looked_up(&spec, world, trust);
         let standing = trust.standing(&*spec, identity.as_ref());
-        let digest = identity.map(|identity| identity.digest);
+        // Without its program it cannot be approved, but it can be told from others.
+        let declared = || spec.definition().map(|definition| definition.hasher.finish());
+        let digest = identity.map(|identity| identity.digest).or_else(declared);
         let cached = cached(cache, digest.as_ref());
         Known { spec, trust: standing, digest, key: digest, bundle: None, program, cached }
     }
@@ -242,7 +244,7 @@ impl Known {
     fn trusted(&self, servers: &Servers<'_>) -> Result<Trusted<ServerSpec>, String> {
         let context = servers.world.trust_context();
         match self.bundle.as_deref() {
-            None => servers.trust.trust(&self.spec, &context, None).map_err(|refusal| refusal.detail),
+            None => servers.trust.trust(&self.spec, &context, None).map_err(told_refusal),
             Some(bundle) => {
                 let whole = bundle.trusted.as_ref().ok_or_else(|| "its extension is not approved".to_owned())?;
                 whole.part(&self.spec, &context).map_err(|why| why.to_string())
@@ -395,6 +397,15 @@ pub fn now() -> u64 {
 
 fn filter(spec: &ServerSpec) -> Filter {
     Filter { allow: spec.allow.clone(), deny: spec.deny.clone() }
+}
+
+/// Why a server may not be started, as a sentence about it.
+fn told_refusal(refusal: Refusal) -> String {
+    match refusal.reason {
+        RefusalReason::Modified => format!("it {}", refusal.detail),
+        RefusalReason::Untrusted => format!("it is {}", refusal.detail),
+        RefusalReason::Missing | RefusalReason::Unsafe => refusal.detail,
+    }
 }
 
 /// The program of a server, and what an approval of it is bound to; why there is none.

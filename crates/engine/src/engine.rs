@@ -231,10 +231,10 @@ impl Engine {
 
     /// Why a hook does not run after a refusal. A missing approval is told all the same: a person should know.
     fn left_out(&self, hook: &Arc<Hook>, refuser: &str) -> Skip {
-        let refusal = self.trust.unapproved(&**hook);
-        refusal
-            .map(|refusal| clear::skip(hook, refusal))
-            .unwrap_or_else(|| Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")))
+        match self.trust.unapproved(&**hook) {
+            Some(refusal) => clear::skip(hook, refusal),
+            None => Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")),
+        }
     }
 
     /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody

@@ -55,6 +55,18 @@ pub struct CommandLine {
     pub cwd: Option<PathBuf>,
     /// Variables that are known to name folders.
     pub folders: Vec<(&'static str, PathBuf)>,
+    /// Which files count that are only mentioned, where nothing says that they run.
+    pub mentioned: Mentioned,
+}
+
+/// Which files count that a command only mentions.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mentioned {
+    /// Those that look like code: a hook may write its log to any other, and must not undo its own approval by that.
+    #[default]
+    Code,
+    /// All of them.
+    Any,
 }
 
 /// Where names are looked up.
@@ -130,6 +142,7 @@ pub(crate) fn files_covered(
         here: places.here.clone(),
         roots: Vec::new(),
         folders: &line.folders,
+        mentioned: line.mentioned,
         coverage,
         code: Vec::new(),
         seen: BTreeSet::new(),
@@ -138,7 +151,9 @@ pub(crate) fn files_covered(
     search.line(line, program)?;
     search.follow()?;
     let Search { mut coverage, seen, .. } = search;
-    seen.iter().for_each(|path| looked(path));
+    for path in &seen {
+        looked(path);
+    }
     let written = |file: &PathBuf| {
         file.strip_prefix(&places.top).map_or_else(|_| file.clone(), |place| places.written.join(place))
     };
@@ -159,6 +174,7 @@ struct Search<'a> {
     /// The folders in which Python looks for modules, beside that of the script.
     roots: Vec<PathBuf>,
     folders: &'a [(&'static str, PathBuf)],
+    mentioned: Mentioned,
     coverage: Coverage,
     /// Code that was found and not read yet, with the folder of what was started first.
     code: Vec<(PathBuf, Option<Language>, PathBuf)>,
@@ -280,10 +296,14 @@ impl Search<'_> {
 
     fn variable(&mut self, name: &str, value: &str) -> Result<(), TooMuch> {
         let before = self.coverage.files.len();
-        self.text(value)?;
         if LOADING.contains(&name) {
+            self.every_name(value)?;
             let found: Vec<PathBuf> = self.coverage.files.get(before..).unwrap_or_default().to_vec();
-            found.into_iter().for_each(|file| self.push_code(file, None));
+            for file in found {
+                self.push_code(file, None);
+            }
+        } else {
+            self.text(value)?;
         }
         for part in value.split(':').filter(|part| !part.is_empty()) {
             let Found::Folder(folder) = self.named(part)? else { continue };
@@ -352,8 +372,19 @@ impl Search<'_> {
         self.code.push((file, language, root));
     }
 
-    /// Everything in a text that may name a file.
+    /// The files that a text mentions.
     fn text(&mut self, text: &str) -> Result<(), TooMuch> {
+        let known = self.coverage.files.len();
+        self.every_name(text)?;
+        if self.mentioned == Mentioned::Code {
+            let found = self.coverage.files.split_off(known);
+            self.coverage.files.extend(found.into_iter().filter(|file| script::looks_like_code(file)));
+        }
+        Ok(())
+    }
+
+    /// Everything in a text that may name a file.
+    fn every_name(&mut self, text: &str) -> Result<(), TooMuch> {
         let option = text.strip_prefix('-');
         let joined = option.and_then(|_| text.split_once('=')).map_or(text, |(_, value)| value);
         self.named(joined)?;

@@ -233,25 +233,25 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
         hasher = hasher.tree_digest("tree", digest);
     }
     let mut files = Vec::new();
-    let mut hashed = |path: &Path| -> Result<Digest, Unready> {
+    let mut add_file = |path: &Path| -> Result<Digest, Unready> {
         let digest = digests.digest(path, LARGEST_FILE).map_err(|error| unreadable(path, error))?;
         files.push(StoredFile { path: path.to_owned(), digest });
         Ok(digest)
     };
-    let script = thing.script().map(&mut hashed).transpose()?;
+    let script = thing.script().map(&mut add_file).transpose()?;
     if let Some(digest) = &script {
         hasher = hasher.digest("script", digest);
     }
     let is_script = thing.script() == Some(&*program);
     let coverage = memory.coverage(thing, known.key, &program, context)?;
-    let mut content = script.filter(|_| is_script);
+    let mut program_digest = script.filter(|_| is_script);
     if !is_script && context.project.is_some_and(|project| program.starts_with(project)) {
         if let Some(real) = led_out(&program, context) {
             hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
         } else {
             let digest = digests.digest(&program, LARGEST_FILE)?;
             hasher = hasher.digest("program content", &digest);
-            content = Some(digest);
+            program_digest = Some(digest);
             // One that was found on PATH has its place among others it needs, and is not torn away from them.
             if coverage.program_is_named {
                 files.push(StoredFile { path: program.clone(), digest });
@@ -259,7 +259,7 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
         }
     }
     let mut runs = Some(program.clone()).filter(|program| !program.as_os_str().is_empty());
-    if let Some(name) = content.and_then(|content| memory.env_word(&program, content)) {
+    if let Some(name) = program_digest.and_then(|digest| memory.env_word(&program, digest)) {
         let interpreter = on_path(&name, context)?;
         hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
         runs = Some(interpreter);

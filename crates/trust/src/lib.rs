@@ -32,7 +32,7 @@ pub use approvals::{
 pub use approver::{Approver, Choice, Question};
 pub use content_store::{ContentStore, ContentStoreError, StoredCopy, StoredFile};
 pub use context::TrustContext;
-pub use coverage::{CommandLine, Coverage, TooMuch};
+pub use coverage::{CommandLine, Coverage, Mentioned, TooMuch};
 pub use extension::{ExtensionFolder, extension_id};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};

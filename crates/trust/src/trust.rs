@@ -416,7 +416,7 @@ impl Trust {
         }));
         let program = proposal.identity.program.as_ref();
         rows.extend(program.map(|program| ("program", program.display().to_string())));
-        rows.extend(program.filter(|_| thing.tree().is_none()).map(|_| ("covers", covered(&proposal.files))));
+        rows.extend(program.filter(|_| thing.tree().is_none()).map(|_| ("covers", covered(proposal))));
         Review {
             title: thing.title(),
             rows,
@@ -641,11 +641,13 @@ impl Trust {
 }
 
 /// The files whose content is approved.
-fn covered(files: &[PathBuf]) -> String {
-    if files.is_empty() {
+fn covered(proposal: &Proposal) -> String {
+    if proposal.files.is_empty() {
         return "no file: what it runs may change without being asked about again".to_owned();
     }
-    files.iter().map(|file| file.display().to_string()).collect::<Vec<_>>().join(", ")
+    let top = proposal.coverage.top.as_deref().unwrap_or(Path::new(""));
+    let short = |file: &PathBuf| file.strip_prefix(top).unwrap_or(file).display().to_string();
+    proposal.files.iter().map(short).collect::<Vec<_>>().join(", ")
 }
 
 /// The name of a copy in the store.

@@ -10,7 +10,7 @@ use ollm_mcp::Admit;
 use ollm_protocol::Source;
 use ollm_trust::Trust;
 
-use super::Known;
+use super::{Known, told_refusal as told};
 use crate::world::World;
 
 /// What is looked at.
@@ -72,5 +72,5 @@ fn refusal(spec: &Arc<ServerSpec>, world: &World) -> Option<String> {
     if let Some(trouble) = trust.trouble() {
         return Some(format!("no server is approved: {trouble}"));
     }
-    trust.forecast(spec, &world.trust_context()).map(|refusal| refusal.detail)
+    trust.forecast(spec, &world.trust_context()).map(told)
 }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::{Layer, LimitsSpec, Source, shell_word};
 use ollm_store::{Hasher, looks_secret};
-use ollm_trust::{Approvable, CommandLine, Definition, Row, TrustContext, Unready};
+use ollm_trust::{Approvable, CommandLine, Definition, Mentioned, Row, TrustContext, Unready};
 
 use super::{Address, Oauth, Pairs, ServerSpec, expand};
 
@@ -53,7 +53,7 @@ impl Approvable for ServerSpec {
         let (server, _) = expand(self, &|name| variable(context, name));
         let Address::Command { command, args, env, cwd, .. } = server.address else { return None };
         let folders = context.home.map(|home| ("HOME", home.to_owned())).into_iter().collect();
-        Some(CommandLine { program: command, args, env: env.0, cwd, folders, shell: None })
+        Some(CommandLine { program: command, args, env: env.0, cwd, folders, shell: None, mentioned: Mentioned::Any })
     }
 
     /// The user's own came with nothing, and all files of an extension are approved together.

@@ -4,6 +4,7 @@
 use std::ffi::OsStr;
 use std::fmt::Write;
 
+use ollm_app::servers::reason;
 use ollm_store::escape_for_people;
 use ollm_trust::{ApproveError, Proposal, Review};
 
@@ -55,7 +56,7 @@ pub(crate) fn show(text: &str, search_path: Option<&OsStr>, output: &mut Output)
 pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
     match error {
         ApproveError::Update(error) => {
-            Failure::new(Kind::Environment, format!("the approvals were not changed: {error}"))
+            Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(&error)))
         }
         ApproveError::Uncovered(parts) => {
             let message = format!("{what} was not approved: {}", parts.join("; "));

@@ -1,6 +1,10 @@
 //! What code loads, by the words that load it: `import`, `from`, `require`. Names in comments and texts count too.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use ollm_store::tree;
 
 use super::{Found, Search, TooMuch};
 
@@ -56,6 +60,17 @@ impl Language {
         };
         signs.iter().any(|sign| text.contains(sign))
     }
+}
+
+/// Whether a file is code by its name, its mode or its first line.
+pub(super) fn looks_like_code(file: &Path) -> bool {
+    let executable = || file.metadata().is_ok_and(|meta| tree::is_executable(&meta));
+    let first = || {
+        let mut start = [0; 128];
+        let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+        String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned()
+    };
+    executable() || Language::of_file(file, &first()).is_some()
 }
 
 /// The files that Node may mean by a name.

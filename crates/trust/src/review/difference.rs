@@ -25,8 +25,8 @@ pub fn difference(before: &Path, after: &Path) -> String {
         }
         let what = if earlier.is_some() { "changed" } else { "added" };
         let _ = writeln!(changes, "--- {what}: {}", path.display());
-        if let Some(now) = content {
-            let was = earlier.flatten().unwrap_or_default();
+        if let Content::Text(now) = content {
+            let was = if let Some(Content::Text(was)) = earlier { was } else { String::new() };
             let lines = TextDiff::from_lines(was.as_str(), now.as_str());
             changes.push_str(&lines.unified_diff().context_radius(3).to_string());
         } else {
@@ -41,7 +41,7 @@ pub fn difference(before: &Path, after: &Path) -> String {
 
 /// The earlier content of a file. A copy begins at the folder that all its files are in, so that the same file may have
 /// had a shorter or longer path in it.
-fn take_same(old: &mut BTreeMap<PathBuf, Option<String>>, path: &Path, new: &Files) -> Option<Option<String>> {
+fn take_same(old: &mut Files, path: &Path, new: &Files) -> Option<Content> {
     if let Some(same) = old.remove(path) {
         return Some(same);
     }
@@ -50,7 +50,14 @@ fn take_same(old: &mut BTreeMap<PathBuf, Option<String>>, path: &Path, new: &Fil
     old.remove(&place)
 }
 
-type Files = BTreeMap<PathBuf, Option<String>>;
+type Files = BTreeMap<PathBuf, Content>;
+
+/// What a file holds.
+#[derive(PartialEq)]
+enum Content {
+    Text(String),
+    TooLarge,
+}
 
 /// The files of a folder, by their places in it.
 pub fn files_in(root: &Path) -> Vec<PathBuf> {
@@ -79,10 +86,12 @@ fn files(root: &Path) -> Files {
 }
 
 /// What a file holds; of a link, where it leads.
-fn shown(path: &Path) -> Option<String> {
+fn shown(path: &Path) -> Content {
     if let Ok(target) = path.read_link() {
-        return Some(format!("→ {}", target.display()));
+        return Content::Text(format!("→ {}", target.display()));
     }
-    let bytes = read_bounded(path, LARGEST_SHOWN).ok()??;
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    match read_bounded(path, LARGEST_SHOWN) {
+        Ok(Some(bytes)) => Content::Text(String::from_utf8_lossy(&bytes).into_owned()),
+        _ => Content::TooLarge,
+    }
 }
