@@ -219,10 +219,10 @@ fn a_person_sees_every_key_that_the_approval_is_bound_to_and_the_files_it_covers
     declare(&lab, PROJECT, &json!({"s": {"url": "https://example.com/mcp", "type": "sse", "oauth": oauth}}));
     let ran = on_a_terminal(&lab, "n\\n", &["mcp", "trust", "s"]);
     for shown in [
-        "transport    sse",
+        "transport   sse",
         "callbackPort 8765",
         "http://localhost:1/x",
-        "asks for     a b",
+        "asks for    a b",
         "covers       no file",
         "changed      since it was approved",
     ] {
