@@ -416,7 +416,7 @@ impl Trust {
         }));
         let program = proposal.identity.program.as_ref();
         rows.extend(program.map(|program| ("program", program.display().to_string())));
-        rows.extend(program.filter(|_| thing.tree().is_none()).map(|_| ("covers", covered(proposal))));
+        rows.extend(thing.tree().is_none().then(|| ("covers", covered(proposal))));
         Review {
             title: thing.title(),
             rows,

@@ -223,8 +223,8 @@ fn a_person_sees_every_key_that_the_approval_is_bound_to_and_the_files_it_covers
         "callbackPort 8765",
         "http://localhost:1/x",
         "asks for    a b",
-        "covers       no file",
-        "changed      since it was approved",
+        "covers      no file",
+        "changed     since it was approved",
     ] {
         assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
     }
