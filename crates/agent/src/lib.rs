@@ -106,13 +106,12 @@ pub use port::{
 pub use provider::http::Patience;
 pub use provider::ollama::{models, ollama_url};
 pub use provider::openai::OpenAi;
-pub use provider::proxy::{BadProxy, Proxies};
 pub use provider::record::Record;
 pub use provider::replay::Replay;
 pub use provider::{Answer, Model, ModelError, ModelName, ModelNameError, PROVIDERS, Piece, Provider, Question};
 pub use session::{Opening, Ports, Session, SessionRefused, StartError, Turn, TurnEnd};
 pub use settings::{Approval, Limits, Settings};
 pub use time::{iso, session_id};
-pub use tool::{ShellSettings, meant_by};
+pub use tool::ShellSettings;
 pub use transcript::{Header, Saved, Summary, Transcript, TranscriptError, list, load};
 pub use workspace::{Workspace, WorkspaceError};

@@ -11,7 +11,6 @@ use crate::message::{Call, Message};
 pub(crate) mod http;
 pub(crate) mod ollama;
 pub(crate) mod openai;
-pub(crate) mod proxy;
 pub(crate) mod record;
 pub(crate) mod replay;
 pub(crate) mod sse;
@@ -92,13 +91,13 @@ pub(crate) fn tokens(usage: &Value) -> Option<u64> {
 #[non_exhaustive]
 pub enum ModelError {
     /// Nobody listens there.
-    #[error("no model can be reached at {url}: {why}; {hint}")]
+    #[error("no model can be reached at {url}: {why}{hint}")]
     Unreachable {
         /// The address.
         url: String,
         /// What the network says.
         why: String,
-        /// The command that helps.
+        /// What helps, after a semicolon; empty where `why` says it.
         hint: String,
     },
     /// The server refuses.

@@ -24,8 +24,8 @@ pub(crate) enum Worker {
 impl Worker {
     pub(crate) fn reach(&self) -> Reach {
         match self {
-            Worker::BuiltIn(tool) => tool.describe().reach,
-            // That a foreign tool only looks is its own word for it.
+            Worker::BuiltIn(tool) => Reach::of(tool.describe().declaration),
+            // It declares nothing to us. That it only looks is a server's word for it, and loosens nothing.
             Worker::Source(_) => Reach::Acts,
         }
     }

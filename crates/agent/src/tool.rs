@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_process::Children;
+use ollm_protocol::tool::{Declaration, Effect};
 use ollm_protocol::{EventKind, Tool, ToolSchema};
 use serde_json::{Map, Value, json};
 
@@ -52,13 +53,11 @@ pub(crate) trait BuiltIn: Sync {
 /// What is known about a built-in tool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Description {
-    pub(crate) name: &'static str,
-    /// Other names under which hooks know it.
-    pub(crate) aliases: &'static [&'static str],
+    /// Its name and what it does, as the table of tools has it for guards and matchers.
+    pub(crate) declaration: &'static Declaration,
     pub(crate) text: &'static str,
     /// Name, JSON type and meaning of each argument.
     pub(crate) args: &'static [Argument],
-    pub(crate) reach: Reach,
 }
 
 /// One argument of a built-in tool.
@@ -93,8 +92,8 @@ fn object(fields: &[Argument]) -> Map<String, Value> {
     ])
 }
 
-/// How far a tool's effects go.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How far a tool's effects go, by what it declares.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Reach {
     /// It changes nothing.
     Looks,
@@ -104,14 +103,25 @@ pub(crate) enum Reach {
     Acts,
 }
 
+impl Reach {
+    pub(crate) fn of(declaration: &Declaration) -> Reach {
+        let reach = |effect: &Effect| match effect {
+            effect if effect.is_harmless() => Reach::Looks,
+            Effect::WritesPath | Effect::RemovesPath => Reach::Edits,
+            _ => Reach::Acts,
+        };
+        declaration.effects.iter().map(|(_, effect)| reach(effect)).max().unwrap_or(Reach::Looks)
+    }
+}
+
 impl Description {
     pub(crate) fn tool(&self) -> Tool {
         Tool {
-            name: self.name.to_owned(),
+            name: self.declaration.name.to_owned(),
             description: self.text.to_owned(),
             input: ToolSchema(object(self.args)),
             output: None,
-            read_only: self.reach == Reach::Looks,
+            read_only: Reach::of(self.declaration) == Reach::Looks,
         }
     }
 
@@ -202,16 +212,7 @@ pub(crate) struct Change {
 
 /// The built-in tool with this name.
 pub(crate) fn find(name: &str) -> Option<&'static dyn BuiltIn> {
-    TOOLS.iter().copied().find(|tool| tool.describe().name == name)
-}
-
-/// The built-in tool that a hook means by this name: the documents and other agents have names of their own.
-///
-/// ```
-/// assert_eq!(ollm_agent::meant_by("bash_execute"), Some("shell"));
-/// ```
-pub fn meant_by(name: &str) -> Option<&'static str> {
-    TOOLS.iter().map(|tool| tool.describe()).find(|tool| tool.aliases.contains(&name)).map(|tool| tool.name)
+    TOOLS.iter().copied().find(|tool| tool.describe().declaration.name == name)
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use ollm_catalog::{
     Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
-use ollm_protocol::{Action, Event, Hook, Origin, Rules, shell_word};
+use ollm_protocol::{Action, Event, Hook, Origin, Rules};
+use ollm_shell::shell_word;
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -59,8 +60,6 @@ pub struct App {
 
 /// Who dispatches events, and for how long.
 pub struct Stay<'a> {
-    /// Has a last look at every hook that was found.
-    pub adapt: fn(Hook) -> Hook,
     /// Who goes on with async hooks after us; threads of our own run them without.
     pub background: Option<Launcher>,
     /// What was there before, for who lives on: what can no longer be read stays as it was.
@@ -88,7 +87,7 @@ impl Stay<'_> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        Stay { adapt: |hook| hook, background, previous: None, as_is: false, only: None, refused_by: None }
+        Stay { background, previous: None, as_is: false, only: None, refused_by: None }
     }
 }
 
@@ -137,7 +136,7 @@ impl App {
             toolbox.close(notices);
         }
         self.engine.trust.remember();
-        self.engine.children().reap_strays();
+        self.engine.children().kill_adopted();
     }
 
     /// Passes an event through its hooks; `stop` ends those that run.
@@ -197,7 +196,7 @@ impl App {
             cwd: world.cwd.clone(),
             project: world.places.project.clone(),
             home: world.places.user_home.clone(),
-            certificates: world.variable("SSL_CERT_FILE").filter(|path| !path.is_empty()).map(PathBuf::from),
+            network: world.network.clone(),
             background: stay.background.map(|launcher| trace::left_to(launcher, world, &catalog.config.trace())),
             http_allow: settings.http_allow.clone(),
             hidden: world.hidden.clone(),
@@ -214,7 +213,7 @@ impl App {
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.action, Action::Mcp { .. });
-            if let Err(duplicate) = engine.registry.register(switched((stay.adapt)(hook), &switches)) {
+            if let Err(duplicate) = engine.registry.register(switched(hook, &switches)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }

@@ -4,9 +4,7 @@
 use std::path::Path;
 use std::time::Duration;
 
-use ollm_agent::{
-    Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Proxies, Record, Replay, models, ollama_url,
-};
+use ollm_agent::{Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Record, Replay, models, ollama_url};
 use ollm_catalog::Config;
 use ollm_protocol::schema::Api;
 use serde_json::{Map, Value};
@@ -156,14 +154,8 @@ pub fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Box<dyn M
         None => key::find(&url, world)?,
     };
     let api = if name.provider == Provider::Ollama { Api::Simple } else { Api::Object };
-    let model = OpenAi::new(url, name.name, key).api(api).proxies(proxies(world)?);
+    let model = OpenAi::new(url, name.name, key).api(api).network(world.network.clone());
     Ok(Box::new(model.temperature(wish.temperature).options(wish.options.clone())))
-}
-
-/// The proxies that the environment names.
-fn proxies(world: &World) -> Result<Proxies, AppError> {
-    let proxies = Proxies::named(|name| world.variable(name));
-    proxies.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
 }
 
 /// The same model, written down as it answers.
@@ -176,7 +168,7 @@ pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppE
 /// The first model that an Ollama has.
 fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, AppError> {
     let patience = Patience { silence: LISTING, ..Patience::default() };
-    let names = models(url, key, &proxies(world)?, &patience).map_err(|error| {
+    let names = models(url, key, &world.network, &patience).map_err(|error| {
         AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers: {error}"))
             .hint("name one: `ollm run --model openai:NAME@http://HOST:PORT/v1 …`, or set OLLM_MODEL")
             .hint("or for good: `ollm config set model.name ollama:NAME`")

@@ -6,7 +6,7 @@
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ollm_mcp::{Answer, Elicit, Ports, Reply, Sample};
+use ollm_mcp::{Elicit, ElicitAnswer, Ports, Reply, Sample};
 use ollm_store::{cut, one_line};
 use serde_json::Value;
 
@@ -38,7 +38,7 @@ pub struct Questions {
 
 /// A question and the way back.
 enum Asked {
-    Person(String, Value, Reply<Answer>),
+    Person(String, Value, Reply<ElicitAnswer>),
     Model(String, Value, Reply<Result<Value, String>>),
 }
 
@@ -96,7 +96,7 @@ impl Questions {
             Ok(Asked::Person(server, question, reply)) => {
                 let over = || over() || !reply.is_awaited();
                 let answer = match &self.world.person {
-                    None => Answer::Decline,
+                    None => ElicitAnswer::Decline,
                     Some(person) if question.get("url").is_some() => page::ask(&server, &question, &**person, &over),
                     Some(person) => form::ask(&server, &question, &**person, &over),
                 };
@@ -144,7 +144,7 @@ impl Drop for Floor<'_> {
 }
 
 impl Elicit for Questions {
-    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>) {
+    fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>) {
         self.ask(server, Asked::Person(server.to_owned(), question, reply));
     }
 }
@@ -172,10 +172,10 @@ fn word(text: &str) -> String {
 }
 
 /// What a person answers to a question with three ways out.
-fn consent(question: &str, person: &dyn Person, over: &dyn Fn() -> bool) -> Option<Answer> {
+fn consent(question: &str, person: &dyn Person, over: &dyn Fn() -> bool) -> Option<ElicitAnswer> {
     match person.ask(question, over)?.to_lowercase().as_str() {
-        "y" | "yes" => Some(Answer::Accept(None)),
-        "n" | "no" => Some(Answer::Decline),
+        "y" | "yes" => Some(ElicitAnswer::Accept(None)),
+        "n" | "no" => Some(ElicitAnswer::Decline),
         _ => None,
     }
 }

@@ -11,9 +11,10 @@ use ollm_catalog::{
     Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
 };
 use ollm_engine::Environment;
-use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers, Proxies};
+use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
 use ollm_process::Limits;
-use ollm_protocol::{LimitsSpec, Source, shell_word};
+use ollm_protocol::{LimitsSpec, Source};
+use ollm_shell::shell_word;
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
 
@@ -378,16 +379,6 @@ pub fn cache(world: &World) -> Cache {
 /// What was granted by logging in.
 pub fn tokens(world: &World) -> PathBuf {
     world.state().join("mcp-tokens.json")
-}
-
-/// The way to servers that are not on this machine.
-pub fn proxies(world: &World) -> Proxies {
-    let first = |names: &[&str]| names.iter().find_map(|name| world.variable(name).filter(|value| !value.is_empty()));
-    Proxies {
-        http: first(&["http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"]),
-        https: first(&["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]),
-        except: first(&["no_proxy", "NO_PROXY"]),
-    }
 }
 
 /// The time, in seconds since 1970.

@@ -7,12 +7,11 @@ use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
     Approval, Approve, Cancel, Decision, Header, Limits, Message, Model, Opening, Ports, Session, Settings,
-    ShellSettings, Show, StartError, ToolSource, Transcript, meant_by, session_id,
+    ShellSettings, Show, StartError, ToolSource, Transcript, session_id,
 };
 use ollm_catalog::{Config, Positions};
 use ollm_engine::Outcome;
-use ollm_protocol::matcher::{Matcher, Pattern};
-use ollm_protocol::{Event, Hook};
+use ollm_protocol::Event;
 use ollm_store::{Redactor, looks_secret};
 use ollm_trust::Approver;
 
@@ -87,8 +86,7 @@ impl Default for SessionOptions {
 /// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
 pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
     let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
-    let mut app =
-        read(world, Stay { adapt: answer_to, background, previous: None, as_is: false, only: None, refused_by: None })?;
+    let mut app = read(world, Stay { background, previous: None, as_is: false, only: None, refused_by: None })?;
     app.tools(world);
     trace::listen(&mut app);
     // An agent may not approve hooks for itself, so it is not asked either.
@@ -100,17 +98,7 @@ pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) ->
 
 /// All hooks as they are now, for an agent that has been talking for a while.
 pub fn load_again(world: &World, previous: &App) -> Result<App, AppError> {
-    read(
-        world,
-        Stay {
-            adapt: answer_to,
-            background: None,
-            previous: Some(previous),
-            as_is: false,
-            only: None,
-            refused_by: None,
-        },
-    )
+    read(world, Stay { background: None, previous: Some(previous), as_is: false, only: None, refused_by: None })
 }
 
 fn read(world: &World, stay: Stay<'_>) -> Result<App, AppError> {
@@ -294,17 +282,4 @@ fn secrets(app: &App, world: &World) -> Vec<(String, String)> {
     let settings = app.extensions.iter().flat_map(ollm_catalog::Extension::variables).filter(|one| one.secret);
     world.hidden.add(settings.filter_map(|one| Some((one.name, one.value.get().ok()?.to_owned()))));
     world.secrets()
-}
-
-/// The same hook, which also answers when one of our tools is called by the name it is known by elsewhere.
-fn answer_to(mut hook: Hook) -> Hook {
-    if let Matcher::List(patterns) = &mut hook.matcher {
-        let meant = |pattern: &Pattern| match pattern {
-            Pattern::Exact(name) => meant_by(name).map(|name| Pattern::Exact(name.to_owned())),
-            Pattern::Prefix(_) | Pattern::Builtin => None,
-        };
-        let more: Vec<Pattern> = patterns.iter().filter_map(meant).collect();
-        patterns.extend(more);
-    }
-    hook
 }

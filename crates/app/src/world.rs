@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
+use ollm_net::Network;
 use ollm_store::{Hidden, Keyring, looks_secret};
 use ollm_trust::TrustContext;
 
@@ -27,6 +28,8 @@ pub struct World {
     pub program: Option<PathBuf>,
     /// What the command line says about settings.
     pub overrides: Overrides,
+    /// How servers are reached.
+    pub network: Network,
     /// The secrets that were fetched so far.
     pub hidden: Hidden,
     /// What the configuration says about the log file, once it was read.
@@ -56,7 +59,9 @@ impl World {
         }
         let project = find_project(&cwd, &home);
         let places = Places { home, user_home, project };
+        let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         World {
+            network: Network::from_variables(value),
             variables,
             cwd,
             places,

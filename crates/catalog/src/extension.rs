@@ -10,7 +10,8 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Held, Hook, Layer, Source, Variable, shell_word};
+use ollm_protocol::{Held, Hook, Layer, Source, Variable};
+use ollm_shell::shell_word;
 use ollm_store::{Digest, Secrets, StatKey, Switches};
 use serde_json::{Map, Value};
 

@@ -3,19 +3,21 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ollm_protocol::{ActionSpec, EventKind, Hook, HookError, Layer, Matcher, Rules, Source, dialect};
+use ollm_protocol::{ActionSpec, EventKind, Hook, Layer, Matcher, Rules, Source, Subject, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::path::Walked;
 use crate::problem::Severity;
+use valid::Invalid;
 
 pub(crate) mod agent;
 pub(crate) mod events;
 mod form;
 mod modern;
 mod stand_in;
+mod valid;
 mod when_then;
 
 pub use form::Form;
@@ -70,8 +72,8 @@ impl Moment {
 
     /// Whether a hook with this matcher can be for this moment; what only an expression can tell may.
     fn fits_matcher(&self, matcher: &str) -> bool {
-        matcher.starts_with("re:")
-            || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(self.subject.as_deref()))
+        let subject = self.subject.as_deref().map(|name| Subject::new(self.kind, name));
+        matcher.starts_with("re:") || Matcher::parse(matcher).map_or(true, |matcher| matcher.matches(subject))
     }
 }
 
@@ -131,7 +133,7 @@ impl Intake<'_> {
         let id = chosen.clone().or_else(|| made_up.clone()).unwrap_or_default();
         let mut spec = draft.spec(id, at.event, action, self.context);
         self.context.path.clone_into(&mut spec.origin.file);
-        let hook = match Hook::new(spec, self.context.rules) {
+        let hook = match valid::hook(spec, self.context.rules) {
             Ok(hook) => hook,
             Err(error) => {
                 self.findings.push(invalid(&error, at));
@@ -273,7 +275,7 @@ impl Intake<'_> {
 }
 
 /// The finding at the key that is at fault, wherever its form keeps that key.
-fn invalid(error: &HookError, at: Spotted<'_>) -> Finding {
+fn invalid(error: &Invalid, at: Spotted<'_>) -> Finding {
     let field = error.field();
     let action = at.entry.get("action").or_else(|| at.entry.get("then"));
     let when = at.entry.get("when");

@@ -29,19 +29,13 @@ impl Stop {
     /// order, ends us at once.
     pub(crate) fn listen() -> Stop {
         let stop = Stop::default();
-        let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return stop };
         let heard = stop.clone();
-        let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
-            for signal in signals.forever() {
-                if heard.signal.swap(signal, Ordering::Relaxed) != 0 {
-                    std::process::exit(128 + signal);
-                }
-                heard.cancel.interrupt();
-                thread::spawn(move || {
-                    thread::sleep(SHORT_GRACE);
-                    std::process::exit(128 + signal);
-                });
+        on_signals(move |signal| {
+            if heard.signal.swap(signal, Ordering::Relaxed) != 0 {
+                return Some(Duration::ZERO);
             }
+            heard.cancel.interrupt();
+            Some(SHORT_GRACE)
         });
         stop
     }
@@ -65,18 +59,26 @@ impl Stop {
 
 /// Listens for signals until the process ends. Where that cannot be had, they end us at once, as ever.
 pub(crate) fn listen(cancel: &Cancel) {
-    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     let cancel = cancel.clone();
+    on_signals(move |signal| {
+        if signal == SIGINT {
+            cancel.interrupt();
+        } else {
+            cancel.end();
+        }
+        cancel.is_final().then_some(GRACE)
+    });
+}
+
+/// Calls `respond` for each signal that asks us to end, on a thread of its own. It says within which time the process
+/// ends, if it does; the guards of our children then end what still runs.
+fn on_signals(respond: impl Fn(i32) -> Option<Duration> + Send + 'static) {
+    let Ok(mut signals) = Signals::new([SIGINT, SIGTERM, SIGHUP]) else { return };
     let _ = thread::Builder::new().name("signals".to_owned()).spawn(move || {
         for signal in signals.forever() {
-            if signal == SIGINT {
-                cancel.interrupt();
-            } else {
-                cancel.end();
-            }
-            if cancel.is_final() {
+            if let Some(grace) = respond(signal) {
                 thread::spawn(move || {
-                    thread::sleep(GRACE);
+                    thread::sleep(grace);
                     std::process::exit(128 + signal);
                 });
             }

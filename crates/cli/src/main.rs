@@ -23,13 +23,16 @@ use std::process::ExitCode;
 use error::{Failure, Kind};
 use ollm_app::World;
 use ollm_catalog::Overrides;
+use ollm_process::ProcessSetup;
 use output::Output;
 
 fn main() -> ExitCode {
+    // Dropped last: it ends the descendants that are left of what the command ran.
+    let process = ProcessSetup::new();
     let arguments: Vec<OsString> = std::env::args_os().skip(1).collect();
     let mut output = Output::new();
     let surroundings = OnceCell::new();
-    let code = match run(&arguments, &surroundings, &mut output) {
+    let code = match run(&arguments, &process, &surroundings, &mut output) {
         Ok(code) => code,
         Err(failure) => output.failure(&failure),
     };
@@ -40,7 +43,12 @@ fn main() -> ExitCode {
 }
 
 /// Other agents start us for every event, so what they call is found before the argument parser is built.
-fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Output) -> Result<u8, Failure> {
+fn run(
+    arguments: &[OsString],
+    process: &ProcessSetup,
+    surroundings: &OnceCell<World>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     let (preamble, rest) = arguments::preamble(arguments)?;
     if preamble.verbose {
         output.be_verbose();
@@ -53,7 +61,7 @@ fn run(arguments: &[OsString], surroundings: &OnceCell<World>, output: &mut Outp
             let request = command::hook::run::Arguments::parse(rest.get(2..).unwrap_or_default())?;
             command::hook::run::run(&request, world()?, output)
         }
-        ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default()),
+        ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
         // Whoever says nothing wants to talk.
         [] if rest.is_empty() && output::is_conversation() => {

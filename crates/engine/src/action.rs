@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use ollm_process::{Job, Limits};
 use ollm_protocol::dialect::Addressee;
-use ollm_protocol::template::TemplateWarning;
 use ollm_protocol::{Action, Answer, End, Event, Hook, Output, Verdict, scope};
 
 use crate::environment::Environment;
+use crate::template::TemplateWarning;
 use ollm_trust::Trusted;
 
 mod ask_agent;
 mod builtin;
 mod command;
+#[cfg(feature = "http")]
 pub(crate) mod http;
 pub(crate) mod mcp;
 mod run_command;
@@ -48,6 +49,7 @@ pub(crate) enum Task {
 #[derive(Debug)]
 pub(crate) enum Errand {
     /// Post the event.
+    #[cfg(feature = "http")]
     Post(Box<http::Post>),
     /// Call a tool.
     Call(Box<mcp::Call>),
@@ -58,6 +60,7 @@ pub(crate) enum Errand {
 impl Errand {
     pub(crate) fn run(self) -> Said {
         match self {
+            #[cfg(feature = "http")]
             Errand::Post(post) => post.run(),
             Errand::Call(call) => call.run(),
             Errand::Builtin(call) => call.run(),
@@ -66,15 +69,14 @@ impl Errand {
 
     /// Whoever may know why it takes so long.
     pub(crate) fn witness(&self) -> Option<Witness> {
-        match self {
-            Errand::Post(_) | Errand::Builtin(_) => None,
-            Errand::Call(call) => Some(call.witness()),
-        }
+        let Errand::Call(call) = self else { return None };
+        Some(call.witness())
     }
 
     /// How long it may take.
     pub(crate) fn timeout(&self) -> Duration {
         match self {
+            #[cfg(feature = "http")]
             Errand::Post(post) => post.timeout,
             Errand::Call(call) => call.what.timeout,
             Errand::Builtin(call) => call.timeout,
@@ -88,6 +90,7 @@ pub(crate) enum Said {
     /// Something to read, and how it ended, as if it had been a process.
     Something(Vec<u8>, End),
     /// That there is nothing to say.
+    #[cfg_attr(not(feature = "http"), expect(dead_code, reason = "only a server has a word for nothing"))]
     Nothing,
     /// A verdict that needs no reading.
     Decided(Box<Verdict>),
@@ -145,16 +148,23 @@ pub(crate) fn prepare(
     let hook = trusted.hook();
     match &hook.action {
         Action::Builtin(builtin) => builtin::prepare(hook, builtin, event),
-        Action::Command { args, .. } | Action::RunCommand { args, .. } => match job(trusted, event, environment) {
-            Ok(job) => command::prepare(job, args, trusted, || scope(event)),
+        Action::Command { program, args } | Action::RunCommand { program, args, .. } => {
+            match job(trusted, event, environment) {
+                Ok(job) => command::prepare(job, (program, args), trusted, || scope(event)),
+                Err(why) => Prepared::Impossible(why),
+            }
+        }
+        Action::Shell { script } => match job(trusted, event, environment) {
+            Ok(job) => shell::prepare(job, script, || scope(event)),
             Err(why) => Prepared::Impossible(why),
         },
-        Action::Shell(template) => match job(trusted, event, environment) {
-            Ok(job) => shell::prepare(job, template, || scope(event)),
-            Err(why) => Prepared::Impossible(why),
-        },
-        Action::AskAgent(prompt) => ask_agent::render(prompt, || scope(event)),
+        Action::AskAgent { prompt } => ask_agent::render(prompt, || scope(event)),
+        #[cfg(feature = "http")]
         Action::Http { endpoint, headers } => http::prepare(hook, endpoint, headers, event, environment),
+        #[cfg(not(feature = "http"))]
+        Action::Http { .. } => Prepared::Impossible(
+            "http hooks are not supported by this build, which lacks the feature `http`".to_owned(),
+        ),
         Action::Mcp { server, tool, args } => mcp::prepare(hook, (server, tool, args), tools, || scope(event)),
     }
 }

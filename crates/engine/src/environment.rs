@@ -39,8 +39,9 @@ pub struct Environment {
     pub home: Option<PathBuf>,
     /// Hosts, addresses and networks that `http` hooks may reach though they are not public, or not over TLS.
     pub http_allow: Vec<String>,
-    /// A file of certificates that vouch for servers, in place of the usual authorities.
-    pub certificates: Option<PathBuf>,
+    /// The authorities that vouch for the servers of `http` hooks, and the proxies on the way to them.
+    #[cfg(feature = "http")]
+    pub network: ollm_net::Network,
     /// What async hooks are handed to when we will not live on; without it, threads of the engine run them.
     pub background: Option<Launcher>,
     /// Further values that must never be shown, among them what the servers of others were given.

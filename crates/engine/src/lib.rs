@@ -43,6 +43,7 @@ mod registry;
 mod report;
 mod run;
 mod select;
+pub mod template;
 pub mod trace;
 mod twin;
 

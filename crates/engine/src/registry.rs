@@ -1,14 +1,14 @@
 //! The hooks that are there, and an index that finds the ones for an event without looking at the others.
 //!
 //! Matchers are compiled once, at registration: exact names and prefixes go into maps, so that one event among ten
-//! thousand hooks costs as much as its matches.
+//! thousand hooks costs as much as its matches. All names of a tool share one key, looked up once per matcher and event.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use ollm_protocol::event::EVENTS;
 use ollm_protocol::matcher::Pattern;
-use ollm_protocol::{EventKind, Hook, Layer, Matcher, Source};
+use ollm_protocol::{EventKind, Hook, Layer, Matcher, Source, Subject};
 
 use crate::report::{Reason, Skip, declared};
 use crate::twin;
@@ -45,7 +45,7 @@ impl Registry {
         let hook = Arc::new(hook);
         self.registered += 1;
         for kind in &hook.events {
-            self.events.entry(*kind).or_default().put(&hook, self.registered);
+            self.events.entry(*kind).or_default().put(*kind, &hook, self.registered);
         }
         self.ids.insert(hook.id().to_owned(), Arc::clone(&hook));
         Ok(hook)
@@ -105,13 +105,15 @@ impl Registry {
 
     /// The hooks of an event whose matcher fits the subject, in the order they should run.
     pub fn candidates(&self, kind: EventKind, subject: Option<&str>) -> Vec<&Arc<Hook>> {
+        let subject = subject.map(|name| Subject::new(kind, name));
         self.events.get(&kind).map(|index| index.fitting(subject)).unwrap_or_default()
     }
 
     /// The hooks of an event whose matcher does not fit the subject.
     pub fn unfitting(&self, kind: EventKind, subject: Option<&str>) -> Vec<Skip> {
         let hooks = self.events.get(&kind).into_iter().flat_map(EventIndex::hooks);
-        let others = hooks.filter(|hook| !hook.matcher.matches(subject));
+        let about = subject.map(|name| Subject::new(kind, name));
+        let others = hooks.filter(|hook| !hook.matcher.matches(about));
         let subject = subject.map_or_else(|| "an event without a subject".to_owned(), |subject| format!("`{subject}`"));
         let why = |hook: &Hook| format!("`{}` does not match {subject}", hook.matcher.text());
         others.map(|hook| Skip::new(hook, Reason::Matcher, why(hook))).collect()
@@ -126,7 +128,7 @@ impl Registry {
         let Some(full) = self.events.remove(&kind) else { return };
         let mut kept = EventIndex::default();
         for entry in full.entries.into_iter().filter(|entry| stays(&entry.hook)) {
-            kept.put(&entry.hook, entry.turn.2);
+            kept.put(kind, &entry.hook, entry.turn.2);
         }
         if !kept.entries.is_empty() {
             self.events.insert(kind, kept);
@@ -163,20 +165,22 @@ impl EventIndex {
         self.entries.iter().map(|entry| &entry.hook)
     }
 
-    fn put(&mut self, hook: &Arc<Hook>, registered: u64) {
+    fn put(&mut self, kind: EventKind, hook: &Arc<Hook>, registered: u64) {
         let at = self.entries.len();
         match &hook.matcher {
             Matcher::Any => self.any.push(at),
             Matcher::Expression(_) => self.others.push(at),
-            Matcher::List(patterns) => patterns.iter().for_each(|pattern| self.index(pattern, at)),
+            Matcher::List(patterns) => patterns.iter().for_each(|pattern| self.index(kind, pattern, at)),
         }
         self.has_twins |= !self.fingerprints.insert(twin::fingerprint(hook));
         self.entries.push(Entry { turn: turn(hook, registered), hook: Arc::clone(hook) });
     }
 
-    fn index(&mut self, pattern: &Pattern, at: usize) {
+    fn index(&mut self, kind: EventKind, pattern: &Pattern, at: usize) {
         match pattern {
-            Pattern::Exact(name) => self.exact.entry(name.clone()).or_default().push(at),
+            Pattern::Exact(name) => {
+                self.exact.entry(Subject::new(kind, name).key().to_owned()).or_default().push(at);
+            }
             Pattern::Builtin => self.others.push(at),
             Pattern::Prefix(prefix) => {
                 self.prefixes.entry(prefix.clone()).or_default().push(at);
@@ -187,12 +191,14 @@ impl EventIndex {
         }
     }
 
-    fn fitting(&self, subject: Option<&str>) -> Vec<&Arc<Hook>> {
+    fn fitting(&self, subject: Option<Subject<'_>>) -> Vec<&Arc<Hook>> {
         let mut found: Vec<usize> = self.any.clone();
         if let Some(subject) = subject {
-            found.extend(self.exact.get(subject).into_iter().flatten());
+            found.extend(subject.keys().filter_map(|key| self.exact.get(key)).flatten());
             // A length that ends inside a character fits no prefix; a longer one still may.
-            let prefixes = self.prefix_lengths.iter().filter_map(|length| subject.get(..*length));
+            let beginnings =
+                |length: &usize| subject.names().filter_map(|name| name.get(..*length)).collect::<Vec<_>>();
+            let prefixes = self.prefix_lengths.iter().flat_map(beginnings);
             found.extend(prefixes.filter_map(|prefix| self.prefixes.get(prefix)).flatten());
             let fits =
                 |at: &&usize| self.entries.get(**at).is_some_and(|entry| entry.hook.matcher.matches(Some(subject)));

@@ -9,7 +9,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job};
-use ollm_protocol::template::TemplateWarning;
 use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
 use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, Witness, prepare};
@@ -20,6 +19,7 @@ use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
 use crate::report::{Process, Report, Spoken, Status};
+use crate::template::TemplateWarning;
 use ollm_trust::Trusted;
 
 /// How often a caller who may lose interest is asked whether it has.

@@ -16,7 +16,7 @@ pub(crate) fn fingerprint(hook: &Hook) -> u64 {
         ActionSpec::Command { command, args, .. } => (command.rsplit('/').next(), args).hash(&mut hasher),
         ActionSpec::Shell { script: text }
         | ActionSpec::AskAgent { prompt: text }
-        | ActionSpec::RunCommand { line: text }
+        | ActionSpec::RunCommand { line: text, .. }
         | ActionSpec::Http { url: text, .. } => text.hash(&mut hasher),
         ActionSpec::Mcp { server, tool, .. } => (server, tool).hash(&mut hasher),
         // Closures are told apart by who registered them.

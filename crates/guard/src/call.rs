@@ -1,49 +1,17 @@
-//! Which tool calls are shell commands, and which write files.
+//! What a tool call runs, by what its tool declares.
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Event, EventKind};
-use serde_json::{Map, Value};
+use ollm_protocol::tool::{CallEffect, Effect, Operand};
+use ollm_protocol::{Event, EventKind, Flow};
+use serde_json::Value;
 
 use crate::{
+    destructive::Finding,
     field::Place,
     path, text,
     walk::{Deed, walk, walk_words},
 };
-
-/// Tools that run shell text under whatever argument.
-const SHELL_TOOLS: &[&str] = &[
-    "shell",
-    "bash",
-    "sh",
-    "zsh",
-    "bash_execute",
-    "run_shell_command",
-    "exec_command",
-    "execute_command",
-    "run_command",
-    "terminal",
-    "run_in_terminal",
-    "run_terminal_cmd",
-    "local_shell",
-    "shell_command",
-    "exec",
-    "execute",
-    "run_bash",
-    "run_shell",
-    "execute_bash",
-    "container.exec",
-    "unified_exec",
-];
-
-/// Arguments that are shell text in any tool.
-const COMMANDS: &[&str] = &["command", "cmd", "script", "commands", "shell_command", "commandline", "command_line"];
-
-/// Arguments that are shell text in a tool that is a shell.
-const SHELL_ONLY: &[&str] = &["code", "input", "text", "bash", "chars", "run", "arguments"];
-
-/// Arguments that name the folder a command runs in.
-const FOLDERS: &[&str] = &["cwd", "workdir", "working_directory", "workingdirectory", "directory", "dir", "dir_path"];
 
 /// Past this length a person looks at the command.
 const LONGEST: usize = 64 << 10;
@@ -51,67 +19,85 @@ const LONGEST: usize = 64 << 10;
 /// Past this length more of the same plain word adds nothing to look at.
 const LONGEST_WORD: usize = 64;
 
-/// The tool's name without the server it comes from.
-pub(crate) fn tool_name(event: &Event) -> Option<&str> {
-    if event.kind != EventKind::BeforeTool {
-        return None;
-    }
-    let name = event.text("tool_name").unwrap_or_default();
-    Some(name.rsplit("__").next().unwrap_or(name))
+/// What one text that is run, or may be, does.
+pub(crate) struct Script {
+    pub(crate) deeds: Vec<Deed>,
+    /// Whether it is run for sure.
+    pub(crate) sure: bool,
 }
 
-/// Everything a shell-like tool call does, or nothing if it is no such call.
-pub(crate) fn shell_deeds(event: &Event, cwd: &Path, home: Option<&Path>) -> Option<Vec<Deed>> {
-    let name = tool_name(event)?;
-    let is_shell = SHELL_TOOLS.iter().any(|tool| tool.eq_ignore_ascii_case(name));
-    let mut deeds = Vec::new();
-    let mut found = false;
-    let args = match event.data.get("args") {
-        Some(Value::Object(args)) => args,
-        Some(Value::String(script)) if is_shell => return Some(script_deeds(script, place(event, None, cwd, home))),
-        _ => return None,
+impl Script {
+    /// A finding about it. What may not even be run is left to a person, and only if it would be refused.
+    pub(crate) fn weigh(&self, finding: Finding) -> Option<Finding> {
+        match finding.flow {
+            _ if self.sure => Some(finding),
+            Flow::Block | Flow::Halt => Some(Finding::ask(finding.reason)),
+            _ => None,
+        }
+    }
+}
+
+/// What a call does, if it is one that is about to happen.
+pub(crate) fn effects(event: &Event) -> Vec<CallEffect<'_>> {
+    if event.kind == EventKind::BeforeTool { event.effects() } else { Vec::new() }
+}
+
+/// Everything that the shell text of a call does.
+pub(crate) fn scripts(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Vec<Script> {
+    let place = place(effects, here, home);
+    let apart = effects.iter().find_map(|found| match (found.effect, found.operand) {
+        (Effect::ProgramArguments, Operand::List(list)) => Some(words(list)),
+        _ => None,
+    });
+    let script = |found: &CallEffect<'_>| {
+        let deeds = match (found.effect, found.operand) {
+            (Effect::RunsShell | Effect::RunsEach, Operand::Text(script)) => {
+                text_deeds(script, apart.as_deref(), &place)
+            }
+            (Effect::RunsShell, Operand::List(list)) => list_deeds(words(list), &place),
+            (Effect::RunsEach, Operand::List(list)) => each_deed(&words(list), &place),
+            // What is typed may be no shell text at all, so what cannot be read says nothing.
+            (Effect::TypesIntoShell, Operand::Text(typed)) => clear(script_deeds(typed, place.clone())),
+            _ => return None,
+        };
+        Some(Script { deeds: if found.sure { deeds } else { clear(deeds) }, sure: found.sure })
     };
-    for (key, value) in args {
-        if !is_command(key, is_shell) {
-            continue;
-        }
-        found |= matches!(value, Value::String(_) | Value::Array(_));
-        let place = place(event, Some(args), cwd, home);
-        value_deeds(key, value, args, &place, &mut deeds);
+    effects.iter().filter_map(script).collect()
+}
+
+fn clear(mut deeds: Vec<Deed>) -> Vec<Deed> {
+    deeds.retain(|deed| !matches!(deed, Deed::Unclear(_)));
+    deeds
+}
+
+fn text_deeds(script: &str, apart: Option<&[String]>, place: &Place) -> Vec<Deed> {
+    let mut deeds = script_deeds(script, place.clone());
+    // Many tools take the program and its arguments apart.
+    if let Some(more) = apart {
+        deeds.extend(walk_words(
+            std::iter::once(script).chain(more.iter().map(String::as_str)).map(str::to_owned).collect(),
+            place.clone(),
+        ));
     }
-    found.then_some(deeds)
+    deeds
 }
 
-fn is_command(key: &str, is_shell: bool) -> bool {
-    let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(key));
-    is(COMMANDS) || (is_shell && is(SHELL_ONLY))
-}
-
-fn value_deeds(key: &str, value: &Value, args: &Map<String, Value>, place: &Place, deeds: &mut Vec<Deed>) {
-    match value {
-        Value::String(script) => {
-            deeds.extend(script_deeds(script, place.clone()));
-            // Many tools take the program and its arguments apart.
-            if let Some(more) = args.get("args").or_else(|| args.get("arguments")).and_then(words) {
-                deeds.extend(walk_words(std::iter::once(script.clone()).chain(more).collect(), place.clone()));
-            }
-        }
-        Value::Array(_) => {
-            let words = words(value).unwrap_or_default();
-            if key.eq_ignore_ascii_case("commands") || words.len() == 1 {
-                deeds.extend(words.iter().flat_map(|script| script_deeds(script, place.clone())));
-            } else {
-                deeds.extend(words.iter().filter(|word| text::is_disguised(word)).map(|word| disguised(word)));
-                deeds.extend(walk_words(words, place.clone()));
-            }
-        }
-        _ => {}
+fn list_deeds(words: Vec<String>, place: &Place) -> Vec<Deed> {
+    if words.len() == 1 {
+        return each_deed(&words, place);
     }
+    let mut deeds: Vec<Deed> =
+        words.iter().filter(|word| text::is_disguised(word)).map(|word| disguised(word)).collect();
+    deeds.extend(walk_words(words, place.clone()));
+    deeds
 }
 
-fn words(value: &Value) -> Option<Vec<String>> {
-    let list = value.as_array()?;
-    Some(list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect())
+fn each_deed(scripts: &[String], place: &Place) -> Vec<Deed> {
+    scripts.iter().flat_map(|script| script_deeds(script, place.clone())).collect()
+}
+
+fn words(list: &[Value]) -> Vec<String> {
+    list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
 /// How much of a script there is to look at: one huge plain word is no reason to ask.
@@ -148,18 +134,11 @@ fn disguised(script: &str) -> Deed {
     Deed::Unclear(format!("the command holds characters that hide what it does: {}", text::excerpt(script)))
 }
 
-/// Where the call runs: the event says, else the caller; a folder among the arguments is possible too.
-pub(crate) fn place(event: &Event, args: Option<&Map<String, Value>>, cwd: &Path, home: Option<&Path>) -> Place {
-    let here = here(event, cwd);
-    let mut folders = vec![here.clone()];
-    for (key, value) in args.into_iter().flatten() {
-        if let (true, Some(folder)) = (FOLDERS.iter().any(|name| name.eq_ignore_ascii_case(key)), value.as_str()) {
-            let folder = path::join(&here, folder);
-            if folder != here {
-                folders.push(folder);
-            }
-        }
-    }
+/// Where the call runs: in the event's folder, or in one that its arguments name.
+fn place(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Place {
+    let mut folders = vec![here.to_owned()];
+    let named = effects.iter().filter(|found| found.effect == Effect::RunsIn).filter_map(CallEffect::text);
+    folders.extend(named.map(|folder| path::join(here, &path::spelled(folder, home))).filter(|folder| folder != here));
     Place { folders, lost: false, home: home.map(Path::to_owned) }
 }
 

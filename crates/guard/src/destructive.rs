@@ -7,7 +7,7 @@ use std::path::Path;
 use ollm_protocol::{Event, Flow, Verdict};
 
 use crate::{
-    call,
+    call::{self, Script},
     field::{Field, Place},
     text,
     walk::{Deed, Run, find_roots, found_below, is_filtered},
@@ -34,9 +34,17 @@ use precious::{Precious, Worth};
 /// assert_eq!(judge("echo 'rm -rf /'; rm -rf target"), Flow::NoOpinion);
 /// ```
 pub fn destructive(event: &Event, cwd: &Path, home: Option<&Path>) -> Verdict {
-    let Some(deeds) = call::shell_deeds(event, cwd, home) else { return Verdict::default() };
-    let precious = Precious::new(&call::here(event, cwd), home);
-    strongest(deeds.iter().filter_map(|deed| judge(deed, &precious)))
+    let here = call::here(event, cwd);
+    let scripts = call::scripts(&call::effects(event), &here, home);
+    if scripts.is_empty() {
+        return Verdict::default();
+    }
+    let precious = Precious::new(&here, home);
+    let judged = |script: &Script| {
+        let findings = script.deeds.iter().filter_map(|deed| judge(deed, &precious));
+        findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
+    };
+    strongest(scripts.iter().flat_map(judged))
 }
 
 /// One finding: how bad, and why.

@@ -8,7 +8,8 @@ mod variables;
 
 use std::path::Path;
 
-use crate::syntax::{Body, List, Piece, Step, bare};
+use ollm_shell::{Body, List, Piece, Step, Word, bare};
+
 pub(crate) use variables::Variables;
 
 /// Where commands run, and what the shell would put for `~`.
@@ -88,7 +89,7 @@ pub(crate) struct Expander<'a> {
 
 impl<'a> Expander<'a> {
     /// Every list of fields that these words may become.
-    pub(crate) fn words(&self, words: &'a [Vec<Piece>]) -> Vec<Fields> {
+    pub(crate) fn words(&self, words: &'a [Word]) -> Vec<Fields> {
         let mut ways: Vec<Fields> = vec![Fields::new()];
         for word in words {
             let mut choices = self.word(word, 0);
@@ -137,7 +138,14 @@ impl<'a> Expander<'a> {
                 },
                 // Joined with other text, or empty, shells make different things of it.
                 Piece::Process(list) if word.len() == 1 && !list.is_empty() => push(&mut ways, "/dev/fd/63"),
-                Piece::Process(_) | Piece::Opaque(_) => lose(&mut ways),
+                Piece::Parameter { name, quoted, .. } if is_checked(piece) => {
+                    self.variable(&mut ways, name, *quoted, far);
+                }
+                Piece::Process(_)
+                | Piece::Parameter { .. }
+                | Piece::Arithmetic(_)
+                | Piece::Opaque(_)
+                | Piece::Hole(_) => lose(&mut ways),
             }
         }
         ways.into_iter().map(Partial::finish).collect()
@@ -214,7 +222,12 @@ impl<'a> Expander<'a> {
                     Some(texts) => choose(&mut ways, &texts, true),
                     None => lose(&mut ways),
                 },
-                Piece::Process(_) | Piece::Opaque(_) => lose(&mut ways),
+                Piece::Parameter { name, .. } if is_checked(piece) => self.variable(&mut ways, name, true, far),
+                Piece::Process(_)
+                | Piece::Parameter { .. }
+                | Piece::Arithmetic(_)
+                | Piece::Opaque(_)
+                | Piece::Hole(_) => lose(&mut ways),
             }
         }
         ways.into_iter().map(Partial::finish).collect()
@@ -234,6 +247,17 @@ impl<'a> Expander<'a> {
             ["mktemp", rest @ ..] if rest.iter().all(|option| *option == "-d") => Some(vec!["/tmp/tmp.new".to_owned()]),
             _ => None,
         }
+    }
+}
+
+/// Whether this is `${NAME:?…}`: the command runs only if the variable has a value, so the value is what counts.
+fn is_checked(piece: &Piece) -> bool {
+    match piece {
+        Piece::Parameter { name, operator: ":?" | "?", word, .. } => {
+            let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+            named && word.iter().all(|piece| matches!(piece, Piece::Quoted(_)))
+        }
+        _ => false,
     }
 }
 

@@ -5,16 +5,15 @@
 //! `echo 'rm -rf /'` is data and `true && \rm -rf ~` is not. What cannot be known beforehand is left to a person.
 //!
 //! Values come in: nothing is read from the environment. Links are followed in the file system; nothing is ever written
-//! or run. A tool call that is neither a shell command nor a write costs a look at its name.
+//! or run. Which argument is shell
+//! text and which names a file is what the tool declares in the table of [`ollm_protocol::tool`].
 
 #![forbid(unsafe_code)]
 
 mod call;
 mod destructive;
 mod field;
-mod parse;
 mod path;
-mod syntax;
 mod tampering;
 mod text;
 mod walk;

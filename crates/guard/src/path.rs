@@ -18,6 +18,33 @@ pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
     tidy(&folder.join(path))
 }
 
+/// A path as tools spell it: an address, or with the home written out.
+pub(crate) fn spelled(file: &str, home: Option<&Path>) -> String {
+    let file = file.trim();
+    let decoded = file.strip_prefix("file://").map(|rest| decode(rest.strip_prefix("localhost").unwrap_or(rest)));
+    let file = decoded.unwrap_or_else(|| file.to_owned());
+    let Some(home) = home.and_then(Path::to_str) else { return file };
+    for sign in ["~", "$HOME", "${HOME}", "%USERPROFILE%"] {
+        if let Some(rest) = file.strip_prefix(sign).filter(|rest| rest.is_empty() || rest.starts_with(['/', '\\'])) {
+            return format!("{home}{rest}");
+        }
+    }
+    file
+}
+
+/// Text with `%2e` and the like written out.
+fn decode(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let Some((&next, behind)) = rest.split_first() {
+        let code = behind.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = code.filter(|_| next == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(next));
+        rest = behind.get(if code.is_some() { 2 } else { 0 }..).unwrap_or_default();
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 /// A path without `.`, `..` and doubled slashes, by its text alone.
 pub(crate) fn tidy(path: &Path) -> PathBuf {
     let mut tidied = PathBuf::new();

@@ -9,10 +9,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use ollm_protocol::{Event, EventKind, Verdict};
+use ollm_protocol::{Event, Verdict};
 
 use crate::{
-    call,
+    call::{self, Script},
     destructive::{Finding, strongest},
     field::{Field, Place},
     text,
@@ -73,22 +73,24 @@ pub fn usual(home: Option<&Path>, ollm_home: &Path, project: Option<&Path>) -> V
 
 /// Refuses tool calls that would change a protected file or switch a guard off.
 pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
-    if event.kind != EventKind::BeforeTool || event.args().is_none() && event.data.get("args").is_none() {
-        return Verdict::default();
-    }
-    let home = shelter.home.as_deref();
-    let files = tool::written(event, &shelter.cwd, home);
-    let deeds = call::shell_deeds(event, &shelter.cwd, home).unwrap_or_default();
+    let (here, home) = (call::here(event, &shelter.cwd), shelter.home.as_deref());
+    let effects = call::effects(event);
+    let scripts = call::scripts(&effects, &here, home);
+    let place = Place { folders: vec![here], lost: false, home: shelter.home.clone() };
     // The list of what is protected is only made ready once something is written at all.
     let watch = LazyCell::new(|| Watch::new(&shelter.protected));
-    let by_tool = files.iter().filter_map(|file| found(&watch, &file.field, &file.place, file.reach));
-    let by_shell = deeds.iter().flat_map(|deed| judge(deed, &watch));
-    strongest(by_tool.chain(by_shell).chain(unclear(event, &deeds, &watch)))
+    let by_tool = tool::written(&effects, home);
+    let by_tool = by_tool.iter().filter_map(|file| found(&watch, &file.field, &place, file.reach));
+    let by_shell = scripts.iter().flat_map(|script| {
+        let findings = script.deeds.iter().flat_map(|deed| judge(deed, &watch));
+        findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
+    });
+    strongest(by_tool.chain(by_shell).chain(unclear(event, &scripts, &watch)))
 }
 
 /// A command that cannot be followed and names something of ours.
-fn unclear(event: &Event, deeds: &[Deed], watch: &impl Deref<Target = Watch>) -> Option<Finding> {
-    let reason = deeds.iter().find_map(|deed| match deed {
+fn unclear(event: &Event, scripts: &[Script], watch: &impl Deref<Target = Watch>) -> Option<Finding> {
+    let reason = scripts.iter().flat_map(|script| &script.deeds).find_map(|deed| match deed {
         Deed::Unclear(reason) => Some(reason),
         _ => None,
     })?;

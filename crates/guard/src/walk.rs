@@ -7,11 +7,9 @@ mod carry;
 
 use crate::{
     field::{Expander, Field, Fields, Place, Variables},
-    parse::{Unreadable, parse_at},
-    path,
-    syntax::{Body, Command, Joint, List, Piece, Redirect, Word, bare},
-    text,
+    path, text,
 };
+use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, bare, parse};
 
 pub(crate) use carry::{find_roots, found_below, is_filtered};
 
@@ -132,14 +130,14 @@ impl Walker {
             self.unclear("too many scripts within scripts");
             return;
         }
-        match parse_at(script, depth) {
+        match parse(script, depth) {
             Ok(list) => {
                 let variables = Variables::of_list(&list);
                 let feed = self.input.clone();
                 Scene { walker: self, variables: &variables }.list(&list, &feed, depth);
             }
-            Err(Unreadable::TooDeep) => self.unclear("the command nests too deep to be looked through"),
-            Err(Unreadable::Syntax) => {
+            Err(Unreadable::TooDeep { .. }) => self.unclear("the command nests too deep to be looked through"),
+            Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
                 self.unclear(format!("the command could not be read as shell text: {}", text::excerpt(script)));
             }
         }
@@ -206,7 +204,7 @@ impl<'a> Scene<'_, 'a> {
                 }
                 self.walker.place = reached.unwrap_or(place);
             }
-            Body::Branches { words, lists } => {
+            Body::Branches { words, lists, .. } => {
                 self.substitutions(words, depth);
                 let mut seen = self.walker.place.clone();
                 for list in lists {
@@ -245,7 +243,9 @@ impl<'a> Scene<'_, 'a> {
 
     fn redirect(&mut self, redirect: &'a Redirect, feed: &mut Feed, depth: usize) {
         match redirect {
-            Redirect::Write(word) => {
+            Redirect::Write(word)
+            | Redirect::Read { file: word, writes: true, .. }
+            | Redirect::Duplicate { target: word, writes: true, .. } => {
                 self.substitutions([word], depth);
                 for fields in self.expander().word(word, 0) {
                     for target in fields {
@@ -254,27 +254,25 @@ impl<'a> Scene<'_, 'a> {
                     }
                 }
             }
-            Redirect::Read(word) => {
-                self.substitutions([word], depth);
-                match bare(word) {
+            Redirect::Read { file, input: true, .. } => {
+                self.substitutions([file], depth);
+                match bare(file) {
                     // The same input by another name.
                     Some(file) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
                     Some(_) => *feed = Feed::Nothing,
                     None => *feed = Feed::Pipe,
                 }
             }
-            Redirect::Text(word) => {
-                self.substitutions([word], depth);
-                *feed = Feed::Text(literal(word));
-            }
-            Redirect::Document { body, input } => {
-                let Some(word) = body.get() else { return };
+            Redirect::Text { input, .. } | Redirect::Document { input, .. } => {
+                let Some(word) = redirect.word() else { return };
                 self.substitutions([word], depth);
                 if *input {
                     *feed = Feed::Text(literal(word));
                 }
             }
-            Redirect::Other(word) => self.substitutions([word], depth),
+            Redirect::Read { file: word, .. } | Redirect::Duplicate { target: word, .. } => {
+                self.substitutions([word], depth);
+            }
         }
     }
 
@@ -293,8 +291,10 @@ impl<'a> Scene<'_, 'a> {
                     self.list(list, &Feed::Nothing, depth + 1);
                     self.walker.place = place;
                 }
-                Piece::Opaque(inner) => self.pieces(inner, depth + 1),
-                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } => {}
+                Piece::Parameter { word: inner, .. } | Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
+                    self.pieces(inner, depth + 1);
+                }
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
             }
         }
     }

@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, SystemTime};
 
+use ollm_net::Network;
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tokio::sync::Mutex as Turn;
 use tokio::time::{Instant, sleep};
 
-use crate::port::{Answering, Authorize};
-use crate::settings::Proxies;
+use crate::ports::{Authorize, PortFuture};
 use crate::web;
 
 mod callback;
@@ -41,7 +41,7 @@ const GLANCE: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Tokens {
     file: PathBuf,
-    proxies: Proxies,
+    network: Network,
     clock: fn() -> SystemTime,
     servers: RwLock<BTreeMap<String, Arc<Target>>>,
 }
@@ -86,8 +86,8 @@ impl Known {
 
 impl Tokens {
     /// The tokens in a file.
-    pub fn new(file: &Path, proxies: Proxies, clock: fn() -> SystemTime) -> Tokens {
-        Tokens { file: file.to_owned(), proxies, clock, servers: RwLock::default() }
+    pub fn new(file: &Path, network: Network, clock: fn() -> SystemTime) -> Tokens {
+        Tokens { file: file.to_owned(), network, clock, servers: RwLock::default() }
     }
 
     /// From now on a server of this name is the one at this address, and its issuer knows us by this name and word, if it
@@ -149,7 +149,7 @@ impl Tokens {
     }
 
     async fn manager(&self, target: &Target, record: &Record) -> Result<AuthorizationManager, AuthError> {
-        let net = Net::new(&target.url, &self.proxies).map_err(|error| AuthError::InternalError(error.to_string()))?;
+        let net = Net::new(&target.url, &self.network).map_err(|error| AuthError::InternalError(error.to_string()))?;
         let mut manager = AuthorizationManager::new_with_oauth_http_client(target.url.as_str(), Arc::new(net)).await?;
         manager.set_credential_store(Slot::of(&self.file, &target.url, record));
         manager.set_metadata(record.frame.metadata.clone());
@@ -168,14 +168,14 @@ impl Target {
 }
 
 impl Authorize for Tokens {
-    fn authorization<'a>(&'a self, server: &'a str) -> Answering<'a, Option<String>> {
+    fn authorization<'a>(&'a self, server: &'a str) -> PortFuture<'a, Option<String>> {
         Box::pin(async move {
             let token = self.token(&*self.target(server)?).await?;
             Some(format!("Bearer {token}"))
         })
     }
 
-    fn refused<'a>(&'a self, server: &'a str, _: &'a str) -> Answering<'a, bool> {
+    fn refused<'a>(&'a self, server: &'a str, _: &'a str) -> PortFuture<'a, bool> {
         Box::pin(async move {
             let Some(target) = self.target(server) else { return false };
             let mut known = target.known.lock().await;
@@ -190,7 +190,7 @@ impl Authorize for Tokens {
         })
     }
 
-    fn lacking<'a>(&'a self, server: &'a str, scopes: &'a [String]) -> Answering<'a, ()> {
+    fn lacking<'a>(&'a self, server: &'a str, scopes: &'a [String]) -> PortFuture<'a, ()> {
         Box::pin(async move {
             let Some(target) = self.target(server) else { return };
             let Ok(_lock) = lock(&self.file).await else { return };
@@ -230,7 +230,7 @@ pub fn log_out(wanted: &Wanted, file: &Path) -> Result<Option<Grant>, LoginError
 async fn revoke(record: &Record, url: &Url, wanted: &Wanted) -> Result<(), LoginError> {
     let endpoint = record.frame.metadata.additional_fields.get("revocation_endpoint").and_then(|url| url.as_str());
     let (Some(endpoint), Some((kind, token))) = (endpoint, record.revocable()) else { return Ok(()) };
-    let net = Net::new(url, &wanted.proxies)?;
+    let net = Net::new(url, &wanted.network)?;
     let mut fields = vec![("token", &*token), ("token_type_hint", kind), ("client_id", &record.credentials.client_id)];
     let known = wanted.client_id.as_ref() == Some(&record.credentials.client_id);
     let secret = record.frame.secret.as_ref().or(wanted.client_secret.as_ref().filter(|_| known));

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::settings::Pace;
+use crate::settings::Timings;
 
 /// The pause after the so-manieth failed try: doubled each time, capped, and somewhere between half and all of that, so
 /// that many who failed together do not come back together.
-pub(crate) fn pause(pace: &Pace, failed: u32) -> Duration {
-    jitter(full(pace, failed), RandomState::new().hash_one(failed))
+pub(crate) fn pause(timings: &Timings, failed: u32) -> Duration {
+    jitter(full(timings, failed), RandomState::new().hash_one(failed))
 }
 
-fn full(pace: &Pace, failed: u32) -> Duration {
+fn full(timings: &Timings, failed: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failed.saturating_sub(1));
-    pace.pause.saturating_mul(doubled).min(pace.longest_pause)
+    timings.pause.saturating_mul(doubled).min(timings.longest_pause)
 }
 
 fn jitter(full: Duration, dice: u64) -> Duration {
@@ -30,17 +30,17 @@ pub(crate) struct Breaker(VecDeque<Instant>);
 
 impl Breaker {
     /// Notes a crash.
-    pub(crate) fn crashed(&mut self, pace: &Pace) {
+    pub(crate) fn crashed(&mut self, timings: &Timings) {
         self.0.push_back(Instant::now());
-        while self.0.len() > pace.crashes.max(1) {
+        while self.0.len() > timings.crashes.max(1) {
             self.0.pop_front();
         }
     }
 
     /// Whether the last crashes came so fast that one more start makes no sense.
-    pub(crate) fn is_open(&self, pace: &Pace) -> bool {
-        let recent = self.0.iter().filter(|crash| crash.elapsed() < pace.window).count();
-        recent >= pace.crashes.max(1)
+    pub(crate) fn is_open(&self, timings: &Timings) -> bool {
+        let recent = self.0.iter().filter(|crash| crash.elapsed() < timings.window).count();
+        recent >= timings.crashes.max(1)
     }
 
     /// How many crashes are remembered.
@@ -65,9 +65,9 @@ mod tests {
 
         #[test]
         fn pauses_grow_to_their_cap_and_never_fall_below_half(failed in 1_u32..100, dice: u64, pause in 1_u64..5000) {
-            let pace = Pace { pause: Duration::from_millis(pause), ..Pace::default() };
-            let whole = full(&pace, failed);
-            prop_assert!(whole <= pace.longest_pause && whole >= full(&pace, failed.saturating_sub(1)));
+            let timings = Timings { pause: Duration::from_millis(pause), ..Timings::default() };
+            let whole = full(&timings, failed);
+            prop_assert!(whole <= timings.longest_pause && whole >= full(&timings, failed.saturating_sub(1)));
             let real = jitter(whole, dice);
             prop_assert!(real <= whole && real >= whole.mul_f64(0.49));
         }
@@ -75,20 +75,20 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn crashes_are_a_loop_only_when_they_come_fast() {
-        let pace = Pace { crashes: 2, window: Duration::from_secs(10), ..Pace::default() };
+        let timings = Timings { crashes: 2, window: Duration::from_secs(10), ..Timings::default() };
         let mut breaker = Breaker::default();
-        breaker.crashed(&pace);
-        assert!(!breaker.is_open(&pace));
+        breaker.crashed(&timings);
+        assert!(!breaker.is_open(&timings));
         tokio::time::advance(Duration::from_secs(11)).await;
-        breaker.crashed(&pace);
-        assert!(!breaker.is_open(&pace), "the first one is long ago");
-        breaker.crashed(&pace);
-        assert!(breaker.is_open(&pace));
+        breaker.crashed(&timings);
+        assert!(!breaker.is_open(&timings), "the first one is long ago");
+        breaker.crashed(&timings);
+        assert!(breaker.is_open(&timings));
         tokio::time::advance(Duration::from_secs(11)).await;
-        assert!(!breaker.is_open(&pace), "time heals");
-        breaker.crashed(&pace);
-        breaker.crashed(&pace);
+        assert!(!breaker.is_open(&timings), "time heals");
+        breaker.crashed(&timings);
+        breaker.crashed(&timings);
         breaker.reset();
-        assert!(!breaker.is_open(&pace));
+        assert!(!breaker.is_open(&timings));
     }
 }

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rmcp::model::{ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage};
 use serde::de::Error;
 
-use crate::deep;
+use crate::depth_limit;
 use crate::error::bytes;
 
 /// More messages that came as one are not looked at.
@@ -15,9 +15,9 @@ pub(crate) const HEAD: usize = 256;
 
 /// Why there is no message in a text.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Unread {
+pub(crate) enum DecodeError {
     /// What is read takes many times the room of its text if it has many values.
-    #[error("it holds more than {} values", deep::MOST_VALUES)]
+    #[error("it holds more than {} values", depth_limit::MOST_VALUES)]
     Heavy,
     #[error("it is no JSON-RPC message")]
     Wrong(#[from] serde_json::Error),
@@ -26,32 +26,35 @@ pub(crate) enum Unread {
 }
 
 /// Reads the first message; those that came with it are put behind the others.
-pub(crate) fn read(text: &[u8], more: &mut VecDeque<ServerJsonRpcMessage>) -> Result<ServerJsonRpcMessage, Unread> {
+pub(crate) fn read(
+    text: &[u8],
+    more: &mut VecDeque<ServerJsonRpcMessage>,
+) -> Result<ServerJsonRpcMessage, DecodeError> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text).trim_ascii();
-    if deep::is_heavy(text) {
-        return Err(Unread::Heavy);
+    if depth_limit::is_heavy(text) {
+        return Err(DecodeError::Heavy);
     }
     if text.first() != Some(&b'[') {
-        return Ok(deep::read(text)?);
+        return Ok(depth_limit::read(text)?);
     }
-    more.extend(deep::elements(text, MOST).into_iter().filter_map(alone));
+    more.extend(depth_limit::elements(text, MOST).into_iter().filter_map(alone));
     more.pop_front().ok_or_else(|| serde_json::Error::custom("an empty list").into())
 }
 
 /// Whether a text is not to be left to the SDK, which knows neither lists nor bounds nor failures that are none.
 pub(crate) fn is_unusual(text: &str) -> bool {
     text.trim_ascii_start().starts_with('[')
-        || deep::is_heavy(text.as_bytes())
+        || depth_limit::is_heavy(text.as_bytes())
         || (text.contains("\"error\"") && text.contains("\"result\""))
 }
 
 /// One of several messages, of which not all can be read.
 fn alone(part: &[u8]) -> Option<ServerJsonRpcMessage> {
-    deep::read(part).or_else(|error| failure(part, &error.into()).ok_or(())).ok()
+    depth_limit::read(part).or_else(|error| failure(part, &error.into()).ok_or(())).ok()
 }
 
 /// A failure for whoever waits for a text that cannot be read, if that can be told.
-pub(crate) fn failure(text: &[u8], why: &Unread) -> Option<ServerJsonRpcMessage> {
+pub(crate) fn failure(text: &[u8], why: &DecodeError) -> Option<ServerJsonRpcMessage> {
     let id = answered(&head(text))?;
     let text = format!("the answer of the server cannot be read: {why}");
     Some(ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, text, None), Some(id)))

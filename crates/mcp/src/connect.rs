@@ -16,22 +16,22 @@ use rmcp::transport::streamable_http_client::{StreamableHttpClientTransport, Str
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
+use crate::client_handler::ClientHandler;
 use crate::clock::after;
 use crate::declaration::Endpoint;
-use crate::desk::Desk;
-use crate::error::Fault;
-use crate::handshake::{Era, shake};
+use crate::error::ConnectError;
+use crate::handshake::{Era, negotiate};
 use crate::http::Http;
-use crate::link::Link;
+use crate::line_transport::CloseReason;
 use crate::program::Program;
-use crate::shared::Shared;
+use crate::requester::Requester;
+use crate::shared::ServerShared;
 use crate::sse::Sse;
 use crate::web::{Site, WebError};
-use crate::wire;
 
 /// Requests to one server that may be on their way at once.
 pub(crate) const AT_ONCE: usize = 32;
-/// How often a broken stream of events is taken up again.
+/// How often a broken stream of events is resumed.
 const RESUMES: usize = 5;
 /// The longest pause before that.
 const LONGEST_PAUSE: Duration = Duration::from_secs(10);
@@ -40,15 +40,15 @@ const LAST_BREATH: Duration = Duration::from_millis(500);
 
 /// A live connection and all that belongs to it. Dropped, everything ends at once.
 pub(crate) struct Connection {
-    pub(crate) link: Arc<Link>,
+    pub(crate) requester: Arc<Requester>,
     pub(crate) program: Option<Program>,
     /// Ready when the connection has ended.
     pub(crate) service: Service,
-    pub(crate) fault: wire::Fault,
+    pub(crate) fault: CloseReason,
     /// The first line of the log that belongs to it.
     pub(crate) mark: u64,
-    /// Whether it is spoken to in the older way, with events.
-    older: bool,
+    /// Whether it uses the HTTP+SSE transport of 2024.
+    is_sse: bool,
     cancel: Option<RunningServiceCancellationToken>,
     announcements: Option<JoinHandle<()>>,
 }
@@ -71,9 +71,9 @@ impl Future for Service {
     }
 }
 
-/// A connection that did not come about.
-pub(crate) struct Failed {
-    pub(crate) fault: Fault,
+/// A connection that could not be made.
+pub(crate) struct FailedConnection {
+    pub(crate) fault: ConnectError,
     /// How its program ended, if it did so by itself.
     pub(crate) program: Option<String>,
     /// The first line of the log that belongs to it.
@@ -81,133 +81,147 @@ pub(crate) struct Failed {
 }
 
 /// Connects to a server; the connect timeout covers all of it.
-pub(crate) async fn connect(shared: &Shared, era: Option<Era>) -> Result<Connection, Failed> {
+pub(crate) async fn open_connection(shared: &ServerShared, era: Option<Era>) -> Result<Connection, FailedConnection> {
     let mark = shared.log.mark();
     let end = after(shared.declaration.connect_timeout);
-    let plain = |fault| Failed { fault, program: None, mark };
+    let plain = |fault| FailedConnection { fault, program: None, mark };
     match &shared.declaration.endpoint {
-        endpoint @ Endpoint::Stdio { .. } => by_program(shared, endpoint, era, mark, end).await,
+        endpoint @ Endpoint::Stdio { .. } => connect_program(shared, endpoint, era, mark, end).await,
         Endpoint::Http { url, headers } => {
             let site = site(shared, url, headers).map_err(plain)?;
-            match by_http(shared, site.clone(), url, era, mark, end).await {
+            match connect_http(shared, site.clone(), url, era, mark, end).await {
                 Err(fault) if fault.suggests_events() => {
-                    let events = by_events(shared, site, url, mark, end).await;
-                    events.map_err(|older| plain(older.or_else_of(fault)))
+                    let events = connect_sse(shared, site, url, mark, end).await;
+                    events.map_err(|is_sse| plain(is_sse.or_else_of(fault)))
                 }
                 connection => connection.map_err(plain),
             }
         }
         Endpoint::Sse { url, headers } => {
             let site = site(shared, url, headers).map_err(plain)?;
-            by_events(shared, site, url, mark, end).await.map_err(plain)
+            connect_sse(shared, site, url, mark, end).await.map_err(plain)
         }
     }
 }
 
-async fn by_program(
-    shared: &Shared,
+async fn connect_program(
+    shared: &ServerShared,
     endpoint: &Endpoint,
     era: Option<Era>,
     mark: u64,
     end: Instant,
-) -> Result<Connection, Failed> {
+) -> Result<Connection, FailedConnection> {
     let started = Program::start(shared, endpoint).await;
-    let (mut program, mut wire) = started.map_err(|error| Failed { fault: error.into(), program: None, mark })?;
-    let fault = wire.fault();
-    let shaken = tokio::select! {
+    let (mut program, mut transport) =
+        started.map_err(|error| FailedConnection { fault: error.into(), program: None, mark })?;
+    let fault = transport.close_reason();
+    let negotiated = tokio::select! {
         biased;
-        shaken = hands(shared, &mut wire, era, end) => shaken,
-        () = program.exited() => Err(Fault::Closed),
+        negotiated = handshake(shared, &mut transport, era, end) => negotiated,
+        () = program.exited() => Err(ConnectError::Closed),
     };
-    match shaken {
-        Ok(info) => Ok(Connection::new(shared, wire, info, Some(program), fault, mark)),
+    match negotiated {
+        Ok(info) => Ok(Connection::new(shared, transport, info, Some(program), fault, mark)),
         Err(error) => {
-            wire.note_rest();
-            drop(wire);
-            let error = fault.get().map_or(error, |text| Fault::Streams(text.clone()));
-            let late = matches!(error, Fault::Late(_));
+            transport.note_rest();
+            drop(transport);
+            let error = fault.get().map_or(error, |text| ConnectError::Streams(text.clone()));
+            let late = matches!(error, ConnectError::Late(_));
             let program = program.stop(if late { Duration::ZERO } else { LAST_BREATH }).await;
             // One that was ended because it did not answer did not end by itself.
-            Err(Failed { fault: error, program: program.filter(|_| !late), mark })
+            Err(FailedConnection { fault: error, program: program.filter(|_| !late), mark })
         }
     }
 }
 
-async fn by_http(
-    shared: &Shared,
+async fn connect_http(
+    shared: &ServerShared,
     site: Site,
     url: &str,
     era: Option<Era>,
     mark: u64,
     end: Instant,
-) -> Result<Connection, Fault> {
+) -> Result<Connection, ConnectError> {
     let cap = shared.context.settings.bounds.message;
     let mut config = StreamableHttpClientTransportConfig::with_uri(url).max_concurrent_requests(AT_ONCE);
     let mut pauses = ExponentialBackoff::default();
     (pauses.max_times, pauses.max_delay) = (Some(RESUMES), Some(LONGEST_PAUSE));
     config.retry_config = Arc::new(pauses);
     let mut transport = StreamableHttpClientTransport::with_client(Http { site, cap }, config);
-    let info = hands(shared, &mut transport, era, end).await?;
-    Ok(Connection::new(shared, transport, info, None, wire::Fault::default(), mark))
+    let info = handshake(shared, &mut transport, era, end).await?;
+    Ok(Connection::new(shared, transport, info, None, CloseReason::default(), mark))
 }
 
-async fn by_events(shared: &Shared, site: Site, url: &str, mark: u64, end: Instant) -> Result<Connection, Fault> {
+async fn connect_sse(
+    shared: &ServerShared,
+    site: Site,
+    url: &str,
+    mark: u64,
+    end: Instant,
+) -> Result<Connection, ConnectError> {
     let cap = shared.context.settings.bounds.message;
     let limit = shared.declaration.connect_timeout;
-    let mut transport = timeout_at(end, Sse::open(site, url, cap)).await.map_err(|_| Fault::Late(limit))??;
-    let info = hands(shared, &mut transport, Some(Era::Handshake), end).await?;
-    let fault = transport.fault();
+    let mut transport = timeout_at(end, Sse::open(site, url, cap)).await.map_err(|_| ConnectError::Late(limit))??;
+    let info = handshake(shared, &mut transport, Some(Era::Handshake), end).await?;
+    let fault = transport.close_reason();
     let mut connection = Connection::new(shared, transport, info, None, fault, mark);
-    connection.older = true;
+    connection.is_sse = true;
     Ok(connection)
 }
 
-async fn hands<T>(shared: &Shared, transport: &mut T, era: Option<Era>, end: Instant) -> Result<ServerPeerInfo, Fault>
+async fn handshake<T>(
+    shared: &ServerShared,
+    transport: &mut T,
+    era: Option<Era>,
+    end: Instant,
+) -> Result<ServerPeerInfo, ConnectError>
 where
     T: Transport<RoleClient>,
-    T::Error: Into<Fault>,
+    T::Error: Into<ConnectError>,
 {
     let limit = shared.declaration.connect_timeout;
-    let probe = shared.context.settings.pace.probe.min(limit / 2);
-    let shaking = shake(transport, shared.desk.us(), era, probe, &shared.log);
-    timeout_at(end, shaking).await.unwrap_or(Err(Fault::Late(limit)))
+    let probe = shared.context.settings.timings.probe.min(limit / 2);
+    let negotiating = negotiate(transport, shared.handler.config(), era, probe, &shared.log);
+    timeout_at(end, negotiating).await.unwrap_or(Err(ConnectError::Late(limit)))
 }
 
-fn site(shared: &Shared, url: &str, headers: &[(String, String)]) -> Result<Site, Fault> {
+fn site(shared: &ServerShared, url: &str, headers: &[(String, String)]) -> Result<Site, ConnectError> {
     let known = Url::parse(url).is_ok_and(|url| matches!(url.scheme(), "http" | "https"));
     if !known {
-        return Err(Fault::Foreign("its `url` is no http or https address".to_owned()));
+        return Err(ConnectError::Foreign("its `url` is no http or https address".to_owned()));
     }
-    let client = shared.context.web().map_err(|error| Fault::Web(WebError::Net(error)))?;
+    let client = shared.context.web().map_err(|error| ConnectError::Web(WebError::Net(error)))?;
     let authorize = shared.context.ports.authorize.clone();
     Ok(Site::new(client, &shared.declaration.name, headers, authorize, Arc::clone(&shared.log))?)
 }
 
 impl Connection {
     fn new<T>(
-        shared: &Shared,
+        shared: &ServerShared,
         transport: T,
         info: ServerPeerInfo,
         program: Option<Program>,
-        fault: wire::Fault,
+        fault: CloseReason,
         mark: u64,
     ) -> Self
     where
         T: Transport<RoleClient> + 'static,
     {
-        let running = serve_directly(Arc::clone(&shared.desk), transport, Some(info.clone()));
+        let running = serve_directly(Arc::clone(&shared.handler), transport, Some(info.clone()));
         let (peer, cancel) = (running.peer().clone(), running.cancellation_token());
-        let link = Arc::new(Link::new(peer, Arc::clone(&shared.desk), Arc::new(info), Arc::clone(&shared.log)));
-        let announcements = subscription(&link.info).map(|filter| tokio::spawn(hear(Arc::clone(&link), filter)));
+        let requester =
+            Arc::new(Requester::new(peer, Arc::clone(&shared.handler), Arc::new(info), Arc::clone(&shared.log)));
+        let announcements = subscription(&requester.info)
+            .map(|filter| tokio::spawn(forward_notifications(Arc::clone(&requester), filter)));
         let service = Service(Some(Box::pin(async move {
             let _ = running.waiting().await;
         })));
-        Self { link, program, service, fault, mark, older: false, cancel: Some(cancel), announcements }
+        Self { requester, program, service, fault, mark, is_sse: false, cancel: Some(cancel), announcements }
     }
 
-    /// The word for how the server is spoken to.
+    /// The name of the transport.
     pub(crate) fn transport(&self) -> &'static str {
-        match (&self.program, self.older) {
+        match (&self.program, self.is_sse) {
             (Some(_), _) => "stdio",
             (None, false) => "http",
             (None, true) => "sse",
@@ -216,7 +230,7 @@ impl Connection {
 
     /// Ends the connection and its program, with time to do so. Says how the program ended, if by itself.
     pub(crate) async fn close(mut self, parting: Duration) -> Option<String> {
-        self.link.parted().await;
+        self.requester.cancels_sent().await;
         if let Some(cancel) = self.cancel.take() {
             cancel.cancel();
         }
@@ -237,7 +251,7 @@ impl Drop for Connection {
     }
 }
 
-/// What a stateless server is to tell us; older ones tell unasked.
+/// The notifications we subscribe to; older servers send theirs without a subscription.
 fn subscription(info: &ServerPeerInfo) -> Option<SubscriptionFilter> {
     if info.protocol_version.has_initialize() {
         return None;
@@ -250,13 +264,13 @@ fn subscription(info: &ServerPeerInfo) -> Option<SubscriptionFilter> {
     (filter != SubscriptionFilter::default()).then_some(filter)
 }
 
-/// Passes announcements on until the server ends the subscription.
-async fn hear(link: Arc<Link>, filter: SubscriptionFilter) {
-    let Ok(mut subscription) = link.peer.listen(filter).await else {
+/// Forwards notifications until the server ends the subscription.
+async fn forward_notifications(requester: Arc<Requester>, filter: SubscriptionFilter) {
+    let Ok(mut subscription) = requester.peer.listen(filter).await else {
         return;
     };
-    let desk: &Desk = &link.desk;
+    let handler: &ClientHandler = &requester.handler;
     while let Ok(Some(notification)) = subscription.next().await {
-        desk.announce(&notification);
+        handler.announce(&notification);
     }
 }

@@ -18,13 +18,13 @@ pub struct CallError {
     /// The server that was called.
     pub server: String,
     /// What happened.
-    pub kind: Trouble,
+    pub kind: CallErrorKind,
     /// What the server said last on its standard error, where that may explain it.
     pub said: String,
 }
 
 impl CallError {
-    pub(crate) fn new(server: &str, kind: Trouble) -> Self {
+    pub(crate) fn new(server: &str, kind: CallErrorKind) -> Self {
         Self { server: server.to_owned(), kind, said: String::new() }
     }
 
@@ -36,7 +36,7 @@ impl CallError {
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum Trouble {
+pub enum CallErrorKind {
     /// There is no server of this name.
     #[error("there is no such server; `ollm mcp list` shows those there are")]
     Unknown,
@@ -77,7 +77,7 @@ pub(crate) const NO_EVENTS: &str = "it sends no events; correct its `url` or its
 
 /// A start that failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Fault {
+pub(crate) enum ConnectError {
     /// Its program does not start.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -107,27 +107,29 @@ pub(crate) enum Fault {
     Barred(String),
 }
 
-impl Fault {
+impl ConnectError {
     /// Whether another try would end the same way.
     pub(crate) fn is_final(&self) -> bool {
         match self {
-            Fault::Spawn(_) | Fault::Denied(_) | Fault::Foreign(_) | Fault::Barred(_) => true,
-            Fault::Web(error) => matches!(error, WebError::Redirect(_) | WebError::Refused(_)),
-            Fault::Streams(_) | Fault::Late(_) | Fault::Closed | Fault::Refused(_) => false,
+            ConnectError::Spawn(_) | ConnectError::Denied(_) | ConnectError::Foreign(_) | ConnectError::Barred(_) => {
+                true
+            }
+            ConnectError::Web(error) => matches!(error, WebError::Redirect(_) | WebError::Refused(_)),
+            ConnectError::Streams(_) | ConnectError::Late(_) | ConnectError::Closed | ConnectError::Refused(_) => false,
         }
     }
 
     /// The more telling one of what the older way of asking came to, and what the newer way did: that neither is known
     /// there is told by the newer one.
-    pub(crate) fn or_else_of(self, newer: Fault) -> Fault {
+    pub(crate) fn or_else_of(self, newer: ConnectError) -> ConnectError {
         let telling = match &self {
-            Fault::Web(WebError::Redirect(_))
-            | Fault::Denied(_)
-            | Fault::Foreign(_)
-            | Fault::Refused(_)
-            | Fault::Late(_)
-            | Fault::Closed => true,
-            Fault::Web(WebError::Refused(why)) => why != NO_EVENTS,
+            ConnectError::Web(WebError::Redirect(_))
+            | ConnectError::Denied(_)
+            | ConnectError::Foreign(_)
+            | ConnectError::Refused(_)
+            | ConnectError::Late(_)
+            | ConnectError::Closed => true,
+            ConnectError::Web(WebError::Refused(why)) => why != NO_EVENTS,
             _ => false,
         };
         if telling { self } else { newer }
@@ -135,50 +137,50 @@ impl Fault {
 
     /// Whether a server that was asked in the newest way may only know the oldest one.
     pub(crate) fn suggests_events(&self) -> bool {
-        matches!(self, Fault::Web(WebError::Status(400 | 404 | 405, _)))
+        matches!(self, ConnectError::Web(WebError::Status(400 | 404 | 405, _)))
     }
 }
 
-impl From<io::Error> for Fault {
+impl From<io::Error> for ConnectError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             // How its program ended says more.
-            io::ErrorKind::BrokenPipe => Fault::Closed,
-            _ => Fault::Streams(error.to_string()),
+            io::ErrorKind::BrokenPipe => ConnectError::Closed,
+            _ => ConnectError::Streams(error.to_string()),
         }
     }
 }
 
-impl From<WebError> for Fault {
+impl From<WebError> for ConnectError {
     fn from(error: WebError) -> Self {
         match error {
-            WebError::Denied(challenge) => Fault::Denied(challenge),
-            error => Fault::Web(error),
+            WebError::Denied(challenge) => ConnectError::Denied(challenge),
+            error => ConnectError::Web(error),
         }
     }
 }
 
-impl From<HttpError> for Fault {
+impl From<HttpError> for ConnectError {
     fn from(error: HttpError) -> Self {
         match error {
             StreamableHttpError::Client(error) => error.into(),
-            StreamableHttpError::AuthRequired(error) => Fault::Denied(error.www_authenticate_header),
-            StreamableHttpError::InsufficientScope(error) => Fault::Denied(error.www_authenticate_header),
-            StreamableHttpError::UnexpectedContentType(kind) => Fault::Web(WebError::Refused(format!(
+            StreamableHttpError::AuthRequired(error) => ConnectError::Denied(error.www_authenticate_header),
+            StreamableHttpError::InsufficientScope(error) => ConnectError::Denied(error.www_authenticate_header),
+            StreamableHttpError::UnexpectedContentType(kind) => ConnectError::Web(WebError::Refused(format!(
                 "it answers with {}, which is no MCP; correct its `url`",
                 kind.map_or_else(|| "no content type".to_owned(), |kind| format!("content of type `{kind}`"))
             ))),
             StreamableHttpError::Deserialize(_) => {
-                Fault::Web(WebError::Refused("its answer is no JSON-RPC message".to_owned()))
+                ConnectError::Web(WebError::Refused("its answer is no JSON-RPC message".to_owned()))
             }
-            error => Fault::Web(WebError::Net(error.to_string())),
+            error => ConnectError::Web(WebError::Net(error.to_string())),
         }
     }
 }
 
-impl From<ErrorData> for Fault {
+impl From<ErrorData> for ConnectError {
     fn from(error: ErrorData) -> Self {
-        Fault::Refused(format!("{} (error {})", error.message, error.code.0))
+        ConnectError::Refused(format!("{} (error {})", error.message, error.code.0))
     }
 }
 

@@ -18,8 +18,8 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::desk::logged;
-use crate::error::Fault;
+use crate::client_handler::logged;
+use crate::error::ConnectError;
 use crate::log::Log;
 
 /// Numbers of our first requests, far from those that follow.
@@ -44,57 +44,57 @@ impl Era {
 }
 
 /// Agrees with a server on a revision.
-pub(crate) async fn shake<T>(
+pub(crate) async fn negotiate<T>(
     transport: &mut T,
     us: &ClientConfig,
     remembered: Option<Era>,
     probe: Duration,
     log: &Log,
-) -> Result<ServerPeerInfo, Fault>
+) -> Result<ServerPeerInfo, ConnectError>
 where
     T: Transport<RoleClient>,
-    T::Error: Into<Fault>,
+    T::Error: Into<ConnectError>,
 {
-    let mut talk = Talk { transport, us, log };
+    let mut negotiation = Negotiation { transport, us, log };
     let mut discovered = None;
     if remembered != Some(Era::Handshake) {
-        match timeout(probe, talk.discover()).await {
+        match timeout(probe, negotiation.discover()).await {
             Ok(Ok(Some(info))) => return Ok(info),
             Ok(Ok(None)) | Err(_) => {}
             Ok(Err(fault)) => return Err(fault),
         }
     }
-    let answer = talk.initialize(&mut discovered).await?;
+    let answer = negotiation.initialize(&mut discovered).await?;
     match (answer, discovered) {
-        (Ok(info), _) => talk.finish(info).await,
+        (Ok(info), _) => negotiation.finish(info).await,
         // It was slow, and had understood the question before.
         (Err(_), Some(info)) => Ok(info),
         (Err(error), None) => Err(error.into()),
     }
 }
 
-struct Talk<'a, T> {
+struct Negotiation<'a, T> {
     transport: &'a mut T,
     us: &'a ClientConfig,
     log: &'a Log,
 }
 
 /// What a server can say during the first words.
-enum Heard {
-    Answer(i64, Box<Result<ServerResult, ErrorData>>),
+enum Incoming {
+    Response(i64, Box<Result<ServerResult, ErrorData>>),
     /// A failure for nobody in particular, from a server that could not read our question.
-    Failure(ErrorData),
+    Error(ErrorData),
     Nothing,
 }
 
-impl<T> Talk<'_, T>
+impl<T> Negotiation<'_, T>
 where
     T: Transport<RoleClient>,
-    T::Error: Into<Fault>,
+    T::Error: Into<ConnectError>,
 {
     /// Asks in the new way; nothing if the server does not know it. A server that wants another revision is asked once
     /// more, for that.
-    async fn discover(&mut self) -> Result<Option<ServerPeerInfo>, Fault> {
+    async fn discover(&mut self) -> Result<Option<ServerPeerInfo>, ConnectError> {
         match self.discover_at(ProtocolVersion::LATEST, DISCOVER).await? {
             Err(error) => match alternative(&error) {
                 Some(version) => Ok(stateless(self.discover_at(version, AGAIN).await?)),
@@ -108,7 +108,7 @@ where
         &mut self,
         version: ProtocolVersion,
         number: i64,
-    ) -> Result<Result<ServerResult, ErrorData>, Fault> {
+    ) -> Result<Result<ServerResult, ErrorData>, ConnectError> {
         let us = self.us;
         let mut request = DiscoverRequest::new(DiscoverRequestParams {});
         request.extensions.insert(RequestMetaObject::with_client_context(
@@ -119,9 +119,9 @@ where
         self.send(ClientJsonRpcMessage::request(ClientRequest::DiscoverRequest(request), RequestId::Number(number)))
             .await?;
         loop {
-            match self.hear().await? {
-                Heard::Answer(id, answer) if id == number => return Ok(*answer),
-                Heard::Failure(error) => return Ok(Err(error)),
+            match self.receive().await? {
+                Incoming::Response(id, answer) if id == number => return Ok(*answer),
+                Incoming::Error(error) => return Ok(Err(error)),
                 _ => {}
             }
         }
@@ -131,29 +131,29 @@ where
     async fn initialize(
         &mut self,
         discovered: &mut Option<ServerPeerInfo>,
-    ) -> Result<Result<InitializeResult, ErrorData>, Fault> {
+    ) -> Result<Result<InitializeResult, ErrorData>, ConnectError> {
         let us = self.us.clone().with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE);
         let request = ClientRequest::InitializeRequest(InitializeRequest::new(us));
         self.send(ClientJsonRpcMessage::request(request, RequestId::Number(INITIALIZE))).await?;
         loop {
-            match self.hear().await? {
-                Heard::Answer(DISCOVER | AGAIN, answer) => *discovered = stateless(*answer),
-                Heard::Answer(INITIALIZE, answer) => match *answer {
+            match self.receive().await? {
+                Incoming::Response(DISCOVER | AGAIN, answer) => *discovered = stateless(*answer),
+                Incoming::Response(INITIALIZE, answer) => match *answer {
                     Ok(ServerResult::InitializeResult(result)) => return Ok(Ok(result)),
                     // It would say the same again.
-                    Ok(other) => return Err(Fault::Foreign(self.log.clean(&misfit(&other)))),
+                    Ok(other) => return Err(ConnectError::Foreign(self.log.clean(&misfit(&other)))),
                     Err(error) => return Ok(Err(error)),
                 },
-                Heard::Failure(error) => return Ok(Err(error)),
+                Incoming::Error(error) => return Ok(Err(error)),
                 _ => {}
             }
         }
     }
 
-    async fn finish(&mut self, result: InitializeResult) -> Result<ServerPeerInfo, Fault> {
+    async fn finish(&mut self, result: InitializeResult) -> Result<ServerPeerInfo, ConnectError> {
         if !ProtocolVersion::KNOWN_VERSIONS.contains(&result.protocol_version) {
             let version = self.log.clean(result.protocol_version.as_str());
-            return Err(Fault::Foreign(format!(
+            return Err(ConnectError::Foreign(format!(
                 "it speaks revision `{version}` of the protocol, which is unknown here"
             )));
         }
@@ -162,33 +162,33 @@ where
         Ok(result.into())
     }
 
-    async fn send(&mut self, message: ClientJsonRpcMessage) -> Result<(), Fault> {
+    async fn send(&mut self, message: ClientJsonRpcMessage) -> Result<(), ConnectError> {
         self.transport.send(message).await.map_err(Into::into)
     }
 
-    async fn hear(&mut self) -> Result<Heard, Fault> {
+    async fn receive(&mut self) -> Result<Incoming, ConnectError> {
         let answer = |id, answer| match number(&id) {
-            Some(id) => Heard::Answer(id, Box::new(answer)),
-            None => Heard::Nothing,
+            Some(id) => Incoming::Response(id, Box::new(answer)),
+            None => Incoming::Nothing,
         };
-        Ok(match self.transport.receive().await.ok_or(Fault::Closed)? {
+        Ok(match self.transport.receive().await.ok_or(ConnectError::Closed)? {
             ServerJsonRpcMessage::Response(response) => answer(response.id, Ok(response.result)),
             ServerJsonRpcMessage::Error(error) => match error.id {
                 Some(id) => answer(id, Err(error.error)),
-                None => Heard::Failure(error.error),
+                None => Incoming::Error(error.error),
             },
             ServerJsonRpcMessage::Request(request) => {
                 if matches!(request.request, ServerRequest::PingRequest(_)) {
                     self.send(ClientJsonRpcMessage::response(ClientResult::empty(()), request.id)).await?;
                 }
-                Heard::Nothing
+                Incoming::Nothing
             }
             ServerJsonRpcMessage::Notification(notification) => {
                 match &notification.notification {
                     ServerNotification::LoggingMessageNotification(message) => self.log.add(&logged(&message.params)),
                     other => self.log.add(&serde_json::to_string(other).unwrap_or_default()),
                 }
-                Heard::Nothing
+                Incoming::Nothing
             }
         })
     }

@@ -1,4 +1,4 @@
-//! Looks after a live server: its health, its idleness, its changes.
+//! Monitors a live server: health, idle time, changed tools.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,66 +7,66 @@ use std::time::Duration;
 use tokio::time::sleep;
 
 use crate::error::{last_words, seconds};
-use crate::life::tools;
-use crate::link::{Failure, Link};
+use crate::lifecycle::tools;
 use crate::list::Listing;
-use crate::shared::{Shared, needs_auth};
-use crate::status::State;
+use crate::requester::{RequestError, Requester};
+use crate::shared::{ServerShared, needs_auth};
+use crate::status::ServerState;
 
 /// Pings in a row that may stay unanswered before a server counts as gone.
 pub(crate) const MISSES: u32 = 3;
 /// The least time between two looks at a list that keeps changing.
 const LULL: Duration = Duration::from_millis(500);
 
-/// Why a server should not be kept as it is.
+/// Why a connection should be closed.
 #[derive(Debug)]
-pub(crate) enum Finding {
+pub(crate) enum HealthFinding {
     /// It does not answer any more.
     Hung,
-    /// Nobody used it.
+    /// No call used it for its idle time.
     Idle,
-    /// It wants to know who we are; this is what to do.
+    /// It wants authorization; the text says what to do.
     Denied(String),
 }
 
 /// Watches one connection.
-pub(crate) struct Watchman {
-    shared: Arc<Shared>,
-    link: Arc<Link>,
+pub(crate) struct HealthMonitor {
+    shared: Arc<ServerShared>,
+    requester: Arc<Requester>,
     /// Pings in a row that were not answered.
     missed: u32,
-    doubtful: bool,
-    errand: Option<Pin<Box<dyn Future<Output = Errand> + Send>>>,
+    is_suspect: bool,
+    task: Option<Pin<Box<dyn Future<Output = HealthTask> + Send>>>,
 }
 
-/// What came of an errand.
-enum Errand {
-    Pinged(Result<(), Failure>),
+/// The outcome of a task.
+enum HealthTask {
+    Pinged(Result<(), RequestError>),
     /// With the last change that had been announced before.
-    Listed(u64, Result<Listing, Failure>),
+    Listed(u64, Result<Listing, RequestError>),
 }
 
-impl Watchman {
-    pub(crate) fn new(shared: Arc<Shared>, link: Arc<Link>) -> Self {
-        Self { shared, link, missed: 0, doubtful: false, errand: None }
+impl HealthMonitor {
+    pub(crate) fn new(shared: Arc<ServerShared>, requester: Arc<Requester>) -> Self {
+        Self { shared, requester, missed: 0, is_suspect: false, task: None }
     }
 
-    /// Has the server looked at soon.
-    pub(crate) fn doubt(&mut self) {
-        self.doubtful = true;
+    /// Has the server pinged soon.
+    pub(crate) fn suspect(&mut self) {
+        self.is_suspect = true;
     }
 
-    /// One round: an errand ends, or there is a reason for one, or the server is idle.
-    pub(crate) async fn round(&mut self) -> Option<Finding> {
-        if let Some(errand) = &mut self.errand {
-            let done = errand.await;
-            self.errand = None;
-            return self.back(done);
+    /// One round: a task ends, or one begins, or the server is idle.
+    pub(crate) async fn round(&mut self) -> Option<HealthFinding> {
+        if let Some(task) = &mut self.task {
+            let done = task.await;
+            self.task = None;
+            return self.finish(done);
         }
         let idle = self.shared.declaration.idle;
-        let rest = idle.map(|idle| idle.saturating_sub(self.link.idleness()));
+        let rest = idle.map(|idle| idle.saturating_sub(self.requester.idleness()));
         tokio::select! {
-            () = self.link.desk.changes.notify.notified() => self.look(),
+            () = self.requester.handler.changes.notify.notified() => self.list_again(),
             () = sleep(self.until_ping().unwrap_or_default()), if self.until_ping().is_some() => {
                 // A reply may have come while we slept.
                 if self.missed > 0 || self.until_ping().is_some_and(|time| time.is_zero()) {
@@ -74,81 +74,82 @@ impl Watchman {
                 }
             }
             () = sleep(rest.unwrap_or_default()), if rest.is_some() => {
-                if idle.is_some_and(|idle| self.link.idleness() >= idle) {
-                    return Some(Finding::Idle);
+                if idle.is_some_and(|idle| self.requester.idleness() >= idle) {
+                    return Some(HealthFinding::Idle);
                 }
             }
         }
         None
     }
 
-    /// When to ask for a sign of life, if at all.
+    /// When to ping, if at all.
     fn until_ping(&self) -> Option<Duration> {
-        let pace = &self.shared.context.settings.pace;
-        if self.doubtful {
+        let timings = &self.shared.context.settings.timings;
+        if self.is_suspect {
             return Some(Duration::ZERO);
         }
-        let health = pace.health?;
-        Some(if self.missed > 0 { pace.ping.min(health) } else { health.saturating_sub(self.link.silence()) })
+        let health = timings.health?;
+        Some(if self.missed > 0 { timings.ping.min(health) } else { health.saturating_sub(self.requester.silence()) })
     }
 
     fn ping(&mut self) {
-        self.doubtful = false;
-        let (link, limit) = (Arc::clone(&self.link), self.shared.context.settings.pace.ping);
-        self.errand = Some(Box::pin(async move { Errand::Pinged(link.ping(limit).await) }));
+        self.is_suspect = false;
+        let (requester, limit) = (Arc::clone(&self.requester), self.shared.context.settings.timings.ping);
+        self.task = Some(Box::pin(async move { HealthTask::Pinged(requester.ping(limit).await) }));
     }
 
-    fn look(&mut self) {
-        if !self.link.desk.changes.are_new() {
+    fn list_again(&mut self) {
+        if !self.requester.handler.changes.are_new() {
             return;
         }
-        let (shared, link) = (Arc::clone(&self.shared), Arc::clone(&self.link));
-        self.errand = Some(Box::pin(async move {
-            let changes = &link.desk.changes;
+        let (shared, requester) = (Arc::clone(&self.shared), Arc::clone(&self.requester));
+        self.task = Some(Box::pin(async move {
+            let changes = &requester.handler.changes;
             tokio::select! {
                 () = sleep(LULL) => {}
                 () = changes.urgent.notified() => {}
             }
-            // What changed during the lull is looked at now.
+            // Changes during the pause are listed now.
             let change = changes.announced();
-            Errand::Listed(change, tools(&shared, &link).await)
+            HealthTask::Listed(change, tools(&shared, &requester).await)
         }));
     }
 
-    fn back(&mut self, errand: Errand) -> Option<Finding> {
-        if let Errand::Listed(change, _) = &errand {
-            self.link.desk.changes.see(*change);
+    fn finish(&mut self, task: HealthTask) -> Option<HealthFinding> {
+        if let HealthTask::Listed(change, _) = &task {
+            self.requester.handler.changes.see(*change);
         }
-        match errand {
-            Errand::Pinged(Err(Failure::Denied(challenge))) | Errand::Listed(_, Err(Failure::Denied(challenge))) => {
-                return Some(Finding::Denied(needs_auth(&self.shared, &challenge)));
+        match task {
+            HealthTask::Pinged(Err(RequestError::Denied(challenge)))
+            | HealthTask::Listed(_, Err(RequestError::Denied(challenge))) => {
+                return Some(HealthFinding::Denied(needs_auth(&self.shared, &challenge)));
             }
-            Errand::Pinged(Ok(())) => self.well(),
-            Errand::Pinged(Err(_)) => {
+            HealthTask::Pinged(Ok(())) => self.recover(),
+            HealthTask::Pinged(Err(_)) => {
                 self.missed += 1;
                 if self.missed >= MISSES {
-                    return Some(Finding::Hung);
+                    return Some(HealthFinding::Hung);
                 }
-                self.ail(&format!("it has not answered for {}", seconds(self.link.silence())));
+                self.degrade(&format!("it has not answered for {}", seconds(self.requester.silence())));
             }
-            Errand::Listed(_, Ok(listing)) => self.shared.change(|now| {
-                now.state = State::Ready;
+            HealthTask::Listed(_, Ok(listing)) => self.shared.change(|now| {
+                now.state = ServerState::Ready;
                 now.tools = listing.items.into();
                 now.warnings = listing.warnings;
             }),
-            Errand::Listed(_, Err(_)) => self.ail("its tools have changed, and the new ones cannot be listed"),
+            HealthTask::Listed(_, Err(_)) => self.degrade("its tools have changed, and the new ones cannot be listed"),
         }
         None
     }
 
-    fn ail(&self, what: &str) {
+    fn degrade(&self, what: &str) {
         let said = self.shared.log.tail(self.shared.now.borrow().mark);
-        self.shared.set(State::Degraded(format!("{what}{}", last_words(&said))));
+        self.shared.set(ServerState::Degraded(format!("{what}{}", last_words(&said))));
     }
 
-    fn well(&mut self) {
+    fn recover(&mut self) {
         if std::mem::take(&mut self.missed) > 0 {
-            self.shared.set(State::Ready);
+            self.shared.set(ServerState::Ready);
         }
     }
 }

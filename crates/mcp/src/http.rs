@@ -15,8 +15,8 @@ use rmcp::transport::streamable_http_client::{
 };
 use sse_stream::Sse;
 
-use crate::batch::{self, Unread};
-use crate::deep;
+use crate::batch::{self, DecodeError};
+use crate::depth_limit;
 use crate::events::{Event, Events};
 use crate::web::{Site, WebError, body, challenge, explanation, refusal};
 
@@ -134,7 +134,7 @@ impl Http {
             }
             Ok(_) => Ok(StreamableHttpPostResponse::Accepted),
             Err(_) if !asked => Ok(StreamableHttpPostResponse::Accepted),
-            Err(Unread::Wrong(error)) => Err(StreamableHttpError::Deserialize(error)),
+            Err(DecodeError::Wrong(error)) => Err(StreamableHttpError::Deserialize(error)),
             Err(why) => {
                 let text = format!("its answer cannot be read: {why}");
                 Err(StreamableHttpError::Client(WebError::Refused(text)))
@@ -182,7 +182,7 @@ pub(crate) async fn next(
 pub(crate) fn hear(event: &Event, more: &mut VecDeque<ServerJsonRpcMessage>) -> Option<ServerJsonRpcMessage> {
     let text = event.data.as_deref()?.as_bytes();
     let read = match event.cut {
-        Some(allowed) => Err(Unread::Long(allowed)),
+        Some(allowed) => Err(DecodeError::Long(allowed)),
         None => batch::read(text, more),
     };
     read.or_else(|why| batch::failure(text, &why).ok_or(why)).ok()
@@ -197,7 +197,7 @@ fn sse(event: Event) -> Vec<Sse> {
         }
         return spoken(messages, &event);
     }
-    let data = event.data.map(|data| match deep::shallow(data.as_bytes()) {
+    let data = event.data.map(|data| match depth_limit::shallow(data.as_bytes()) {
         Some(shallow) => String::from_utf8_lossy(&shallow).into_owned(),
         None => data,
     });

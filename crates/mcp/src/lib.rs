@@ -1,19 +1,20 @@
-//! The wires of ollm: live MCP servers and their tools.
+//! The MCP client of ollm: live MCP servers and their tools.
 //!
 //! # Theory of operation
 //!
-//! A [`Declaration`] says how a server is reached; a [`Server`] is the handle of it, a [`Fleet`] holds all of them for
-//! programs without a runtime. Below them lies the official SDK (`rmcp`), of which only the client's service loop, the
+//! A [`Declaration`] says how a server is reached; a [`Server`] is its handle; a [`BlockingClient`] holds many of
+//! them for programs without a runtime. Below them lies the official SDK (`rmcp`), of which only the client's service loop, the
 //! message types and the streamable HTTP session are used; what touches a process, a socket or a clock is ours.
 //!
-//! * **One task, one truth.** Each server has a task that owns its life and takes orders; what it knows is one value that
-//!   everyone else only reads: [`State`], connection, tools. A server is `ready` once it has answered and its tools are
+//! * **One owner.** Each server has a task that owns its lifecycle and takes commands. What it knows is one value that
+//!   others only read: [`ServerState`], connection, tools. A server is `ready` once it has answered and its tools are
 //!   known, and not before. Dropped, a handle takes everything with it.
 //! * **Calls** do not pass through the task: they go straight to the connection, any number at once, and cost next to
 //!   nothing beside the bare SDK. A call that finds no connection has one made. A call that was lost on the way is never
 //!   made twice, unless it is certain that nothing was sent.
-//! * **Waiting.** A [`Fleet`] keeps a thread of its own for the servers; whoever waits for an answer does the work of that
-//!   thread meanwhile, so that a call costs no change of threads. Only programs are always started by the thread.
+//! * **Waiting.** A [`BlockingClient`] has a thread of its own for the servers. Every blocking wait is one function; it drives
+//!   the runtime of that thread meanwhile, so that a call costs no change of threads. Only the thread starts programs. A
+//!   wait inside that runtime, as in a port, is an error.
 //! * **Clocks.** A start has its timeout, and three tries with growing pauses. A call has a timeout that every sign of
 //!   progress sets back, under a ceiling that nothing lifts; while a person is being asked, it waits for the person.
 //!   Dropping a call, or its timeout, tells the server that it is cancelled.
@@ -22,9 +23,9 @@
 //!   a person or some time breaks. Silence is followed up by a ping, and three unanswered ones are a crash.
 //! * **Programs** are started by `ollm_process`: own group, exact environment, limits, and a guard that kills the group
 //!   should we die. They end by the end of their input, the polite signal and the final one, in this order. The thread that
-//!   started them must outlive them, which a [`Fleet`] sees to.
+//!   started them must outlive them; the thread of a [`BlockingClient`] does.
 //! * **Revisions.** A server is first asked `server/discover`, which only the stateless revision knows; on any failure or
-//!   silence follows `initialize` on the same connection. What worked is part of a server's [`Memory`] and tried first.
+//!   silence follows `initialize` on the same connection. What worked is part of a server's [`ServerMemory`] and tried first.
 //! * **Network.** One pooled client serves all. It follows nobody to another origin, reads no more than it is allowed to,
 //!   and tries the transport of 2024 (events and posts) where the newer one is not known. Who we are is asked of a port;
 //!   a server that is not satisfied `needs-auth`.
@@ -43,11 +44,11 @@
 //! ```
 //! use std::sync::Arc;
 //! use std::time::Duration;
-//! use ollm_mcp::{Context, Declaration, Endpoint, Filter, Fleet, Memory, Ports, Settings};
+//! use ollm_mcp::{BlockingClient, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings};
 //! use ollm_process::{Children, Limits};
 //!
-//! let context = Context::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
-//! let fleet = Fleet::new(Arc::new(context))?;
+//! let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
+//! let client = BlockingClient::new(Arc::new(context))?;
 //! let endpoint = Endpoint::Stdio {
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
 //! };
@@ -56,11 +57,11 @@
 //!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60), idle: None,
 //!     enabled: true, lazy: false, auto_restart: false,
 //! };
-//! fleet.add(declaration, Memory::default());
-//! let error = fleet.start("files").unwrap_err().to_string();
+//! client.add(declaration, ServerMemory::default());
+//! let error = client.start("files").unwrap_err().to_string();
 //! assert!(error.starts_with("MCP server `files`: it did not start: `/does/not/exist` does not exist"));
-//! assert_eq!(fleet.server("files")?.status().state.name(), "failed");
-//! fleet.close();
+//! assert_eq!(client.server("files")?.status().state.name(), "failed");
+//! client.close();
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
@@ -69,57 +70,58 @@
 mod auth;
 mod backoff;
 mod batch;
+mod blocking;
 mod cache;
+mod client_handler;
 mod clock;
 mod connect;
 mod declaration;
-mod deep;
-mod desk;
+mod depth_limit;
+mod endpoint;
 mod error;
 mod events;
-mod fleet;
+mod fast_decode;
 mod handshake;
 mod health;
 mod http;
-mod keeper;
-mod life;
+mod lifecycle;
 #[cfg(test)]
 mod limits;
-mod link;
+mod line_transport;
 mod list;
 mod log;
 mod name;
-mod place;
-mod port;
+mod ports;
 mod program;
-mod quick;
+mod requester;
 mod result;
+mod runtime;
 mod server;
 mod settings;
 mod shared;
 mod sse;
 mod status;
 mod tool;
+mod wait;
 mod web;
-mod wire;
 
 pub use auth::{Grant, Login, LoginError, Tokens, Wanted, log_out};
+pub use blocking::{BlockingClient, Pending};
 pub use cache::{Cache, Entry};
+pub use client_handler::{OnProgress, Progress};
 pub use declaration::{Declaration, Endpoint, Filter};
-pub use desk::{OnProgress, Progress};
-pub use error::{CallError, Trouble};
-pub use fleet::{Fleet, Pending};
+pub use endpoint::{WebAddress, web_address};
+pub use error::{CallError, CallErrorKind};
 pub use handshake::Era;
 pub use list::Listing;
 pub use name::{BadName, Labels, split, tool_names};
 pub use ollm_protocol::schema::{Api, BadSchema, Lowered, Unfit, check, lower, read as read_schema};
-pub use place::{WebAddress, web_address};
-pub use port::{Admit, Answer, Answering, Authorize, Elicit, Notice, Ports, Reply, Sample, Watch};
+pub use ports::{Admit, Authorize, Elicit, ElicitAnswer, PortFuture, Ports, Reply, Sample, ServerNotice, Watch};
 pub use result::{
     LARGEST_RESULT, Spill, SpillError, Taken, bound as bound_result, read as read_result, read_error,
     show as show_result, write as write_result,
 };
-pub use server::{Call, Context, Memory, Server};
-pub use settings::{Bounds, Pace, Proxies, Root, Settings};
-pub use status::{State, Status};
+pub use server::{Call, ClientContext, Server, ServerMemory};
+pub use settings::{Bounds, Root, Settings, Timings};
+pub use status::{ServerState, ServerStatus};
 pub use tool::{Offer, Offers, Remark};

@@ -7,8 +7,11 @@ use std::time::Duration;
 use ollm_process::Limits;
 
 use crate::error::{bytes, seconds};
-use crate::settings::{Bounds, Pace};
-use crate::{auth, batch, cache, connect, deep, desk, events, health, link, log, name, result, tool, web, wire};
+use crate::settings::{Bounds, Timings};
+use crate::{
+    auth, batch, cache, client_handler, connect, depth_limit, events, health, line_transport, log, name, requester,
+    result, tool, web,
+};
 
 fn size(count: usize) -> String {
     if count < 1 << 20 && count.is_multiple_of(1 << 10) { format!("{} KiB", count >> 10) } else { bytes(count) }
@@ -24,14 +27,14 @@ fn time(time: Duration) -> String {
 
 /// What is bounded, and how far it may go.
 fn limits() -> Vec<(&'static str, String)> {
-    let (bounds, pace) = (Bounds::default(), Pace::default());
+    let (bounds, timings) = (Bounds::default(), Timings::default());
     let spill = result::Spill::new("", Arc::default());
-    assert_eq!(wire::PATIENCE, events::PATIENCE);
+    assert_eq!(line_transport::LARGEST_SKIPS, events::PATIENCE);
     vec![
         ("one message, on every transport", size(bounds.message)),
-        ("values in one message", deep::MOST_VALUES.to_string()),
+        ("values in one message", depth_limit::MOST_VALUES.to_string()),
         ("messages sent as one", batch::MOST.to_string()),
-        ("what is no message, or too large, in a row", size(bounds.message * wire::PATIENCE)),
+        ("what is no message, or too large, in a row", size(bounds.message * line_transport::LARGEST_SKIPS)),
         ("text of a result that is shown", size(result::LARGEST_RESULT)),
         ("pictures and sounds of a result", size(result::LARGEST_MEDIA)),
         ("beginning of a larger result", size(result::SHOWN)),
@@ -46,25 +49,25 @@ fn limits() -> Vec<(&'static str, String)> {
         ("pages of a list", bounds.pages.to_string()),
         ("the word for the next page", size(bounds.cursor)),
         ("time to list", time(bounds.listing)),
-        ("levels of a tool's entry", deep::DEEPEST.to_string()),
+        ("levels of a tool's entry", depth_limit::DEEPEST.to_string()),
         ("the server's own name of a tool", size(name::LONGEST_TOOL)),
         ("the name that a model sees", format!("{} characters", name::LONGEST_NAME)),
         ("description of a tool", size(tool::LONGEST_DESCRIPTION)),
         ("lists that are remembered", format!("{} servers, {}", cache::MOST_ENTRIES, size(cache::MOST_BYTES))),
-        ("a call at all, whatever progress it reports", time(pace.ceiling)),
-        ("questions during one call", link::ROUNDS.to_string()),
-        ("questions of a server at once", desk::QUESTIONS.to_string()),
+        ("a call at all, whatever progress it reports", time(timings.ceiling)),
+        ("questions during one call", requester::ROUNDS.to_string()),
+        ("questions of a server at once", client_handler::QUESTIONS.to_string()),
         ("requests to one server on the web at once", connect::AT_ONCE.to_string()),
         ("redirects within an origin", web::HOPS.to_string()),
-        ("tries to start", pace.tries.to_string()),
-        ("pauses between them", format!("{} to {}", time(pace.pause), time(pace.longest_pause))),
-        ("an answer to `server/discover`", time(pace.probe)),
-        ("silence before a ping", time(pace.health.unwrap())),
-        ("an answer to a ping", time(pace.ping)),
+        ("tries to start", timings.tries.to_string()),
+        ("pauses between them", format!("{} to {}", time(timings.pause), time(timings.longest_pause))),
+        ("an answer to `server/discover`", time(timings.probe)),
+        ("silence before a ping", time(timings.health.unwrap())),
+        ("an answer to a ping", time(timings.ping)),
         ("pings in a row without one", health::MISSES.to_string()),
-        ("crashes in a row", format!("{} in {}", pace.crashes, time(pace.window))),
-        ("end after its input is closed", time(pace.parting)),
-        ("end while it owes an answer", time(pace.haste)),
+        ("crashes in a row", format!("{} in {}", timings.crashes, time(timings.window))),
+        ("end after its input is closed", time(timings.parting)),
+        ("end while it owes an answer", time(timings.haste)),
         ("end after the polite signal", time(Limits::default().grace)),
         ("lines of a log", format!("{} of {}", bounds.lines, size(log::SHOWN))),
         ("last words in a message", size(log::TAIL)),

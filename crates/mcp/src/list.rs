@@ -10,13 +10,13 @@ use serde_json::Value;
 use tokio::time::timeout_at;
 
 use crate::clock::after;
-use crate::error::{Trouble, bytes, seconds};
-use crate::link::{Failure, Link, Patience};
+use crate::error::{CallErrorKind, bytes, seconds};
+use crate::requester::{RequestDeadline, RequestError, Requester};
 use crate::settings::Bounds;
 
 /// What can be listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum ListKind {
     Tools,
     Prompts,
     Resources,
@@ -32,18 +32,18 @@ pub struct Listing {
     pub warnings: Vec<String>,
 }
 
-impl Kind {
+impl ListKind {
     fn request(self, cursor: Option<String>) -> ClientRequest {
         let page = Some(PaginatedRequestParams::default().with_cursor(cursor));
         match self {
-            Kind::Tools => ClientRequest::ListToolsRequest(ListToolsRequest { params: page, ..Default::default() }),
-            Kind::Prompts => {
+            ListKind::Tools => ClientRequest::ListToolsRequest(ListToolsRequest { params: page, ..Default::default() }),
+            ListKind::Prompts => {
                 ClientRequest::ListPromptsRequest(ListPromptsRequest { params: page, ..Default::default() })
             }
-            Kind::Resources => {
+            ListKind::Resources => {
                 ClientRequest::ListResourcesRequest(ListResourcesRequest { params: page, ..Default::default() })
             }
-            Kind::Templates => ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
+            ListKind::Templates => ClientRequest::ListResourceTemplatesRequest(ListResourceTemplatesRequest {
                 params: page,
                 ..Default::default()
             }),
@@ -52,38 +52,38 @@ impl Kind {
 
     fn field(self) -> &'static str {
         match self {
-            Kind::Tools => "tools",
-            Kind::Prompts => "prompts",
-            Kind::Resources => "resources",
-            Kind::Templates => "resourceTemplates",
+            ListKind::Tools => "tools",
+            ListKind::Prompts => "prompts",
+            ListKind::Resources => "resources",
+            ListKind::Templates => "resourceTemplates",
         }
     }
 
     fn method(self) -> &'static str {
         match self {
-            Kind::Tools => "tools/list",
-            Kind::Prompts => "prompts/list",
-            Kind::Resources => "resources/list",
-            Kind::Templates => "resources/templates/list",
+            ListKind::Tools => "tools/list",
+            ListKind::Prompts => "prompts/list",
+            ListKind::Resources => "resources/list",
+            ListKind::Templates => "resources/templates/list",
         }
     }
 }
 
 /// Reads a whole list, as far as the bounds allow. Only a first page that does not come is a failure.
-pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Listing, Failure> {
+pub(crate) async fn list(requester: &Requester, kind: ListKind, bounds: &Bounds) -> Result<Listing, RequestError> {
     let end = after(bounds.listing);
     let mut listing = Listing::default();
     let mut seen = HashSet::new();
     let (mut cursor, mut room) = (None, bounds.list);
     let name = kind.field();
     for page in 0..bounds.pages {
-        let (items, next) = match timeout_at(end, fetch(link, kind, cursor, bounds)).await {
+        let (items, next) = match timeout_at(end, fetch(requester, kind, cursor, bounds)).await {
             Ok(Ok(page)) => page,
             Ok(Err(failure)) if page == 0 => return Err(failure),
             Ok(Err(_)) => return Ok(listing.cut(&format!("page {} of its {name} cannot be read", page + 1))),
             Err(_) if page == 0 => {
                 let (what, after) = (kind.method().to_owned(), bounds.listing);
-                return Err(Failure::Trouble(Trouble::TimedOut { what, after }));
+                return Err(RequestError::Failed(CallErrorKind::TimedOut { what, after }));
             }
             Err(_) => return Ok(listing.cut(&format!("listing its {name} took over {}", seconds(bounds.listing)))),
         };
@@ -106,7 +106,7 @@ pub(crate) async fn list(link: &Link, kind: Kind, bounds: &Bounds) -> Result<Lis
 
 impl Listing {
     /// Takes the entries of a page as far as there is room; why not all of them.
-    fn take(&mut self, items: Vec<Value>, room: &mut usize, kind: Kind, bounds: &Bounds) -> Result<(), String> {
+    fn take(&mut self, items: Vec<Value>, room: &mut usize, kind: ListKind, bounds: &Bounds) -> Result<(), String> {
         let name = kind.field();
         for item in items {
             if self.items.len() == bounds.items {
@@ -126,17 +126,17 @@ impl Listing {
 }
 
 async fn fetch(
-    link: &Link,
-    kind: Kind,
+    requester: &Requester,
+    kind: ListKind,
     cursor: Option<String>,
     bounds: &Bounds,
-) -> Result<(Vec<Value>, Option<String>), Failure> {
-    let patience = Patience::new(bounds.listing, bounds.listing);
-    let answer = link.ask(kind.request(cursor), kind.method(), patience, None).await?;
+) -> Result<(Vec<Value>, Option<String>), RequestError> {
+    let deadline = RequestDeadline::new(bounds.listing, bounds.listing);
+    let answer = requester.ask(kind.request(cursor), kind.method(), deadline, None).await?;
     let mut answer = serde_json::to_value(answer).unwrap_or_default();
     let Some(Value::Array(items)) = answer.get_mut(kind.field()).map(Value::take) else {
         let text = format!("its answer to `{}` has no list of {}", kind.method(), kind.field());
-        return Err(Failure::Trouble(Trouble::Unexpected(text)));
+        return Err(RequestError::Failed(CallErrorKind::Unexpected(text)));
     };
     let next = answer.get("nextCursor").and_then(Value::as_str).filter(|next| !next.is_empty());
     Ok((items, next.map(str::to_owned)))

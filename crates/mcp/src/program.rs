@@ -1,4 +1,4 @@
-//! A server that is a child of ours: started, read, watched and ended.
+//! The program of a stdio server: start, streams, exit, end.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -13,11 +13,11 @@ use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 use crate::declaration::Endpoint;
+use crate::line_transport::LineTransport;
 use crate::log::Log;
-use crate::shared::Shared;
-use crate::wire::Wire;
+use crate::shared::ServerShared;
 
-/// How often a program whose exit no file tells is asked for it.
+/// How often the exit is checked where no file signals it.
 const ASKING: Duration = Duration::from_millis(50);
 /// How long a killed program may take to go.
 const SETTLE: Duration = Duration::from_secs(1);
@@ -38,11 +38,11 @@ pub(crate) struct Program {
 }
 
 /// The streams of a program as a connection.
-pub(crate) type Streams = Wire<Receiver, Sender>;
+pub(crate) type Streams = LineTransport<Receiver, Sender>;
 
 impl Program {
     /// Starts the program of a server.
-    pub(crate) async fn start(shared: &Shared, endpoint: &Endpoint) -> Result<(Self, Streams), StartError> {
+    pub(crate) async fn start(shared: &ServerShared, endpoint: &Endpoint) -> Result<(Self, Streams), StartError> {
         let Endpoint::Stdio { program, args, env, cwd, limits } = endpoint else {
             return Err(io::Error::from(io::ErrorKind::Unsupported).into());
         };
@@ -60,11 +60,12 @@ impl Program {
         let mut resident = shared.launch(job).await?;
         let streams = resident.streams().ok_or(io::ErrorKind::BrokenPipe)?;
         let exit = resident.exit_file().map(|file| file.try_clone_to_owned()).transpose()?;
-        let exit = exit.map(watched).transpose()?;
+        let exit = exit.map(async_file).transpose()?;
         let stderr = tokio::spawn(drain(Receiver::from_owned_fd(streams.stderr)?, Arc::clone(&shared.log)));
         let (reader, writer) = (Receiver::from_owned_fd(streams.stdout)?, Sender::from_owned_fd(streams.stdin)?);
-        let wire = Wire::new(reader, writer, shared.context.settings.bounds.message, Arc::clone(&shared.log));
-        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, wire))
+        let transport =
+            LineTransport::new(reader, writer, shared.context.settings.bounds.message, Arc::clone(&shared.log));
+        Ok((Self { resident, exit, stderr, grace: limits.grace, end: None }, transport))
     }
 
     /// The number of its process.
@@ -83,7 +84,7 @@ impl Program {
             }
             self.end = self.resident.reap();
             if self.end.is_none() && self.exit.is_some() {
-                // Told too early, which should not be: no busy loop.
+                // The file was readable before the exit: pause, so that this is no busy loop.
                 sleep(ASKING).await;
             }
         }
@@ -128,7 +129,7 @@ impl From<io::ErrorKind> for StartError {
     }
 }
 
-impl From<StartError> for crate::error::Fault {
+impl From<StartError> for crate::error::ConnectError {
     fn from(error: StartError) -> Self {
         match error {
             StartError::Spawn(error) => error.into(),
@@ -138,7 +139,7 @@ impl From<StartError> for crate::error::Fault {
     }
 }
 
-/// Reads standard error to its end, so that nobody who writes there is held up.
+/// Reads standard error to its end, so that the program never blocks on writing it.
 async fn drain(stderr: Receiver, log: Arc<Log>) {
     let mut reader = BufReader::with_capacity(LINE, stderr);
     let mut line = Vec::new();
@@ -163,7 +164,7 @@ async fn drain(stderr: Receiver, log: Arc<Log>) {
 
 /// A file for the runtime to wait on.
 #[expect(deprecated, reason = "its unsafe successor only asks that the file stays open, and this one is owned")]
-fn watched(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
+fn async_file(file: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::with_interest(file, Interest::READABLE)
 }
 

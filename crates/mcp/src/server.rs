@@ -1,5 +1,5 @@
-//! The handle of one server: its state, its tools, and calls. Its life is led by a task of its own (`life`); calls go
-//! straight to the connection and never through that task.
+//! The handle of one server: its state, its tools, and calls. A task of its own runs its
+//! lifecycle (`lifecycle`); calls go straight to the connection and never through that task.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,30 +9,30 @@ use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use crate::client_handler::{ClientHandler, OnProgress};
 use crate::declaration::Declaration;
-use crate::desk::{Desk, OnProgress};
-use crate::error::{CallError, Trouble};
+use crate::endpoint::is_remote;
+use crate::error::{CallError, CallErrorKind};
 use crate::handshake::Era;
-use crate::keeper::Post;
-use crate::life::{Control, live};
-use crate::link::{Failure, Link, Patience, Wish};
-use crate::list::{Kind, Listing, list};
+use crate::lifecycle::{ServerCommand, run_lifecycle};
+use crate::list::{ListKind, Listing, list};
 use crate::log::Log;
-use crate::place::is_remote;
-use crate::shared::{Now, Shared, needs_auth, redact, secrets};
-use crate::status::{State, Status};
+use crate::requester::{InteractiveRequest, RequestDeadline, RequestError, Requester};
+use crate::runtime::RuntimeHandle;
+use crate::shared::{ServerShared, ServerSnapshot, needs_auth, redact, secrets};
+use crate::status::{ServerState, ServerStatus};
 
-pub use crate::shared::Context;
+pub use crate::shared::ClientContext;
 
 /// How long a lost call waits for the reason of the loss.
 const REASON: Duration = Duration::from_secs(1);
 
-/// How long the tools that a server has announced are waited for.
+/// How long a caller waits for tools that a server has announced.
 const FRESH: Duration = Duration::from_secs(2);
 
-/// What was learnt of a server before, and is worth keeping.
+/// What was learnt of a server in an earlier run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Memory {
+pub struct ServerMemory {
     /// The protocol revision that was agreed upon.
     pub revision: Option<String>,
     /// How it was reached: stdio, http or sse.
@@ -52,7 +52,7 @@ pub struct Call {
     pub args: Map<String, Value>,
     /// How long it may take without a sign of progress, if not as declared.
     pub timeout: Option<Duration>,
-    /// Hears how far it has come.
+    /// Is told about progress.
     pub progress: Option<OnProgress>,
 }
 
@@ -65,28 +65,38 @@ impl std::fmt::Debug for Call {
 /// One server. Dropped, it is ended at once, and its program's whole group with it.
 #[derive(Debug)]
 pub struct Server {
-    shared: Arc<Shared>,
-    control: mpsc::UnboundedSender<Control>,
+    shared: Arc<ServerShared>,
+    commands: mpsc::UnboundedSender<ServerCommand>,
     task: JoinHandle<()>,
 }
 
 impl Server {
     /// A server that does not run yet. Belongs to the runtime of the caller, whose thread must outlive it.
-    pub fn new(context: Arc<Context>, declaration: Declaration, memory: Memory) -> Self {
+    pub fn new(context: Arc<ClientContext>, declaration: Declaration, memory: ServerMemory) -> Self {
         Self::on(context, declaration, memory, None)
     }
 
     /// A server whose program is started by a thread made for that. Belongs to the runtime of that thread.
-    pub(crate) fn kept(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Arc<Post>) -> Self {
-        Self::on(context, declaration, memory, Some(post))
+    pub(crate) fn on_thread(
+        context: Arc<ClientContext>,
+        declaration: Declaration,
+        memory: ServerMemory,
+        runtime: Arc<RuntimeHandle>,
+    ) -> Self {
+        Self::on(context, declaration, memory, Some(runtime))
     }
 
-    fn on(context: Arc<Context>, declaration: Declaration, memory: Memory, post: Option<Arc<Post>>) -> Self {
+    fn on(
+        context: Arc<ClientContext>,
+        declaration: Declaration,
+        memory: ServerMemory,
+        runtime: Option<Arc<RuntimeHandle>>,
+    ) -> Self {
         let log = Arc::new(Log::new(secrets(&declaration), declaration.hidden.clone(), context.settings.bounds.lines));
-        let desk = Desk::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
-        let (now, _) = watch::channel(Now {
-            state: State::Configured,
-            link: None,
+        let handler = ClientHandler::new(&declaration.name, &context.settings, context.ports.clone(), Arc::clone(&log));
+        let (now, _) = watch::channel(ServerSnapshot {
+            state: ServerState::Configured,
+            requester: None,
             tools: memory.tools.unwrap_or_default().into(),
             lapsed: Arc::new([]),
             info: None,
@@ -95,11 +105,11 @@ impl Server {
             mark: 0,
             warnings: memory.warnings,
         });
-        let shared = Arc::new(Shared { declaration, context, desk: Arc::new(desk), log, now, post });
-        let (control, orders) = mpsc::unbounded_channel();
+        let shared = Arc::new(ServerShared { declaration, context, handler: Arc::new(handler), log, now, runtime });
+        let (commands, receiver) = mpsc::unbounded_channel();
         let era = memory.revision.as_deref().map(Era::of);
-        let task = tokio::spawn(live(Arc::clone(&shared), orders, era));
-        Self { shared, control, task }
+        let task = tokio::spawn(run_lifecycle(Arc::clone(&shared), receiver, era));
+        Self { shared, commands, task }
     }
 
     /// Its name.
@@ -112,11 +122,11 @@ impl Server {
         &self.shared.declaration
     }
 
-    /// How it is.
-    pub fn status(&self) -> Status {
+    /// Its status.
+    pub fn status(&self) -> ServerStatus {
         let (now, redactor) = (self.shared.now(), self.shared.log.strict());
         let hide = |text: &str| redactor.redact_str(text).into_owned();
-        Status {
+        ServerStatus {
             name: self.name().to_owned(),
             tools: self.admitted(&now.tools).count(),
             transport: now.transport,
@@ -134,20 +144,20 @@ impl Server {
         self.admitted(&self.shared.now().tools).cloned().collect()
     }
 
-    /// The tools that it offered until it ended unasked: a call of one of them starts it again.
+    /// The tools that it offered until it crashed: a call of one of them starts it again.
     pub fn lapsed(&self) -> Vec<Value> {
         self.admitted(&self.shared.now().lapsed).cloned().collect()
     }
 
     /// What is worth remembering; nothing before it was connected.
-    pub fn memory(&self) -> Memory {
+    pub fn memory(&self) -> ServerMemory {
         let now = self.shared.now();
         // Where the tools could not be listed, nothing is known of them.
-        let unlisted = now.tools.is_empty() && matches!(now.state, State::Degraded(_));
-        let connected = (now.link.is_some() && !unlisted).then(|| now.tools.to_vec());
+        let unlisted = now.tools.is_empty() && matches!(now.state, ServerState::Degraded(_));
+        let connected = (now.requester.is_some() && !unlisted).then(|| now.tools.to_vec());
         let revision = now.info.map(|info| info.protocol_version.as_str().to_owned());
         let transport = now.transport.map(str::to_owned);
-        Memory { revision, transport, tools: connected, warnings: now.warnings }
+        ServerMemory { revision, transport, tools: connected, warnings: now.warnings }
     }
 
     /// Lines of its log from a number on, and the number of the next one.
@@ -168,7 +178,7 @@ impl Server {
     /// Starts it without waiting for that.
     pub fn begin(&self) {
         if self.refusal().is_none() {
-            let _ = self.control.send(Control::Start { manual: true, reply: None });
+            let _ = self.commands.send(ServerCommand::Start { manual: true, reply: None });
         }
     }
 
@@ -179,7 +189,7 @@ impl Server {
 
     /// Ends it, with time to do so, and withdraws its tools.
     pub async fn stop(&self) {
-        self.order(Control::Stop).await;
+        self.command(ServerCommand::Stop).await;
     }
 
     /// Ends it and starts it again.
@@ -187,13 +197,13 @@ impl Server {
         if let Some(trouble) = self.refusal() {
             return Err(self.error(trouble));
         }
-        self.order(Control::Restart).await;
+        self.command(ServerCommand::Restart).await;
         self.connected().map(drop)
     }
 
     /// Whether it has announced other tools than those that are known, and may list them soon.
     pub fn is_stale(&self) -> bool {
-        self.shared.desk.changes.are_awaited() && self.shared.now.borrow().link.is_some()
+        self.shared.handler.changes.are_awaited() && self.shared.now.borrow().requester.is_some()
     }
 
     /// Waits, for a while, until the tools are known that it has announced.
@@ -201,28 +211,27 @@ impl Server {
         if !self.is_stale() {
             return;
         }
-        let changes = &self.shared.desk.changes;
+        let changes = &self.shared.handler.changes;
         let change = changes.announced();
         changes.urgent.notify_one();
         let mut now = self.shared.now.subscribe();
-        let listed = now.wait_for(|now| now.link.is_none() || changes.has_seen(change));
+        let listed = now.wait_for(|now| now.requester.is_none() || changes.has_seen(change));
         if tokio::time::timeout(FRESH, listed).await.is_err() {
             let text = "it announced other tools and did not list them within 2 s; those of before are offered";
             self.shared.log.add(text);
-            changes.waive(change);
+            changes.stop_waiting_for(change);
         }
     }
 
-    /// Whether it ended unasked and was not started since.
+    /// Whether it crashed and was not started since.
     pub(crate) fn is_crashed(&self) -> bool {
-        matches!(self.shared.now.borrow().state, State::Crashed(_))
+        matches!(self.shared.now.borrow().state, ServerState::Crashed(_))
     }
 
-    /// Offers the tools again that it offered until it ended unasked, so that a call starts it; not if it ends again and
-    /// again.
+    /// Offers the tools of a crashed server again, so that a call starts it; not in a crash loop.
     pub async fn offer(&self) {
         if self.is_crashed() {
-            self.order(Control::Offer).await;
+            self.command(ServerCommand::Offer).await;
         }
     }
 
@@ -231,58 +240,63 @@ impl Server {
     pub async fn call(&self, call: Call) -> Result<Value, CallError> {
         if !self.shared.declaration.tools.admits(&call.tool) {
             let text = format!("its tool `{}` is not allowed by its declaration", call.tool);
-            return Err(self.error(Trouble::Unavailable(text)));
+            return Err(self.error(CallErrorKind::Unavailable(text)));
         }
         let idle = call.timeout.unwrap_or(self.shared.declaration.tool_timeout);
-        self.fulfil(Wish::Call(call.tool, call.args), idle, call.progress).await
+        self.request(InteractiveRequest::Call(call.tool, call.args), idle, call.progress).await
     }
 
     /// Gets a prompt, filled in.
     pub async fn prompt(&self, name: String, args: Map<String, Value>) -> Result<Value, CallError> {
-        self.fulfil(Wish::Prompt(name, args), self.shared.declaration.tool_timeout, None).await
+        self.request(InteractiveRequest::Prompt(name, args), self.shared.declaration.tool_timeout, None).await
     }
 
     /// Reads a resource.
     pub async fn read(&self, uri: String) -> Result<Value, CallError> {
-        self.fulfil(Wish::Read(uri), self.shared.declaration.tool_timeout, None).await
+        self.request(InteractiveRequest::Read(uri), self.shared.declaration.tool_timeout, None).await
     }
 
     /// Lists its prompts.
     pub async fn prompts(&self) -> Result<Listing, CallError> {
-        self.list(Kind::Prompts).await
+        self.list(ListKind::Prompts).await
     }
 
     /// Lists its resources.
     pub async fn resources(&self) -> Result<Listing, CallError> {
-        self.list(Kind::Resources).await
+        self.list(ListKind::Resources).await
     }
 
     /// Lists the patterns of its resources.
     pub async fn templates(&self) -> Result<Listing, CallError> {
-        self.list(Kind::Templates).await
+        self.list(ListKind::Templates).await
     }
 
-    async fn list(&self, kind: Kind) -> Result<Listing, CallError> {
-        let link = self.link().await?;
-        let able = &link.info.capabilities;
+    async fn list(&self, kind: ListKind) -> Result<Listing, CallError> {
+        let requester = self.requester().await?;
+        let able = &requester.info.capabilities;
         let offers = match kind {
-            Kind::Tools => able.tools.is_some(),
-            Kind::Prompts => able.prompts.is_some(),
-            Kind::Resources | Kind::Templates => able.resources.is_some(),
+            ListKind::Tools => able.tools.is_some(),
+            ListKind::Prompts => able.prompts.is_some(),
+            ListKind::Resources | ListKind::Templates => able.resources.is_some(),
         };
         if !offers {
             return Ok(Listing::default());
         }
-        match list(&link, kind, &self.shared.context.settings.bounds).await {
+        match list(&requester, kind, &self.shared.context.settings.bounds).await {
             Ok(listing) => Ok(self.shared.cleaned(listing)),
             Err(failure) => Err(self.failed(failure).await),
         }
     }
 
-    /// What a server was entrusted with stays between it and us, whatever it answers.
-    async fn fulfil(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
-        let mut result = self.ask(wish, idle, report).await?;
-        // What went wrong is told to more than whoever asked.
+    /// Sends a request, and redacts the secrets that the server was given.
+    async fn request(
+        &self,
+        request: InteractiveRequest,
+        idle: Duration,
+        report: Option<OnProgress>,
+    ) -> Result<Value, CallError> {
+        let mut result = self.ask(request, idle, report).await?;
+        // Errors reach more readers than the caller, so they are redacted more.
         let failed = result.get("isError") == Some(&Value::Bool(true));
         let log = &self.shared.log;
         let redactor = if failed { log.redactor() } else { log.strict() };
@@ -290,15 +304,20 @@ impl Server {
         Ok(result)
     }
 
-    async fn ask(&self, wish: Wish, idle: Duration, report: Option<OnProgress>) -> Result<Value, CallError> {
-        let link = self.link().await?;
-        let patience = Patience::new(idle, self.shared.context.settings.pace.ceiling.max(idle));
-        match link.fulfil(&wish, patience, report.clone()).await {
+    async fn ask(
+        &self,
+        request: InteractiveRequest,
+        idle: Duration,
+        report: Option<OnProgress>,
+    ) -> Result<Value, CallError> {
+        let requester = self.requester().await?;
+        let deadline = RequestDeadline::new(idle, self.shared.context.settings.timings.ceiling.max(idle));
+        match requester.send_interactive(&request, deadline, report.clone()).await {
             Ok(result) => Ok(result),
-            // It ended unnoticed, and nothing was sent: there is no harm in a second try.
-            Err(Failure::Unsent) => {
-                let link = self.link().await?;
-                match link.fulfil(&wish, patience, report).await {
+            // Nothing was sent, so a second try is harmless.
+            Err(RequestError::Unsent) => {
+                let requester = self.requester().await?;
+                match requester.send_interactive(&request, deadline, report).await {
                     Ok(result) => Ok(result),
                     Err(failure) => Err(self.failed(failure).await),
                 }
@@ -308,18 +327,19 @@ impl Server {
     }
 
     /// The live connection, made if need be.
-    async fn link(&self) -> Result<Arc<Link>, CallError> {
-        if let Some(link) = self.shared.now.borrow().link.as_ref().filter(|link| !link.is_closed()) {
-            return Ok(Arc::clone(link));
+    async fn requester(&self) -> Result<Arc<Requester>, CallError> {
+        if let Some(requester) = self.shared.now.borrow().requester.as_ref().filter(|requester| !requester.is_closed())
+        {
+            return Ok(Arc::clone(requester));
         }
         let state = self.shared.now().state;
         match &state {
-            State::Failed(why) if !is_remote(&self.shared.declaration.endpoint) => {
-                return Err(self.error(Trouble::Unavailable(self.with_way_out(why))));
+            ServerState::Failed(why) if !is_remote(&self.shared.declaration.endpoint) => {
+                return Err(self.error(CallErrorKind::Unavailable(self.with_way_out(why))));
             }
-            State::NeedsAuth(why) => return Err(self.error(Trouble::Unavailable(why.clone()))),
-            State::Stopped => {
-                return Err(self.error(Trouble::Unavailable(self.with_way_out("it was stopped"))));
+            ServerState::NeedsAuth(why) => return Err(self.error(CallErrorKind::Unavailable(why.clone()))),
+            ServerState::Stopped => {
+                return Err(self.error(CallErrorKind::Unavailable(self.with_way_out("it was stopped"))));
             }
             _ => {}
         }
@@ -331,70 +351,72 @@ impl Server {
         if let Some(trouble) = self.refusal() {
             return Err(self.error(trouble));
         }
-        self.order(|reply| Control::Start { manual, reply: Some(reply) }).await;
+        self.command(|reply| ServerCommand::Start { manual, reply: Some(reply) }).await;
         self.connected().map(drop)
     }
 
-    async fn order(&self, order: impl FnOnce(oneshot::Sender<()>) -> Control) {
+    async fn command(&self, command: impl FnOnce(oneshot::Sender<()>) -> ServerCommand) {
         let (reply, done) = oneshot::channel();
-        if self.control.send(order(reply)).is_ok() {
+        if self.commands.send(command(reply)).is_ok() {
             let _ = done.await;
         }
     }
 
-    fn connected(&self) -> Result<Arc<Link>, CallError> {
+    fn connected(&self) -> Result<Arc<Requester>, CallError> {
         let now = self.shared.now();
-        now.link.ok_or_else(|| {
+        now.requester.ok_or_else(|| {
             let text = now.state.problem().map_or_else(|| format!("it is {}", now.state.name()), str::to_owned);
-            self.error(Trouble::Unavailable(text))
+            self.error(CallErrorKind::Unavailable(text))
         })
     }
 
     /// Why it must not be started.
-    fn refusal(&self) -> Option<Trouble> {
+    fn refusal(&self) -> Option<CallErrorKind> {
         if !self.shared.context.settings.enabled {
-            return Some(Trouble::Unavailable("MCP is switched off; `mcp.enabled: true` switches it on".to_owned()));
+            return Some(CallErrorKind::Unavailable(
+                "MCP is switched off; `mcp.enabled: true` switches it on".to_owned(),
+            ));
         }
         let disabled = "it is disabled; `enabled: true` in its declaration changes that";
-        (!self.shared.declaration.enabled).then(|| Trouble::Unavailable(disabled.to_owned()))
+        (!self.shared.declaration.enabled).then(|| CallErrorKind::Unavailable(disabled.to_owned()))
     }
 
-    async fn failed(&self, failure: Failure) -> CallError {
+    async fn failed(&self, failure: RequestError) -> CallError {
         let trouble = match failure {
-            Failure::Denied(challenge) => {
+            RequestError::Denied(challenge) => {
                 let text = needs_auth(&self.shared, &challenge);
-                let _ = self.control.send(Control::Denied(text.clone()));
-                return self.error(Trouble::Unavailable(text));
+                let _ = self.commands.send(ServerCommand::Denied(text.clone()));
+                return self.error(CallErrorKind::Unavailable(text));
             }
-            Failure::Unsent => Trouble::Unavailable("it ended the connection".to_owned()),
-            Failure::Trouble(Trouble::Lost(text)) => {
-                let _ = self.control.send(Control::Doubt);
+            RequestError::Unsent => CallErrorKind::Unavailable("it ended the connection".to_owned()),
+            RequestError::Failed(CallErrorKind::Lost(text)) => {
+                let _ = self.commands.send(ServerCommand::Suspect);
                 let known = if is_remote(&self.shared.declaration.endpoint) { None } else { self.reason().await };
                 // The reason holds its last words already.
                 match known {
-                    Some(reason) => return self.error(Trouble::Lost(reason)),
-                    None => Trouble::Lost(text),
+                    Some(reason) => return self.error(CallErrorKind::Lost(reason)),
+                    None => CallErrorKind::Lost(text),
                 }
             }
-            Failure::Trouble(trouble) => trouble,
+            RequestError::Failed(trouble) => trouble,
         };
-        let said = if trouble == Trouble::Cancelled { String::new() } else { self.last_words() };
+        let said = if trouble == CallErrorKind::Cancelled { String::new() } else { self.last_words() };
         CallError { said, ..self.error(trouble) }
     }
 
     /// Why the connection was lost, once that is known.
     async fn reason(&self) -> Option<String> {
         let mut now = self.shared.now.subscribe();
-        let crashed = now.wait_for(|now| matches!(now.state, State::Crashed(_)));
+        let crashed = now.wait_for(|now| matches!(now.state, ServerState::Crashed(_)));
         let now = tokio::time::timeout(REASON, crashed).await.ok()?.ok()?;
         now.state.problem().map(str::to_owned)
     }
 
     fn with_way_out(&self, why: &str) -> String {
-        format!("{why}; `ollm mcp restart {}` starts it", ollm_protocol::shell_word(self.name()))
+        format!("{why}; `ollm mcp restart {}` starts it", ollm_shell::shell_word(self.name()))
     }
 
-    fn error(&self, kind: Trouble) -> CallError {
+    fn error(&self, kind: CallErrorKind) -> CallError {
         CallError::new(self.name(), kind)
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use ollm_net::Network;
+
 /// Settings of all servers; the defaults are for a person at a terminal.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -13,10 +15,10 @@ pub struct Settings {
     pub version: String,
     /// The folders we work in.
     pub roots: Vec<Root>,
-    /// The way to servers that are not on this machine.
-    pub proxies: Proxies,
+    /// The authorities that vouch for servers, and the proxies on the way to them.
+    pub network: Network,
     /// How servers are started, watched and ended.
-    pub pace: Pace,
+    pub timings: Timings,
     /// What a server may take.
     pub bounds: Bounds,
 }
@@ -28,22 +30,11 @@ impl Default for Settings {
             name: env!("CARGO_PKG_NAME").to_owned(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             roots: Vec::new(),
-            proxies: Proxies::default(),
-            pace: Pace::default(),
+            network: Network::default(),
+            timings: Timings::default(),
             bounds: Bounds::default(),
         }
     }
-}
-
-/// The way to servers that are not on this machine: straight, where nothing is said.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Proxies {
-    /// Who passes on what is not encrypted.
-    pub http: Option<String>,
-    /// Who passes on what is.
-    pub https: Option<String>,
-    /// The hosts, domains and networks that are reached straight all the same, with commas between.
-    pub except: Option<String>,
 }
 
 /// A folder we work in.
@@ -57,7 +48,7 @@ pub struct Root {
 
 /// The clocks of a server's life.
 #[derive(Clone, Debug)]
-pub struct Pace {
+pub struct Timings {
     /// How often a start is tried.
     pub tries: u32,
     /// The pause after the first failed try; it doubles from there.
@@ -82,7 +73,7 @@ pub struct Pace {
     pub window: Duration,
 }
 
-impl Default for Pace {
+impl Default for Timings {
     fn default() -> Self {
         Self {
             tries: 3,

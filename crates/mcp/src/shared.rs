@@ -1,4 +1,4 @@
-//! What servers share with one another, and what the handle and the task of one server share.
+//! What all servers share, and what the handle and the task of one server share.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,30 +10,30 @@ use rmcp::model::ServerPeerInfo;
 use serde_json::Value;
 use tokio::sync::watch;
 
+use crate::client_handler::ClientHandler;
 use crate::declaration::{Declaration, Endpoint};
-use crate::desk::Desk;
-use crate::keeper::Post;
-use crate::link::Link;
+use crate::endpoint::secret_args;
 use crate::list::Listing;
 use crate::log::Log;
-use crate::place::hidden;
-use crate::port::{Notice, Ports};
+use crate::ports::{Ports, ServerNotice};
+use crate::requester::Requester;
+use crate::runtime::RuntimeHandle;
 use crate::settings::Settings;
-use crate::status::State;
+use crate::status::ServerState;
 use crate::web;
 
-/// What all servers share: settings, ports, one process keeper, one HTTP client.
+/// What all servers share: settings, ports, one `Children`, one HTTP client.
 #[derive(Debug)]
-pub struct Context {
+pub struct ClientContext {
     pub(crate) settings: Settings,
     pub(crate) ports: Ports,
     pub(crate) children: Arc<Children>,
     web: OnceLock<Result<reqwest::Client, String>>,
-    /// Whether nobody has the time to wait for servers that take theirs to end.
+    /// Whether servers get little time to end.
     hurried: AtomicBool,
 }
 
-impl Context {
+impl ClientContext {
     /// Nothing is started; the HTTP client is made when the first server needs it.
     pub fn new(settings: Settings, ports: Ports, children: Arc<Children>) -> Self {
         Self { settings, ports, children, web: OnceLock::new(), hurried: AtomicBool::new(false) }
@@ -50,36 +50,36 @@ impl Context {
     pub(crate) fn web(&self) -> Result<reqwest::Client, String> {
         let make = || {
             let agent = format!("{}/{}", self.settings.name, self.settings.version);
-            web::client(&agent, &self.settings.proxies).map_err(|error| error.to_string())
+            web::client(&agent, &self.settings.network).map_err(|error| error.to_string())
         };
         self.web.get_or_init(make).clone()
     }
 }
 
 /// What the handle and the task of a server share.
-pub(crate) struct Shared {
+pub(crate) struct ServerShared {
     pub(crate) declaration: Declaration,
-    pub(crate) context: Arc<Context>,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) context: Arc<ClientContext>,
+    pub(crate) handler: Arc<ClientHandler>,
     pub(crate) log: Arc<Log>,
-    pub(crate) now: watch::Sender<Now>,
-    /// Where its program is started; here when absent.
-    pub(crate) post: Option<Arc<Post>>,
+    pub(crate) now: watch::Sender<ServerSnapshot>,
+    /// The thread that starts its program; the current one when absent.
+    pub(crate) runtime: Option<Arc<RuntimeHandle>>,
 }
 
-impl std::fmt::Debug for Shared {
+impl std::fmt::Debug for ServerShared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Shared").field("name", &self.declaration.name).finish_non_exhaustive()
     }
 }
 
-/// How a server is now.
+/// The current state of a server and what is known of it.
 #[derive(Clone)]
-pub(crate) struct Now {
-    pub(crate) state: State,
-    pub(crate) link: Option<Arc<Link>>,
+pub(crate) struct ServerSnapshot {
+    pub(crate) state: ServerState,
+    pub(crate) requester: Option<Arc<Requester>>,
     pub(crate) tools: Arc<[Value]>,
-    /// The tools it offered until it ended unasked, which a call brings back.
+    /// The tools it offered until it crashed; a call of one starts it again.
     pub(crate) lapsed: Arc<[Value]>,
     pub(crate) info: Option<Arc<ServerPeerInfo>>,
     pub(crate) process: Option<u32>,
@@ -90,23 +90,23 @@ pub(crate) struct Now {
     pub(crate) warnings: Vec<String>,
 }
 
-impl Shared {
-    /// Starts a program where nobody waits for anything else.
+impl ServerShared {
+    /// Starts a program on the thread that starts programs.
     pub(crate) async fn launch(&self, job: Job) -> Result<Resident, SpawnError> {
-        match &self.post {
-            Some(post) => post.start(&self.context.children, job).await,
+        match &self.runtime {
+            Some(runtime) => runtime.start_program(&self.context.children, job).await,
             None => self.context.children.start(&job),
         }
     }
 
-    /// Waits until nothing is left of programs that were being started and that nobody waits for any more.
-    pub(crate) async fn calm(&self) {
-        if let Some(post) = &self.post {
-            post.calm().await;
+    /// Waits until programs that were being started, and are not wanted any more, have ended.
+    pub(crate) async fn finish_starts(&self) {
+        if let Some(runtime) = &self.runtime {
+            runtime.finish_starts().await;
         }
     }
 
-    /// A list without what the server was entrusted with.
+    /// A list without the secrets that the server was given.
     pub(crate) fn cleaned(&self, mut listing: Listing) -> Listing {
         let redactor = self.log.strict();
         listing.items.iter_mut().for_each(|item| redact(item, &redactor));
@@ -114,18 +114,18 @@ impl Shared {
         listing
     }
 
-    pub(crate) fn now(&self) -> Now {
+    pub(crate) fn now(&self) -> ServerSnapshot {
         self.now.borrow().clone()
     }
 
-    /// Changes how the server is, and tells whoever watches.
-    pub(crate) fn change(&self, change: impl FnOnce(&mut Now)) {
+    /// Changes the snapshot, and tells the watcher what changed.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut ServerSnapshot)) {
         let mut notices = Vec::new();
         self.now.send_modify(|now| {
             let (state, tools) = (now.state.clone(), Arc::clone(&now.tools));
             change(now);
-            notices.extend((state != now.state).then(|| Notice::State(now.state.clone())));
-            notices.extend((tools != now.tools).then_some(Notice::Tools));
+            notices.extend((state != now.state).then(|| ServerNotice::State(now.state.clone())));
+            notices.extend((tools != now.tools).then_some(ServerNotice::Tools));
         });
         if let Some(watch) = &self.context.ports.watch {
             for notice in &notices {
@@ -134,32 +134,31 @@ impl Shared {
         }
     }
 
-    pub(crate) fn set(&self, state: State) {
+    pub(crate) fn set(&self, state: ServerState) {
         self.change(|now| now.state = state);
     }
 
-    /// Offers again what was offered until the server ended unasked, as if it had not been started yet.
+    /// Offers the tools of a crashed server again, as if it had not been started yet.
     pub(crate) fn offer(&self) {
         self.change(|now| {
-            if matches!(now.state, State::Crashed(_)) && !now.lapsed.is_empty() {
-                now.state = State::Configured;
+            if matches!(now.state, ServerState::Crashed(_)) && !now.lapsed.is_empty() {
+                now.state = ServerState::Configured;
                 now.tools = std::mem::replace(&mut now.lapsed, Arc::new([]));
             }
         });
     }
 
-    /// Withdraws connection and tools. What was stopped by somebody is not brought back by a call, so its tools are not
-    /// remembered either.
-    pub(crate) fn withdraw(&self, state: State) {
+    /// Withdraws connection and tools. A call does not start a stopped server, so its tools are not remembered.
+    pub(crate) fn withdraw(&self, state: ServerState) {
         self.change(|now| {
             let lapsed = match (&state, now.tools.is_empty()) {
-                (State::Stopped, _) => Arc::new([]) as Arc<[Value]>,
+                (ServerState::Stopped, _) => Arc::new([]) as Arc<[Value]>,
                 (_, true) => Arc::clone(&now.lapsed),
                 (_, false) => Arc::clone(&now.tools),
             };
-            *now = Now {
+            *now = ServerSnapshot {
                 state,
-                link: None,
+                requester: None,
                 tools: Arc::new([]),
                 lapsed,
                 process: None,
@@ -172,15 +171,15 @@ impl Shared {
     }
 }
 
-/// What to do about a server that wants to know who we are.
-pub(crate) fn needs_auth(shared: &Shared, challenge: &str) -> String {
+/// What to do about a server that wants authorization.
+pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
     let name = &shared.declaration.name;
     if let Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } = &shared.declaration.endpoint
         && headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("authorization"))
     {
         return "it does not take the `Authorization` header of its declaration; correct its value".to_owned();
     }
-    let server = ollm_protocol::shell_word(name);
+    let server = ollm_shell::shell_word(name);
     let trouble = shared.context.ports.authorize.as_ref().and_then(|authorize| authorize.trouble(name));
     let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
     if web::is_insufficient(challenge) {
@@ -206,12 +205,12 @@ pub(crate) fn redact(value: &mut Value, redactor: &Redactor) {
     }
 }
 
-/// What must not be seen in anything that the server says.
+/// The values that are redacted in all that the server says.
 pub(crate) fn secrets(declaration: &Declaration) -> Vec<(String, String)> {
     let own: Vec<(String, String)> = match &declaration.endpoint {
         Endpoint::Stdio { args, env, .. } => {
             let env = env.iter().filter(|(name, _)| looks_secret(name)).cloned();
-            env.chain(hidden(args).map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
+            env.chain(secret_args(args).map(|(name, value)| (name.to_owned(), value.to_owned()))).collect()
         }
         Endpoint::Http { headers, .. } | Endpoint::Sse { headers, .. } => headers.clone(),
     };

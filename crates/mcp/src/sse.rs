@@ -15,8 +15,8 @@ use rmcp::transport::Transport;
 use crate::error::NO_EVENTS;
 use crate::events::Events;
 use crate::http::{EVENTS, JSON, hear, next, speaks};
+use crate::line_transport::CloseReason;
 use crate::web::{Site, WebError, explanation, refusal, same_origin};
-use crate::wire::Fault;
 
 /// A connection by events and posts.
 pub(crate) struct Sse {
@@ -24,7 +24,7 @@ pub(crate) struct Sse {
     /// Where requests go.
     target: Url,
     stream: Option<Stream>,
-    fault: Fault,
+    close_reason: CloseReason,
 }
 
 struct Stream {
@@ -49,12 +49,12 @@ impl Sse {
         }
         let mut stream = Stream { response, events: Events::new(cap), found: VecDeque::new(), batch: VecDeque::new() };
         let target = endpoint(&mut stream, &source).await?;
-        Ok(Self { site, target, stream: Some(stream), fault: Fault::default() })
+        Ok(Self { site, target, stream: Some(stream), close_reason: CloseReason::default() })
     }
 
     /// Where it will be told why the connection was given up.
-    pub(crate) fn fault(&self) -> Fault {
-        Fault::clone(&self.fault)
+    pub(crate) fn close_reason(&self) -> CloseReason {
+        CloseReason::clone(&self.close_reason)
     }
 }
 
@@ -85,7 +85,7 @@ impl Transport<RoleClient> for Sse {
                 Ok(Some(event)) => event,
                 Ok(None) => return None,
                 Err(error) => {
-                    let _ = self.fault.set(error.to_string());
+                    let _ = self.close_reason.set(error.to_string());
                     return None;
                 }
             };

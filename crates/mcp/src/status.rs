@@ -4,7 +4,7 @@ use serde_json::Value;
 
 /// The state of a server, with what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum ServerState {
     /// It does not run, and starts with the next call.
     Configured,
     /// It is being started, for the so-manieth time in a row.
@@ -23,47 +23,50 @@ pub enum State {
     Stopped,
 }
 
-impl State {
+impl ServerState {
     /// Our name of the state.
     pub fn name(&self) -> &'static str {
         match self {
-            State::Configured => "configured",
-            State::Starting(_) => "starting",
-            State::Ready => "ready",
-            State::NeedsAuth(_) => "needs-auth",
-            State::Degraded(_) => "degraded",
-            State::Crashed(_) => "crashed",
-            State::Failed(_) => "failed",
-            State::Stopped => "stopped",
+            ServerState::Configured => "configured",
+            ServerState::Starting(_) => "starting",
+            ServerState::Ready => "ready",
+            ServerState::NeedsAuth(_) => "needs-auth",
+            ServerState::Degraded(_) => "degraded",
+            ServerState::Crashed(_) => "crashed",
+            ServerState::Failed(_) => "failed",
+            ServerState::Stopped => "stopped",
         }
     }
 
     /// The coarser word: starting, connected, disconnected or error.
     pub fn word(&self) -> &'static str {
         match self {
-            State::Configured | State::Stopped => "disconnected",
-            State::Starting(_) => "starting",
-            State::Ready | State::Degraded(_) => "connected",
-            State::NeedsAuth(_) | State::Crashed(_) | State::Failed(_) => "error",
+            ServerState::Configured | ServerState::Stopped => "disconnected",
+            ServerState::Starting(_) => "starting",
+            ServerState::Ready | ServerState::Degraded(_) => "connected",
+            ServerState::NeedsAuth(_) | ServerState::Crashed(_) | ServerState::Failed(_) => "error",
         }
     }
 
     /// What is wrong, if anything.
     pub fn problem(&self) -> Option<&str> {
         match self {
-            State::NeedsAuth(text) | State::Degraded(text) | State::Crashed(text) | State::Failed(text) => Some(text),
-            State::Configured | State::Starting(_) | State::Ready | State::Stopped => None,
+            ServerState::NeedsAuth(text)
+            | ServerState::Degraded(text)
+            | ServerState::Crashed(text)
+            | ServerState::Failed(text) => Some(text),
+            ServerState::Configured | ServerState::Starting(_) | ServerState::Ready | ServerState::Stopped => None,
         }
     }
 }
 
 /// What is known of a server now.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Status {
+pub struct ServerStatus {
     /// Its name.
     pub name: String,
     /// Its state.
-    pub state: State,
+    pub state: ServerState,
     /// How many tools it offers.
     pub tools: usize,
     /// How it was reached: stdio, http or sse, which an address may turn out to be.

@@ -6,7 +6,7 @@ use ollm_protocol::{Tool, ToolSchema};
 use serde_json::Value;
 
 use crate::declaration::Filter;
-use crate::deep::{DEEPEST, is_deep};
+use crate::depth_limit::{DEEPEST, is_deep};
 use crate::name::{BadName, tool_names};
 
 /// More tools of one server are not offered: no model could choose among them.

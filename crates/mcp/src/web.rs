@@ -4,16 +4,14 @@ use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ollm_net::{NetError, Network, tls_failure};
 use reqwest::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue, WWW_AUTHENTICATE};
 use reqwest::redirect::{Attempt, Policy};
-use reqwest::{Client, ClientBuilder, NoProxy, Proxy, RequestBuilder, Response, StatusCode, Url};
-use rustls::{ClientConfig, RootCertStore};
-use rustls_platform_verifier::BuilderVerifierExt;
+use reqwest::{Client, ClientBuilder, RequestBuilder, Response, StatusCode, Url};
 
 use crate::error::bytes;
 use crate::log::Log;
-use crate::port::Authorize;
-use crate::settings::Proxies;
+use crate::ports::Authorize;
 
 /// How long a connection may take.
 const CONNECT: Duration = Duration::from_secs(30);
@@ -63,7 +61,16 @@ impl From<reqwest::Error> for WebError {
             causes.push(current.to_string());
             cause = current.source();
         }
+        if let Some(failure) = tls_failure(&error) {
+            return Self::Net(failure);
+        }
         Self::Net(causes.join(": "))
+    }
+}
+
+impl From<NetError> for WebError {
+    fn from(error: NetError) -> Self {
+        Self::Net(error.to_string())
     }
 }
 
@@ -82,32 +89,13 @@ enum Astray {
 }
 
 /// A client that follows nobody to another origin.
-pub(crate) fn client(agent: &str, proxies: &Proxies) -> Result<Client, WebError> {
-    Ok(builder(agent, proxies)?.redirect(Policy::custom(follow)).pool_idle_timeout(KEPT).build()?)
+pub(crate) fn client(agent: &str, network: &Network) -> Result<Client, WebError> {
+    Ok(builder(agent, network)?.redirect(Policy::custom(follow)).pool_idle_timeout(KEPT).build()?)
 }
 
-/// What all clients have in common. This machine is always reached straight.
-pub(crate) fn builder(agent: &str, proxies: &Proxies) -> Result<ClientBuilder, WebError> {
-    let mut builder =
-        Client::builder().tls_backend_preconfigured(tls()?).connect_timeout(CONNECT).user_agent(agent).no_proxy();
-    let except = format!("localhost,127.0.0.0/8,::1,{}", proxies.except.as_deref().unwrap_or_default());
-    let (http, https) = (proxies.http.as_deref().map(Proxy::http), proxies.https.as_deref().map(Proxy::https));
-    for proxy in [http, https].into_iter().flatten() {
-        builder = builder.proxy(proxy?.no_proxy(NoProxy::from_string(&except)));
-    }
-    Ok(builder)
-}
-
-fn tls() -> Result<ClientConfig, WebError> {
-    let provider = Arc::new(rustls::crypto::ring::default_provider());
-    let unusable = |error: rustls::Error| WebError::Net(format!("no TLS: {error}"));
-    let builder = || ClientConfig::builder_with_provider(Arc::clone(&provider)).with_safe_default_protocol_versions();
-    let verified = builder().map_err(unusable)?.with_platform_verifier();
-    // A machine without certificates can still speak to itself without TLS.
-    Ok(match verified {
-        Ok(builder) => builder.with_no_client_auth(),
-        Err(_) => builder().map_err(unusable)?.with_root_certificates(RootCertStore::empty()).with_no_client_auth(),
-    })
+/// What all clients have in common.
+pub(crate) fn builder(agent: &str, network: &Network) -> Result<ClientBuilder, WebError> {
+    Ok(network.client()?.connect_timeout(CONNECT).user_agent(agent))
 }
 
 /// Only redirects that keep method and body, and only within one origin: another one would be told our secrets.

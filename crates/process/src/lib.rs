@@ -7,8 +7,8 @@
 //! there is no runtime: one `poll` loop on the calling thread feeds and reads all jobs of a call and keeps their clocks.
 //!
 //! * **Start.** Every program gets a session and a process group of its own, no terminal, exactly the environment it was
-//!   given and one variable more, the default signal set-up and no file but its three streams. On Linux the new process borrows our memory until
-//!   it becomes the program, so the cost does not grow with our size.
+//!   given and one variable more, the default signal set-up and no file but its three streams. On Linux the new process
+//!   borrows our memory until it becomes the program, so the cost does not grow with our size.
 //! * **Time.** The clock is monotonic and starts before the spawn. At the deadline the whole group gets `SIGTERM`,
 //!   and after the grace `SIGKILL`.
 //! * **Streams.** Input is written while output is read. A program that does not read its input is no error. Output is
@@ -18,27 +18,27 @@
 //!   that keeps a stream open is waited for no longer than the drain time; the outcome is then `leaky`.
 //! * **Our own death.** The program itself dies with the thread that runs it (parent-death signal). Its group dies with
 //!   our process: a guard process, started with the first job of a [`Children`], waits for our end on a pipe and kills
-//!   every group that is still registered, and then whoever else bears our mark.
+//!   every group that is still registered, and then all other processes that bear our mark.
 //! * **The mark.** `OLLM_LIFELINE` in the environment of every program holds a random number that belongs to its
 //!   `Children`, after those that are in the job's environment already: what our program starts is then also found by the
-//!   guard of the one that started our program. Whoever leaves group, session and parent still bears it; only a descendant
+//!   guard of the one that started our program. A descendant that leaves group, session and parent still bears it; only one
 //!   that clears its environment, or has the kernel hide it, is not found, unless it came of a resident.
 //! * **Signals.** A program can have the signals that ask it to end held back while it runs jobs
 //!   ([`Children::hold_signals`]): they first end the jobs, and then, by their default effect, the program.
 //! * **Daemons.** A descendant that leaves the group lives on after its job, and ends with the `Children` or with us. A
-//!   program whose only duty is to run jobs can call [`become_subreaper`] and then end such descendants at once with
-//!   [`Children::reap_strays`]; then nobody has to be looked for at its end.
+//!   program makes a [`ProcessSetup`] at the start of `main`; its process then adopts such descendants, ends them with
+//!   [`Children::kill_adopted`] or at the end of `main`, and its guard need not search for any.
 //! * **Residents.** [`Children::start`] starts a program that stays, such as a server on its standard streams. It has the
 //!   same group, environment, limits and guard, but no clock: its owner holds a [`Resident`], reads and writes its
-//!   streams, and ends it. Only Unix has them. On Linux each runs below a keeper, a small process of its own that adopts
-//!   whoever comes of the program. However the program ends, or we do, the keeper kills all of them, whatever became of
+//!   streams, and ends it. Only Unix has them. On Linux each runs below a reaper, a small process of its own that adopts
+//!   the descendants of the program. However the program ends, or we do, the reaper kills all of them, whatever became of
 //!   their group, session and environment, and then ends itself.
 //!
 //! The crate knows nothing of hooks, never prints, and reads neither environment nor home.
 //!
 //! # Platforms
 //!
-//! Linux has all of the above. Other Unix systems have neither guard nor keepers, mark, parent-death signal or resource limits;
+//! Linux has all of the above. Other Unix systems have neither guard nor reapers, mark, parent-death signal or resource limits;
 //! Windows has, beyond that, no process groups. Both are untested; a job that asks for a resource limit there does not
 //! start.
 //!
@@ -63,6 +63,7 @@
 mod error;
 mod find;
 mod job;
+mod setup;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -71,7 +72,8 @@ mod windows;
 pub use error::{SpawnError, Stage};
 pub use find::find_program;
 pub use job::{End, Job, Limits, Outcome, Stream};
+pub use setup::ProcessSetup;
 #[cfg(unix)]
-pub use unix::{Children, PipeShield, Resident, Streams, become_subreaper, is_released, leave_session};
+pub use unix::{Children, PipeShield, Resident, SignalHold, Streams, is_released};
 #[cfg(windows)]
-pub use windows::{Children, become_subreaper, is_released, leave_session};
+pub use windows::{Children, SignalHold, is_released};

@@ -27,12 +27,13 @@ use rustix::process::Pid;
 use self::child::Child;
 use self::leader::Leader;
 use self::pipes::Pipes;
-use self::platform::{Guard, Held, Keeper, Launcher};
-use self::supervise::{Run, supervise};
+use self::platform::{Guard, HeldSignals, Launcher, Reaper};
+use self::supervise::{JobRun, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
-pub use self::pipes::Ends as Streams;
-pub use self::platform::{PipeShield, become_subreaper, is_released};
+pub use self::pipes::Streams;
+pub(crate) use self::platform::adopt_from_first_start;
+pub use self::platform::{PipeShield, is_released};
 pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
@@ -44,6 +45,9 @@ const BUSY_PAUSES: [Duration; 5] = [
     Duration::from_millis(8),
     Duration::from_millis(16),
 ];
+
+/// The released programs of this process that still run. Which children are ours to end is a matter of the whole process.
+static RELEASED: Mutex<Vec<process::Child>> = Mutex::new(Vec::new());
 
 /// What came of a start, or which stage of it failed.
 type Started<T> = Result<T, (Stage, io::Error)>;
@@ -62,16 +66,14 @@ type Started<T> = Result<T, (Stage, io::Error)>;
 #[derive(Debug, Default)]
 pub struct Children {
     guard: Mutex<Option<Arc<Guard>>>,
-    /// What starts programs, while nobody uses it.
+    /// The launcher, while it is not in use.
     launcher: Mutex<Option<Launcher>>,
     /// Killed, but not yet gone when their job had to be answered.
     dying: Mutex<Vec<Leader>>,
-    /// Let go, and not ours to end.
-    released: Mutex<Vec<process::Child>>,
     /// Whether signals are to be held back from the next job on.
     holding: AtomicBool,
     /// The last field: letting signals through may end us.
-    held: Mutex<Option<Arc<Held>>>,
+    held: Mutex<Option<Arc<HeldSignals>>>,
 }
 
 impl Children {
@@ -132,8 +134,8 @@ impl Children {
     /// Starts a program that runs until it is told to end, and that its owner feeds and reads.
     ///
     /// The job's input, timeout and output cap are not used: a resident has none of them. Everything else holds as for a
-    /// job: group, environment, limits, guard. On Linux it has, beyond that, a keeper process of its own, below which it
-    /// runs, so that nobody who comes of it outlives it or us; it does not end with the thread that called this.
+    /// job: group, environment, limits, guard. On Linux it has, beyond that, a reaper process of its own, below which it
+    /// runs, so that no descendant outlives it or us; it does not end with the thread that called this.
     pub fn start(&self, job: &Job) -> Result<Resident, SpawnError> {
         self.reap_dying();
         platform::reap_adopted();
@@ -141,33 +143,25 @@ impl Children {
             return Err(SpawnError::new(job, Stage::Clone, io::ErrorKind::Interrupted.into()));
         }
         let launcher = self.launcher();
-        let spawned = self.spawn(&launcher, job, Instant::now(), Keeper::start);
+        let spawned = self.spawn(&launcher, job, Instant::now(), Reaper::start);
         self.put_back(launcher);
-        let (keeper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
-        Ok(Resident::new(keeper, pipes.ours, job.limits.grace))
+        let (reaper, pipes) = spawned.map_err(|(stage, error)| SpawnError::new(job, stage, error))?;
+        Ok(Resident::new(reaper, pipes.ours, job.limits.grace))
     }
 
-    /// Kills and reaps descendants that left their group and came to us because we are a subreaper; says how many.
+    /// Kills and reaps the descendants of jobs that left their group and that this process has adopted; says how many.
     ///
-    /// Does nothing unless [`become_subreaper`] was called. Every child process that was started neither by this value nor
-    /// as a job or resident of another one counts as such a descendant, so this is for a process that starts others only
-    /// through `Children`. Without strays it costs two system calls.
-    pub fn reap_strays(&self) -> usize {
+    /// Does nothing unless the program made a [`ProcessSetup`](crate::ProcessSetup). Every child process that no `Children`
+    /// started counts as adopted, so this is for a process that starts others only through `Children`. Without adopted
+    /// children it costs two system calls.
+    pub fn kill_adopted(&self) -> usize {
         self.reap_dying();
-        let guard = lock(&self.guard).clone();
-        let released: Vec<u32> = lock(&self.released).iter().map(process::Child::id).collect();
-        let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
-        let over = guard.as_ref().and_then(|guard| guard.over());
-        let (killed, gone) = platform::reap_strays(is_released);
-        if let Some((guard, starts)) = guard.zip(over).filter(|_| gone) {
-            guard.settle(starts);
-        }
-        killed
+        kill_adopted()
     }
 
-    /// Starts a program that goes on when we end, and that nobody answers for any more: it has neither a group, a
+    /// Starts a program that goes on when we end, and that we do not supervise: it has neither a group, a
     /// deadline nor a guard of ours, and does not bear our mark. Its output goes nowhere, its limits are its own affair,
-    /// and signals that we hold back it is to let through by itself ([`leave_session`]). None starts once one has come.
+    /// and it unblocks the signals that we hold back itself ([`ProcessSetup::leave_session`](crate::ProcessSetup::leave_session)). None starts once one has come.
     pub fn release(&self, job: &Job) -> io::Result<()> {
         if self.interrupted() {
             return Err(io::ErrorKind::Interrupted.into());
@@ -180,7 +174,7 @@ impl Children {
         }
         command.stdin(platform::filled(&job.stdin)?).stdout(Stdio::null()).stderr(Stdio::null());
         let child = command.spawn()?;
-        lock(&self.released).push(child);
+        lock(&RELEASED).push(child);
         Ok(())
     }
 
@@ -192,17 +186,17 @@ impl Children {
         }
     }
 
-    /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us.
+    /// Has `SIGTERM`, `SIGINT` and `SIGHUP` end our jobs before they end us, until the result is dropped.
     ///
     /// From the next job on they are held back on its thread. One that comes ends all running jobs, with a short grace,
-    /// as [`End::Interrupted`]; one more ends the grace. No job starts after that, and with [`Self::release_signals`] or
-    /// the end of this value the process dies of the first that came. A signal that we ignore, block or handle is left
-    /// alone.
+    /// as [`End::Interrupted`]; one more ends the grace. No job starts after that. When the result is dropped, the process
+    /// dies of the first signal that came. A signal that we ignore, block or handle is left alone.
     ///
     /// This is for a program whose only thread runs all jobs: other threads would take the signals as ever. Other
     /// systems than Linux do not hold them back.
-    pub fn hold_signals(&self) {
+    pub fn hold_signals(&self) -> SignalHold<'_> {
         self.holding.store(true, Ordering::Relaxed);
+        SignalHold(self)
     }
 
     /// Whether a signal that is held back has come.
@@ -210,21 +204,14 @@ impl Children {
         lock(&self.held).as_ref().is_some_and(|held| held.came())
     }
 
-    /// Lets signals through again, on the thread that ran the jobs; does not return if one has come.
-    pub fn release_signals(&self) {
-        self.holding.store(false, Ordering::Relaxed);
-        let held = lock(&self.held).take();
-        drop(held);
-    }
-
-    fn held(&self) -> Option<Arc<Held>> {
+    fn held(&self) -> Option<Arc<HeldSignals>> {
         if !self.holding.load(Ordering::Relaxed) {
             return None;
         }
         let mut held = lock(&self.held);
         if held.is_none() {
             // Where this fails, signals end us at once, as without being asked.
-            *held = Held::hold().ok().map(Arc::new);
+            *held = HeldSignals::hold().ok().map(Arc::new);
         }
         held.clone()
     }
@@ -238,16 +225,16 @@ impl Children {
         *lock(&self.launcher) = launcher.ok();
     }
 
-    fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> Run {
+    fn begin(&self, launcher: &io::Result<Launcher>, mut job: Job) -> JobRun {
         let started = Instant::now();
         if self.interrupted() {
-            return Run::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
+            return JobRun::Done(Outcome::without_run(End::Interrupted, started.elapsed()));
         }
         match self.spawn(launcher, &job, started, Launcher::launch) {
-            Ok((leader, pipes)) => Run::Live(Child::new(leader, pipes.ours, &mut job, started)),
+            Ok((leader, pipes)) => JobRun::Live(Child::new(leader, pipes.ours, &mut job, started)),
             Err((stage, error)) => {
                 let error = SpawnError::new(&job, stage, error);
-                Run::Done(Outcome::not_started(error, started.elapsed()))
+                JobRun::Done(Outcome::not_started(error, started.elapsed()))
             }
         }
     }
@@ -288,11 +275,11 @@ impl Children {
         Ok(started)
     }
 
-    fn close(&self, run: Run) -> Outcome {
+    fn close(&self, run: JobRun) -> Outcome {
         self.reap_dying();
         match run {
-            Run::Done(outcome) => outcome,
-            Run::Live(child) => {
+            JobRun::Done(outcome) => outcome,
+            JobRun::Live(child) => {
                 let (outcome, leader) = child.close();
                 lock(&self.dying).extend(leader);
                 outcome
@@ -302,13 +289,40 @@ impl Children {
 
     fn reap_dying(&self) {
         lock(&self.dying).retain_mut(|leader| leader.reap().is_none());
-        lock(&self.released).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
+        lock(&RELEASED).retain_mut(|child| matches!(child.try_wait(), Ok(None)));
     }
 }
 
-/// Leaves the terminal and the group this process was started in, so that nothing meant for them reaches it; and lets
-/// through, on this thread, the signals that whoever started it held back for itself.
-pub fn leave_session() -> io::Result<()> {
+/// Signals that are held back while jobs run ([`Children::hold_signals`]). Dropped on the thread that ran the jobs, it lets
+/// them through again; if one has come, the process ends there.
+#[derive(Debug)]
+#[must_use = "dropped, it lets signals through again"]
+pub struct SignalHold<'a>(&'a Children);
+
+impl Drop for SignalHold<'_> {
+    fn drop(&mut self) {
+        self.0.holding.store(false, Ordering::Relaxed);
+        let held = lock(&self.0.held).take();
+        drop(held);
+    }
+}
+
+/// Kills and reaps the adopted descendants of this process, whichever `Children` they came of; says how many.
+pub(crate) fn kill_adopted() -> usize {
+    let released: Vec<u32> = lock(&RELEASED).iter().map(process::Child::id).collect();
+    let is_released = |pid: Pid| u32::try_from(pid.as_raw_nonzero().get()).is_ok_and(|pid| released.contains(&pid));
+    let idle = platform::idle_guards();
+    let (killed, gone) = platform::kill_adopted(is_released);
+    if gone {
+        for (guard, starts) in idle {
+            guard.settle(starts);
+        }
+    }
+    killed
+}
+
+/// Leaves the terminal and the group this process was started in, and blocks no signal on this thread.
+pub(crate) fn leave_session() -> io::Result<()> {
     platform::let_signals_through();
     Ok(rustix::process::setsid().map(drop)?)
 }

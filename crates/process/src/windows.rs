@@ -5,6 +5,7 @@
 //! limits. Streams are served by threads; a thread whose stream a descendant keeps open is left behind (`leaky`).
 
 use std::io::{self, Read, Write};
+use std::marker::PhantomData;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver};
 use std::thread;
@@ -57,15 +58,14 @@ impl Children {
     }
 
     /// Not supported on this system; does nothing.
-    pub fn hold_signals(&self) {}
+    pub fn hold_signals(&self) -> SignalHold<'_> {
+        SignalHold(PhantomData)
+    }
 
     /// Never on this system.
     pub fn interrupted(&self) -> bool {
         false
     }
-
-    /// Not supported on this system; does nothing.
-    pub fn release_signals(&self) {}
 
     /// Starts a program that goes on when we end. Its output goes nowhere.
     pub fn release(&self, job: &Job) -> io::Result<()> {
@@ -81,8 +81,8 @@ impl Children {
     /// Not supported on this system; jobs end by their deadlines.
     pub fn end_all(&self) {}
 
-    /// Nobody is adopted on this system; does nothing.
-    pub fn reap_strays(&self) -> usize {
+    /// This system adopts no descendants; does nothing.
+    pub fn kill_adopted(&self) -> usize {
         0
     }
 }
@@ -92,13 +92,21 @@ pub fn is_released(_: impl Sized) -> bool {
     false
 }
 
-/// Not supported on this system.
-pub fn leave_session() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// This system holds no signals back.
+#[derive(Debug)]
+#[must_use = "dropped, it lets signals through again"]
+pub struct SignalHold<'a>(PhantomData<&'a Children>);
+
+/// This system adopts no descendants.
+pub(crate) fn adopt_from_first_start() {}
+
+/// This system adopts no descendants.
+pub(crate) fn kill_adopted() -> usize {
+    0
 }
 
 /// Not supported on this system.
-pub fn become_subreaper() -> io::Result<()> {
+pub(crate) fn leave_session() -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

@@ -7,6 +7,8 @@ use std::collections::HashSet;
 
 use serde_json::{Map, Value};
 
+use crate::tool::{CallEffect, effects_of, effects_of_text};
+
 mod build;
 mod sample;
 
@@ -217,6 +219,11 @@ impl EventKind {
         matches!(self, EventKind::FileCreated | EventKind::FileEdited | EventKind::FileDeleted)
     }
 
+    /// Whether this is about a call of a tool.
+    pub fn is_tool_call(self) -> bool {
+        matches!(self, EventKind::BeforeTool | EventKind::AfterTool)
+    }
+
     /// The data field that a matcher looks at.
     pub fn subject_field(self) -> Option<&'static str> {
         match self {
@@ -256,25 +263,6 @@ const SPELLINGS: &[(&str, &str)] = &[
     ("agentType", "agent_type"),
     ("subagent_id", "agent_id"),
     ("subagent_type", "agent_type"),
-];
-
-/// What tools call the files they work on, one or many: a guard for some files must not miss one by its name.
-const PATH_ARGS: &[&str] = &[
-    "path",
-    "paths",
-    "file",
-    "files",
-    "file_path",
-    "file_paths",
-    "filePath",
-    "absolute_path",
-    "notebook_path",
-    "target_file",
-    "source",
-    "destination",
-    "old_path",
-    "new_path",
-    "edits",
 ];
 
 impl Event {
@@ -344,6 +332,16 @@ impl Event {
         self.data.get("args").and_then(Value::as_object)
     }
 
+    /// What the tool call does, as far as its tool declares it or its arguments tell.
+    pub fn effects(&self) -> Vec<CallEffect<'_>> {
+        let name = self.text("tool_name").unwrap_or_default();
+        match self.data.get("args") {
+            Some(Value::Object(args)) => effects_of(name, args),
+            Some(Value::String(text)) => effects_of_text(name, text),
+            _ => Vec::new(),
+        }
+    }
+
     /// The files the event is about, as the host spelled them, each once: the fields of file events, the file arguments
     /// of a tool, the files of a commit.
     ///
@@ -354,11 +352,12 @@ impl Event {
     /// ```
     pub fn paths(&self) -> Vec<&str> {
         let own = ["path", "file_path"].into_iter().filter_map(|field| self.data.get(field));
-        let args = self.args().into_iter().flat_map(|args| PATH_ARGS.iter().filter_map(|name| args.get(*name)));
-        let args = args.flat_map(|files| files.as_array().map_or(std::slice::from_ref(files), Vec::as_slice));
+        let effects = self.effects().into_iter().filter(|found| found.effect.names_path());
+        let args = effects.filter_map(|found| found.text().filter(|path| !path.is_empty()));
         let listed = self.data.get("files").and_then(Value::as_array).into_iter().flatten();
         let mut seen = HashSet::new();
-        let paths = own.chain(self.data.get("file")).chain(args).chain(listed).filter_map(file_path);
+        let own = own.chain(self.data.get("file")).filter_map(file_path);
+        let paths = own.chain(args).chain(listed.filter_map(file_path));
         paths.filter(|path| seen.insert(*path)).collect()
     }
 

@@ -11,7 +11,6 @@ use crate::dialect::Dialect;
 use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;
 use crate::pattern::FilePatterns;
-use crate::template::{ShellTemplate, Template};
 use crate::verdict::Verdict;
 
 mod definition;
@@ -19,14 +18,12 @@ mod endpoint;
 mod error;
 mod held;
 mod interpreter;
-mod line;
 mod valid;
 
 pub use endpoint::{Endpoint, EndpointError, Header};
 pub use error::HookError;
 pub use held::Held;
 pub use interpreter::{Runs, runs};
-pub use line::{LineError, words};
 pub use valid::holds_shell_characters;
 
 /// The programs a hook may name without a path.
@@ -167,8 +164,10 @@ pub enum ActionSpec {
     },
     /// Runs a program whose answer is its exit status, from one line that is split without a shell.
     RunCommand {
-        /// The line.
+        /// The line, as written.
         line: String,
+        /// Its words; where templates stand in it, they stay inside their words.
+        words: Vec<String>,
     },
     /// Posts the event to an address.
     Http {
@@ -389,10 +388,10 @@ impl Default for Rules {
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "as in ActionSpec")]
 pub enum Action {
-    Command { program: String, args: Vec<Template> },
-    Shell(ShellTemplate),
-    AskAgent(Template),
-    RunCommand { program: String, args: Vec<Template>, script: Option<PathBuf> },
+    Command { program: String, args: Vec<String> },
+    Shell { script: String },
+    AskAgent { prompt: String },
+    RunCommand { program: String, args: Vec<String>, script: Option<PathBuf> },
     Http { endpoint: Endpoint, headers: Vec<Header> },
     Mcp { server: String, tool: String, args: serde_json::Map<String, serde_json::Value> },
     Builtin(Builtin),
@@ -432,7 +431,7 @@ pub struct Hook {
 }
 
 impl Hook {
-    /// Checks a declared hook and applies the defaults.
+    /// Checks a declared hook and applies the defaults. Its templates are text here; the engine reads them when it runs.
     ///
     /// ```
     /// use ollm_protocol::{ActionSpec, Hook, HookSpec, Rules};

@@ -15,10 +15,10 @@ pub mod hook;
 mod json;
 pub mod matcher;
 pub mod pattern;
-mod quote;
+mod placeholder;
 mod scope;
-pub mod template;
-mod tool;
+mod spot;
+pub mod tool;
 pub mod units;
 mod verdict;
 
@@ -30,9 +30,10 @@ pub use hook::{
     Origin, Priority, RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Variable,
 };
 pub use json::{NotAnObject, ObjectEnd};
-pub use matcher::Matcher;
+pub use matcher::{Matcher, Subject};
 pub use pattern::{FilePatterns, PatternError, from_root};
-pub use quote::shell_word;
+pub use placeholder::{Placeholder, placeholders};
 pub use scope::scope;
+pub use spot::Spot;
 pub use tool::{Content, Tool, ToolResult, ToolSchema, schema};
 pub use verdict::{Flow, Verdict, joined};

@@ -1,6 +1,11 @@
 //! Which subjects a hook cares about: `*`, exact names, `prefix*`, lists with `|`, `builtin:*`, and `re:` expressions.
+//!
+//! A tool has a name in each agent's vocabulary; a matcher that fits one of them fits the tool, whoever calls it.
 
 use regex_lite::{Regex, RegexBuilder};
+
+use crate::event::EventKind;
+use crate::tool::{Declaration, declared};
 
 /// Longer expressions are refused: they cost time to compile at every start.
 const LONGEST_EXPRESSION: usize = 10_000;
@@ -25,6 +30,37 @@ pub enum Pattern {
     Prefix(String),
     /// Every tool that does not come from an MCP server.
     Builtin,
+}
+
+/// What matchers look at: a tool under all its names, a notification's type, a custom event's name.
+#[derive(Clone, Copy, Debug)]
+pub struct Subject<'a> {
+    name: &'a str,
+    tool: Option<&'static Declaration>,
+}
+
+impl<'a> Subject<'a> {
+    /// What an event of this kind is about.
+    pub fn new(kind: EventKind, name: &'a str) -> Subject<'a> {
+        Subject { name, tool: kind.is_tool_call().then(|| declared(name)).flatten() }
+    }
+
+    /// The names under which hooks for exactly this subject are filed by [`Subject::key`].
+    pub fn keys(self) -> impl Iterator<Item = &'a str> {
+        let also = self.tool.map_or(&[] as &[&str], |tool| tool.also);
+        std::iter::once(self.key()).chain(also.iter().copied())
+    }
+
+    /// One name for all names of the same tool.
+    pub fn key(self) -> &'a str {
+        self.tool.map_or(self.name, |tool| tool.name)
+    }
+
+    /// The name as it came, then every other name of the tool.
+    pub fn names(self) -> impl Iterator<Item = &'a str> {
+        let others = self.tool.into_iter().flat_map(Declaration::names).map(|name| -> &'a str { name });
+        std::iter::once(self.name).chain(others.filter(move |name| *name != self.name))
+    }
 }
 
 /// A matcher that cannot mean what was written.
@@ -53,10 +89,11 @@ impl Matcher {
     /// Compiles a matcher; the empty text matches everything.
     ///
     /// ```
-    /// use ollm_protocol::Matcher;
+    /// use ollm_protocol::{EventKind, Matcher, Subject};
     /// let matcher = Matcher::parse("shell|mcp__git__*").unwrap();
-    /// assert!(matcher.matches(Some("mcp__git__push")));
-    /// assert!(!matcher.matches(Some("shell2")));
+    /// let fits = |tool: &str| matcher.matches(Some(Subject::new(EventKind::BeforeTool, tool)));
+    /// assert!(fits("mcp__git__push") && fits("Bash"));
+    /// assert!(!fits("shell2"));
     /// ```
     pub fn parse(text: &str) -> Result<Matcher, MatcherError> {
         let text = text.trim();
@@ -74,12 +111,12 @@ impl Matcher {
     }
 
     /// Whether an event with this subject fits.
-    pub fn matches(&self, subject: Option<&str>) -> bool {
+    pub fn matches(&self, subject: Option<Subject<'_>>) -> bool {
         match (self, subject) {
             (Matcher::Any, _) => true,
             (_, None) => false,
             (Matcher::List(patterns), Some(subject)) => patterns.iter().any(|pattern| pattern.matches(subject)),
-            (Matcher::Expression(expression), Some(subject)) => expression.is_match(subject),
+            (Matcher::Expression(expression), Some(subject)) => subject.names().any(|name| expression.is_match(name)),
         }
     }
 
@@ -101,11 +138,14 @@ impl PartialEq for Matcher {
 
 impl Pattern {
     /// Whether the pattern fits a subject.
-    pub fn matches(&self, subject: &str) -> bool {
+    pub fn matches(&self, subject: Subject<'_>) -> bool {
         match self {
-            Pattern::Exact(name) => name == subject,
-            Pattern::Prefix(prefix) => subject.starts_with(prefix),
-            Pattern::Builtin => !subject.starts_with("mcp__"),
+            Pattern::Exact(name) if name == subject.name => true,
+            Pattern::Exact(name) => {
+                subject.tool.is_some_and(|tool| declared(name).is_some_and(|wanted| tool.does(wanted)))
+            }
+            Pattern::Prefix(prefix) => subject.names().any(|name| name.starts_with(prefix)),
+            Pattern::Builtin => !subject.name.starts_with("mcp__"),
         }
     }
 
@@ -177,8 +217,38 @@ mod tests {
             ("re:^(read|write)_", Some("read_file"), true),
             ("re:^(read|write)_", Some("xread_file"), false),
         ] {
-            assert_eq!(Matcher::parse(matcher).unwrap().matches(subject), fits, "{matcher} on {subject:?}");
+            let about = subject.map(|name| Subject::new(EventKind::BeforeTool, name));
+            assert_eq!(Matcher::parse(matcher).unwrap().matches(about), fits, "{matcher} on {subject:?}");
         }
+    }
+
+    #[test]
+    fn a_matcher_in_any_vocabulary_matches_in_all_and_only_tools_have_other_names() {
+        let fits = |kind, matcher: &str, name| Matcher::parse(matcher).unwrap().matches(Some(Subject::new(kind, name)));
+        for (matcher, tools) in [
+            ("shell", &["Bash", "bash", "exec_command", "run_shell_command", "Execute", "developer__shell"][..]),
+            ("Bash", &["shell", "exec_command", "run_commands", "local-shell"]),
+            ("re:^Bash$", &["shell", "Bash", "run_in_terminal"]),
+            ("run_shell*", &["shell", "Bash"]),
+            ("Write|Edit", &["write_file", "replace", "apply_patch", "fs_write", "write_to_file"]),
+            ("NotebookEdit", &["notebook_edit"]),
+        ] {
+            for tool in tools {
+                assert!(fits(EventKind::BeforeTool, matcher, tool), "{matcher} on {tool}");
+                assert!(fits(EventKind::AfterTool, matcher, tool), "{matcher} after {tool}");
+            }
+        }
+        for (matcher, tool) in [
+            ("shell", "mcp__x__shell"),
+            ("Bash", "Write"),
+            ("apply_patch", "Edit"),
+            ("NotebookEdit", "Edit"),
+            ("re:^Bash$", "BashOutput"),
+        ] {
+            assert!(!fits(EventKind::BeforeTool, matcher, tool), "{matcher} on {tool}");
+        }
+        assert!(!fits(EventKind::Custom, "edit_file", "Edit"));
+        assert!(fits(EventKind::Custom, "Edit", "Edit"));
     }
 
     #[test]

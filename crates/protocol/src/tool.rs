@@ -2,7 +2,13 @@
 
 use serde_json::{Map, Value};
 
+mod effect;
+mod guess;
 pub mod schema;
+pub mod table;
+
+pub(crate) use effect::effects_of_text;
+pub use effect::{CallEffect, Declaration, Effect, ForeignTool, Operand, declared, effects_of};
 
 /// Something a model can call.
 #[derive(Clone, Debug, PartialEq)]

@@ -7,7 +7,8 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use ollm_protocol::{Layer, Source, shell_word};
+use ollm_protocol::{Layer, Source};
+use ollm_shell::shell_word;
 use ollm_store::{Digest, UpdateError};
 
 use crate::approvable::{Approvable, Definition, Row};

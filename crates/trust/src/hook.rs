@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::hook::words;
-use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Requires, Source, shell_word};
+use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Requires, Source};
+use ollm_shell::shell_word;
 use ollm_store::looks_secret;
 
 use crate::approvable::{Approvable, Definition, Row};
@@ -42,8 +42,10 @@ impl Approvable for Hook {
 
     fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
         match &self.action {
-            Action::Builtin(_) | Action::AskAgent(_) | Action::Http { .. } | Action::Mcp { .. } => Ok(PathBuf::new()),
-            Action::Shell(_) => Ok(PathBuf::from("/bin/sh")),
+            Action::Builtin(_) | Action::AskAgent { .. } | Action::Http { .. } | Action::Mcp { .. } => {
+                Ok(PathBuf::new())
+            }
+            Action::Shell { .. } => Ok(PathBuf::from("/bin/sh")),
             Action::Command { program, .. } | Action::RunCommand { program, .. }
                 if Path::new(program).is_absolute() =>
             {
@@ -60,8 +62,8 @@ impl Approvable for Hook {
                 CommandLine { program: command.clone(), args: args.clone(), ..CommandLine::default() }
             }
             ActionSpec::Shell { script } => CommandLine { shell: Some(script.clone()), ..CommandLine::default() },
-            ActionSpec::RunCommand { line } => {
-                let mut words = words(line).ok()?.into_iter();
+            ActionSpec::RunCommand { words, .. } => {
+                let mut words = words.iter().cloned();
                 CommandLine { program: words.next()?, args: words.collect(), ..CommandLine::default() }
             }
             ActionSpec::AskAgent { .. } | ActionSpec::Http { .. } | ActionSpec::Mcp { .. } | ActionSpec::Builtin(_) => {
@@ -142,7 +144,7 @@ pub fn command_text(hook: &Hook) -> String {
         }
         ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
         ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
-        ActionSpec::RunCommand { line } => line.clone(),
+        ActionSpec::RunCommand { line, .. } => line.clone(),
         ActionSpec::Http { url, .. } => format!("POST {url}"),
         ActionSpec::Mcp { server, tool, args } => {
             format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Source, shell_word};
+use ollm_protocol::{Hook, Layer, Source};
+use ollm_shell::shell_word;
 use ollm_store::{Digest, FileDigests, Owners, TreeLimits, UpdateError, current_gid, current_uid};
 
 use crate::approvable::Approvable;

@@ -8,8 +8,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use ollm_net::{Network, tls_failure};
+use ureq::Agent;
 use ureq::http::Response;
-use ureq::{Agent, Proxy};
 
 use super::ModelError;
 use crate::cancel::Cancel;
@@ -54,8 +55,7 @@ impl Default for Patience {
 pub(crate) struct Letter {
     pub(crate) url: String,
     pub(crate) key: Option<String>,
-    /// Whom to ask to carry it.
-    pub(crate) proxy: Option<Proxy>,
+    pub(crate) network: Network,
     /// Posted, if there is one.
     pub(crate) body: Option<String>,
 }
@@ -66,7 +66,7 @@ enum Arrival {
     Head(Head),
     Chunk(Vec<u8>),
     End,
-    Unreachable(String),
+    Unreachable(ModelError),
     Broken(String),
 }
 
@@ -106,7 +106,7 @@ pub(crate) fn send<'a>(letter: &'a Letter, patience: &Patience, cancel: &'a Canc
             reply.head = head;
             Ok(reply)
         }
-        Arrival::Unreachable(why) => Err(unreachable(&letter.url, &why)),
+        Arrival::Unreachable(error) => Err(error),
         _ => Err(ModelError::Dropped { url: letter.url.clone(), why: "no status came".to_owned() }),
     }
 }
@@ -117,9 +117,8 @@ impl Reply<'_> {
         match self.next()? {
             Arrival::Chunk(bytes) => Ok(Some(bytes)),
             Arrival::End | Arrival::Head(_) => Ok(None),
-            Arrival::Broken(why) | Arrival::Unreachable(why) => {
-                Err(ModelError::Dropped { url: self.url.to_owned(), why })
-            }
+            Arrival::Broken(why) => Err(ModelError::Dropped { url: self.url.to_owned(), why }),
+            Arrival::Unreachable(error) => Err(error),
         }
     }
 
@@ -162,7 +161,7 @@ fn carry(letter: &Letter, patience: &Patience, sender: &SyncSender<Arrival>) {
     let response = match request(letter, patience) {
         Ok(response) => response,
         Err(error) => {
-            let _ = sender.send(Arrival::Unreachable(error.to_string()));
+            let _ = sender.send(Arrival::Unreachable(error));
             return;
         }
     };
@@ -184,31 +183,33 @@ fn carry(letter: &Letter, patience: &Patience, sender: &SyncSender<Arrival>) {
     }
 }
 
-fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>, ureq::Error> {
-    let agent: Agent = Agent::config_builder()
+fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>, ModelError> {
+    let config = Agent::config_builder()
         .http_status_as_error(false)
         // A redirected request would take the key along to who knows where.
         .max_redirects(0)
-        .proxy(letter.proxy.clone())
         .timeout_connect(Some(patience.connect))
         .timeout_resolve(Some(patience.connect))
         .timeout_per_read(Some(patience.silence))
-        .timeout_per_write(Some(patience.silence))
-        .build()
-        .into();
+        .timeout_per_write(Some(patience.silence));
+    let explained = |why: String| ModelError::Unreachable { url: letter.url.clone(), why, hint: String::new() };
+    let agent = letter.network.agent(config, &letter.url).map_err(|error| explained(error.to_string()))?;
+    let failed = |error: ureq::Error| {
+        tls_failure(&error).map_or_else(|| unreachable(&letter.url, &error.to_string()), explained)
+    };
     let key = letter.key.as_ref().map(|key| format!("Bearer {key}"));
     let Some(body) = &letter.body else {
         let mut get = agent.get(&letter.url);
         if let Some(key) = key {
             get = get.header("Authorization", key);
         }
-        return get.call();
+        return get.call().map_err(failed);
     };
     let mut post = agent.post(&letter.url).header("Content-Type", "application/json");
     if let Some(key) = key {
         post = post.header("Authorization", key);
     }
-    post.send(body.as_bytes())
+    post.send(body.as_bytes()).map_err(failed)
 }
 
 fn head(response: &Response<ureq::Body>) -> Head {
@@ -222,9 +223,9 @@ fn head(response: &Response<ureq::Body>) -> Head {
 
 fn unreachable(url: &str, why: &str) -> ModelError {
     let hint = if url.contains(":11434") {
-        "start it with `ollama serve`, or name another one: --model openai:NAME@http://HOST:PORT/v1"
+        "; start it with `ollama serve`, or name another one: --model openai:NAME@http://HOST:PORT/v1"
     } else {
-        "start the server, or name another one: --model ollama:NAME, --model openai:NAME@http://HOST:PORT/v1"
+        "; start the server, or name another one: --model ollama:NAME, --model openai:NAME@http://HOST:PORT/v1"
     };
     ModelError::Unreachable { url: url.to_owned(), why: why.to_owned(), hint: hint.to_owned() }
 }

@@ -1,10 +1,10 @@
 //! A local Ollama: where it is, and which models it has.
 
+use ollm_net::Network;
 use serde_json::Value;
 
 use super::ModelError;
 use super::http::{Letter, Patience, send};
-use super::proxy::Proxies;
 use crate::cancel::Cancel;
 
 /// More than any list of models needs.
@@ -37,11 +37,11 @@ pub fn ollama_url(host: Option<&str>) -> String {
 pub fn models(
     base_url: &str,
     key: Option<&str>,
-    proxies: &Proxies,
+    network: &Network,
     patience: &Patience,
 ) -> Result<Vec<String>, ModelError> {
     let url = format!("{base_url}/models");
-    let letter = Letter { proxy: proxies.towards(&url), url, key: key.map(str::to_owned), body: None };
+    let letter = Letter { network: network.clone(), url, key: key.map(str::to_owned), body: None };
     let cancel = Cancel::default();
     let mut reply = send(&letter, patience, &cancel)?;
     let body = reply.body(LARGEST)?;

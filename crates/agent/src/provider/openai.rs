@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
+use ollm_net::Network;
 use ollm_protocol::Tool;
 use ollm_protocol::schema::{Api, lower};
 use ollm_store::{Redactor, cut};
 use serde_json::{Map, Value, json};
 
 use super::http::{Letter, Patience, Reply, send};
-use super::proxy::Proxies;
 use super::sse::Sse;
 use super::{Answer, Model, ModelError, Piece, Question, tokens};
 use crate::message::{Arguments, Call, Message};
@@ -27,7 +27,7 @@ pub struct OpenAi {
     temperature: Option<f64>,
     options: Map<String, Value>,
     patience: Patience,
-    proxies: Proxies,
+    network: Network,
     api: Api,
     /// Servers quote keys in their complaints.
     redactor: Redactor,
@@ -44,7 +44,7 @@ impl OpenAi {
             temperature: None,
             options: Map::new(),
             patience: Patience::default(),
-            proxies: Proxies::default(),
+            network: Network::default(),
             api: Api::Object,
             redactor,
         }
@@ -71,10 +71,10 @@ impl OpenAi {
         self
     }
 
-    /// Through these proxies.
+    /// With these trusted authorities and proxies.
     #[must_use]
-    pub fn proxies(mut self, proxies: Proxies) -> OpenAi {
-        self.proxies = proxies;
+    pub fn network(mut self, network: Network) -> OpenAi {
+        self.network = network;
         self
     }
 
@@ -104,7 +104,7 @@ impl OpenAi {
             }
         }
         let url = format!("{}/chat/completions", self.base_url);
-        Letter { proxy: self.proxies.towards(&url), url, key: self.key.clone(), body: Some(body.to_string()) }
+        Letter { network: self.network.clone(), url, key: self.key.clone(), body: Some(body.to_string()) }
     }
 
     /// Asks again while the server may yet come round.

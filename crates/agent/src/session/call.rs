@@ -1,5 +1,6 @@
 //! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
 
+use ollm_protocol::tool::{CallEffect, effects_of};
 use ollm_protocol::{EventKind, Flow, Tool, ToolResult};
 use serde_json::{Map, Value, json};
 
@@ -147,7 +148,7 @@ impl Session<'_> {
             ("call_id".to_owned(), call.id.as_str().into()),
         ]);
         let blocked = |reason: &str| format!("Tool execution blocked by hook: {reason}");
-        let reach = self.reach(worker, args);
+        let reach = self.reach(&call.name, worker, args);
         let told = match decision.flow {
             Flow::Block | Flow::Halt => return Err(blocked(&decision.why())),
             Flow::Ask => self.settle(&call.name, details, decision).map_err(|refusal| blocked(&refusal.reason)),
@@ -170,9 +171,10 @@ impl Session<'_> {
     }
 
     /// How far this call goes: a file that others run or obey is more than an edit.
-    fn reach(&self, worker: &Worker, args: &Map<String, Value>) -> Reach {
-        let path = args.get("path").and_then(Value::as_str).filter(|_| worker.has_path());
-        let obeyed = path.is_some_and(|path| self.workspace.is_obeyed(path));
+    fn reach(&self, name: &str, worker: &Worker, args: &Map<String, Value>) -> Reach {
+        let effects = effects_of(name, args);
+        let mut paths = effects.iter().filter(|found| found.effect.names_path()).filter_map(CallEffect::text);
+        let obeyed = paths.any(|path| self.workspace.is_obeyed(path));
         match worker.reach() {
             Reach::Edits if obeyed => Reach::Acts,
             reach => reach,

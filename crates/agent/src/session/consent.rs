@@ -1,5 +1,6 @@
 //! Whether something may go on: what hooks decided, and what a person says when one is to be asked.
 
+use ollm_protocol::tool::{Effect, effects_of};
 use ollm_protocol::{EventKind, Flow};
 use serde_json::{Map, Value};
 
@@ -35,10 +36,13 @@ pub(super) struct Standing {
 impl Standing {
     /// A shell command can do anything, so one of them says nothing about the next.
     pub(super) fn of(operation: &str, details: &Map<String, Value>) -> Standing {
-        let command = details.get("args").filter(|_| operation == "shell");
-        match command.and_then(|args| args.get("command")?.as_str()) {
-            Some(command) => {
-                Standing { key: format!("shell {command}"), covers: "this very command, in this session".to_owned() }
+        let runs = |args: &Map<String, Value>| {
+            effects_of(operation, args).iter().any(|found| found.sure && found.effect == Effect::RunsShell)
+        };
+        match details.get("args").filter(|args| args.as_object().is_some_and(runs)) {
+            Some(args) => {
+                let covers = "this very command, in this session".to_owned();
+                Standing { key: format!("{operation} {args}"), covers }
             }
             None => Standing { key: operation.to_owned(), covers: format!("every `{operation}` call in this session") },
         }

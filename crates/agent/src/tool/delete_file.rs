@@ -1,9 +1,10 @@
 //! `delete_file`: a file removed, in a way that hooks hear of.
 
 use ollm_protocol::EventKind;
+use ollm_protocol::tool::table::DELETE_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Change, Description, Done, Reach, args, diff, needs};
+use super::{Bench, BuiltIn, Change, Description, Done, args, diff, needs};
 
 pub(crate) struct DeleteFile;
 
@@ -11,11 +12,9 @@ impl BuiltIn for DeleteFile {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "delete_file",
-                aliases: &["delete-file", "remove_file"],
+                declaration: DELETE_FILE,
                 text: "Delete one file of the workspace.",
                 args: &[needs("path", "string", "The file")],
-                reach: Reach::Edits,
             }
         }
     }

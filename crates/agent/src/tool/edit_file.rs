@@ -1,8 +1,9 @@
 //! `edit_file`: one passage of a file replaced by another.
 
+use ollm_protocol::tool::table::EDIT_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, Reach, args, diff, needs};
+use super::{Bench, BuiltIn, Description, Done, args, diff, needs};
 
 pub(crate) struct EditFile;
 
@@ -10,15 +11,13 @@ impl BuiltIn for EditFile {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "edit_file",
-                aliases: &["replace_in_file", "edit-file", "Edit", "edit", "str_replace"],
+                declaration: EDIT_FILE,
                 text: "Replace one passage of a file. The old passage must occur exactly once.",
                 args: &[
                     needs("path", "string", "The file"),
                     needs("old", "string", "The passage as it is, with enough around it to occur only once"),
                     needs("new", "string", "What to put in its place"),
                 ],
-                reach: Reach::Edits,
             }
         }
     }

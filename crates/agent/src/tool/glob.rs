@@ -1,9 +1,10 @@
 //! `glob`: files by their names.
 
 use globset::GlobBuilder;
+use ollm_protocol::tool::table::GLOB;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, Reach, args, needs, walk};
+use super::{Bench, BuiltIn, Description, Done, args, needs, walk};
 
 /// More names than this are not listed.
 const MOST: usize = 500;
@@ -16,11 +17,9 @@ impl BuiltIn for Glob {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "glob",
-                aliases: &["Glob", "find_files", "search-files"],
+                declaration: GLOB,
                 text: "Find files of the workspace by a pattern like src/**/*.rs. Ignored files are left out.",
                 args: &[needs("pattern", "string", "The pattern; without a slash it fits names in every folder")],
-                reach: Reach::Looks,
             }
         }
     }

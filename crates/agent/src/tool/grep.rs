@@ -2,10 +2,11 @@
 
 use std::fmt::Write as _;
 
+use ollm_protocol::tool::table::GREP;
 use regex_lite::{Regex, RegexBuilder};
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, Reach, args, needs, takes, walk};
+use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, args, needs, takes, walk};
 
 /// More lines than this are not listed.
 const MOST: usize = 500;
@@ -18,14 +19,12 @@ impl BuiltIn for Grep {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "grep",
-                aliases: &["Grep", "search", "grep_search"],
+                declaration: GREP,
                 text: "Find lines in files of the workspace by a regular expression. Ignored files are left out.",
                 args: &[
                     needs("pattern", "string", "The expression"),
                     takes("path", "string", "The file or folder to look in; the workspace if left out"),
                 ],
-                reach: Reach::Looks,
             }
         }
     }

@@ -1,8 +1,9 @@
 //! `list_dir`: what is in a folder.
 
+use ollm_protocol::tool::table::LIST_DIR;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, Reach, args, takes};
+use super::{Bench, BuiltIn, Description, Done, args, takes};
 
 /// More entries than this are only counted.
 const MOST: usize = 1000;
@@ -13,11 +14,9 @@ impl BuiltIn for ListDir {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "list_dir",
-                aliases: &["list-dir", "list-directory", "list_directory", "LS", "ls"],
+                declaration: LIST_DIR,
                 text: "List a folder of the workspace. Folders end in a slash, links in an at sign.",
                 args: &[takes("path", "string", "The folder; the workspace itself if left out")],
-                reach: Reach::Looks,
             }
         }
     }

@@ -1,8 +1,9 @@
 //! `read_file`: the text of a file, or a part of it.
 
+use ollm_protocol::tool::table::READ_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, Reach, args, needs, takes};
+use super::{Bench, BuiltIn, Description, Done, LONGEST_RESULT, args, needs, takes};
 
 pub(crate) struct ReadFile;
 
@@ -10,15 +11,13 @@ impl BuiltIn for ReadFile {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "read_file",
-                aliases: &["read-file", "Read", "read", "view_file"],
+                declaration: READ_FILE,
                 text: "Read a text file of the workspace.",
                 args: &[
                     needs("path", "string", "The file"),
                     takes("offset", "integer", "The first line to read, from 1"),
                     takes("limit", "integer", "How many lines to read"),
                 ],
-                reach: Reach::Looks,
             }
         }
     }

@@ -5,9 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use ollm_process::{End, Job, Limits, Outcome, Stream};
+use ollm_protocol::tool::table::SHELL;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, Reach, ShellSettings, args, needs};
+use super::{Bench, BuiltIn, Description, Done, ShellSettings, args, needs};
 
 /// The most output the model is shown; the middle is left out.
 const SHOWN: usize = 32 << 10;
@@ -20,11 +21,9 @@ impl BuiltIn for Shell {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "shell",
-                aliases: &["bash_execute", "Bash", "bash", "run_shell_command", "execute-command", "run-command"],
+                declaration: SHELL,
                 text: "Run a command line with sh in the workspace. It has no terminal and no input.",
                 args: &[needs("command", "string", "The command line")],
-                reach: Reach::Acts,
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Every tool with good and bad arguments, in a folder of its own.
 
 use super::*;
+use ollm_protocol::tool::{declared, effects_of};
 use std::fs;
 
 struct World {
@@ -55,12 +56,13 @@ impl World {
 }
 
 #[test]
-fn names_and_aliases_are_unique_and_schemas_complete() {
+fn names_are_unique_and_schemas_complete() {
     let mut names: Vec<&str> = Vec::new();
     for tool in TOOLS {
         let description = tool.describe();
-        names.push(description.name);
-        names.extend(description.aliases);
+        names.push(description.declaration.name);
+        let known = declared(description.declaration.name);
+        assert!(known.is_none_or(|known| known == description.declaration), "one name, one declaration");
         let schema = description.tool().input.0;
         assert_eq!(schema["type"], "object");
         assert!(
@@ -75,6 +77,20 @@ fn names_and_aliases_are_unique_and_schemas_complete() {
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), count);
+}
+
+/// A tool with arguments of usual names needs no row in the table of tools; any other one does.
+#[test]
+fn guards_find_every_effect_that_a_tool_declares() {
+    for tool in TOOLS {
+        let declaration = tool.describe().declaration;
+        for (arg, effect) in declaration.effects {
+            let value = if *effect == Effect::ProgramArguments { json!(["x"]) } else { json!("x") };
+            let args = Map::from_iter([((*arg).to_owned(), value)]);
+            let found = effects_of(declaration.name, &args);
+            assert!(found.iter().any(|found| found.sure && found.effect == *effect), "{} {arg}", declaration.name);
+        }
+    }
 }
 
 #[test]
@@ -93,9 +109,8 @@ fn every_list_that_a_model_is_offered_says_what_it_holds() {
 #[test]
 fn the_documents_names_mean_our_tools() {
     for (alias, tool) in [("bash_execute", "shell"), ("replace_in_file", "edit_file"), ("read-file", "read_file")] {
-        assert_eq!(meant_by(alias), Some(tool));
+        assert_eq!(declared(alias).map(|known| known.name), Some(tool));
     }
-    assert_eq!(meant_by("shell"), None);
 }
 
 #[test]

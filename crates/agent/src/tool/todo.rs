@@ -1,8 +1,9 @@
 //! `todo`: the model's own list of what it is about.
 
+use ollm_protocol::tool::table::TODO;
 use serde_json::{Map, Value};
 
-use super::{Argument, Bench, BuiltIn, Description, Done, Reach, lists, needs, takes};
+use super::{Argument, Bench, BuiltIn, Description, Done, lists, needs, takes};
 
 /// A longer list is no plan.
 const MOST: usize = 100;
@@ -27,11 +28,9 @@ impl BuiltIn for Todo {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "todo",
-                aliases: &["todo_write", "TodoWrite"],
+                declaration: TODO,
                 text: "Keep a list of what is to be done. Each call replaces the whole list.",
                 args: &[lists("items", FIELDS, "The whole list")],
-                reach: Reach::Looks,
             }
         }
     }

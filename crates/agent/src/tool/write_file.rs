@@ -1,8 +1,9 @@
 //! `write_file`: a file with this content, whatever was there before.
 
+use ollm_protocol::tool::table::WRITE_FILE;
 use serde_json::{Map, Value};
 
-use super::{Bench, BuiltIn, Description, Done, Reach, args, diff, needs};
+use super::{Bench, BuiltIn, Description, Done, args, diff, needs};
 use crate::workspace::LARGEST;
 
 pub(crate) struct WriteFile;
@@ -11,11 +12,9 @@ impl BuiltIn for WriteFile {
     fn describe(&self) -> Description {
         const {
             Description {
-                name: "write_file",
-                aliases: &["write-file", "Write", "write", "create_file"],
+                declaration: WRITE_FILE,
                 text: "Create a file in the workspace, or replace its whole content.",
                 args: &[needs("path", "string", "The file"), needs("content", "string", "Its whole new content")],
-                reach: Reach::Edits,
             }
         }
     }

@@ -4,9 +4,9 @@ use std::net::TcpListener;
 use std::time::Duration;
 
 use ollm_agent::{
-    Answer, Arguments, Call, Cancel, Message, Model, ModelError, OpenAi, Patience, Piece, Proxies, Question, TurnEnd,
-    models,
+    Answer, Arguments, Call, Cancel, Message, Model, ModelError, OpenAi, Patience, Piece, Question, TurnEnd, models,
 };
+use ollm_net::Network;
 use ollm_protocol::{Tool, ToolSchema};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -245,7 +245,7 @@ fn when_nobody_listens_the_command_that_helps_is_named() {
     let error = answer.unwrap_err().to_string();
     assert!(error.starts_with(&format!("no model can be reached at {url}")), "{error}");
     assert!(error.contains("--model ollama:NAME"), "{error}");
-    assert!(models(&url, None, &Proxies::default(), &patience()).is_err());
+    assert!(models(&url, None, &Network::default(), &patience()).is_err());
 }
 
 #[test]
@@ -257,7 +257,7 @@ fn the_models_of_a_server_are_listed() {
         ModelReply::json(404, &json!({})),
     ])
     .unwrap();
-    let ask = || models(server.url(), None, &Proxies::default(), &patience());
+    let ask = || models(server.url(), None, &Network::default(), &patience());
     assert_eq!(ask().unwrap(), ["llama3.2", "qwen3"]);
     assert_eq!(ask().unwrap(), Vec::<String>::new());
     assert!(matches!(ask(), Err(ModelError::Refused { status: 404, .. })));

@@ -153,7 +153,7 @@ impl Model for Moody {
                 Err(ModelError::Dropped { url: url(), why: "the line broke".to_owned() })
             }
             Some(Mood::Fails(how)) => Err(match how % 5 {
-                0 => ModelError::Unreachable { url: url(), why: "nobody".to_owned(), hint: "wait".to_owned() },
+                0 => ModelError::Unreachable { url: url(), why: "nobody".to_owned(), hint: "; wait".to_owned() },
                 1 => ModelError::Refused { url: url(), status: 429, text: "busy".to_owned(), hint: String::new() },
                 2 => ModelError::Malformed { url: url(), why: "noise".to_owned() },
                 3 => ModelError::Silent { url: url(), seconds: 1 },

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use ollm_mcp::Answer;
+use ollm_mcp::ElicitAnswer;
 use serde_json::{Map, Value};
 
 use super::{consent, quoted, word};
@@ -17,7 +17,7 @@ const MOST_FIELDS: usize = 32;
 /// So many answers that do not fit end the form.
 const MOST_TRIES: usize = 5;
 
-pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> Answer {
+pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> ElicitAnswer {
     let message = question.get("message").and_then(Value::as_str).unwrap_or_default();
     let fields = match fields(question) {
         Ok(fields) => fields,
@@ -26,7 +26,7 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
                 "\nServer `{}` asks for something that cannot be shown; it was declined: {why}\n",
                 word(server)
             ));
-            return Answer::Decline;
+            return ElicitAnswer::Decline;
         }
     };
     let mut shown = format!("\nServer `{}` asks you:\n{}", word(server), quoted(message));
@@ -36,16 +36,16 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
     shown.push_str("  What you answer goes to that server: no passwords, no keys.\n");
     shown.push_str("  Answer? [y]es, [n]o, anything else cancels: ");
     match consent(&shown, person, over) {
-        Some(Answer::Accept(_)) => {}
-        other => return other.unwrap_or(Answer::Cancel),
+        Some(ElicitAnswer::Accept(_)) => {}
+        other => return other.unwrap_or(ElicitAnswer::Cancel),
     }
-    let Some(content) = fill(&fields, person, over) else { return Answer::Cancel };
+    let Some(content) = fill(&fields, person, over) else { return ElicitAnswer::Cancel };
     let content = Value::Object(content);
     let review =
         format!("  Send {} to `{}`? [y]es, [n]o, anything else cancels: ", word(&content.to_string()), word(server));
     match consent(&review, person, over) {
-        Some(Answer::Accept(_)) => Answer::Accept(Some(content)),
-        other => other.unwrap_or(Answer::Cancel),
+        Some(ElicitAnswer::Accept(_)) => ElicitAnswer::Accept(Some(content)),
+        other => other.unwrap_or(ElicitAnswer::Cancel),
     }
 }
 

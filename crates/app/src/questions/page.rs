@@ -1,19 +1,19 @@
 //! A server wants the person to open an address: shown whole, and opened only after a yes.
 
-use ollm_mcp::{Answer, web_address};
+use ollm_mcp::{ElicitAnswer, web_address};
 use serde_json::Value;
 
 use super::{consent, quoted, word};
 use crate::port::Person;
 
-pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> Answer {
+pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dyn Fn() -> bool) -> ElicitAnswer {
     let text = |key: &str| question.get(key).and_then(Value::as_str).unwrap_or_default();
     let Some(address) = web_address(text("url")) else {
         person.say(&format!(
             "\nServer `{}` wants you to open something that is no web address; it was declined.\n",
             word(server)
         ));
-        return Answer::Decline;
+        return ElicitAnswer::Decline;
     };
     let shown = format!(
         "\nServer `{}` asks you to open a page of {}:\n{}  {}\n  Open it in a browser? [y]es, [n]o, anything else cancels: ",
@@ -22,8 +22,8 @@ pub(super) fn ask(server: &str, question: &Value, person: &dyn Person, over: &dy
         quoted(text("message")),
         address.url,
     );
-    let answer = consent(&shown, person, over).unwrap_or(Answer::Cancel);
-    if matches!(answer, Answer::Accept(_)) && !person.open_page(&address.url) {
+    let answer = consent(&shown, person, over).unwrap_or(ElicitAnswer::Cancel);
+    if matches!(answer, ElicitAnswer::Accept(_)) && !person.open_page(&address.url) {
         person.say("  No browser could be opened here: open the address yourself.\n");
     }
     answer

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ollm_catalog::{Config, Extension, State};
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::Digest;
 use ollm_trust::Standing;
 

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
-use ollm_protocol::{Layer, Variable, shell_word};
+use ollm_protocol::{Layer, Variable};
+use ollm_shell::shell_word;
 use ollm_store::{Digest, Switches};
-
 use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, Trusted};
 
 use crate::app::{extensions_as_approved, unreliable};

@@ -7,8 +7,8 @@ use std::time::SystemTime;
 
 use ollm_catalog::{Oauth, Problem, Severity};
 use ollm_mcp::{
-    Cache, CallError, Context, Endpoint, Entry, Filter, Fleet, Memory, Offers, Ports, Progress, Root, Server, Settings,
-    Spill, Taken, Tokens, Trouble, read_error, read_result,
+    BlockingClient, Cache, CallError, CallErrorKind, ClientContext, Endpoint, Entry, Filter, Offers, Ports, Progress,
+    Root, Server, ServerMemory, Settings, Spill, Taken, Tokens, read_error, read_result,
 };
 use ollm_process::Children;
 use ollm_protocol::ToolSchema;
@@ -16,7 +16,7 @@ use ollm_store::{Digest, UpdateError, write_atomic};
 use serde_json::Value;
 
 use super::gate::Gate;
-use super::{Known, Servers, cache, filter, now, proxies, tokens};
+use super::{Known, Servers, cache, filter, now, tokens};
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
@@ -28,7 +28,7 @@ const MOST_REMARKS: usize = 20;
 /// The servers of one command; gone with it.
 #[derive(Debug)]
 pub(super) struct Crew {
-    fleet: Fleet,
+    fleet: BlockingClient,
     /// What was granted by logging in, also while we run.
     tokens: Arc<Tokens>,
     /// Looks at those that came with a project once more whenever they are started.
@@ -74,12 +74,12 @@ impl Crew {
         chosen: &[&Known],
         ports: Ports,
     ) -> Result<(Crew, Vec<Problem>), AppError> {
-        let _ = ollm_process::become_subreaper();
-        let tokens = Arc::new(Tokens::new(&tokens(servers.world), proxies(servers.world), SystemTime::now));
+        let tokens = Arc::new(Tokens::new(&tokens(servers.world), servers.world.network.clone(), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
-        let fleet = Fleet::new(Arc::new(Context::new(settings(servers), ports, Arc::new(Children::new()))))
-            .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
+        let fleet =
+            BlockingClient::new(Arc::new(ClientContext::new(settings(servers), ports, Arc::new(Children::new()))))
+                .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
         let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
         let Turnover { problems, .. } = crew.renew(servers, chosen);
@@ -160,7 +160,7 @@ impl Crew {
     }
 
     /// The live servers themselves.
-    pub(super) fn fleet(&self) -> &Fleet {
+    pub(super) fn fleet(&self) -> &BlockingClient {
         &self.fleet
     }
 
@@ -286,7 +286,7 @@ pub fn taken(answer: Result<Value, CallError>, promised: Option<&ToolSchema>) ->
     match answer {
         Ok(answer) => Ok(read_result(&answer, promised)),
         Err(error) => match &error.kind {
-            Trouble::Refused { code, message, data } => {
+            CallErrorKind::Refused { code, message, data } => {
                 let result = read_error((*code).into(), message, data.as_deref());
                 Ok(Taken { result, notes: vec![error.reason()] })
             }
@@ -307,8 +307,8 @@ fn client(oauth: Option<&Oauth>) -> Option<(String, String)> {
     oauth.and_then(|oauth| oauth.client_id.clone().zip(oauth.client_secret.clone()))
 }
 
-fn memory(cached: Option<&Entry>) -> Memory {
-    let known = |entry: &Entry| Memory {
+fn memory(cached: Option<&Entry>) -> ServerMemory {
+    let known = |entry: &Entry| ServerMemory {
         revision: entry.revision.clone(),
         transport: entry.transport.clone(),
         tools: Some(entry.tools.clone()),
@@ -324,7 +324,7 @@ fn settings(servers: &Servers<'_>) -> Settings {
         name: "ollm".to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
-        proxies: proxies(world),
+        network: world.network.clone(),
         ..Settings::default()
     }
 }

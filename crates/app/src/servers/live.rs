@@ -5,11 +5,11 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use ollm_agent::Cancel;
-use ollm_mcp::{CallError, Fleet, Notice, Pending, Ports, Spill, State, Status, Watch};
+use ollm_mcp::{BlockingClient, CallError, Pending, Ports, ServerNotice, ServerState, ServerStatus, Spill, Watch};
 use serde_json::Value;
 
 use super::crew::Crew;
-use super::wait::{GLANCE, wait};
+use super::wait::wait;
 use super::{Known, Servers};
 use crate::error::AppError;
 use crate::port::Notices;
@@ -22,18 +22,18 @@ const SILENCE: Duration = Duration::from_secs(2);
 /// The servers of one command; gone with it.
 pub struct Live {
     crew: Crew,
-    news: Receiver<(String, State)>,
+    news: Receiver<(String, ServerState)>,
     /// Who answers the questions of servers, if anybody does.
     questions: Option<Arc<Questions>>,
     cancel: Cancel,
 }
 
 /// Passes news on to whoever may print.
-struct Messenger(Mutex<Sender<(String, State)>>);
+struct Messenger(Mutex<Sender<(String, ServerState)>>);
 
 impl Watch for Messenger {
-    fn notice(&self, server: &str, notice: &Notice) {
-        if let Notice::State(state) = notice {
+    fn notice(&self, server: &str, notice: &ServerNotice) {
+        if let ServerNotice::State(state) = notice {
             let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             let _ = sender.send((server.to_owned(), state.clone()));
         }
@@ -60,47 +60,39 @@ impl Live {
     }
 
     /// Starts all of them at once, and tells the person what takes long.
-    pub fn start(&self, notices: &mut dyn Notices) -> Vec<(Status, Result<(), CallError>)> {
+    pub fn start(&self, notices: &mut dyn Notices) -> Vec<(ServerStatus, Result<(), CallError>)> {
         let fleet = self.fleet();
-        let names: Vec<String> = fleet.servers().iter().map(|server| server.name().to_owned()).collect();
-        let outcomes = std::thread::scope(|scope| {
-            let starting = scope.spawn(|| fleet.start_all(&names));
-            let mut quiet = Instant::now();
-            while !starting.is_finished() {
-                std::thread::sleep(GLANCE);
-                if self.cancel.is_set() {
-                    fleet.hurry();
-                    fleet.stop_all();
-                    continue;
-                }
-                self.tell_news(notices);
-                if quiet.elapsed() > SILENCE {
-                    quiet = Instant::now();
-                    self.waiting().into_iter().for_each(|text| notices.tell(&text));
-                }
-            }
-            starting.join().unwrap_or_default()
-        });
-        self.tell_news(notices);
+        let outcomes = fleet.start_all().and_then(|starts| self.wait_and_tell(starts, None, |_| (), notices));
         if self.cancel.is_set() {
+            fleet.hurry();
+            fleet.stop_all();
             return Vec::new();
         }
-        let statuses: Vec<Status> =
-            names.iter().filter_map(|name| fleet.server(name).ok()).map(|server| server.status()).collect();
-        statuses.into_iter().zip(outcomes).collect()
+        fleet.statuses().into_iter().zip(outcomes.unwrap_or_default()).collect()
     }
 
     /// Waits for an answer, and tells the person what happens meanwhile.
-    pub fn wait<T>(
+    pub fn wait<T: Send>(
         &self,
         pending: Result<Pending<T>, CallError>,
-        mut meanwhile: impl FnMut(&mut dyn Notices),
+        meanwhile: impl FnMut(&mut dyn Notices),
         notices: &mut dyn Notices,
     ) -> Result<T, CallError> {
         let all = self.fleet().servers().iter().map(|server| server.name().to_owned()).collect();
         let _floor = self.questions.as_ref().map(|questions| questions.open(all));
+        self.wait_and_tell(pending?, self.questions.as_ref(), meanwhile, notices)
+    }
+
+    /// Waits for an answer until we are cancelled, and tells the person what happens and what takes long.
+    fn wait_and_tell<T: Send>(
+        &self,
+        pending: Pending<T>,
+        questions: Option<&Arc<Questions>>,
+        mut meanwhile: impl FnMut(&mut dyn Notices),
+        notices: &mut dyn Notices,
+    ) -> Result<T, CallError> {
         let mut quiet = Instant::now();
-        wait(pending?, self.questions.as_ref(), &|| self.cancel.is_set(), || {
+        wait(pending, questions, &|| self.cancel.is_set(), || {
             self.tell_news(notices);
             meanwhile(notices);
             if quiet.elapsed() > SILENCE {
@@ -111,7 +103,7 @@ impl Live {
     }
 
     /// The live servers themselves.
-    pub fn fleet(&self) -> &Fleet {
+    pub fn fleet(&self) -> &BlockingClient {
         self.crew.fleet()
     }
 
@@ -137,7 +129,7 @@ impl Live {
     /// Tells what has happened since.
     fn tell_news(&self, notices: &mut dyn Notices) {
         for (server, state) in self.news.try_iter() {
-            if let State::Starting(number @ 2..) = state {
+            if let ServerState::Starting(number @ 2..) = state {
                 notices.tell(&format!("server `{server}` is started once more (try {number})"));
             }
         }
@@ -146,7 +138,7 @@ impl Live {
     /// Who keeps us waiting, if anybody does.
     fn waiting(&self) -> Option<String> {
         let statuses = self.fleet().statuses();
-        let starting = statuses.iter().filter(|status| matches!(status.state, State::Starting(_)));
+        let starting = statuses.iter().filter(|status| matches!(status.state, ServerState::Starting(_)));
         let names: Vec<&str> = starting.map(|status| status.name.as_str()).collect();
         (!names.is_empty()).then(|| format!("still starting: {}", names.join(", ")))
     }

@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use ollm_agent::{Cancel, Limits, Order, ToolSource};
 use ollm_engine::{ToolCall, ToolCaller, ToolFailure};
-use ollm_mcp::{Call, Notice, Offer, Ports, Progress, State, Status, Watch, bound_result, read_result};
+use ollm_mcp::{
+    Call, Offer, Ports, Progress, ServerNotice, ServerState, ServerStatus, Watch, bound_result, read_result,
+};
 use ollm_protocol::{Content, Tool, ToolResult};
 
 use super::crew::Crew;
@@ -77,8 +79,8 @@ struct Offered {
 pub(super) struct Changes(AtomicU64);
 
 impl Watch for Changes {
-    fn notice(&self, _: &str, notice: &Notice) {
-        if matches!(notice, Notice::State(_) | Notice::Tools) {
+    fn notice(&self, _: &str, notice: &ServerNotice) {
+        if matches!(notice, ServerNotice::State(_) | ServerNotice::Tools) {
             self.0.fetch_add(1, Ordering::Release);
         }
     }
@@ -165,9 +167,10 @@ impl Toolbox {
             awaited.retain(|name| match crew.fleet().server(name).map(|server| server.status()) {
                 // One that was connected before rests, because nobody needed it for a while.
                 Ok(
-                    Status { state: State::Configured, revision: None, .. } | Status { state: State::Starting(_), .. },
+                    ServerStatus { state: ServerState::Configured, revision: None, .. }
+                    | ServerStatus { state: ServerState::Starting(_), .. },
                 ) => true,
-                Ok(Status { state, .. }) => {
+                Ok(ServerStatus { state, .. }) => {
                     state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
                     crew.remarks(name).iter().for_each(|remark| tell(remark));
                     false
@@ -202,7 +205,7 @@ impl Toolbox {
     }
 
     /// How the servers are that may be started.
-    pub fn statuses(&self) -> Vec<Status> {
+    pub fn statuses(&self) -> Vec<ServerStatus> {
         self.crew().map(|crew| crew.fleet().statuses()).unwrap_or_default()
     }
 

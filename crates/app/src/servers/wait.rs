@@ -11,23 +11,16 @@ use crate::questions::Questions;
 pub(super) const GLANCE: Duration = Duration::from_millis(20);
 
 /// Waits until the answer comes or `over` says that nobody needs it: then the server is told to stop working on it.
-pub(super) fn wait<T>(
+pub(super) fn wait<T: Send>(
     pending: Pending<T>,
     questions: Option<&Arc<Questions>>,
     over: &dyn Fn() -> bool,
     mut meanwhile: impl FnMut(),
 ) -> Result<T, CallError> {
-    loop {
-        if over() {
-            return Err(pending.cancel());
-        }
-        let answer = pending.wait_for(GLANCE);
+    pending.wait_until(over, || {
         if let Some(questions) = questions {
             questions.attend(over);
         }
         meanwhile();
-        if let Some(answer) = answer {
-            return answer;
-        }
-    }
+    })
 }

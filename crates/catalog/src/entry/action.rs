@@ -42,7 +42,7 @@ impl Deed {
             }
             Deed::Plain(ActionSpec::Shell { script }) => vec![script],
             Deed::Plain(ActionSpec::AskAgent { prompt }) => vec!["askAgent", prompt],
-            Deed::Plain(ActionSpec::RunCommand { line }) => vec!["runCommand", line],
+            Deed::Plain(ActionSpec::RunCommand { line, .. }) => vec!["runCommand", line],
             Deed::Plain(ActionSpec::Http { url, .. }) => vec!["http", url],
             Deed::Plain(ActionSpec::Mcp { server, tool, .. }) => vec!["mcp", server, tool],
             Deed::Plain(ActionSpec::Command { .. } | ActionSpec::Builtin(_)) => Vec::new(),
@@ -70,7 +70,7 @@ impl Parts {
         let action = match kind {
             "command" => return self.command.map(|command| Deed::Program { command, args: self.args }),
             "shell" => ActionSpec::Shell { script: self.command? },
-            "runCommand" => ActionSpec::RunCommand { line: self.command? },
+            "runCommand" => ActionSpec::RunCommand { line: self.command?, words: Vec::new() },
             "askAgent" => ActionSpec::AskAgent { prompt: self.prompt? },
             "http" => ActionSpec::Http { url: self.url?, headers: self.headers },
             _ => ActionSpec::Mcp { server: self.server?, tool: self.tool?, args: self.object },
@@ -220,7 +220,7 @@ pub(super) fn readable(action: &ActionSpec) -> String {
         }
         ActionSpec::Shell { script } => short(script),
         ActionSpec::AskAgent { prompt } => short(prompt),
-        ActionSpec::RunCommand { line } => short(line),
+        ActionSpec::RunCommand { line, .. } => short(line),
         ActionSpec::Http { url, .. } => short(url),
         ActionSpec::Mcp { server, tool, .. } => format!("{server}/{tool}"),
         ActionSpec::Builtin(_) => "builtin".to_owned(),

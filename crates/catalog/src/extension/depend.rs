@@ -1,6 +1,7 @@
 //! What extensions need of one another: order, and who cannot be on without whom.
 
-use ollm_protocol::{Layer, shell_word};
+use ollm_protocol::Layer;
+use ollm_shell::shell_word;
 
 use super::fault::{Fault, Field};
 use super::{Dependency, Extension, State};

@@ -146,7 +146,7 @@ fn is_shell(action: &ActionSpec) -> bool {
     match action {
         ActionSpec::Shell { .. } => true,
         ActionSpec::Command { command, args, .. } => is_inline(&[slice::from_ref(command), args].concat()),
-        ActionSpec::RunCommand { line } => is_inline(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()),
+        ActionSpec::RunCommand { words, .. } => is_inline(words),
         _ => false,
     }
 }

@@ -1,6 +1,6 @@
 //! What an extension lets a person set, and which values are right.
 
-use ollm_protocol::shell_word;
+use ollm_shell::shell_word;
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Layer, LimitsSpec, Source, shell_word};
+use ollm_protocol::{Layer, LimitsSpec, Source};
+use ollm_shell::shell_word;
 use ollm_store::{Hasher, looks_secret};
 use ollm_trust::{Approvable, CommandLine, Definition, Mentioned, Row, TrustContext, Unready};
 

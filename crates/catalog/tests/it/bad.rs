@@ -30,6 +30,9 @@ fn every_wrong_entry_is_told_with_its_place_and_the_entry_beside_it_loads() {
         error(r#"{"command": §""}"#, ".command", r#""""#, "`command` is empty"),
         error(r#"{"command": §"a; b"}"#, ".command", r#""a; b""#, "command `a; b` holds shell characters"),
         error(r#"{"command": §"deno"}"#, ".command", r#""deno""#, "command `deno` is neither a path nor one of"),
+        error(r#"{"action": {"type": "shell", "command": §"eval {{x}}"}}"#, ".action.command", r#""eval {{x}}""#, "`{{x}}` at column 6 stands inside program text for `eval`"),
+        error(r#"{"action": {"type": "shell", "command": §"e 'a {{x}}"}}"#, ".action.command", r#""e 'a {{x}}""#, "a single quote at column 3 is never closed, so the script cannot hold {{variables}}"),
+        error(r#"{"command": §"python3", "args": ["-c", "{{ x }}"]}"#, ".command", r#""python3""#, "`{{x}}` at column 17 stands inside program text for `python3`"),
         error(r#"{"command": "npx", "args": §{"a": 1}}"#, ".args", r#"{"a": 1}"#, "`args` must be a list of texts, not a map"),
         error(r#"{"command": "npx", "args": §[["a"]]}"#, ".args", r#"[["a"]]"#, "`args` must be a list of texts"),
         error(r#"{"command": "npx", "dialect": §"olm"}"#, ".dialect", r#""olm""#, "unknown dialect `olm`"),
@@ -228,4 +231,31 @@ fn a_problem_prints_as_one_line() {
         file.display()
     );
     assert_eq!(world.problem().0.to_string(), expected);
+}
+
+#[test]
+fn a_line_of_run_command_that_cannot_be_split_or_filled_is_told() {
+    for (line, message) in [
+        ("npx a && rm b", "`&` needs a shell"),
+        ("npx 'a", "a single quote is never closed"),
+        ("python3 -c {{data.response}}", "`{{data.response}}` at column 17 stands inside program text for `python3`"),
+        ("{{data.response}} a", "command `{{data.response}}` holds shell characters"),
+    ] {
+        let world = World::new();
+        let text = serde_json::json!({"hooks": {"agentStop": [{"action": {"type": "runCommand", "command": line}}]}});
+        world.write("home/.ollm/hooks/a.json", text.to_string());
+        let (problem, loaded) = world.problem();
+        assert_eq!((loaded, problem.field.as_str()), (0, "hooks.agentStop[0].action.command"), "{problem:?}");
+        assert!(problem.message.starts_with(message), "{}", problem.message);
+    }
+}
+
+#[test]
+fn a_gate_of_the_users_with_a_broken_template_stands_in_the_way() {
+    let world = World::new();
+    world.entry(r#"{"action": {"type": "shell", "command": "sh -c {{x}}"}, "onFailure": "block"}"#);
+    let (catalog, problems) = world.load();
+    let why = catalog.hooks[0].broken.as_deref().unwrap();
+    assert!(why.contains("`{{x}}` at column 7 stands inside program text for `sh`"), "{why}");
+    assert!(problems[0].message.ends_with("until that is mended it refuses whatever it is for"), "{problems:?}");
 }

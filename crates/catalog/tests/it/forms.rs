@@ -187,7 +187,7 @@ fn groups_of_shell_commands_are_read_in_a_hook_file_too() {
     let hook = world.hook();
     assert_eq!(hook.matcher.text(), "write_file|replace_in_file");
     assert_eq!(hook.dialect.name(), "agent");
-    assert!(matches!(hook.action, Action::Shell(_)));
+    assert!(matches!(hook.action, Action::Shell { .. }));
 }
 
 #[test]

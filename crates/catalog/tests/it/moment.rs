@@ -1,7 +1,7 @@
 //! Loading for one event gives the hooks that fit it, with the ids they have among all hooks.
 
 use ollm_catalog::{Catalog, Moment, Overrides, Positions, Problem, load, load_for};
-use ollm_protocol::{EventKind, Hook};
+use ollm_protocol::{EventKind, Hook, Subject};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -17,7 +17,8 @@ fn only(world: &World, moment: &Moment) -> (Catalog, Vec<Problem>) {
 
 /// The ids of the hooks that fit, in order.
 fn fitting(hooks: &[Hook], moment: &Moment) -> Vec<String> {
-    let fits = |hook: &&Hook| hook.events.contains(&moment.kind) && hook.matcher.matches(moment.subject.as_deref());
+    let subject = moment.subject.as_deref().map(|name| Subject::new(moment.kind, name));
+    let fits = |hook: &&Hook| hook.events.contains(&moment.kind) && hook.matcher.matches(subject);
     hooks.iter().filter(fits).map(|hook| hook.id().to_owned()).collect()
 }
 
@@ -25,8 +26,16 @@ fn entry() -> impl Strategy<Value = (&'static str, Value)> {
     let event =
         prop::sample::select(vec!["before_tool", "PreToolUse", "after_tool", "custom:deploy", "on-file-change"]);
     let name = prop::option::of(prop::sample::select(vec!["a", "b"]));
-    let matcher =
-        prop::option::of(prop::sample::select(vec!["shell", "write_*", "*", "re:^sh", "shell|read", "builtin:*"]));
+    let matcher = prop::option::of(prop::sample::select(vec![
+        "shell",
+        "write_*",
+        "*",
+        "re:^sh",
+        "shell|read",
+        "builtin:*",
+        "Bash",
+        "Write|re*",
+    ]));
     let id = prop::option::weighted(0.2, prop::sample::select(vec!["one", "two"]));
     (event, name, matcher, id, 0..1000_u32).prop_map(|(event, name, matcher, id, number)| {
         let mut entry = json!({"command": "/bin/true", "args": [number.to_string()]});
@@ -46,7 +55,7 @@ fn moment() -> impl Strategy<Value = Moment> {
         EventKind::Custom,
         EventKind::FileEdited,
     ]);
-    let subject = prop::option::of(prop::sample::select(vec!["shell", "write_file", "deploy", "mcp__x__y"]));
+    let subject = prop::option::of(prop::sample::select(vec!["shell", "Bash", "write_file", "deploy", "mcp__x__y"]));
     (kind, subject).prop_map(|(kind, subject)| Moment { kind, subject: subject.map(str::to_owned) })
 }
 

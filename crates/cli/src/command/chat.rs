@@ -6,7 +6,6 @@ use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, Desk, Host, Visit};
 use ollm_app::{App, Lookout, World};
-use ollm_process::Children;
 
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
@@ -21,8 +20,6 @@ mod slash;
 use reader::Reader;
 
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    // What double-forks away from a tool or a hook comes back to us, and is ended with us.
-    let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
     let app = session::load(world, Visit::Talk, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
@@ -36,8 +33,6 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     let code = talk(host, &app, world, output);
     let app = app.into_inner();
     app.close(output);
-    // Async hooks get their last moment; only what is left then is nobody's.
-    Children::new().reap_strays();
     code
 }
 

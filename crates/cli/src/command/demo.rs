@@ -35,8 +35,6 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
     interrupt::listen(&cancel);
     let world = stage::furnish(root.path(), world).map_err(|error| unwritable(&error))?;
-    // Without it, what double-forks away from a hook is merely not waited for.
-    let _ = ollm_process::become_subreaper();
     stage::approve(&App::load(&world, Positions::OnDemand)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
     let app = session::load(&world, Visit::Task, None)?;

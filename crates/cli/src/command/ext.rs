@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
-use ollm_protocol::{Hook, Layer, shell_word};
-use ollm_trust::Approval;
-use ollm_trust::Standing;
+use ollm_protocol::{Hook, Layer};
+use ollm_shell::shell_word;
+use ollm_trust::{Approval, Standing};
 
 use crate::arguments::ext::ExtCommand;
 use crate::command::hook::unwritten;

@@ -116,7 +116,7 @@ fn unanswered(error: CallError) -> Failure {
     if !text.contains("its last words:") {
         return failure;
     }
-    failure.hint(format!("`ollm mcp logs {}` shows all that it said", ollm_protocol::shell_word(&error.server)))
+    failure.hint(format!("`ollm mcp logs {}` shows all that it said", ollm_shell::shell_word(&error.server)))
 }
 
 /// What stands on standard input, as far as anybody would write it.

@@ -26,8 +26,6 @@ const PATIENCE: Duration = Duration::from_mins(1);
 
 pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (prompt, context) = task(arguments, output)?;
-    // What double-forks away from a tool or a hook comes back to us, and is ended with us.
-    let _ = ollm_process::become_subreaper();
     let cancel = Cancel::default();
     let app = session::load(world, Visit::Task, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);

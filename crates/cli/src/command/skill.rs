@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::{Extension, Positions, Skill, validate_extension};
-use ollm_protocol::shell_word;
+use ollm_shell::shell_word;
 use ollm_store::{escape_for_people, one_line};
 use ollm_trust::Standing;
 use serde_json::{Value, json};

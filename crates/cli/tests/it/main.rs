@@ -35,6 +35,7 @@ mod killed;
 mod lab;
 mod live;
 mod mcp;
+mod network;
 mod odd_names;
 mod real_servers;
 mod scripts;

@@ -251,6 +251,25 @@ fn a_scaffold_comes_with_an_event_to_pass_through_it() {
 }
 
 #[test]
+fn a_scaffold_for_our_shell_stands_in_the_way_of_every_agents_shell() {
+    let lab = Lab::new();
+    lab.run(&["hook", "new", "no-force", "--in", "sh"]);
+    for tool in ["shell", "Bash", "run_shell_command", "Execute"] {
+        let data = json!({"tool_name": tool, "args": {"command": "git push --force"}});
+        let ran = lab.event(json!({"event": "before_tool", "data": data}).to_string());
+        assert_eq!((ran.code, &ran.hook("no-force")["status"]), (2, &json!("blocked")), "{tool} {ran:?}");
+        let data = data.to_string();
+        let planned = lab.run(&["hook", "plan", "before_tool", "--data", &data, "--json"]);
+        assert!(planned.answer()["stages"].to_string().contains("no-force"), "{tool} {planned:?}");
+        let tried = lab.run(&["hook", "test", "no-force", "--data", &data, "--json"]);
+        assert_eq!(tried.answer()["verdict"]["status"], "blocked", "{tool} {tried:?}");
+    }
+    let data = json!({"tool_name": "Write", "args": {"command": "git push --force"}});
+    let ran = lab.event(json!({"event": "before_tool", "data": data}).to_string());
+    assert_eq!((ran.code, ran.hook_count()), (0, 0), "{ran:?}");
+}
+
+#[test]
 fn a_plain_command_finds_its_script_beside_the_hook_file() {
     let lab = Lab::new();
     lab.user("tidy.sh", "touch \"$OLLM_PROJECT_DIR/tidied\"");

@@ -5,22 +5,26 @@ use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
 use ollm_protocol::Hook;
-use ollm_protocol::template::Template;
+use ollm_trust::Trusted;
 use serde_json::Value;
 
 use super::{Prepared, Task};
-use ollm_trust::Trusted;
+use crate::template;
 
 pub(super) fn prepare(
     mut job: Job,
-    args: &[Template],
+    (program, args): (&str, &[String]),
     trusted: &Trusted<Hook>,
     scope: impl FnOnce() -> Value,
 ) -> Prepared {
+    let args = match template::arguments(program, args) {
+        Ok(args) => args,
+        Err(error) => return Prepared::Impossible(error.to_string()),
+    };
     // The scope copies the event; most hooks have no variables in their arguments.
     let scope = if args.iter().any(|arg| arg.paths().next().is_some()) { scope() } else { Value::Null };
     let mut warnings = Vec::new();
-    for arg in args {
+    for arg in &args {
         match arg.render_argument(&scope) {
             Ok(rendered) => {
                 // A value of the event stays what it is, also where it happens to name one of the hook's files.

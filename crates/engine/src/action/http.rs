@@ -1,22 +1,22 @@
 //! Posts the event to an address and reads the answer as a program's output would be read.
 //!
 //! Names are looked up once and the connection goes to what was found and checked, so no second look-up can lead
-//! elsewhere. Nothing is followed, unpacked or kept. The deadline covers everything, the look-up included, because the
-//! whole errand runs on a thread that nobody waits for any longer.
+//! elsewhere. Where a proxy is set it looks the name up, so only names go through it, and a public one only over TLS: a
+//! server that is led to in its place has no certificate for the name. Nothing is followed, unpacked or kept. The
+//! deadline covers everything, the look-up included, because the whole errand runs on a thread that nobody waits for any
+//! longer.
 
 use std::io::{self, Read};
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use ollm_net::{NetError, Network, tls_failure};
 use ollm_protocol::hook::{Endpoint, Header};
 use ollm_protocol::{End, Event, Hook};
-use ollm_store::read_bounded;
+use ureq::config::ConfigBuilder;
+use ureq::http::Response;
 use ureq::http::header::{CONTENT_ENCODING, LOCATION};
-use ureq::http::{Response, Uri};
-use ureq::tls::{Certificate, PemItem, RootCerts, TlsConfig, parse_pem};
-use ureq::unversioned::resolver::{ResolvedSocketAddrs, Resolver};
-use ureq::unversioned::transport::{DefaultConnector, NextTimeout};
+use ureq::typestate::AgentScope;
 use ureq::{Agent, Body};
 
 use super::{Errand, Prepared, Said, Task, limits, written};
@@ -26,8 +26,6 @@ mod address;
 
 /// More of a response's head is not read.
 const LONGEST_HEAD: usize = 64 << 10;
-/// A larger file of certificates is none.
-const LARGEST_CERTIFICATES: u64 = 16 << 20;
 
 /// A request that is ready to be made.
 #[derive(Clone)]
@@ -37,8 +35,7 @@ pub(crate) struct Post {
     pub(crate) body: Vec<u8>,
     /// Addresses that may be reached though they are not public.
     pub(crate) allowed: Vec<String>,
-    /// Who vouches for servers, if not the usual authorities.
-    pub(crate) certificates: Option<PathBuf>,
+    pub(crate) network: Network,
     pub(crate) timeout: Duration,
     pub(crate) cap: usize,
 }
@@ -74,7 +71,7 @@ pub(super) fn prepare(
         headers: filled,
         body: written(hook, event),
         allowed: environment.http_allow.clone(),
-        certificates: environment.certificates.clone(),
+        network: environment.network.clone(),
         timeout: limits.timeout,
         cap: limits.output,
     };
@@ -84,19 +81,28 @@ pub(super) fn prepare(
 impl Post {
     pub(crate) fn run(self) -> Said {
         let started = Instant::now();
-        let addresses = match self.addresses() {
-            Ok(addresses) => addresses,
+        let route = match self.route() {
+            Ok(route) => route,
             Err(why) => return Said::failed(why),
         };
         let left = self.timeout.saturating_sub(started.elapsed());
         if left.is_zero() {
             return Said::late(self.timeout);
         }
-        match self.send(addresses, left) {
+        match self.send(route, left) {
             Ok(response) => self.receive(response),
             Err(Failure::Late) => Said::late(self.timeout),
             Err(Failure::Other(why)) => Said::failed(why),
         }
+    }
+
+    fn route(&self) -> Result<Route, String> {
+        let Endpoint { url, host, port, secure } = &self.endpoint;
+        let proxied = address::may_be_proxied(host, *port, *secure, &self.allowed);
+        if proxied && self.network.uses_proxy(url).map_err(|error| error.to_string())? {
+            return Ok(Route::Proxy);
+        }
+        self.addresses().map(Route::Direct)
     }
 
     /// Where the connection may go; an address that may not be reached spoils the whole name.
@@ -114,8 +120,11 @@ impl Post {
         Ok(found)
     }
 
-    fn send(&self, addresses: Vec<SocketAddr>, left: Duration) -> Result<Response<Body>, Failure> {
-        let agent = Agent::with_parts(self.config(left)?, DefaultConnector::default(), Pinned(addresses));
+    fn send(&self, route: Route, left: Duration) -> Result<Response<Body>, Failure> {
+        let agent = match route {
+            Route::Direct(addresses) => self.network.pinned_agent(self.config(left), addresses)?,
+            Route::Proxy => self.network.agent(self.config(left), &self.endpoint.url)?,
+        };
         let mut request = agent.post(&self.endpoint.url).header("content-type", "application/json");
         for (name, value) in &self.headers {
             request = request.header(name, value);
@@ -123,26 +132,17 @@ impl Post {
         request.send(&self.body[..]).map_err(Failure::from)
     }
 
-    fn config(&self, left: Duration) -> Result<ureq::config::Config, Failure> {
-        let roots = self.certificates.as_deref().map(certificates).transpose().map_err(Failure::Other)?;
-        let mut tls = TlsConfig::builder();
-        if let Some(roots) = roots {
-            tls = tls.root_certs(RootCerts::new_with_certs(&roots));
-        }
-        Ok(Agent::config_builder()
+    fn config(&self, left: Duration) -> ConfigBuilder<AgentScope> {
+        Agent::config_builder()
             .timeout_global(Some(left))
             .max_redirects(0)
             .http_status_as_error(false)
             .https_only(self.endpoint.secure)
-            // The library would ask the environment for one.
-            .proxy(None)
             .max_response_header_size(LONGEST_HEAD)
             .max_idle_connections(0)
             .user_agent(concat!("ollm/", env!("CARGO_PKG_VERSION")))
             .accept("application/json")
             .accept_encoding("identity")
-            .tls_config(tls.build())
-            .build())
     }
 
     fn receive(&self, mut response: Response<Body>) -> Said {
@@ -170,6 +170,13 @@ impl Post {
     }
 }
 
+/// How a server is reached.
+enum Route {
+    /// At one of these addresses.
+    Direct(Vec<SocketAddr>),
+    Proxy,
+}
+
 /// What went wrong on the way.
 enum Failure {
     Late,
@@ -186,6 +193,12 @@ impl From<ureq::Error> for Failure {
     }
 }
 
+impl From<NetError> for Failure {
+    fn from(error: NetError) -> Failure {
+        Failure::Other(error.to_string())
+    }
+}
+
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         let late = |error: &ureq::Error| matches!(error, ureq::Error::Timeout(_));
@@ -193,7 +206,8 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::TimedOut || inner.is_some_and(late) {
             return Failure::Late;
         }
-        Failure::Other(format!("the request failed: {error}"))
+        let why = tls_failure(&error).unwrap_or_else(|| error.to_string());
+        Failure::Other(format!("the request failed: {why}"))
     }
 }
 
@@ -211,28 +225,4 @@ fn redirected(response: &Response<Body>) -> String {
     let place = response.headers().get(LOCATION).map(|place| String::from_utf8_lossy(place.as_bytes()).into_owned());
     let place = place.map(|place| place.chars().take(200).collect::<String>()).unwrap_or_default();
     format!("answered with status {}, which leads to `{place}`; redirects are not followed", response.status().as_u16())
-}
-
-fn certificates(path: &Path) -> Result<Vec<Certificate<'static>>, String> {
-    let bytes = read_bounded(path, LARGEST_CERTIFICATES).map_err(|error| error.to_string())?;
-    let bytes = bytes.ok_or_else(|| format!("{} with the certificates does not exist", path.display()))?;
-    let items = parse_pem(&bytes).filter_map(|item| match item {
-        Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
-        Ok(_) => None,
-        Err(error) => Some(Err(format!("{} holds a certificate that cannot be read: {error}", path.display()))),
-    });
-    items.collect()
-}
-
-/// Knows only the addresses that were checked.
-#[derive(Debug)]
-struct Pinned(Vec<SocketAddr>);
-
-impl Resolver for Pinned {
-    fn resolve(&self, _: &Uri, _: &ureq::config::Config, _: NextTimeout) -> Result<ResolvedSocketAddrs, ureq::Error> {
-        let mut addresses = self.empty();
-        // There is room for sixteen.
-        self.0.iter().take(16).for_each(|address| addresses.push(*address));
-        Ok(addresses)
-    }
 }

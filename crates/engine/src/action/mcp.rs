@@ -4,11 +4,11 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_protocol::template::{Template, TemplateWarning};
 use ollm_protocol::{End, Hook};
 use serde_json::{Map, Value};
 
 use super::{Errand, Prepared, Said, Task, limits};
+use crate::template::{Template, TemplateWarning};
 
 /// Calls tools of MCP servers.
 pub trait ToolCaller: fmt::Debug + Send + Sync {

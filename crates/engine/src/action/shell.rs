@@ -1,12 +1,16 @@
 //! A line of shell: a value from an event reaches it by environment variable and never becomes shell text.
 
 use ollm_process::Job;
-use ollm_protocol::template::ShellTemplate;
 use serde_json::Value;
 
 use super::{Prepared, Task};
+use crate::template::ShellTemplate;
 
-pub(super) fn prepare(mut job: Job, template: &ShellTemplate, scope: impl FnOnce() -> Value) -> Prepared {
+pub(super) fn prepare(mut job: Job, script: &str, scope: impl FnOnce() -> Value) -> Prepared {
+    let template = match ShellTemplate::parse(script) {
+        Ok(template) => template,
+        Err(error) => return Prepared::Impossible(error.to_string()),
+    };
     let scope = if template.paths().next().is_some() { scope() } else { Value::Null };
     match template.bind(&scope) {
         Ok(bound) => {

@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use ollm_process::{Children, Job, Limits};
-use ollm_protocol::hook::Endpoint;
-use ollm_protocol::{Action, Answer, End, Event, EventKind, Hook, Output, dialect};
+use ollm_protocol::{Action, End, Event, EventKind, Hook, Output, dialect};
 use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value, json};
 
-use crate::action::http::Post;
-use crate::action::{Errand, Said, Task};
+use crate::action::{Errand, Task};
 use crate::report::{Process, Status};
 use crate::run::remains;
+
+#[cfg(feature = "http")]
+mod post;
 
 /// A longer error is cut.
 const LONGEST_TEXT: usize = 10 << 10;
@@ -42,7 +43,8 @@ pub struct Done {
 pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id: &str) -> Result<Vec<u8>, String> {
     let task = match task {
         Task::Job(job) => json!({"job": write_job(job)}),
-        Task::Errand(Errand::Post(post)) => json!({"post": write_post(post)}),
+        #[cfg(feature = "http")]
+        Task::Errand(Errand::Post(post)) => json!({"post": post::write(post)}),
         Task::Errand(Errand::Call(_) | Errand::Builtin(_)) => {
             return Err("an async mcp hook needs a process that lives on; remove `async`".to_owned());
         }
@@ -74,7 +76,8 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
     let hides: Vec<&str> = payload.get("hides")?.as_array()?.iter().filter_map(Value::as_str).collect();
     let reads = payload.get("reads")?.as_bool()?;
     let started = Instant::now();
-    let (end, failure, secrets, process) = match (payload.get("task")?.get("job"), payload.get("task")?.get("post")) {
+    let task = payload.get("task")?;
+    let (end, failure, secrets, process) = match (task.get("job"), task.get("post")) {
         (Some(job), _) => {
             let job = read_job(job)?;
             let secrets = secrets(&job.env, &hides);
@@ -85,22 +88,14 @@ fn read_and_run(payload: &Value, children: &Children) -> Option<Done> {
             let failure = if reads { dialect.read_verdict(event, &output).failure } else { end.failure(output.stderr) };
             (end, broken.or(failure), secrets, remains(&outcome, bytes))
         }
+        #[cfg(feature = "http")]
         (None, Some(post)) => {
-            let post = read_post(post)?;
+            let post = post::read(post)?;
             let secrets = post.headers.clone();
             let said = post.run();
-            let failure = match &said {
-                Said::Failure(why, _) | Said::Overdue(_, why) => Some(why.clone()),
-                Said::Nothing | Said::Decided(_) => None,
-                Said::Something(body, end) => {
-                    let output = Output { end: *end, stdout: body, stderr: b"" };
-                    let Answer { failure, .. } = dialect.read_verdict(event, &output);
-                    failure
-                }
-            };
-            (said.end(), failure, secrets, None)
+            (said.end(), post::failure(&said, dialect, event), secrets, None)
         }
-        (None, None) => return None,
+        _ => return None,
     };
     let redactor = Redactor::new(secrets);
     Some(Done {
@@ -187,34 +182,6 @@ fn read_limits(limits: &Map<String, Value>) -> Option<Limits> {
     })
 }
 
-fn write_post(post: &Post) -> Value {
-    json!({
-        "url": post.endpoint.url,
-        "headers": post.headers,
-        "body": bytes(OsStr::from_bytes(&post.body)),
-        "allowed": post.allowed,
-        "certificates": post.certificates.as_deref().map(Path::as_os_str).map(bytes),
-        "timeout": post.timeout.as_secs_f64(),
-        "cap": post.cap,
-    })
-}
-
-fn read_post(value: &Value) -> Option<Post> {
-    let texts = |value: &Value| {
-        value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect::<Option<Vec<_>>>()
-    };
-    let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
-    Some(Post {
-        endpoint: Endpoint::parse(value.get("url")?.as_str()?).ok()?,
-        headers: value.get("headers")?.as_array()?.iter().map(pair).collect::<Option<_>>()?,
-        body: unbytes(value.get("body")?)?.into_vec(),
-        allowed: texts(value.get("allowed")?)?,
-        certificates: unbytes(value.get("certificates")?).map(PathBuf::from),
-        timeout: Duration::try_from_secs_f64(value.get("timeout")?.as_f64()?).ok()?,
-        cap: usize::try_from(value.get("cap")?.as_u64()?).ok()?,
-    })
-}
-
 /// Bytes as text, or as a list of numbers where they are none.
 fn bytes(text: &OsStr) -> Value {
     text.to_str().map_or_else(|| text.as_bytes().into(), Value::from)
@@ -248,20 +215,6 @@ mod tests {
         };
         let back = read_job(&write_job(&job)).unwrap();
         assert_eq!(format!("{back:?}"), format!("{job:?}"));
-    }
-
-    #[test]
-    fn a_request_survives_the_way() {
-        let post = Post {
-            endpoint: Endpoint::parse("https://example.com/x").unwrap(),
-            headers: vec![("A".to_owned(), "b".to_owned())],
-            body: b"{}".to_vec(),
-            allowed: vec!["127.0.0.1".to_owned()],
-            certificates: Some("/c.pem".into()),
-            timeout: Duration::from_millis(1500),
-            cap: 7,
-        };
-        assert_eq!(write_post(&read_post(&write_post(&post)).unwrap()), write_post(&post));
     }
 
     #[test]

@@ -159,7 +159,7 @@ pub(super) fn command_of(hook: &Hook) -> String {
         }
         ActionSpec::Shell { script } => script.clone(),
         ActionSpec::AskAgent { .. } => "askAgent".to_owned(),
-        ActionSpec::RunCommand { line } => line.clone(),
+        ActionSpec::RunCommand { line, .. } => line.clone(),
         ActionSpec::Http { url, .. } => format!("POST {url}"),
         ActionSpec::Mcp { server, tool, .. } => format!("{server}/{tool}"),
         ActionSpec::Builtin(_) => "builtin".to_owned(),

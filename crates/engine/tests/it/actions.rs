@@ -5,7 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ollm_engine::{Status, ToolCall, ToolCaller, ToolFailure};
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout, Verdict};
+use ollm_protocol::{
+    ActionSpec, Event, EventKind, Flow, HookSpec, OnFailure, Origin, Source, Timeout, Verdict, placeholders,
+};
 use serde_json::json;
 
 use crate::support::{PATIENCE, World, builtin, event, eventually, refuse, skipped, spoken, within};
@@ -15,7 +17,9 @@ fn asks(id: &str, prompt: &str) -> HookSpec {
 }
 
 fn runs_line(id: &str, line: &str) -> HookSpec {
-    let spec = HookSpec::new(id, "agentStop", ActionSpec::RunCommand { line: line.to_owned() });
+    let spans: Vec<_> = placeholders(line).map(|one| one.span).collect();
+    let words = ollm_shell::split(line, &spans).unwrap();
+    let spec = HookSpec::new(id, "agentStop", ActionSpec::RunCommand { line: line.to_owned(), words });
     HookSpec { timeout: Some(Timeout::Exact(PATIENCE)), ..spec }
 }
 
@@ -230,4 +234,14 @@ fn a_builtin_with_a_timeout_of_its_own_is_left_behind_and_its_failure_counts() {
     let outcome = world.engine.dispatch(&event());
     assert_eq!((outcome.reports[0].status, outcome.continues()), (Status::Timeout, false));
     drop(release);
+}
+
+#[cfg(not(feature = "http"))]
+#[test]
+fn a_build_without_http_says_so_and_the_policy_of_the_hook_applies() {
+    let action = ActionSpec::Http { url: "https://example.com/".to_owned(), headers: Vec::new() };
+    let report = World::new().run(spoken("gate", HookSpec::new("http", "before_tool", action)), &event());
+    assert_eq!((report.status, report.verdict.flow), (Status::Failed, Flow::Block));
+    let expected = "http hooks are not supported by this build, which lacks the feature `http`";
+    assert_eq!(report.error.as_deref(), Some(expected));
 }

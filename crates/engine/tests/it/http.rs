@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{self, Receiver};
 use std::sync::{Arc, Mutex};
@@ -9,6 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use ollm_engine::{Engine, Environment, Report, Status};
+use ollm_net::Network;
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, LimitsSpec, Rules, Source, Timeout};
 use ollm_trust::Trust;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
@@ -91,6 +93,11 @@ fn change(world: &mut World, change: impl FnOnce(&mut Environment)) {
     let mut environment = world.engine.environment().clone();
     change(&mut environment);
     world.engine = Engine::new(Trust::new(world.path("approvals.json"), std::time::SystemTime::now), environment);
+}
+
+/// A network that trusts the authorities in a file, and no others.
+fn trusting(file: &Path) -> Network {
+    Network::from_variables(|name| (name == "SSL_CERT_FILE").then(|| file.into()))
 }
 
 fn post(server: &Server) -> Report {
@@ -195,6 +202,28 @@ fn d04_addresses_that_are_not_public_are_reached_only_when_they_are_listed() {
         }
     }
     assert_eq!(server.connections.load(Ordering::Relaxed), 0);
+}
+
+/// D4
+#[test]
+fn d04_a_proxy_opens_no_way_to_addresses_that_are_not_public() {
+    let proxy = Server::saying("HTTP/1.1 200 Connection established\r\n\r\n");
+    let address = format!("http://{}", proxy.address);
+    let mut world = World::new();
+    let network = Network::from_variables(|name| (name == "all_proxy").then(|| address.clone().into()));
+    change(&mut world, |environment| environment.network = network);
+    for host in ["10.0.0.1", "169.254.169.254", "2130706433", "0x7f.1", "[fd00::1]", "box.internal"] {
+        for scheme in ["http", "https"] {
+            let report = world.run(posts(&format!("{scheme}://{host}/")), &event());
+            let error = report.error.unwrap();
+            assert!(error.contains("hooks.http.allow") || error.contains("was not found"), "{host}: {error}");
+        }
+    }
+    let plain = world.run(posts("http://hooks.invalid/"), &event());
+    assert!(plain.error.unwrap().contains("was not found"), "a public name without TLS");
+    assert_eq!(proxy.connections.load(Ordering::Relaxed), 0);
+    world.run(posts("https://hooks.invalid/"), &event());
+    assert_eq!(proxy.connections.load(Ordering::Relaxed), 1, "a public name over TLS");
 }
 
 /// D5
@@ -315,7 +344,7 @@ fn d05_a_bad_certificate_is_a_failure_and_nothing_is_sent() {
     // Vouched for, but for another name.
     let mut world = lab(&[]);
     let path = world.file("ca.pem", own);
-    change(&mut world, |environment| environment.certificates = Some(path));
+    change(&mut world, |environment| environment.network = trusting(&path));
     let wrong = world.run(posts(&format!("https://127.0.0.1:{}/", server.address.port())), &event());
     assert_eq!(wrong.status, Status::Failed);
     assert!(wrong.error.as_ref().unwrap().contains("certificate"), "{:?}", wrong.error);
@@ -327,7 +356,7 @@ fn a_certificate_that_is_vouched_for_is_taken() {
     let (server, own, told) = secure(&["127.0.0.1"]);
     let mut world = lab(&[]);
     let path = world.file("ca.pem", own);
-    change(&mut world, |environment| environment.certificates = Some(path));
+    change(&mut world, |environment| environment.network = trusting(&path));
     let report = world.run(posts(&format!("https://127.0.0.1:{}/", server.address.port())), &event());
     assert_eq!((report.status, report.error), (Status::Ok, None));
     assert!(told.recv().unwrap());

@@ -13,6 +13,7 @@ mod defects;
 mod environment;
 mod faults;
 mod flow;
+#[cfg(feature = "http")]
 mod http;
 mod plan;
 mod policy;
@@ -25,6 +26,7 @@ mod registry;
 mod stress;
 mod support;
 mod template;
+mod template_in_shells;
 mod trace;
 mod trust;
 mod trust_machine;

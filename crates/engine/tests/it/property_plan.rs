@@ -57,7 +57,7 @@ fn says() -> impl Strategy<Value = Says> {
     let events = prop::sample::subsequence(vec!["before_tool", "after_tool", "session_start"], 1..=3);
     let what = (
         events,
-        pick(&[None, Some("*"), Some("shell"), Some("edit|mcp__*"), Some("re:^s")]),
+        pick(&[None, Some("*"), Some("shell"), Some("paint|mcp__*"), Some("re:^s")]),
         pick(&["a", "b"]),
         pick(&[Source::User, Source::Workspace, Source::Extension, Source::Downloaded]),
         pick(&[Layer::User, Layer::Workspace]),
@@ -98,7 +98,7 @@ fn says() -> impl Strategy<Value = Says> {
 fn happens() -> impl Strategy<Value = Happens> {
     (
         pick(&[EventKind::BeforeTool, EventKind::AfterTool, EventKind::SessionStart]),
-        pick(&["shell", "edit", "mcp__x", "other"]),
+        pick(&["shell", "paint", "mcp__x", "other"]),
         pick(&[None, Some("a.rs"), Some("b.md")]),
         pick(&[None, Some("a1")]),
     )
@@ -153,7 +153,7 @@ impl Says {
             (_, None) => false,
             (Some("shell"), Some(tool)) => tool == "shell",
             (Some("re:^s"), Some(tool)) => tool.starts_with('s'),
-            (Some(_), Some(tool)) => tool == "edit" || tool.starts_with("mcp__"),
+            (Some(_), Some(tool)) => tool == "paint" || tool.starts_with("mcp__"),
         }
     }
 

@@ -1,7 +1,7 @@
 //! The registry, and the index that finds the hooks of an event.
 
 use ollm_engine::{Facts, Registry, Surroundings, plan, select};
-use ollm_protocol::{Event, EventKind, Hook, HookSpec, Origin, Rules};
+use ollm_protocol::{Event, EventKind, Hook, HookSpec, Origin, Rules, Subject};
 use proptest::prelude::*;
 
 use crate::support::{builtin, cases};
@@ -90,9 +90,14 @@ fn a_taken_id_is_refused_and_the_message_names_its_holder() {
     assert_eq!(error.holder, "a builtin hook");
 }
 
-/// Names that share beginnings, one of them inside a character.
+/// Names that share beginnings, one of them inside a character; and names of tools in several vocabularies.
 fn name() -> impl Strategy<Value = String> {
-    prop::collection::vec(prop::sample::select(&["a", "b", "ä", "mcp__"][..]), 1..4).prop_map(|parts| parts.concat())
+    let parts = prop::collection::vec(prop::sample::select(&["a", "b", "ä", "mcp__"][..]), 1..4);
+    let tools = &["shell", "Bash", "exec_command", "apply_patch", "Edit", "write_file", "run_"][..];
+    prop_oneof![
+        2 => parts.prop_map(|parts| parts.concat()),
+        1 => prop::sample::select(tools).prop_map(str::to_owned),
+    ]
 }
 
 fn matcher() -> impl Strategy<Value = String> {
@@ -123,7 +128,7 @@ proptest! {
         for (index, matcher) in matchers.into_iter().enumerate() {
             let spec = builtin(&format!("hook-{index}"), |_| ollm_protocol::Verdict::default());
             let hook = Hook::new(HookSpec { matcher: Some(matcher), ..spec }, &Rules::default()).unwrap();
-            if hook.matcher.matches(subject.as_deref()) {
+            if hook.matcher.matches(subject.as_deref().map(|name| Subject::new(EventKind::BeforeTool, name))) {
                 expected.push(hook.id().to_owned());
             }
             registry.register(hook).unwrap();

@@ -86,6 +86,19 @@ fn a_value_that_no_program_can_be_given_fails_the_hook_and_is_named() {
 }
 
 #[test]
+fn a_template_that_could_run_a_value_fails_the_hook_and_runs_nothing() {
+    let mut world = World::new();
+    let argument = |_: &str| command("x", "/bin/sh", &["-c", "touch ran; {{tool_args.path}}"]);
+    let line = |_: &str| HookSpec { dialect: None, ..shell("touch ran; eval {{tool_args.path}}") };
+    let reports = [world.four(&with_path("true"), argument), world.four(&with_path("true"), line)];
+    for reports in reports {
+        assert_eq!(ends(&reports), everywhere(Status::Failed));
+        assert!(reports[0].error.as_deref().unwrap().contains("inside program text"), "{:?}", reports[0].error);
+    }
+    assert!(!world.path("ran").exists());
+}
+
+#[test]
 fn an_unknown_variable_is_empty_and_a_warning() {
     let world = World::new();
     let spec =

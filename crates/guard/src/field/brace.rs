@@ -1,6 +1,6 @@
 //! Brace expansion: `{a,b}` becomes two words.
 
-use crate::syntax::Piece;
+use ollm_shell::Piece;
 
 /// How many words one may become before it counts as unknown.
 const MOST: usize = 64;

@@ -2,7 +2,7 @@
 
 use std::{cell::Cell, collections::HashMap};
 
-use crate::syntax::{Body, Command, List, Piece, Redirect, Word, bare};
+use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare};
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -65,18 +65,7 @@ impl<'a> Variables<'a> {
     }
 
     fn command(&mut self, command: &'a Command) {
-        for redirect in &command.redirects {
-            match redirect {
-                Redirect::Write(word) | Redirect::Read(word) | Redirect::Text(word) | Redirect::Other(word) => {
-                    self.word(word);
-                }
-                Redirect::Document { body, .. } => {
-                    if let Some(word) = body.get() {
-                        self.word(word);
-                    }
-                }
-            }
-        }
+        self.words(command.redirects.iter().filter_map(Redirect::word));
         match &command.body {
             Body::Simple { assigns, words } => {
                 for assign in assigns {
@@ -90,7 +79,7 @@ impl<'a> Variables<'a> {
                 self.builtin(words);
                 self.words(words);
             }
-            Body::Branches { words, lists } => {
+            Body::Branches { words, lists, .. } => {
                 self.words(words);
                 for list in lists {
                     self.list(list);
@@ -115,7 +104,9 @@ impl<'a> Variables<'a> {
             Piece::Plain(text) => !text.contains(['{', '*', '?', '[']),
             Piece::Quoted(_) => true,
             Piece::Variable { quoted, .. } | Piece::Output { quoted, .. } => *quoted,
-            Piece::Process(_) | Piece::Opaque(_) => false,
+            Piece::Process(_) | Piece::Parameter { .. } | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => {
+                false
+            }
         });
         self.add(name, single.then_some(Value { lead: "", rest: word }));
     }
@@ -148,8 +139,10 @@ impl<'a> Variables<'a> {
         for piece in word {
             match piece {
                 Piece::Output { list, .. } | Piece::Process(list) => self.list(list),
-                Piece::Opaque(inner) => self.word(inner),
-                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } => {}
+                Piece::Parameter { word: inner, .. } | Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
+                    self.word(inner);
+                }
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
             }
         }
     }

@@ -35,6 +35,8 @@ fn c01_every_simple_command_is_found() {
             "cat <<EOF\n$(rm -rf ~)\nEOF",
             "cat <<-EOF\n\t`rm -rf ~`\n\tEOF\n",
             "cat <<< \"$(rm -rf ~)\"",
+            "!\\\n rm -rf ~",
+            "if\\\n rm -rf ~; then e; fi",
             "bash <<EOF\nrm -rf ~\nEOF",
             "bash <<'EOF'\nrm -rf ~\nEOF\n",
             "sh -s <<'EOF'\nrm -rf ~\nEOF\n",

@@ -5,6 +5,7 @@ mod deceit;
 mod deeds;
 mod properties;
 mod targets;
+mod tools;
 
 use std::path::{Path, PathBuf};
 

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use ollm_net::Network;
 use ollm_store::{FileError, SecretError, cut, escape_for_people};
 use reqwest::Url;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, AuthorizationMetadata, AuthorizationMetadataSource};
@@ -13,9 +14,8 @@ use tokio::time::timeout;
 use super::callback::{Callback, Heard};
 use super::net::Net;
 use super::record::{Frame, Grant, Record, Slot, usable};
+use crate::endpoint::{WebAddress, web_address};
 use crate::error::seconds;
-use crate::place::{WebAddress, web_address};
-use crate::settings::Proxies;
 
 /// More of what others say is not shown.
 const SHOWN: usize = 300;
@@ -40,7 +40,7 @@ pub struct Wanted {
     /// The whole address of the way back, if the issuer knows us with one.
     pub redirect: Option<String>,
     /// The way to servers that are not on this machine.
-    pub proxies: Proxies,
+    pub network: Network,
 }
 
 impl std::fmt::Debug for Wanted {
@@ -191,7 +191,7 @@ struct Begun {
 }
 
 async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Result<Begun, LoginError> {
-    let net = Arc::new(Net::new(url, &wanted.proxies)?);
+    let net = Arc::new(Net::new(url, &wanted.network)?);
     let mut manager =
         AuthorizationManager::new_with_oauth_http_client(url.as_str(), Arc::clone(&net) as Arc<_>).await?;
     let found = manager.resolve_metadata().await.map_err(LoginError::from);

@@ -6,6 +6,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
+use ollm_net::{AddressKind, Network};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use reqwest::{Client, Method, Request, StatusCode, Url};
@@ -13,7 +14,6 @@ use rmcp::transport::auth::{OAuthHttpClient, OAuthHttpClientFuture, OAuthHttpRed
 
 use super::login::LoginError;
 use crate::http::{EVENTS, speaks};
-use crate::settings::Proxies;
 use crate::web::{self, WebError, body, same_origin};
 
 /// How long a request may take.
@@ -49,13 +49,13 @@ enum Class {
 }
 
 impl Net {
-    pub(super) fn new(server: &Url, proxies: &Proxies) -> Result<Net, WebError> {
+    pub(super) fn new(server: &Url, network: &Network) -> Result<Net, WebError> {
         let bounds = Bounds::of(server);
         let agent = concat!("ollm/", env!("CARGO_PKG_VERSION"));
-        let client = web::builder(agent, proxies)?
+        let client = web::builder(agent, network)?
             .redirect(reqwest::redirect::Policy::none())
             .timeout(PATIENCE)
-            .dns_resolver(Arc::new(Lookup(bounds.clone())))
+            .dns_resolver(Arc::new(Lookup { bounds: bounds.clone(), network: network.clone() }))
             .build()?;
         Ok(Net { client, bounds })
     }
@@ -157,15 +157,18 @@ fn refused(place: &str) -> String {
 }
 
 /// Addresses of names, without those that nobody outside should lead us to.
-struct Lookup(Bounds);
+struct Lookup {
+    bounds: Bounds,
+    network: Network,
+}
 
 impl Resolve for Lookup {
     fn resolve(&self, name: Name) -> Resolving {
-        let (bounds, name) = (self.0.clone(), name.as_str().to_owned());
+        let (bounds, name) = (self.bounds.clone(), name.as_str().to_owned());
+        // Where the server itself and the proxy are was the user's decision.
+        let open = name.eq_ignore_ascii_case(&bounds.host) || self.network.is_proxy(&name);
         Box::pin(async move {
             let all: Vec<SocketAddr> = tokio::net::lookup_host((name.as_str(), 0)).await?.collect();
-            // Where the server itself is was the user's decision.
-            let open = name.eq_ignore_ascii_case(&bounds.host);
             let kept: Vec<_> = all.into_iter().filter(|at| open || bounds.admits(class(at.ip()))).collect();
             if kept.is_empty() {
                 return Err(Box::new(WebError::Refused(refused(&name))) as Box<dyn std::error::Error + Send + Sync>);
@@ -189,27 +192,11 @@ fn literal(url: &Url) -> Option<Class> {
 }
 
 fn class(at: IpAddr) -> Class {
-    let at = match at {
-        IpAddr::V6(six) => six.to_ipv4_mapped().map_or(IpAddr::V6(six), IpAddr::V4),
-        four @ IpAddr::V4(_) => four,
-    };
-    if at.is_loopback() {
-        return Class::Here;
-    }
-    match at {
-        IpAddr::V4(four) => match four.octets() {
-            [100, 64..=127, ..] => Class::Private,
-            [0 | 224..=255, ..] | [192, 0, 0, _] | [198, 18 | 19, ..] => Class::Never,
-            _ if four.is_private() => Class::Private,
-            _ if four.is_link_local() || four.is_documentation() => Class::Never,
-            _ => Class::Public,
-        },
-        IpAddr::V6(six) => match six.segments() {
-            [first, ..] if first & 0xfe00 == 0xfc00 => Class::Private,
-            // Addresses of the older kind in other clothes are not worth telling apart.
-            [0 | 0x64 | 0x2002 | 0xfe80..=0xfebf | 0xff00..=0xffff, ..] | [0x2001, 0 | 0xdb8, ..] => Class::Never,
-            _ => Class::Public,
-        },
+    match AddressKind::of(at) {
+        AddressKind::Public => Class::Public,
+        AddressKind::ThisMachine => Class::Here,
+        AddressKind::Private | AddressKind::Carrier => Class::Private,
+        _ => Class::Never,
     }
 }
 
@@ -219,6 +206,17 @@ mod tests {
 
     fn goes(server: &str, target: &str) -> bool {
         Bounds::of(&Url::parse(server).unwrap()).check(&Url::parse(target).unwrap()).is_ok()
+    }
+
+    #[tokio::test]
+    async fn a_proxy_that_only_this_network_knows_is_found() {
+        let finds = async |proxy: Option<&'static str>| {
+            let network = Network::from_variables(|name| proxy.filter(|_| name == "https_proxy").map(Into::into));
+            let bounds = Bounds::of(&Url::parse("https://mcp.example/x").unwrap());
+            Lookup { bounds, network }.resolve("localhost".parse().unwrap()).await.is_ok()
+        };
+        assert!(!finds(None).await);
+        assert!(finds(Some("http://localhost:3128")).await);
     }
 
     #[test]
@@ -234,6 +232,9 @@ mod tests {
             ("https://mcp.example/x", "https://[::ffff:10.0.0.1]/", false),
             ("https://mcp.example/x", "https://[fd00::1]/", false),
             ("https://mcp.example/x", "https://0.0.0.0/", false),
+            ("https://mcp.example/x", "https://[fec0::1]/", false),
+            ("https://mcp.example/x", "https://[64:ff9b::a00:1]/", false),
+            ("https://mcp.example/x", "https://[64:ff9b::101:101]/", true),
             ("https://mcp.example/x", "ftp://login.example/", false),
             ("http://127.0.0.1:1/x", "http://127.0.0.1:2/", true),
             ("http://127.0.0.1:1/x", "http://localhost:2/", true),

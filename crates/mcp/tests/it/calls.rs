@@ -3,7 +3,10 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_mcp::{Answer, Call, Elicit, Filter, Memory, Notice, Ports, Reply, Root, Sample, Settings, State, Trouble};
+use ollm_mcp::{
+    Call, CallErrorKind, Elicit, ElicitAnswer, Filter, Ports, Reply, Root, Sample, ServerMemory, ServerNotice,
+    ServerState, Settings,
+};
 use serde_json::{Value, json};
 
 use crate::support::{
@@ -13,17 +16,17 @@ use crate::support::{
 #[test]
 fn a_server_is_started_listed_called_and_stopped() {
     let fleet = with(scripted("normal"));
-    assert_eq!(state(&fleet), State::Configured);
+    assert_eq!(state(&fleet), ServerState::Configured);
     assert!(names(&fleet).is_empty());
     fleet.start("fake").unwrap();
     let status = fleet.server("fake").unwrap().status();
-    assert_eq!((status.state.clone(), status.state.word()), (State::Ready, "connected"));
+    assert_eq!((status.state.clone(), status.state.word()), (ServerState::Ready, "connected"));
     assert_eq!((status.tools, status.revision.as_deref()), (13, Some("2025-11-25")));
     assert_eq!(status.server, Some(json!({"name": "fake", "version": "1"})));
     assert_eq!(status.instructions.as_deref(), Some("be kind"));
     assert_echoes(&fleet);
     fleet.stop("fake").unwrap();
-    assert_eq!((state(&fleet), names(&fleet)), (State::Stopped, Vec::new()));
+    assert_eq!((state(&fleet), names(&fleet)), (ServerState::Stopped, Vec::new()));
     let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
     assert_eq!(error, "MCP server `fake`: it was stopped; `ollm mcp restart fake` starts it");
     fleet.restart("fake").unwrap();
@@ -35,7 +38,7 @@ fn a_server_is_started_listed_called_and_stopped() {
 fn a_call_starts_its_server() {
     let fleet = with(scripted("normal"));
     assert_echoes(&fleet);
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
 }
 
 #[test]
@@ -53,7 +56,7 @@ fn tools_are_offered_and_called_as_the_filter_says() {
     assert_eq!(names(&fleet), ["echo"]);
     assert_echoes(&fleet);
     let error = call(&fleet, "env", json!({})).unwrap_err();
-    assert!(matches!(error.kind, Trouble::Unavailable(_)), "{error}");
+    assert!(matches!(error.kind, CallErrorKind::Unavailable(_)), "{error}");
 }
 
 #[test]
@@ -61,10 +64,10 @@ fn a_failure_is_told_as_the_server_says_it_but_fit_for_eyes() {
     let fleet = started("normal");
     let error = call(&fleet, "error", json!({})).unwrap_err();
     let data = Some(Box::new(json!({"city": "Ys"})));
-    assert_eq!(error.kind, Trouble::Refused { code: -32001, message: "no such \\u{1b}[31mcity".into(), data });
+    assert_eq!(error.kind, CallErrorKind::Refused { code: -32001, message: "no such \\u{1b}[31mcity".into(), data });
     let result = call(&fleet, "failed", json!({})).unwrap();
     assert_eq!((&result["isError"], text(&result)), (&json!(true), "it did not work"));
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
 }
 
 #[test]
@@ -98,14 +101,14 @@ fn progress_is_heard_and_keeps_a_call_alive() {
 #[test]
 fn progress_does_not_lift_the_ceiling() {
     let mut settings = settings();
-    settings.pace.ceiling = Duration::from_secs(3);
+    settings.timings.ceiling = Duration::from_secs(3);
     let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("normal"), Memory::default());
+    fleet.add(scripted("normal"), ServerMemory::default());
     let call =
         Call { timeout: Some(Duration::from_millis(2900)), ..tool("steps", json!({"count": 1000, "pause": 0.2})) };
     let error = fleet.call("fake", call).unwrap().wait().unwrap_err();
     let after = Duration::from_secs(3);
-    assert_eq!(error.kind, Trouble::TimedOut { what: "steps".into(), after });
+    assert_eq!(error.kind, CallErrorKind::TimedOut { what: "steps".into(), after });
 }
 
 #[test]
@@ -135,15 +138,18 @@ fn a_dropped_call_is_cancelled() {
 fn tools_that_change_are_listed_again_and_announced() {
     let ear = Arc::new(Ear::default());
     let fleet = fleet(settings(), Ports { watch: Some(ear.clone()), ..Ports::default() });
-    fleet.add(scripted("normal"), Memory::default());
+    fleet.add(scripted("normal"), ServerMemory::default());
     fleet.start("fake").unwrap();
     let before = names(&fleet).len();
     call(&fleet, "grow", json!({})).unwrap();
     eventually("the new tool is there", || names(&fleet).len() == before + 1);
     let heard = ear.heard();
-    let expected = [State::Starting(1), State::Ready].map(Notice::State);
-    assert_eq!(heard.iter().filter(|notice| matches!(notice, Notice::State(_))).cloned().collect::<Vec<_>>(), expected);
-    assert_eq!(heard.iter().filter(|notice| **notice == Notice::Tools).count(), 2, "{heard:?}");
+    let expected = [ServerState::Starting(1), ServerState::Ready].map(ServerNotice::State);
+    assert_eq!(
+        heard.iter().filter(|notice| matches!(notice, ServerNotice::State(_))).cloned().collect::<Vec<_>>(),
+        expected
+    );
+    assert_eq!(heard.iter().filter(|notice| **notice == ServerNotice::Tools).count(), 2, "{heard:?}");
 }
 
 #[test]
@@ -166,10 +172,10 @@ fn what_a_server_logs_is_kept() {
     assert!(fleet.server("fake").unwrap().log(next).0.is_empty());
 }
 
-struct Person(Answer);
+struct Person(ElicitAnswer);
 
 impl Elicit for Person {
-    fn elicit(&self, server: &str, question: Value, reply: Reply<Answer>) {
+    fn elicit(&self, server: &str, question: Value, reply: Reply<ElicitAnswer>) {
         assert_eq!((server, &question["message"]), ("fake", &json!("Who?")));
         reply.send(self.0.clone());
     }
@@ -188,13 +194,13 @@ impl Sample for Model {
 fn asked(mode: &str, ports: Ports, question: &str) -> Value {
     let roots = vec![Root { uri: "file:///home".into(), name: Some("home".into()) }];
     let fleet = fleet(Settings { roots, ..settings() }, ports);
-    fleet.add(scripted(mode), Memory::default());
+    fleet.add(scripted(mode), ServerMemory::default());
     serde_json::from_str(text(&call(&fleet, question, json!({})).unwrap())).unwrap()
 }
 
 #[test]
 fn questions_of_a_server_reach_who_can_answer_them() {
-    let accept = Answer::Accept(Some(json!({"name": "Ada"})));
+    let accept = ElicitAnswer::Accept(Some(json!({"name": "Ada"})));
     let ports = Ports { elicit: Some(Arc::new(Person(accept))), sample: Some(Arc::new(Model)), ..Ports::default() };
     let accepted = json!({"action": "accept", "content": {"name": "Ada"}});
     assert_eq!(asked("normal", ports.clone(), "ask"), accepted);
@@ -208,7 +214,7 @@ fn questions_that_nobody_can_answer_are_declined() {
     assert_eq!(asked("normal", Ports::default(), "ask"), json!({"action": "decline"}));
     assert_eq!(asked("stateless", Ports::default(), "ask"), json!({"action": "decline"}));
     assert_eq!(asked("normal", Ports::default(), "sample")["code"], -32601);
-    let ports = Ports { elicit: Some(Arc::new(Person(Answer::Cancel))), ..Ports::default() };
+    let ports = Ports { elicit: Some(Arc::new(Person(ElicitAnswer::Cancel))), ..Ports::default() };
     assert_eq!(asked("normal", ports, "ask"), json!({"action": "cancel"}));
 }
 
@@ -217,26 +223,26 @@ fn a_stateless_server_is_spoken_to_without_a_handshake() {
     let fleet = started("stateless");
     assert_echoes(&fleet);
     let status = fleet.server("fake").unwrap().status();
-    assert_eq!((status.state, status.revision.as_deref()), (State::Ready, Some("2026-07-28")));
+    assert_eq!((status.state, status.revision.as_deref()), (ServerState::Ready, Some("2026-07-28")));
     assert_eq!(fleet.server("fake").unwrap().memory().revision.as_deref(), Some("2026-07-28"));
 }
 
 #[test]
 fn a_server_that_cannot_stand_the_newer_question_is_asked_in_the_older_way() {
     let fleet = started("allergic");
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
     assert_echoes(&fleet);
     let mut settings = settings();
-    settings.pace.probe = Duration::from_millis(50);
+    settings.timings.probe = Duration::from_millis(50);
     let fleet = crate::support::fleet(settings, Ports::default());
-    fleet.add(scripted("quiet"), Memory::default());
+    fleet.add(scripted("quiet"), ServerMemory::default());
     assert_echoes(&fleet);
 }
 
 #[test]
 fn what_worked_before_is_tried_first() {
     let fleet = fleet(settings(), Ports::default());
-    let memory = Memory { revision: Some("2025-11-25".into()), ..Memory::default() };
+    let memory = ServerMemory { revision: Some("2025-11-25".into()), ..ServerMemory::default() };
     fleet.add(scripted("allergic"), memory);
     fleet.start("fake").unwrap();
     let (lines, _) = fleet.server("fake").unwrap().log(0);
@@ -247,7 +253,7 @@ fn what_worked_before_is_tried_first() {
 fn what_worked_before_is_forgotten_when_it_works_no_more() {
     for (revision, mode) in [("2025-11-25", "stateless"), ("2026-07-28", "normal"), ("2026-07-28", "allergic")] {
         let fleet = fleet(settings(), Ports::default());
-        fleet.add(scripted(mode), Memory { revision: Some(revision.into()), ..Memory::default() });
+        fleet.add(scripted(mode), ServerMemory { revision: Some(revision.into()), ..ServerMemory::default() });
         assert_echoes(&fleet);
         assert_ne!(fleet.server("fake").unwrap().memory().revision.as_deref(), Some(revision));
     }
@@ -258,22 +264,22 @@ fn a_lazy_server_with_known_tools_starts_with_its_first_call() {
     let fleet = fleet(settings(), Ports::default());
     let lazy = |name: &str| ollm_mcp::Declaration { name: name.into(), lazy: true, ..scripted("normal") };
     let tools = Some(vec![json!({"name": "echo", "inputSchema": {}})]);
-    let known = Memory { tools, ..Memory::default() };
+    let known = ServerMemory { tools, ..ServerMemory::default() };
     fleet.add(lazy("fake"), known);
-    fleet.add(lazy("unknown"), Memory::default());
+    fleet.add(lazy("unknown"), ServerMemory::default());
     fleet.begin();
     let state_of = |name| fleet.server(name).unwrap().status().state;
-    eventually("the unknown one has started", || state_of("unknown") == State::Ready);
-    assert_eq!((state_of("fake"), names(&fleet)), (State::Configured, vec!["echo".to_owned()]));
+    eventually("the unknown one has started", || state_of("unknown") == ServerState::Ready);
+    assert_eq!((state_of("fake"), names(&fleet)), (ServerState::Configured, vec!["echo".to_owned()]));
     assert_echoes(&fleet);
-    assert_eq!(state_of("fake"), State::Ready);
+    assert_eq!(state_of("fake"), ServerState::Ready);
 }
 
 #[test]
 fn an_idle_server_is_stopped_and_starts_again_with_the_next_call() {
     let fleet = with(ollm_mcp::Declaration { idle: Some(Duration::from_millis(100)), ..scripted("normal") });
     assert_echoes(&fleet);
-    eventually("it has stopped", || state(&fleet) == State::Configured);
+    eventually("it has stopped", || state(&fleet) == ServerState::Configured);
     assert_eq!(names(&fleet).len(), 13, "its tools stay on offer");
     assert_echoes(&fleet);
 }
@@ -284,7 +290,7 @@ fn a_disabled_server_is_not_started() {
     fleet.begin();
     let error = fleet.start("fake").unwrap_err().to_string();
     assert_eq!(error, "MCP server `fake`: it is disabled; `enabled: true` in its declaration changes that");
-    assert_eq!(state(&fleet), State::Configured);
+    assert_eq!(state(&fleet), ServerState::Configured);
     let error = fleet.start("nobody").unwrap_err().to_string();
     assert!(error.starts_with("MCP server `nobody`: there is no such server"), "{error}");
 }

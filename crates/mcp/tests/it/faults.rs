@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use ollm_mcp::{Bounds, Declaration, Endpoint, Memory, Ports, State, Trouble};
+use ollm_mcp::{Bounds, CallErrorKind, Declaration, Endpoint, Ports, ServerMemory, ServerState};
 use serde_json::json;
 
 use crate::support::{
@@ -15,7 +15,7 @@ fn failure(declaration: Declaration) -> String {
     fleet.start("fake").unwrap_err();
     assert!(names(&fleet).is_empty());
     match state(&fleet) {
-        State::Failed(text) => text,
+        ServerState::Failed(text) => text,
         other => panic!("{other:?}"),
     }
 }
@@ -70,7 +70,7 @@ fn a_flood_on_standard_output_is_cut_off() {
         let mut settings = settings();
         settings.bounds = Bounds { message: 64 * 1024, ..settings.bounds };
         let fleet = fleet(settings, Ports::default());
-        fleet.add(scripted(mode), Memory::default());
+        fleet.add(scripted(mode), ServerMemory::default());
         let error = fleet.start("fake").unwrap_err().to_string();
         assert!(error.contains("it wrote far too much that is no message"), "{error}");
     }
@@ -79,10 +79,10 @@ fn a_flood_on_standard_output_is_cut_off() {
 #[test]
 fn what_stands_on_a_line_that_never_ends_is_told() {
     let mut settings = settings();
-    settings.pace.tries = 1;
+    settings.timings.tries = 1;
     let fleet = fleet(settings, Ports::default());
     // It has heard us before it ends, so that its end comes behind what it says.
-    fleet.add(program("/bin/sh", &["-c", "read line; printf 'Password: '"]), Memory::default());
+    fleet.add(program("/bin/sh", &["-c", "read line; printf 'Password: '"]), ServerMemory::default());
     let error = fleet.start("fake").unwrap_err().to_string();
     assert!(error.contains("its last words:\nstdout: Password:"), "{error}");
 }
@@ -92,11 +92,11 @@ fn an_answer_that_is_too_large_fails_its_call_only() {
     let mut settings = settings();
     settings.bounds.message = 100_000;
     let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("normal"), Memory::default());
+    fleet.add(scripted("normal"), ServerMemory::default());
     let error = call(&fleet, "huge", json!({"size": 150_000})).unwrap_err();
     assert!(error.to_string().contains("it is longer than 100000 bytes"), "{error}");
     assert_echoes(&fleet);
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn a_program_that_leaves_its_work_to_a_child_and_exits_has_failed() {
     let fleet = with(scripted("daemon"));
     // Its child may answer before the exit is seen; that does not help it for long.
     let _ = fleet.start("fake");
-    eventually("it is seen to be gone", || matches!(state(&fleet), State::Failed(_) | State::Crashed(_)));
+    eventually("it is seen to be gone", || matches!(state(&fleet), ServerState::Failed(_) | ServerState::Crashed(_)));
     assert!(names(&fleet).is_empty());
     let text = state(&fleet).problem().unwrap().to_owned();
     assert!(text.contains("it exited with code 0"), "{text}");
@@ -114,7 +114,7 @@ fn a_program_that_leaves_its_work_to_a_child_and_exits_has_failed() {
 fn ten_thousand_tools_are_cut_with_a_warning() {
     let fleet = started("many");
     let status = fleet.server("fake").unwrap().status();
-    assert_eq!((status.state, status.tools), (State::Ready, 2048));
+    assert_eq!((status.state, status.tools), (ServerState::Ready, 2048));
     assert_eq!(status.warnings, ["it lists more than 2048 tools; the rest is left out"]);
     let error = call(&fleet, "tool1", json!({})).unwrap();
     assert!(error.is_null() || error.is_object());
@@ -133,7 +133,7 @@ fn pages_are_followed_but_not_in_circles() {
 fn one_bad_tool_does_not_drop_the_list() {
     let fleet = started("odd");
     assert_eq!(names(&fleet), ["good", "better"]);
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn a_server_whose_tools_cannot_be_listed_is_degraded() {
     let fleet = started("unlisted");
     let why = "its tools cannot be listed: its answer to `tools/list` has no list of tools; its last words:\n\
                info: hello from the log";
-    assert_eq!(state(&fleet), State::Degraded(why.to_owned()));
+    assert_eq!(state(&fleet), ServerState::Degraded(why.to_owned()));
     assert_echoes(&fleet);
 }
 
@@ -150,16 +150,16 @@ fn a_server_that_dies_in_a_call_loses_its_tools_and_comes_back_with_the_next_cal
     let fleet = started("normal");
     let error = call(&fleet, "die", json!({})).unwrap_err();
     match &error.kind {
-        Trouble::Lost(text) => {
+        CallErrorKind::Lost(text) => {
             assert!(text.starts_with("it exited with code 9; its last words:\n"), "{text}");
             assert!(text.contains("dying now"), "{text}");
         }
         other => panic!("{other:?}"),
     }
-    assert!(matches!(state(&fleet), State::Crashed(_)), "{:?}", state(&fleet));
+    assert!(matches!(state(&fleet), ServerState::Crashed(_)), "{:?}", state(&fleet));
     assert!(names(&fleet).is_empty());
     assert_echoes(&fleet);
-    assert_eq!((state(&fleet), names(&fleet).len()), (State::Ready, 13));
+    assert_eq!((state(&fleet), names(&fleet).len()), (ServerState::Ready, 13));
 }
 
 #[test]
@@ -168,16 +168,16 @@ fn a_server_that_may_restart_does_so_until_it_crashes_in_a_loop() {
     fleet.start("fake").unwrap();
     for _ in 0..2 {
         call(&fleet, "die", json!({})).unwrap_err();
-        eventually("it is back", || state(&fleet) == State::Ready);
+        eventually("it is back", || state(&fleet) == ServerState::Ready);
     }
     call(&fleet, "die", json!({})).unwrap_err();
     let text = match state(&fleet) {
-        State::Crashed(text) => text,
+        ServerState::Crashed(text) => text,
         other => panic!("{other:?}"),
     };
     assert!(text.starts_with("it crashed 3 times within 60 s; `ollm mcp restart fake` tries again; "), "{text}");
     let error = call(&fleet, "echo", json!({})).unwrap_err();
-    assert!(matches!(&error.kind, Trouble::Unavailable(why) if why.starts_with("it crashed 3 times")), "{error}");
+    assert!(matches!(&error.kind, CallErrorKind::Unavailable(why) if why.starts_with("it crashed 3 times")), "{error}");
     fleet.restart("fake").unwrap();
     assert_echoes(&fleet);
 }
@@ -187,7 +187,7 @@ fn a_server_that_is_killed_is_noticed_without_a_call() {
     let fleet = started("normal");
     let pid = fleet.server("fake").unwrap().status().process.unwrap();
     std::process::Command::new("/bin/kill").args(["-9", &pid.to_string()]).status().unwrap();
-    eventually("it is seen to be gone", || matches!(state(&fleet), State::Crashed(_)));
+    eventually("it is seen to be gone", || matches!(state(&fleet), ServerState::Crashed(_)));
     let text = state(&fleet).problem().unwrap().to_owned();
     assert!(text.starts_with("it was ended by signal 9"), "{text}");
 }
@@ -195,17 +195,17 @@ fn a_server_that_is_killed_is_noticed_without_a_call() {
 #[test]
 fn a_server_that_stops_answering_is_degraded_and_then_gone() {
     let mut settings = settings();
-    settings.pace.health = Some(Duration::from_millis(50));
-    settings.pace.ping = Duration::from_millis(50);
+    settings.timings.health = Some(Duration::from_millis(50));
+    settings.timings.ping = Duration::from_millis(50);
     let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("hung"), Memory::default());
+    fleet.add(scripted("hung"), ServerMemory::default());
     fleet.start("fake").unwrap();
     eventually("it is degraded, or gone already", || {
         let state = state(&fleet);
         let told = state.problem().is_some_and(|text| text.contains("; its last words:\nI shall say no more"));
-        told && matches!(state, State::Degraded(_) | State::Crashed(_))
+        told && matches!(state, ServerState::Degraded(_) | ServerState::Crashed(_))
     });
-    eventually("it is gone", || matches!(state(&fleet), State::Crashed(_)));
+    eventually("it is gone", || matches!(state(&fleet), ServerState::Crashed(_)));
     let text = state(&fleet).problem().unwrap().to_owned();
     assert!(text.starts_with("it does not answer any more; its last words:\nI shall say no more"), "{text}");
 }
@@ -213,22 +213,22 @@ fn a_server_that_stops_answering_is_degraded_and_then_gone() {
 #[test]
 fn a_server_that_answers_pings_stays_ready() {
     let mut settings = settings();
-    settings.pace.health = Some(Duration::from_millis(1));
+    settings.timings.health = Some(Duration::from_millis(1));
     let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("normal"), Memory::default());
+    fleet.add(scripted("normal"), ServerMemory::default());
     fleet.start("fake").unwrap();
     for _ in 0..20 {
         assert_echoes(&fleet);
-        assert_eq!(state(&fleet), State::Ready);
+        assert_eq!(state(&fleet), ServerState::Ready);
     }
 }
 
 #[test]
 fn a_server_that_ignores_the_end_of_its_input_and_the_polite_signal_is_killed() {
     let mut settings = settings();
-    settings.pace.parting = Duration::from_millis(100);
+    settings.timings.parting = Duration::from_millis(100);
     let fleet = fleet(settings, Ports::default());
-    fleet.add(scripted("deaf"), Memory::default());
+    fleet.add(scripted("deaf"), ServerMemory::default());
     fleet.start("fake").unwrap();
     let child = text(&call(&fleet, "child", json!({})).unwrap()).to_owned();
     let pid = fleet.server("fake").unwrap().status().process.unwrap().to_string();
@@ -236,7 +236,7 @@ fn a_server_that_ignores_the_end_of_its_input_and_the_polite_signal_is_killed() 
     fleet.stop("fake").unwrap();
     assert!(!runs(&pid));
     eventually("its child is gone", || !runs(&child));
-    assert_eq!(state(&fleet), State::Stopped);
+    assert_eq!(state(&fleet), ServerState::Stopped);
 }
 
 #[test]
@@ -244,17 +244,17 @@ fn a_start_can_be_stopped() {
     let fleet = with(scripted("mute"));
     let started = Instant::now();
     fleet.server("fake").unwrap().begin();
-    eventually("it is starting", || state(&fleet) == State::Starting(1));
+    eventually("it is starting", || state(&fleet) == ServerState::Starting(1));
     fleet.stop("fake").unwrap();
-    assert_eq!(state(&fleet), State::Stopped);
+    assert_eq!(state(&fleet), ServerState::Stopped);
     assert!(started.elapsed() < PATIENCE);
 }
 
 #[test]
 fn a_bad_server_does_not_hold_up_a_good_one() {
     let fleet = with(scripted("normal"));
-    fleet.add(Declaration { name: "mute".into(), ..scripted("mute") }, Memory::default());
-    fleet.add(Declaration { name: "gone".into(), ..program("/does/not/exist", &[]) }, Memory::default());
+    fleet.add(Declaration { name: "mute".into(), ..scripted("mute") }, ServerMemory::default());
+    fleet.add(Declaration { name: "gone".into(), ..program("/does/not/exist", &[]) }, ServerMemory::default());
     fleet.begin();
     assert_echoes(&fleet);
     let state = |name: &str| fleet.server(name).unwrap().status().state.name();
@@ -272,9 +272,9 @@ fn workshop(name: &str, flags: &[&str]) -> Declaration {
 #[test]
 fn whatever_goes_wrong_at_the_start_is_told_with_name_and_last_words_and_hurts_nobody() {
     let mut settings = settings();
-    (settings.pace.tries, settings.pace.parting) = (1, Duration::from_millis(50));
+    (settings.timings.tries, settings.timings.parting) = (1, Duration::from_millis(50));
     let fleet = fleet(settings, Ports::default());
-    fleet.add(workshop("good", &[]), Memory::default());
+    fleet.add(workshop("good", &[]), ServerMemory::default());
     fleet.start("good").unwrap();
     for (flags, why) in [
         (&["--exit", "0"][..], "it exited with code 0"),
@@ -285,7 +285,7 @@ fn whatever_goes_wrong_at_the_start_is_told_with_name_and_last_words_and_hurts_n
         (&["--fork"], "it exited with code 0"),
         (&["--stubborn", "--revision", "1999-01-01"], "`1999-01-01`"),
     ] {
-        fleet.add(workshop("bad", flags), Memory::default());
+        fleet.add(workshop("bad", flags), ServerMemory::default());
         let error = fleet.start("bad").map_or_else(
             |error| error.to_string(),
             |()| {
@@ -307,7 +307,7 @@ fn whatever_goes_wrong_at_the_start_is_told_with_name_and_last_words_and_hurts_n
 #[test]
 fn whatever_goes_wrong_in_a_call_is_told_with_the_name_and_hurts_no_other_call() {
     let fleet = fleet(settings(), Ports::default());
-    fleet.add(workshop("good", &[]), Memory::default());
+    fleet.add(workshop("good", &[]), ServerMemory::default());
     let neighbour = fleet.call("good", crate::support::tool("slow", json!({"ms": 60_000}))).unwrap();
     let short = Some(Duration::from_millis(50));
     for (flags, tool, args, timeout, why) in [
@@ -317,7 +317,7 @@ fn whatever_goes_wrong_in_a_call_is_told_with_the_name_and_hurts_no_other_call()
         (&[], "slow", json!({"ms": 60_000}), short, "`slow`"),
         (&[], "big", json!({"bytes": 100_000_000}), None, "longer than 64 MiB"),
     ] {
-        fleet.add(workshop("bad", flags), Memory::default());
+        fleet.add(workshop("bad", flags), ServerMemory::default());
         let call = ollm_mcp::Call { timeout, ..crate::support::tool(tool, args) };
         let error = fleet.call("bad", call).unwrap().wait().unwrap_err().to_string();
         assert!(error.starts_with("MCP server `bad`: ") && error.contains(why), "{flags:?} {tool} {error}");

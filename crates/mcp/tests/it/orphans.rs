@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 
-use ollm_mcp::{Call, Context, Declaration, Fleet, Memory, Ports};
+use ollm_mcp::{BlockingClient, Call, ClientContext, Declaration, Ports, ServerMemory};
 use ollm_process::Children;
 use serde_json::json;
 
@@ -52,7 +52,7 @@ fn a_replaced_server_leaves_nobody() {
     let fleet = started("deaf");
     let members = group(fleet.server("fake").unwrap().status().process.unwrap());
     assert!(!members.is_empty());
-    fleet.add(scripted("normal"), Memory::default());
+    fleet.add(scripted("normal"), ServerMemory::default());
     for pid in members {
         eventually("nobody is left", || !runs(&pid));
     }
@@ -71,9 +71,9 @@ fn a_crashed_server_leaves_nobody() {
 #[test]
 fn a_stopped_launcher_leaves_nobody() {
     let mut settings = settings();
-    settings.pace.parting = std::time::Duration::from_millis(50);
+    settings.timings.parting = std::time::Duration::from_millis(50);
     let fleet = crate::support::fleet(settings, Ports::default());
-    fleet.add(launched(), Memory::default());
+    fleet.add(launched(), ServerMemory::default());
     fleet.start("fake").unwrap();
     let members = group(fleet.server("fake").unwrap().status().process.unwrap());
     assert_eq!(members.len(), 2, "{members:?}");
@@ -134,10 +134,10 @@ fn who_left_the_group_is_ended_when_all_is_closed() {
 #[ignore = "a role that `who_left_the_group_is_ended_when_all_is_closed` starts"]
 fn keeper() {
     if env::var("ROLE").is_ok_and(|role| role == "orphans::keeper") {
-        ollm_process::become_subreaper().unwrap();
-        let context = Context::new(settings(), Ports::default(), Arc::new(Children::new()));
-        let fleet = Fleet::new(Arc::new(context)).unwrap();
-        fleet.add(scripted("normal"), Memory::default());
+        let _setup = ollm_process::ProcessSetup::new();
+        let context = ClientContext::new(settings(), Ports::default(), Arc::new(Children::new()));
+        let fleet = BlockingClient::new(Arc::new(context)).unwrap();
+        fleet.add(scripted("normal"), ServerMemory::default());
         let stray = Call { tool: "stray".into(), ..Call::default() };
         let result = fleet.call("fake", stray).unwrap().wait().unwrap();
         let daemon = text(&result).to_owned();
@@ -157,7 +157,7 @@ fn who_is_stopped_while_starting_is_gone_once_that_is_told() {
         if let ollm_mcp::Endpoint::Stdio { env, .. } = &mut declaration.endpoint {
             env.push(("MARK".into(), mark.clone()));
         }
-        fleet.add(declaration, Memory::default());
+        fleet.add(declaration, ServerMemory::default());
         fleet.begin();
         // Only to strike at another moment each time.
         std::thread::sleep(some_moment(number) / 100);
@@ -179,7 +179,8 @@ fn a_stopped_server_takes_along_who_left_its_group_and_nobody_else() {
     let server = testkit::mcp_server().to_str().unwrap();
     let fleet = crate::support::fleet(settings(), Ports::default());
     for (number, name) in ["one", "two"].into_iter().enumerate() {
-        fleet.add(Declaration { name: name.into(), ..marked(&mark(name), 4 * number, server) }, Memory::default());
+        fleet
+            .add(Declaration { name: name.into(), ..marked(&mark(name), 4 * number, server) }, ServerMemory::default());
         fleet.start(name).unwrap();
     }
     eventually("all have escaped", || bearers(&mark("one")).len() >= 4 && bearers(&mark("two")).len() >= 3);
@@ -237,11 +238,11 @@ fn slow() -> Call {
 fn a_hundred_servers_killed_at_any_moment_leave_nobody() {
     let mark = format!("server-{}", std::process::id());
     let mut settings = settings();
-    settings.pace.parting = std::time::Duration::from_millis(20);
+    settings.timings.parting = std::time::Duration::from_millis(20);
     let fleet = crate::support::fleet(settings, Ports::default());
     let server = testkit::mcp_server().to_str().unwrap();
     for number in 0..100 {
-        fleet.add(marked(&mark, number, server), Memory::default());
+        fleet.add(marked(&mark, number, server), ServerMemory::default());
         let call = fleet.call("fake", slow()).unwrap();
         eventually("it runs", || !bearers(&mark).is_empty());
         // Only to strike at another moment, and at another process, each time.

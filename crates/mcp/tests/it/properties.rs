@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_mcp::{Call, Declaration, Endpoint, Filter, Fleet, Memory, Ports, State, Trouble};
+use ollm_mcp::{BlockingClient, Call, CallErrorKind, Declaration, Endpoint, Filter, Ports, ServerMemory, ServerState};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use serde_json::{Map, Value, json};
@@ -40,21 +40,25 @@ fn small(tools: &Value, words: &[String], env: &[(String, String)]) -> Declarati
 }
 
 /// Spares the small server a question that it does not understand.
-fn known() -> Memory {
-    Memory { revision: Some("2025-11-25".into()), ..Memory::default() }
+fn known() -> ServerMemory {
+    ServerMemory { revision: Some("2025-11-25".into()), ..ServerMemory::default() }
 }
 
 /// Tries many cases against one fleet.
-fn check<S: Strategy>(strategy: &S, test: impl Fn(&Fleet, S::Value) -> Result<(), TestCaseError>) {
+fn check<S: Strategy>(strategy: &S, test: impl Fn(&BlockingClient, S::Value) -> Result<(), TestCaseError>) {
     check_with(&fleet(settings(), Ports::default()), strategy, test);
 }
 
-fn check_with<S: Strategy>(fleet: &Fleet, strategy: &S, test: impl Fn(&Fleet, S::Value) -> Result<(), TestCaseError>) {
+fn check_with<S: Strategy>(
+    fleet: &BlockingClient,
+    strategy: &S,
+    test: impl Fn(&BlockingClient, S::Value) -> Result<(), TestCaseError>,
+) {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(CASES) };
     TestRunner::new(config).run(strategy, |case| test(fleet, case)).unwrap();
 }
 
-fn process(fleet: &Fleet) -> String {
+fn process(fleet: &BlockingClient) -> String {
     fleet.server("fake").unwrap().status().process.unwrap().to_string()
 }
 
@@ -91,7 +95,7 @@ fn property_20_a_server_starts_with_its_command_and_arguments_and_connects_in_ti
     check(&prop::collection::vec("[^\0]{0,12}", 0..6), |fleet, given| {
         fleet.add(small(&json!([]), &given, &[]), known());
         fleet.start("fake").unwrap();
-        prop_assert_eq!(state(fleet), State::Ready);
+        prop_assert_eq!(state(fleet), ServerState::Ready);
         let mut expected = ["/bin/sh", "-c", SMALL, "small"].map(String::from).to_vec();
         expected.extend(given);
         prop_assert_eq!(words(&process(fleet), "cmdline"), expected);
@@ -110,11 +114,11 @@ fn property_21_a_server_that_fails_is_unavailable_and_nobody_else_is_affected() 
     ];
     check_with(&good, &how, |fleet, (script, told)| {
         let bad = if script.starts_with('/') { program(&script, &[]) } else { program("/bin/sh", &["-c", &script]) };
-        fleet.add(Declaration { name: "bad".into(), ..bad }, Memory::default());
+        fleet.add(Declaration { name: "bad".into(), ..bad }, ServerMemory::default());
         let error = fleet.start("bad").unwrap_err();
         prop_assert!(error.to_string().contains(&told), "{}", error);
         let status = fleet.server("bad").unwrap().status();
-        prop_assert!(matches!(status.state, State::Failed(_)));
+        prop_assert!(matches!(status.state, ServerState::Failed(_)));
         prop_assert_eq!((status.state.word(), status.tools), ("error", 0));
         assert_echoes(fleet);
         Ok(())
@@ -152,7 +156,7 @@ fn property_23_a_disconnected_server_has_no_tools_and_no_process() {
         } else {
             fleet.stop("fake").unwrap();
         }
-        prop_assert_eq!((server.status().state, server.tools().len()), (State::Stopped, 0));
+        prop_assert_eq!((server.status().state, server.tools().len()), (ServerState::Stopped, 0));
         prop_assert!(!runs(&pid));
         Ok(())
     });
@@ -186,8 +190,8 @@ fn property_26_an_error_of_a_tool_is_told_and_hurts_nobody() {
         }
         let told = call(fleet, "raise", error).unwrap_err();
         let message = ollm_store::escape_for_people(&message).into_owned();
-        prop_assert_eq!(told.kind, Trouble::Refused { code, message, data: data.map(Box::new) });
-        prop_assert_eq!(state(fleet), State::Ready);
+        prop_assert_eq!(told.kind, CallErrorKind::Refused { code, message, data: data.map(Box::new) });
+        prop_assert_eq!(state(fleet), ServerState::Ready);
         Ok(())
     });
 }
@@ -212,7 +216,7 @@ fn property_32_a_server_has_exactly_the_environment_it_was_given() {
 #[test]
 fn property_37_a_call_reaches_its_server_and_its_answer_or_failure_comes_back() {
     let fleet = started("normal");
-    fleet.add(Declaration { name: "other".into(), ..scripted("normal") }, Memory::default());
+    fleet.add(Declaration { name: "other".into(), ..scripted("normal") }, ServerMemory::default());
     let calls = prop::collection::vec((any::<bool>(), 0..4_u8, any::<u16>()), 1..6);
     check_with(&fleet, &calls, |fleet, calls| {
         let server = |first| if first { "fake" } else { "other" };
@@ -231,11 +235,14 @@ fn property_37_a_call_reaches_its_server_and_its_answer_or_failure_comes_back() 
                 (2, Err(error)) => {
                     prop_assert_eq!(&error.server, server(*first));
                     let message = "no".to_owned();
-                    prop_assert_eq!(error.kind, Trouble::Refused { code: i32::from(*number), message, data: None });
+                    prop_assert_eq!(
+                        error.kind,
+                        CallErrorKind::Refused { code: i32::from(*number), message, data: None }
+                    );
                 }
                 (3, Err(error)) => {
                     let after = Duration::from_millis(2);
-                    prop_assert_eq!(error.kind, Trouble::TimedOut { what: "hang".into(), after });
+                    prop_assert_eq!(error.kind, CallErrorKind::TimedOut { what: "hang".into(), after });
                 }
                 (_, other) => prop_assert!(false, "{:?}", other),
             }
@@ -270,7 +277,7 @@ fn property_40_settings_decide_whether_and_how_long_a_server_is_started() {
     let strategy = (any::<bool>(), any::<bool>(), any::<bool>(), 10..40_u64);
     let fleets = [false, true].map(|enabled| {
         let mut settings = settings();
-        (settings.enabled, settings.pace.tries) = (enabled, 1);
+        (settings.enabled, settings.timings.tries) = (enabled, 1);
         fleet(settings, Ports::default())
     });
     TestRunner::new(config)
@@ -287,7 +294,7 @@ fn property_40_settings_decide_whether_and_how_long_a_server_is_started() {
                 (true, true, true) => prop_assert_eq!(error, ""),
                 (true, true, false) => prop_assert!(error.contains(&format!("within {limit} ms")), "{}", error),
             }
-            let ran = fleet.server("fake").unwrap().status().state != State::Configured;
+            let ran = fleet.server("fake").unwrap().status().state != ServerState::Configured;
             prop_assert_eq!(ran, all && one);
             Ok(())
         })

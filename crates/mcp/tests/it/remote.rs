@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
 
-use ollm_mcp::{Answering, Authorize, Declaration, Endpoint, Fleet, Memory, Ports, State};
+use ollm_mcp::{Authorize, BlockingClient, Declaration, Endpoint, PortFuture, Ports, ServerMemory, ServerState};
 use serde_json::{Value, json};
 
 use crate::support::{assert_echoes, call, declaration, eventually, fleet, names, settings, state, text, with};
@@ -57,7 +57,7 @@ fn a_server_over_http_is_used_and_its_session_given_back() {
     let web = Web::start(streamable);
     let fleet = with(http(&format!("{}/mcp", web.url)));
     assert_echoes(&fleet);
-    assert_eq!((state(&fleet), names(&fleet)), (State::Ready, vec!["echo".to_owned()]));
+    assert_eq!((state(&fleet), names(&fleet)), (ServerState::Ready, vec!["echo".to_owned()]));
     let memory = fleet.server("fake").unwrap().memory();
     assert_eq!(memory.revision.as_deref(), Some("2025-11-25"));
     fleet.close();
@@ -174,7 +174,7 @@ fn a_redirect_to_another_origin_is_refused_and_told_no_secret() {
         let fleet = with(http(&web.url));
         let error = fleet.start("fake").unwrap_err().to_string();
         assert!(error.contains(&format!("it redirects to {}", elsewhere.url)), "{error}");
-        assert!(matches!(state(&fleet), State::Failed(_)));
+        assert!(matches!(state(&fleet), ServerState::Failed(_)));
     }
     assert!(elsewhere.seen().is_empty());
 }
@@ -224,7 +224,7 @@ fn a_server_that_doubts_us_later_loses_its_tools_and_needs_a_login() {
     fleet.start("fake").unwrap();
     let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
     assert!(error.contains("`ollm mcp login fake` logs in"), "{error}");
-    eventually("its state says so", || matches!(state(&fleet), State::NeedsAuth(_)));
+    eventually("its state says so", || matches!(state(&fleet), ServerState::NeedsAuth(_)));
     assert!(names(&fleet).is_empty());
 }
 
@@ -243,12 +243,12 @@ fn a_session_that_the_server_has_forgotten_is_made_anew() {
 struct Wallet(AtomicBool);
 
 impl Authorize for Wallet {
-    fn authorization<'a>(&'a self, _: &'a str) -> Answering<'a, Option<String>> {
+    fn authorization<'a>(&'a self, _: &'a str) -> PortFuture<'a, Option<String>> {
         let fresh = self.0.load(Ordering::Relaxed);
         Box::pin(async move { Some(format!("Bearer {}", if fresh { "fresh" } else { "stale" })) })
     }
 
-    fn refused<'a>(&'a self, _: &'a str, challenge: &'a str) -> Answering<'a, bool> {
+    fn refused<'a>(&'a self, _: &'a str, challenge: &'a str) -> PortFuture<'a, bool> {
         assert_eq!(challenge, "Bearer");
         Box::pin(async { !self.0.swap(true, Ordering::Relaxed) })
     }
@@ -262,7 +262,7 @@ fn who_we_are_is_told_and_once_more_when_it_was_refused() {
     });
     let ports = Ports { authorize: Some(Arc::new(Wallet(AtomicBool::new(false)))), ..Ports::default() };
     let fleet = fleet(settings(), ports);
-    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), ServerMemory::default());
     assert_echoes(&fleet);
     let stale = web.seen().iter().filter(|request| request.header("authorization") == "Bearer stale").count();
     assert_eq!(stale, 1);
@@ -280,10 +280,10 @@ fn an_answer_without_end_is_cut_off() {
     let mut settings = settings();
     settings.bounds.message = 1_000_000;
     let fleet = fleet(settings, Ports::default());
-    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), ServerMemory::default());
     let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
     assert!(error.contains("its answer is larger than 1000000 bytes"), "{error}");
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
 }
 
 #[test]
@@ -329,7 +329,7 @@ fn tools_that_take_too_much_room_are_left_out() {
     let mut settings = settings();
     settings.bounds.list = 1500;
     let fleet = fleet(settings, Ports::default());
-    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), ServerMemory::default());
     assert_echoes(&fleet);
     let status = fleet.server("fake").unwrap().status();
     let told = "its tools take more than 1500 bytes; the rest is left out".to_owned();
@@ -377,7 +377,7 @@ fn events_of(endpoint: &'static str, says: fn(&Value) -> String) -> (Web, Arc<Mu
     (web, streams)
 }
 
-fn older(web: &Web) -> Fleet {
+fn older(web: &Web) -> BlockingClient {
     with(declaration("fake", Endpoint::Sse { url: format!("{}/sse", web.url), headers: Vec::new() }))
 }
 
@@ -386,7 +386,7 @@ fn a_server_of_the_oldest_kind_is_used() {
     let (web, _) = events("/messages?session=1");
     let fleet = older(&web);
     assert_echoes(&fleet);
-    assert_eq!(state(&fleet), State::Ready);
+    assert_eq!(state(&fleet), ServerState::Ready);
 }
 
 #[test]
@@ -410,7 +410,7 @@ fn a_stream_of_events_that_ends_is_taken_up_again() {
     assert_echoes(&fleet);
     streams.lock().unwrap().clear();
     eventually("there is a new stream", || !streams.lock().unwrap().is_empty());
-    eventually("it is ready again", || state(&fleet) == State::Ready);
+    eventually("it is ready again", || state(&fleet) == ServerState::Ready);
     assert_echoes(&fleet);
 }
 
@@ -424,9 +424,9 @@ fn a_server_on_the_network_that_comes_back_is_found_by_the_next_call() {
         },
     );
     let mut settings = settings();
-    settings.pace.longest_pause = std::time::Duration::ZERO;
+    settings.timings.longest_pause = std::time::Duration::ZERO;
     let fleet = fleet(settings, Ports::default());
-    fleet.add(http(&format!("{}/mcp", web.url)), Memory::default());
+    fleet.add(http(&format!("{}/mcp", web.url)), ServerMemory::default());
     let error = fleet.start("fake").unwrap_err().to_string();
     assert!(error.contains("(3 tries): it answered HTTP 503"), "{error}");
     up.store(true, Ordering::Relaxed);

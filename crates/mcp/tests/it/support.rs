@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_mcp::{
-    Bounds, Call, CallError, Context, Declaration, Endpoint, Filter, Fleet, Memory, Notice, Pace, Ports, Settings,
-    State, Watch,
+    BlockingClient, Bounds, Call, CallError, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory,
+    ServerNotice, ServerState, Settings, Timings, Watch,
 };
 use ollm_process::{Children, Limits};
 use serde_json::{Map, Value, json};
@@ -18,17 +18,17 @@ pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Settings with short pauses, and otherwise as ever.
 pub(crate) fn settings() -> Settings {
-    let pace = Pace {
+    let timings = Timings {
         pause: Duration::from_millis(5),
         longest_pause: Duration::from_millis(20),
         parting: PATIENCE,
-        ..Pace::default()
+        ..Timings::default()
     };
-    Settings { pace, bounds: Bounds { listing: PATIENCE, ..Bounds::default() }, ..Settings::default() }
+    Settings { timings, bounds: Bounds { listing: PATIENCE, ..Bounds::default() }, ..Settings::default() }
 }
 
-pub(crate) fn fleet(settings: Settings, ports: Ports) -> Fleet {
-    Fleet::new(Arc::new(Context::new(settings, ports, Arc::new(Children::new())))).unwrap()
+pub(crate) fn fleet(settings: Settings, ports: Ports) -> BlockingClient {
+    BlockingClient::new(Arc::new(ClientContext::new(settings, ports, Arc::new(Children::new())))).unwrap()
 }
 
 /// A server of any kind.
@@ -70,24 +70,24 @@ pub(crate) fn scripted(mode: &str) -> Declaration {
 }
 
 /// A fleet with one server, which is not started.
-pub(crate) fn with(declaration: Declaration) -> Fleet {
+pub(crate) fn with(declaration: Declaration) -> BlockingClient {
     let fleet = fleet(settings(), Ports::default());
-    fleet.add(declaration, Memory::default());
+    fleet.add(declaration, ServerMemory::default());
     fleet
 }
 
 /// A fleet with the scripted server, started.
-pub(crate) fn started(mode: &str) -> Fleet {
+pub(crate) fn started(mode: &str) -> BlockingClient {
     let fleet = with(scripted(mode));
     fleet.start("fake").unwrap();
     fleet
 }
 
-pub(crate) fn state(fleet: &Fleet) -> State {
+pub(crate) fn state(fleet: &BlockingClient) -> ServerState {
     fleet.server("fake").unwrap().status().state
 }
 
-pub(crate) fn names(fleet: &Fleet) -> Vec<String> {
+pub(crate) fn names(fleet: &BlockingClient) -> Vec<String> {
     let tools = fleet.server("fake").unwrap().tools();
     tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
 }
@@ -103,7 +103,7 @@ pub(crate) fn tool(name: &str, value: Value) -> Call {
     Call { tool: name.to_owned(), args: args(value), ..Call::default() }
 }
 
-pub(crate) fn call(fleet: &Fleet, name: &str, value: Value) -> Result<Value, CallError> {
+pub(crate) fn call(fleet: &BlockingClient, name: &str, value: Value) -> Result<Value, CallError> {
     fleet.call("fake", tool(name, value)).unwrap().wait()
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn text(result: &Value) -> &str {
 }
 
 #[track_caller]
-pub(crate) fn assert_echoes(fleet: &Fleet) {
+pub(crate) fn assert_echoes(fleet: &BlockingClient) {
     let result = call(fleet, "echo", json!({"word": "é", "number": 1.5})).unwrap();
     assert_eq!(result["structuredContent"], json!({"word": "é", "number": 1.5}));
 }
@@ -139,16 +139,16 @@ pub(crate) fn runs(pid: &str) -> bool {
 
 /// Keeps what it hears.
 #[derive(Default)]
-pub(crate) struct Ear(pub(crate) Mutex<Vec<Notice>>);
+pub(crate) struct Ear(pub(crate) Mutex<Vec<ServerNotice>>);
 
 impl Watch for Ear {
-    fn notice(&self, _: &str, notice: &Notice) {
+    fn notice(&self, _: &str, notice: &ServerNotice) {
         self.0.lock().unwrap().push(notice.clone());
     }
 }
 
 impl Ear {
-    pub(crate) fn heard(&self) -> Vec<Notice> {
+    pub(crate) fn heard(&self) -> Vec<ServerNotice> {
         self.0.lock().unwrap().clone()
     }
 }

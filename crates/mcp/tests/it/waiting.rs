@@ -1,16 +1,16 @@
-//! Whoever waits does the work meanwhile; nobody may notice.
+//! A waiting caller drives the runtime; no other caller may notice.
 
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ollm_mcp::{Call, Declaration, Fleet, Memory, Ports, Trouble};
+use ollm_mcp::{BlockingClient, Call, CallErrorKind, Declaration, Ports, ServerMemory};
 use serde_json::json;
 
 use crate::support::{assert_echoes, call, eventually, fleet, runs, scripted, settings, started, text, tool, with};
 
-fn process(fleet: &Fleet) -> String {
+fn process(fleet: &BlockingClient) -> String {
     fleet.server("fake").unwrap().status().process.unwrap().to_string()
 }
 
@@ -27,7 +27,7 @@ fn a_server_outlives_the_thread_that_asked_for_it() {
 #[test]
 fn a_server_that_is_started_while_another_is_waited_for_outlives_who_waited() {
     let fleet = started("normal");
-    fleet.add(Declaration { name: "other".into(), ..scripted("normal") }, Memory::default());
+    fleet.add(Declaration { name: "other".into(), ..scripted("normal") }, ServerMemory::default());
     thread::scope(|scope| {
         let waiting = fleet.call("fake", Call { timeout: None, ..tool("hang", json!({})) }).unwrap();
         let waiter = scope.spawn(move || waiting.wait_for(Duration::from_secs(2)).is_none());
@@ -78,7 +78,7 @@ fn an_answer_is_given_once_and_a_wait_has_its_end() {
     assert!(hanging.wait_for(Duration::from_millis(5)).is_none());
     let echo = fleet.call("fake", tool("echo", json!({}))).unwrap();
     assert!(echo.wait_for(crate::support::PATIENCE).unwrap().is_ok());
-    assert_eq!(echo.wait_for(Duration::ZERO).unwrap().unwrap_err().kind, Trouble::Cancelled);
+    assert_eq!(echo.wait_for(Duration::ZERO).unwrap().unwrap_err().kind, CallErrorKind::Cancelled);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn who_waits_when_the_fleet_is_dropped_is_told() {
     let hanging = fleet.call("fake", tool("hang", json!({}))).unwrap();
     let waiter = thread::spawn(move || hanging.wait());
     drop(fleet);
-    assert_eq!(waiter.join().unwrap().unwrap_err().kind, Trouble::Cancelled);
+    assert_eq!(waiter.join().unwrap().unwrap_err().kind, CallErrorKind::Cancelled);
     eventually("its program is gone", || !runs(&pid));
 }
 
@@ -106,7 +106,7 @@ fn one_can_wait_on_a_runtime_of_ones_own() {
 #[test]
 fn a_port_that_would_wait_for_itself_is_refused() {
     let fleet = Arc::new(fleet(settings(), Ports::default()));
-    fleet.add(scripted("normal"), Memory::default());
+    fleet.add(scripted("normal"), ServerMemory::default());
     let (inner, heard) = (Arc::downgrade(&fleet), Arc::new(Mutex::new(None)));
     let told = Arc::clone(&heard);
     let progress: ollm_mcp::OnProgress = Arc::new(move |_| {
@@ -117,5 +117,42 @@ fn a_port_that_would_wait_for_itself_is_refused() {
     let result = fleet.call("fake", Call { progress: Some(progress), ..tool("give", steps) }).unwrap().wait().unwrap();
     assert_eq!(text(&result), "t");
     eventually("it is heard", || heard.lock().unwrap().is_some());
-    assert!(matches!(heard.lock().unwrap().take(), Some(Trouble::Unavailable(_))));
+    assert!(matches!(heard.lock().unwrap().take(), Some(CallErrorKind::Unavailable(_))));
+}
+
+#[test]
+fn a_port_that_waits_for_an_earlier_call_is_refused() {
+    let client = started("normal");
+    let earlier = Mutex::new(Some(client.call("fake", tool("hang", json!({}))).unwrap()));
+    let (sender, outcomes) = channel();
+    let sender = Mutex::new(sender);
+    let progress: ollm_mcp::OnProgress = Arc::new(move |_| {
+        if let Some(earlier) = earlier.lock().unwrap().take() {
+            let waited = earlier.wait_for(Duration::from_secs(1)).map(|answer| answer.unwrap_err().kind);
+            let stopped = earlier.cancel().kind;
+            sender.lock().unwrap().send((waited, stopped)).unwrap_or_default();
+        }
+    });
+    let steps = json!({"steps": ["a"], "result": {"content": []}});
+    client.call("fake", Call { progress: Some(progress), ..tool("give", steps) }).unwrap().wait().unwrap();
+    let (waited, stopped) = outcomes.recv_timeout(crate::support::PATIENCE).unwrap();
+    assert!(matches!(waited, Some(CallErrorKind::Unavailable(_))), "{waited:?}");
+    assert_eq!(stopped, CallErrorKind::Cancelled);
+    assert_echoes(&client);
+}
+
+#[test]
+fn a_wait_with_something_to_do_ends_with_the_answer_or_when_it_is_stopped() {
+    let client = started("normal");
+    let mut ticks = 0;
+    let echo = client.call("fake", tool("echo", json!({}))).unwrap();
+    echo.wait_until(|| false, || ticks += 1).unwrap();
+    assert!(ticks > 0, "also when the answer is there");
+    let ticks = std::cell::Cell::new(0);
+    let hanging = client.call("fake", tool("hang", json!({}))).unwrap();
+    let outcome = hanging.wait_until(|| ticks.get() == 2, || ticks.set(ticks.get() + 1));
+    assert_eq!((outcome.unwrap_err().kind, ticks.get()), (CallErrorKind::Cancelled, 2));
+    let hanging = client.call("fake", tool("hang", json!({}))).unwrap();
+    assert_eq!(hanging.wait_until(|| true, || unreachable!()).unwrap_err().kind, CallErrorKind::Cancelled);
+    assert_echoes(&client);
 }

@@ -9,7 +9,7 @@ use rustix::io::{Errno, read, write};
 use rustix::process::Signal;
 
 use super::leader::Leader;
-use super::pipes::Ends;
+use super::pipes::Streams;
 use crate::{End, Job, Limits, Outcome, Stream};
 
 /// How long an interrupted job may take to end by itself, where its own grace is not shorter.
@@ -35,12 +35,12 @@ pub(super) struct Child {
     started: Instant,
     /// Until when only the exit is waited for.
     quiet: Option<Instant>,
-    state: State,
+    state: ChildState,
 }
 
 /// What we wait for, until when.
 #[derive(Debug)]
-enum State {
+enum ChildState {
     /// The program runs within its time.
     Running { deadline: Instant },
     /// Its time is over, or ours; the group was asked to end.
@@ -62,7 +62,7 @@ pub(super) enum Source {
 }
 
 impl Child {
-    pub(super) fn new(leader: Leader, ours: Ends, job: &mut Job, started: Instant) -> Self {
+    pub(super) fn new(leader: Leader, ours: Streams, job: &mut Job, started: Instant) -> Self {
         let stdin = mem::take(&mut job.stdin);
         let cap = job.limits.output;
         let mut child = Self {
@@ -73,7 +73,7 @@ impl Child {
             limits: job.limits.clone(),
             started,
             quiet: None,
-            state: State::Running { deadline: after(started, job.limits.timeout) },
+            state: ChildState::Running { deadline: after(started, job.limits.timeout) },
         };
         child.feed();
         if child.stdin.is_none() && child.leader.pidfd.is_some() {
@@ -84,7 +84,7 @@ impl Child {
 
     /// The files to wait on now.
     pub(super) fn sources(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>)> {
-        let gone = matches!(self.state, State::Draining { .. } | State::Over { .. });
+        let gone = matches!(self.state, ChildState::Draining { .. } | ChildState::Over { .. });
         let exit = self.leader.pidfd.as_ref().filter(|_| !gone);
         let stdin = self.stdin.as_ref().map(|input| &input.pipe);
         let (stdout, stderr) = match self.quiet {
@@ -108,16 +108,16 @@ impl Child {
 
     fn clock(&self) -> Option<Instant> {
         match self.state {
-            State::Running { deadline } => Some(deadline),
-            State::Terminating { kill_at, .. } => Some(kill_at),
-            State::Killed { until, .. } | State::Draining { until, .. } => Some(until),
-            State::Over { .. } => None,
+            ChildState::Running { deadline } => Some(deadline),
+            ChildState::Terminating { kill_at, .. } => Some(kill_at),
+            ChildState::Killed { until, .. } | ChildState::Draining { until, .. } => Some(until),
+            ChildState::Over { .. } => None,
         }
     }
 
     /// Whether the exit has to be asked for, because no file tells it.
     pub(super) fn needs_asking(&self) -> bool {
-        let alive = !matches!(self.state, State::Draining { .. } | State::Over { .. });
+        let alive = !matches!(self.state, ChildState::Draining { .. } | ChildState::Over { .. });
         alive && self.leader.pidfd.is_none()
     }
 
@@ -144,7 +144,7 @@ impl Child {
         }
         let now = Instant::now();
         self.quiet = self.quiet.filter(|quiet| *quiet > now);
-        if matches!(self.state, State::Draining { .. }) && self.closed() {
+        if matches!(self.state, ChildState::Draining { .. }) && self.closed() {
             self.finish(now);
         } else if self.clock().is_some_and(|clock| clock <= now) {
             self.expire(now);
@@ -156,17 +156,17 @@ impl Child {
         let now = Instant::now();
         self.quiet = None;
         match self.state {
-            State::Running { .. } => self.terminate(End::Interrupted, after(now, PARTING.min(self.limits.grace))),
-            State::Terminating { .. } => self.kill(now),
-            State::Draining { .. } => self.finish(now),
-            State::Killed { .. } | State::Over { .. } => {}
+            ChildState::Running { .. } => self.terminate(End::Interrupted, after(now, PARTING.min(self.limits.grace))),
+            ChildState::Terminating { .. } => self.kill(now),
+            ChildState::Draining { .. } => self.finish(now),
+            ChildState::Killed { .. } | ChildState::Over { .. } => {}
         }
     }
 
     /// The outcome, and the process if it could not be reaped yet.
     pub(super) fn close(self) -> (Outcome, Option<Leader>) {
         let (end, leaky, elapsed) = match self.state {
-            State::Over { end, leaky, elapsed } => (end, leaky, elapsed),
+            ChildState::Over { end, leaky, elapsed } => (end, leaky, elapsed),
             _ => (End::Lost, true, self.started.elapsed()),
         };
         let outcome = Outcome { end, stdout: self.stdout.bytes, stderr: self.stderr.bytes, leaky, elapsed };
@@ -196,23 +196,23 @@ impl Child {
         }
         let now = Instant::now();
         let drained = after(now, self.limits.drain);
-        let (end, until) = match mem::replace(&mut self.state, State::Running { deadline: now }) {
-            State::Running { deadline } => (None, drained.min(after(deadline, self.limits.grace))),
-            State::Terminating { end, kill_at } => (Some(end), drained.min(kill_at)),
-            State::Killed { end, until } => (Some(end), until),
+        let (end, until) = match mem::replace(&mut self.state, ChildState::Running { deadline: now }) {
+            ChildState::Running { deadline } => (None, drained.min(after(deadline, self.limits.grace))),
+            ChildState::Terminating { end, kill_at } => (Some(end), drained.min(kill_at)),
+            ChildState::Killed { end, until } => (Some(end), until),
             other => {
                 self.state = other;
                 return;
             }
         };
         self.stdin = None;
-        self.state = State::Draining { end, until };
+        self.state = ChildState::Draining { end, until };
         if self.quiet.take().is_some() {
             self.drain();
         }
     }
 
-    /// Takes what was said while nobody listened; mostly that is all.
+    /// Reads what was written while only the exit was waited for; mostly that is all.
     fn drain(&mut self) {
         for stream in [Stream::Stdout, Stream::Stderr] {
             if self.output(stream).read_rest() {
@@ -221,17 +221,17 @@ impl Child {
         }
     }
 
-    /// The cap of a stream was passed: no more is read of it, and nobody of the group writes on.
+    /// The cap of a stream was passed: it is closed, and the group is killed.
     fn overflow(&mut self, stream: Stream) {
         let now = Instant::now();
         self.leader.signal_group(Signal::KILL);
         self.output(stream).pipe = None;
         let until = after(now, SETTLE);
-        self.state = match mem::replace(&mut self.state, State::Running { deadline: now }) {
-            State::Running { .. } => State::Killed { end: End::Overflowed(stream), until },
-            State::Terminating { end, .. } => State::Killed { end, until },
-            State::Draining { end, until } => {
-                State::Draining { end: Some(end.unwrap_or(End::Overflowed(stream))), until }
+        self.state = match mem::replace(&mut self.state, ChildState::Running { deadline: now }) {
+            ChildState::Running { .. } => ChildState::Killed { end: End::Overflowed(stream), until },
+            ChildState::Terminating { end, .. } => ChildState::Killed { end, until },
+            ChildState::Draining { end, until } => {
+                ChildState::Draining { end: Some(end.unwrap_or(End::Overflowed(stream))), until }
             }
             other => other,
         };
@@ -240,10 +240,10 @@ impl Child {
     /// The timer of the state has run out.
     fn expire(&mut self, now: Instant) {
         match self.state {
-            State::Running { deadline } => self.terminate(End::TimedOut, after(deadline, self.limits.grace)),
-            State::Terminating { .. } => self.kill(now),
-            State::Killed { .. } | State::Draining { .. } => self.finish(now),
-            State::Over { .. } => {}
+            ChildState::Running { deadline } => self.terminate(End::TimedOut, after(deadline, self.limits.grace)),
+            ChildState::Terminating { .. } => self.kill(now),
+            ChildState::Killed { .. } | ChildState::Draining { .. } => self.finish(now),
+            ChildState::Over { .. } => {}
         }
     }
 
@@ -252,14 +252,14 @@ impl Child {
         // A stopped process takes no signal but this pair.
         self.leader.signal_group(Signal::TERM);
         self.leader.signal_group(Signal::CONT);
-        self.state = State::Terminating { end, kill_at };
+        self.state = ChildState::Terminating { end, kill_at };
     }
 
-    /// Ends a group that was asked to.
+    /// Kills a group that was asked to end.
     fn kill(&mut self, now: Instant) {
         self.leader.signal_group(Signal::KILL);
-        self.state = match mem::replace(&mut self.state, State::Running { deadline: now }) {
-            State::Terminating { end, .. } => State::Killed { end, until: after(now, SETTLE) },
+        self.state = match mem::replace(&mut self.state, ChildState::Running { deadline: now }) {
+            ChildState::Terminating { end, .. } => ChildState::Killed { end, until: after(now, SETTLE) },
             other => other,
         };
     }
@@ -270,14 +270,14 @@ impl Child {
         let leaky = !self.closed();
         self.leader.signal_group(Signal::KILL);
         let reaped = self.leader.reap();
-        let end = match mem::replace(&mut self.state, State::Running { deadline: now }) {
-            State::Killed { end, .. } | State::Draining { end: Some(end), .. } => end,
+        let end = match mem::replace(&mut self.state, ChildState::Running { deadline: now }) {
+            ChildState::Killed { end, .. } | ChildState::Draining { end: Some(end), .. } => end,
             _ => overflow.map(End::Overflowed).or(reaped).unwrap_or(End::Lost),
         };
         self.stdin = None;
         self.stdout.pipe = None;
         self.stderr.pipe = None;
-        self.state = State::Over { end, leaky, elapsed: now.duration_since(self.started) };
+        self.state = ChildState::Over { end, leaky, elapsed: now.duration_since(self.started) };
     }
 }
 
@@ -290,7 +290,7 @@ struct Input {
 }
 
 impl Input {
-    /// Writes as much as the pipe takes; true when there is nothing more to write, or nobody to read it.
+    /// Writes as much as the pipe takes; true when there is nothing more to write, or no reader is left.
     fn write(&mut self) -> bool {
         while let Some(rest) = self.bytes.get(self.written..).filter(|rest| !rest.is_empty()) {
             match write(&self.pipe, rest) {
@@ -374,13 +374,13 @@ mod tests {
     use super::*;
     use crate::Children;
     use crate::unix::platform::Launcher;
-    use crate::unix::supervise::{Run, supervise};
+    use crate::unix::supervise::{JobRun, supervise};
 
     fn start(children: &Children, script: &str) -> Child {
         let job = Job { args: vec!["-c".into(), script.into()], ..Job::new("/bin/sh") };
         match children.begin(&Launcher::new(), job) {
-            Run::Live(child) => child,
-            Run::Done(outcome) => panic!("{outcome:?}"),
+            JobRun::Live(child) => child,
+            JobRun::Done(outcome) => panic!("{outcome:?}"),
         }
     }
 
@@ -389,7 +389,7 @@ mod tests {
         let children = Children::new();
         let mut child = start(&children, "echo out; exec >&- 2>&-; sleep 0.1; exit 3");
         child.leader.pidfd = None;
-        let mut runs = [Run::Live(child)];
+        let mut runs = [JobRun::Live(child)];
         supervise(&mut runs, None, None);
         let outcome = children.close(runs.into_iter().next().unwrap());
         assert!(matches!(outcome.end, End::Exited(3)), "{outcome:?}");
@@ -400,11 +400,11 @@ mod tests {
     fn an_interrupted_child_is_asked_to_end_and_then_made_to() {
         let mut child = start(&Children::new(), "trap '' TERM; while :; do sleep 300; done");
         child.interrupt();
-        assert!(matches!(child.state, State::Terminating { end: End::Interrupted, .. }), "{child:?}");
+        assert!(matches!(child.state, ChildState::Terminating { end: End::Interrupted, .. }), "{child:?}");
         child.interrupt();
-        assert!(matches!(child.state, State::Killed { end: End::Interrupted, .. }), "{child:?}");
+        assert!(matches!(child.state, ChildState::Killed { end: End::Interrupted, .. }), "{child:?}");
         child.interrupt();
-        assert!(matches!(child.state, State::Killed { end: End::Interrupted, .. }), "{child:?}");
+        assert!(matches!(child.state, ChildState::Killed { end: End::Interrupted, .. }), "{child:?}");
     }
 
     #[test]
@@ -416,7 +416,7 @@ mod tests {
         }
         child.check_exit();
         child.interrupt();
-        assert!(matches!(child.state, State::Over { end: End::Exited(3), leaky: true, .. }), "{child:?}");
+        assert!(matches!(child.state, ChildState::Over { end: End::Exited(3), leaky: true, .. }), "{child:?}");
     }
 
     #[test]
@@ -431,11 +431,11 @@ mod tests {
     fn a_killed_program_that_does_not_go_is_answered_for_and_reaped_later() {
         let children = Children::new();
         let mut child = start(&children, "exec sleep 300");
-        child.state = State::Killed { end: End::TimedOut, until: Instant::now() };
+        child.state = ChildState::Killed { end: End::TimedOut, until: Instant::now() };
         child.leader.pidfd = None;
         let pid = Path::new("/proc").join(child.leader.pid.as_raw_nonzero().to_string());
         child.tick();
-        let outcome = children.close(Run::Live(child));
+        let outcome = children.close(JobRun::Live(child));
         assert!(matches!(outcome.end, End::TimedOut), "{outcome:?}");
         for _ in 0..10_000 {
             children.reap_dying();

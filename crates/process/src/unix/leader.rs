@@ -11,10 +11,10 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::platform::Slot;
 use crate::End;
 
-/// How long a killed process that nobody waits for any more may take to go.
+/// How long a drop waits for a killed process.
 const LAST_WAIT: Duration = Duration::from_millis(100);
 
-/// A started process. Until it is reaped its number, and so that of its group, belongs to nobody else. Dropped before
+/// A started process. Until it is reaped its number, and so that of its group, belongs to no other process. Dropped before
 /// that, it takes its group with it.
 #[derive(Debug)]
 pub(super) struct Leader {

@@ -1,39 +1,39 @@
 //! What Linux needs beyond safe system calls; the only unsafe code of the project.
 //!
 //! * `spawn` makes a process that borrows our memory until it becomes the program.
-//! * `guard` makes a process that outlives us and kills what we left behind; `watch` is its life.
-//! * `keeper` makes a process between us and a program that stays, which ends whoever comes of that; `tend` is its life.
-//! * `news` is what a keeper and we tell one another, and `cull` kills its children; both are safe code.
-//! * `mark` is what those we start are known by, and `sweep` finds them by it; both are safe code.
-//! * `blank`, `shed` and `files` have guard and keepers forget what they have of us; `blank` is safe code.
-//! * `kin` ends what a program left behind whose keeper was killed; it is safe code.
+//! * `guard` starts a process that outlives us and kills what we left behind; `guard_main` is what it runs.
+//! * `reaper` starts a process between us and a long-running program; `reaper_main` is what it runs.
+//! * `reaper_protocol` has the messages between a reaper and us, `kill_children` kills its children; both are safe code.
+//! * `mark` makes the environment entry that identifies descendants, `kill_marked` kills its bearers; both are safe code.
+//! * `clear_cmdline`, `release_memory` and `files` drop what guard and reapers have of us; `clear_cmdline` is safe code.
+//! * `orphans` ends the descendants of a program whose reaper was killed; it is safe code.
 //! * `memory` maps their stacks and the table they share with us.
 //! * `signals` keeps signals away from them, and `SIGPIPE` away from us.
-//! * `held` keeps signals that ask us to end until our children have ended.
-//! * `strays` finds, ends and reaps adopted descendants.
+//! * `held_signals` holds back signals that ask us to end until our children have ended.
+//! * `adopted` finds, ends and reaps adopted descendants.
 //!
 //! The rule for all three kinds of processes: between `clone` and `execve` or `_exit` they allocate nothing, take no lock and
 //! cannot panic; they make plain system calls on values that were ready before.
 
 #![expect(unsafe_code, reason = "clone, signal set-up and shared memory have no safe interface")]
 
-mod blank;
-mod cull;
+mod adopted;
+mod clear_cmdline;
 mod files;
 mod guard;
-mod held;
-mod keeper;
-mod kin;
+mod guard_main;
+mod held_signals;
+mod kill_children;
+mod kill_marked;
 mod mark;
 mod memory;
-mod news;
-mod shed;
+mod orphans;
+mod reaper;
+mod reaper_main;
+mod reaper_protocol;
+mod release_memory;
 mod signals;
 mod spawn;
-mod strays;
-mod sweep;
-mod tend;
-mod watch;
 
 use std::fs::File;
 use std::io::{self, Seek, Write};
@@ -42,26 +42,16 @@ use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 use rustix::io::Errno;
-use rustix::process::{getpid, set_child_subreaper};
 use rustix::rand::{GetRandomFlags, getrandom};
 
-pub(super) use self::guard::{Guard, Slot};
-pub(super) use self::held::Held;
-pub(super) use self::keeper::Keeper;
+pub(crate) use self::adopted::adopt_from_first_start;
+pub(super) use self::adopted::{kill_adopted, reap_adopted};
+pub(super) use self::guard::{Guard, Slot, idle_guards};
+pub(super) use self::held_signals::HeldSignals;
+pub(super) use self::reaper::Reaper;
 pub use self::signals::PipeShield;
 pub(super) use self::signals::let_signals_through;
 pub(super) use self::spawn::Launcher;
-pub(super) use self::strays::{reap_adopted, reap_strays};
-
-/// Makes this process the one that adopts its descendants when their parents die, so that
-/// [`Children::reap_strays`](crate::Children::reap_strays) can end them.
-///
-/// Also has the exit statuses of children kept, in case we were started with `SIGCHLD` ignored. Both hold for the whole
-/// process, which is why this is for programs and not for libraries.
-pub fn become_subreaper() -> io::Result<()> {
-    signals::keep_exit_statuses();
-    Ok(set_child_subreaper(Some(getpid()))?)
-}
 
 /// Keeps our files to ourselves, also those that we were given without the flag that does so. Kernels that do not know the
 /// call leave those to whom we start.
@@ -70,7 +60,7 @@ pub(super) fn keep_files() {
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
 }
 
-/// Fills a short buffer with what nobody can guess.
+/// Fills a short buffer with random bytes.
 fn random(bytes: &mut [u8]) -> io::Result<()> {
     loop {
         match getrandom(&mut *bytes, GetRandomFlags::empty()) {
@@ -81,7 +71,7 @@ fn random(bytes: &mut [u8]) -> io::Result<()> {
     }
 }
 
-/// A file that holds these bytes for good, to be read from their start; whoever reads it needs nobody to write.
+/// A sealed file with these bytes, at its start. It needs no writer while it is read.
 pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
     let mut file = File::from(memfd_create("input", MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?);
     file.write_all(bytes)?;

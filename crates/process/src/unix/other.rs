@@ -31,10 +31,6 @@ impl Guard {
 
     pub(super) fn end_all(&self) {}
 
-    pub(super) fn over(&self) -> Option<u64> {
-        None
-    }
-
     pub(super) fn settle(&self, _: u64) {}
 }
 
@@ -42,7 +38,7 @@ impl Guard {
 pub(super) fn filled(bytes: &[u8]) -> io::Result<Stdio> {
     let (reader, mut writer) = io::pipe()?;
     let bytes = bytes.to_vec();
-    // Nobody waits for the reader: it may take its time, or end early.
+    // We do not wait for the reader: it may take its time, or end early.
     std::thread::Builder::new().spawn(move || io::Write::write_all(&mut writer, &bytes))?;
     Ok(reader.into())
 }
@@ -55,11 +51,11 @@ impl Slot {
     pub(super) fn spare(&self, _: Pid) {}
 }
 
-/// A program that stays; nobody keeps it, so descendants that left its group live on. Dropped, its group is killed.
+/// A long-running program without a reaper: descendants that left its group live on. Dropped, its group is killed.
 #[derive(Debug)]
-pub(super) struct Keeper(Leader);
+pub(super) struct Reaper(Leader);
 
-impl Keeper {
+impl Reaper {
     pub(super) fn start(launcher: &Launcher, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Self> {
         launcher.launch(job, pipes, guard).map(Self)
     }
@@ -123,9 +119,9 @@ impl PipeShield {
 
 /// No signal is held back.
 #[derive(Debug)]
-pub(super) enum Held {}
+pub(super) enum HeldSignals {}
 
-impl Held {
+impl HeldSignals {
     pub(super) fn hold() -> io::Result<Self> {
         Err(io::ErrorKind::Unsupported.into())
     }
@@ -188,17 +184,20 @@ pub(super) fn keep_files() {}
 /// No signal was held back.
 pub(super) fn let_signals_through() {}
 
-/// Nobody is adopted here.
+/// This system adopts no descendants.
 pub(super) fn reap_adopted() {}
 
-/// Nobody is adopted here.
-pub(super) fn reap_strays(_: impl Fn(Pid) -> bool) -> (usize, bool) {
+/// This system adopts no descendants.
+pub(super) fn kill_adopted(_: impl Fn(Pid) -> bool) -> (usize, bool) {
     (0, false)
 }
 
-/// Not supported on this system.
-pub fn become_subreaper() -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
+/// This system adopts no descendants.
+pub(crate) fn adopt_from_first_start() {}
+
+/// There is none: this system has no guards.
+pub(super) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {
+    Vec::new()
 }
 
 /// Whether this may be the input of a released job; this system cannot tell it from any other pipe.

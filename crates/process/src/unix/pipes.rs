@@ -9,13 +9,13 @@ use rustix::io::fcntl_dupfd_cloexec;
 /// Both sides of the three pipes. Ours do not block; none is inherited by accident.
 #[derive(Debug)]
 pub(super) struct Pipes {
-    pub(super) ours: Ends,
-    pub(super) theirs: Ends,
+    pub(super) ours: Streams,
+    pub(super) theirs: Streams,
 }
 
 /// One side of the three pipes. Ours do not block.
 #[derive(Debug)]
-pub struct Ends {
+pub struct Streams {
     /// What the program reads.
     pub stdin: OwnedFd,
     /// What it says.
@@ -33,8 +33,8 @@ impl Pipes {
             fcntl_setfl(end, OFlags::NONBLOCK)?;
         }
         Ok(Self {
-            ours: Ends { stdin: our_stdin, stdout: our_stdout, stderr: our_stderr },
-            theirs: Ends {
+            ours: Streams { stdin: our_stdin, stdout: our_stdout, stderr: our_stderr },
+            theirs: Streams {
                 stdin: clear_of_stdio(their_stdin)?,
                 stdout: clear_of_stdio(their_stdout)?,
                 stderr: clear_of_stdio(their_stderr)?,

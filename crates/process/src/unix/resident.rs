@@ -6,16 +6,16 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use super::pipes::Ends;
-use super::platform::Keeper;
+use super::pipes::Streams;
+use super::platform::Reaper;
 use crate::End;
 
 /// How often a program whose exit no file tells is asked for it.
 const ASKING: Duration = Duration::from_millis(5);
-/// How long a killed program, and whoever came of it, may take to go.
+/// How long a killed program and its descendants may take to end.
 const SETTLE: Duration = Duration::from_secs(1);
 
-/// A running program and whoever came of it. Dropped, all of them are killed, and so they are when the program ends: on Linux
+/// A running program and its descendants. All of them are killed when this is dropped and when the program ends: on Linux
 /// also those who left its group and session and cleared their environment.
 ///
 /// ```
@@ -34,45 +34,45 @@ const SETTLE: Duration = Duration::from_secs(1);
 /// ```
 #[derive(Debug)]
 pub struct Resident {
-    keeper: Keeper,
-    streams: Option<Ends>,
+    reaper: Reaper,
+    streams: Option<Streams>,
     grace: Duration,
 }
 
 impl Resident {
-    pub(super) fn new(keeper: Keeper, streams: Ends, grace: Duration) -> Self {
-        Self { keeper, streams: Some(streams), grace }
+    pub(super) fn new(reaper: Reaper, streams: Streams, grace: Duration) -> Self {
+        Self { reaper, streams: Some(streams), grace }
     }
 
     /// The number of the process, which is that of its group too.
     pub fn id(&self) -> u32 {
-        self.keeper.id().as_raw_nonzero().get().unsigned_abs()
+        self.reaper.id().as_raw_nonzero().get().unsigned_abs()
     }
 
     /// Our ends of its streams, which do not block; only once.
-    pub fn streams(&mut self) -> Option<Ends> {
+    pub fn streams(&mut self) -> Option<Streams> {
         self.streams.take()
     }
 
     /// A file that is readable once the program has ended, and mostly not before its descendants have; absent on other
     /// systems than Linux, and after the end is known.
     pub fn exit_file(&self) -> Option<BorrowedFd<'_>> {
-        self.keeper.exit_file()
+        self.reaper.exit_file()
     }
 
     /// Asks the whole group to end.
     pub fn ask(&self) {
-        self.keeper.ask();
+        self.reaper.ask();
     }
 
-    /// Ends the whole group.
+    /// Kills the whole group.
     pub fn kill(&self) {
-        self.keeper.kill();
+        self.reaper.kill();
     }
 
     /// How the program ended, if it has; what is left of its group is killed. Known only once; later it is [`End::Lost`].
     pub fn reap(&mut self) -> Option<End> {
-        self.keeper.reap()
+        self.reaper.reap()
     }
 
     /// Waits for the end of a program that was told to end; closes its input, if that is still ours.
@@ -98,7 +98,7 @@ impl Resident {
                 return Some(end);
             }
             let left = patience.checked_sub(started.elapsed())?;
-            self.keeper.await_exit(if self.exit_file().is_some() { left } else { left.min(ASKING) });
+            self.reaper.await_exit(if self.exit_file().is_some() { left } else { left.min(ASKING) });
         }
     }
 }

@@ -7,7 +7,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use super::child::{Child, Source};
-use super::platform::Held;
+use super::platform::HeldSignals;
 use crate::Outcome;
 
 /// How often a child whose exit no file tells is asked for it.
@@ -19,14 +19,14 @@ const LOOKING: Duration = Duration::from_millis(20);
 /// A job on its way.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most are live, and few exist")]
-pub(super) enum Run {
+pub(super) enum JobRun {
     Live(Child),
     Done(Outcome),
 }
 
 /// Something that is ready.
 #[derive(Clone, Copy, Debug)]
-enum Ready {
+enum ReadySource {
     File(usize, Source),
     Signal,
 }
@@ -36,18 +36,18 @@ pub(super) type Stop<'a> = &'a dyn Fn() -> bool;
 
 /// Returns when no child has anything left to wait for. A held signal that comes meanwhile interrupts them all, and so
 /// does `stop`, once it says so.
-pub(super) fn supervise(runs: &mut [Run], held: Option<&Held>, stop: Option<Stop<'_>>) {
+pub(super) fn supervise(runs: &mut [JobRun], held: Option<&HeldSignals>, stop: Option<Stop<'_>>) {
     let mut stop = stop;
     while let Some(pause) = pause(runs) {
         let pause = if stop.is_some() { pause.min(LOOKING) } else { pause };
         for ready in wait(runs, held, pause) {
             match ready {
-                Ready::File(index, source) => {
-                    if let Some(Run::Live(child)) = runs.get_mut(index) {
+                ReadySource::File(index, source) => {
+                    if let Some(JobRun::Live(child)) = runs.get_mut(index) {
                         child.ready(source);
                     }
                 }
-                Ready::Signal => {
+                ReadySource::Signal => {
                     held.inspect(|held| held.take());
                     each_live(runs, Child::interrupt);
                 }
@@ -63,7 +63,7 @@ pub(super) fn supervise(runs: &mut [Run], held: Option<&Held>, stop: Option<Stop
 }
 
 /// The time until the next timer; none when all is over.
-fn pause(runs: &[Run]) -> Option<Duration> {
+fn pause(runs: &[JobRun]) -> Option<Duration> {
     let next = live(runs).filter_map(|(_, child)| child.timer()).min()?;
     let pause = next.saturating_duration_since(Instant::now());
     let asking = live(runs).any(|(_, child)| child.needs_asking());
@@ -71,10 +71,10 @@ fn pause(runs: &[Run]) -> Option<Duration> {
 }
 
 /// Waits for files of the children and for signals.
-fn wait(runs: &[Run], held: Option<&Held>, pause: Duration) -> Vec<Ready> {
-    let files =
-        live(runs).flat_map(|(index, child)| child.sources().map(move |(source, fd)| (Ready::File(index, source), fd)));
-    let watched: Vec<_> = files.chain(held.map(|held| (Ready::Signal, held.file()))).collect();
+fn wait(runs: &[JobRun], held: Option<&HeldSignals>, pause: Duration) -> Vec<ReadySource> {
+    let files = live(runs)
+        .flat_map(|(index, child)| child.sources().map(move |(source, fd)| (ReadySource::File(index, source), fd)));
+    let watched: Vec<_> = files.chain(held.map(|held| (ReadySource::Signal, held.file()))).collect();
     let mut fds: Vec<_> = watched.iter().map(|(ready, fd)| PollFd::from_borrowed_fd(*fd, interest(*ready))).collect();
     match poll(&mut fds, Timespec::try_from(pause).ok().as_ref()) {
         Ok(_) => {}
@@ -88,24 +88,24 @@ fn wait(runs: &[Run], held: Option<&Held>, pause: Duration) -> Vec<Ready> {
     watched.iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty()).map(|((ready, _), _)| *ready).collect()
 }
 
-fn interest(ready: Ready) -> PollFlags {
+fn interest(ready: ReadySource) -> PollFlags {
     match ready {
-        Ready::File(_, Source::Stdin) => PollFlags::OUT,
-        Ready::File(_, Source::Output(_) | Source::Exit) | Ready::Signal => PollFlags::IN,
+        ReadySource::File(_, Source::Stdin) => PollFlags::OUT,
+        ReadySource::File(_, Source::Output(_) | Source::Exit) | ReadySource::Signal => PollFlags::IN,
     }
 }
 
-fn each_live(runs: &mut [Run], act: impl Fn(&mut Child)) {
+fn each_live(runs: &mut [JobRun], act: impl Fn(&mut Child)) {
     for run in runs {
-        if let Run::Live(child) = run {
+        if let JobRun::Live(child) = run {
             act(child);
         }
     }
 }
 
-fn live(runs: &[Run]) -> impl Iterator<Item = (usize, &Child)> {
+fn live(runs: &[JobRun]) -> impl Iterator<Item = (usize, &Child)> {
     runs.iter().enumerate().filter_map(|(index, run)| match run {
-        Run::Live(child) => Some((index, child)),
-        Run::Done(_) => None,
+        JobRun::Live(child) => Some((index, child)),
+        JobRun::Done(_) => None,
     })
 }

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
-use ollm_process::{Children, End, Job, become_subreaper};
+use ollm_process::{Children, End, Job, ProcessSetup};
 
 use crate::support::{ENDLESS, assert_exited, children_of, eventually, play, plays, role, runs, sh, words};
 
@@ -59,9 +59,9 @@ fn subreaper() {
     }
     let children = Children::new();
     assert_exited(&children.run(sh("exit 0")), 0);
-    assert_eq!(children.reap_strays(), 0, "nobody is adopted before we say so");
-    become_subreaper().unwrap();
-    assert_eq!(children.reap_strays(), 0, "the guard is no stray");
+    assert_eq!(children.kill_adopted(), 0, "nobody is adopted before we say so");
+    let _setup = ProcessSetup::new();
+    assert_eq!(children.kill_adopted(), 0, "the guard is not adopted");
 
     let folder = tempfile::tempdir().unwrap();
     let script = "(setsid sh -c 'trap \"\" TERM; echo $$; sleep 300 & echo $!; touch ready; exec sleep 300' &)
@@ -72,9 +72,9 @@ fn subreaper() {
     assert_eq!(daemons.len(), 2, "{outcome:?}");
     assert!(daemons.iter().all(|pid| runs(pid)));
 
-    assert_eq!(children.reap_strays(), 2);
+    assert_eq!(children.kill_adopted(), 2);
     assert!(!daemons.iter().any(|pid| runs(pid)));
-    assert_eq!(children.reap_strays(), 0);
+    assert_eq!(children.kill_adopted(), 0);
     assert_exited(&children.run(sh("exit 6")), 6);
     drop(children);
     assert!(children_of("self").is_empty());
@@ -103,9 +103,9 @@ fn asked() {
         return;
     }
     let signal = std::env::var("SIGNAL").unwrap().parse().unwrap();
-    become_subreaper().unwrap();
+    let _setup = ProcessSetup::new();
     let children = Children::new();
-    children.hold_signals();
+    let hold = children.hold_signals();
     send_when_both_run(signal);
     let outcomes = children.run_all(vec![
         sh(&format!("trap 'touch polite; exit 4' TERM; touch ready1; while :; do sleep 0.01; done; {ENDLESS}")),
@@ -114,9 +114,9 @@ fn asked() {
     let late = children.run(sh("touch late"));
     children.release(&sh("touch late")).unwrap_err();
     let ends: Vec<_> = outcomes.iter().chain([&late]).map(|outcome| format!("{:?}", outcome.end)).collect();
-    children.reap_strays();
+    children.kill_adopted();
     fs::write("told", format!("{} {}", ends.join(" "), children.interrupted())).unwrap();
-    children.release_signals();
+    drop(hold);
     fs::write("told", "we live").unwrap();
 }
 
@@ -146,18 +146,19 @@ fn unasked() {
     }
     set_signal(libc::SIGHUP, libc::SIG_IGN);
     let children = Children::new();
-    children.hold_signals();
+    let hold = children.hold_signals();
     assert_eq!(blocked(), Vec::<libc::c_int>::new(), "nothing is held back before there is a job");
     assert_exited(&children.run(sh("exit 3")), 3);
     assert_eq!(blocked(), [libc::SIGTERM, libc::SIGINT], "what is ignored stays ignored");
     assert_exited(&children.run(sh("grep -qx 'SigBlk:\t0*' /proc/self/status")), 0);
     assert!(!children.interrupted());
-    children.release_signals();
+    drop(hold);
     assert_eq!(blocked(), Vec::<libc::c_int>::new());
     assert_exited(&children.run(sh("exit 3")), 3);
     assert_eq!(blocked(), Vec::<libc::c_int>::new());
-    children.hold_signals();
+    let hold = children.hold_signals();
     assert_exited(&children.run(sh("exit 3")), 3);
+    drop(hold);
     drop(children);
     assert_eq!(blocked(), Vec::<libc::c_int>::new());
 }
@@ -225,7 +226,7 @@ fn statusless() {
     let outcome = children.run(sh("echo out; exit 3"));
     assert!(matches!(outcome.end, End::Lost), "{outcome:?}");
     assert_eq!(outcome.stdout, b"out\n");
-    become_subreaper().unwrap();
+    let _setup = ProcessSetup::new();
     assert_exited(&children.run(sh("exit 3")), 3);
 }
 
@@ -321,7 +322,7 @@ fn holder() {
         return;
     }
     let children = Children::new();
-    children.hold_signals();
+    let _hold = children.hold_signals();
     assert_exited(&children.run(sh("exit 0")), 0);
     // One that lacks the close-on-exec flag, as one that we inherited would.
     let leaking = fs::File::open("/etc/passwd").unwrap();
@@ -344,7 +345,7 @@ fn freed() {
     let mut files: Vec<_> = fs::read_dir("/proc/self/fd").unwrap().filter_map(name).collect();
     files.retain(is_open);
     files.sort_unstable();
-    let left = ollm_process::leave_session().is_ok();
+    let left = ProcessSetup::new().leave_session().is_ok();
     let notes = PathBuf::from(std::env::var_os("NOTES").unwrap());
     fs::write(notes.join("part"), format!("{files:?} {left} {:?}", blocked())).unwrap();
     fs::rename(notes.join("part"), notes.join("done")).unwrap();
@@ -368,7 +369,7 @@ fn releaser() {
     if !plays("death::releaser") {
         return;
     }
-    become_subreaper().unwrap();
+    let _setup = ProcessSetup::new();
     let home = std::env::var("NOTES").unwrap();
     let children = Children::new();
     // More than fits into a pipe that nobody reads yet.
@@ -378,5 +379,37 @@ fn releaser() {
     };
     children.release(&job).unwrap();
     assert_exited(&children.run(sh("exit 0")), 0);
-    assert_eq!(children.reap_strays(), 0, "it is nobody's stray");
+    assert_eq!(children.kill_adopted(), 0, "a released program is spared");
+}
+
+#[test]
+fn a_set_up_adopts_from_the_first_job_on_and_ends_what_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = role("death::set_up").env("NOTES", folder.path()).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    fs::write(folder.path().join("go"), "").unwrap();
+    eventually("the released program goes on", || folder.path().join("done").exists());
+}
+
+#[test]
+#[ignore = "a role that `a_set_up_adopts_from_the_first_job_on_and_ends_what_is_left` starts"]
+fn set_up() {
+    if !plays("death::set_up") {
+        return;
+    }
+    let adopts = || matches!(rustix::process::child_subreaper(), Ok(Some(_)));
+    let setup = ProcessSetup::new();
+    assert!(!adopts(), "no program was started yet");
+    let children = Children::new();
+    let folder = tempfile::tempdir().unwrap();
+    let script = "(setsid sh -c 'echo $$; touch ready; exec sleep 300' &); while ! [ -e ready ]; do sleep 0.01; done";
+    let outcome = children.run(Job { cwd: Some(folder.path().into()), ..sh(script) });
+    assert!(adopts());
+    let daemons = words(&outcome);
+    assert!(daemons.len() == 1 && runs(&daemons[0]), "{outcome:?}");
+    let home = std::env::var("NOTES").unwrap();
+    children.release(&sh(&format!("cd '{home}'; while [ ! -e go ]; do sleep 0.02; done; touch done"))).unwrap();
+    drop(children);
+    drop(setup);
+    assert!(!runs(&daemons[0]), "the daemon is gone");
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use ollm_process::{Children, Job, Limits, Resident, become_subreaper};
+use ollm_process::{Children, Job, Limits, ProcessSetup, Resident};
 
 use crate::support::{ENDLESS, assert_exited, bearers, children_of, eventually, play, plays, role, runs, sh, words};
 
@@ -302,9 +302,7 @@ fn landlord() {
     let folders: Vec<_> = (0..3).map(|_| tempfile::tempdir().unwrap()).collect();
     let paths: Vec<_> = folders.iter().map(tempfile::TempDir::path).collect();
     for subreaper in [false, true] {
-        if subreaper {
-            become_subreaper().unwrap();
-        }
+        let _setup = subreaper.then(ProcessSetup::new);
         let children = Children::new();
         let [stays, stopped, dropped] = [0, 1, 2].map(|index| {
             let _ = fs::remove_file(paths[index].join("ready"));
@@ -327,22 +325,22 @@ fn landlord() {
 }
 
 #[test]
-fn what_others_of_this_process_started_is_no_stray() {
+fn what_others_of_this_process_started_is_not_adopted() {
     play("escape::neighbours");
 }
 
 #[test]
-#[ignore = "a role that `what_others_of_this_process_started_is_no_stray` starts"]
+#[ignore = "a role that `what_others_of_this_process_started_is_not_adopted` starts"]
 fn neighbours() {
     if !plays("escape::neighbours") {
         return;
     }
-    become_subreaper().unwrap();
+    let _setup = ProcessSetup::new();
     let (ours, theirs) = (Children::new(), Children::new());
     let mut resident = theirs.start(&sh(ENDLESS)).unwrap();
     let guards = children_of("self");
     assert_exited(&ours.run(sh("(setsid sleep 300 >/dev/null 2>&1 &)")), 0);
-    assert_eq!(ours.reap_strays(), 1, "its own stray");
+    assert_eq!(ours.kill_adopted(), 1, "its own adopted child");
     assert!(resident.reap().is_none(), "it still runs");
     assert!(guards.iter().all(|pid| runs(pid)), "and so does its guard");
 }

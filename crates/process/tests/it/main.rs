@@ -6,7 +6,7 @@
 mod death;
 mod ends;
 mod escape;
-mod keepers;
+mod reapers;
 mod residents;
 mod setup;
 mod start;

@@ -101,7 +101,7 @@ fn a_resident_that_cannot_start_says_why() {
 }
 
 #[test]
-fn residents_are_no_strays_and_die_with_us() {
+fn residents_are_not_adopted_and_die_with_us() {
     let mut victim = role("residents::victim").stdout(Stdio::piped()).spawn().unwrap();
     let mut stdout = BufReader::new(victim.stdout.take().unwrap());
     let mut doomed = Vec::new();
@@ -120,17 +120,17 @@ fn residents_are_no_strays_and_die_with_us() {
 }
 
 #[test]
-#[ignore = "a role that `residents_are_no_strays_and_die_with_us` starts"]
+#[ignore = "a role that `residents_are_not_adopted_and_die_with_us` starts"]
 fn victim() {
     if !plays("residents::victim") {
         return;
     }
-    ollm_process::become_subreaper().unwrap();
+    let _setup = ollm_process::ProcessSetup::new();
     let children = Children::new();
     let job = sh(&format!("trap '' TERM; {ENDLESS} & echo doomed $!; echo doomed $$; {ENDLESS}; :"));
     let mut resident = children.start(&job).unwrap();
     let noted = lines(resident.streams().unwrap().stdout, 2);
-    assert_eq!(children.reap_strays(), 0);
+    assert_eq!(children.kill_adopted(), 0);
     assert!(resident.reap().is_none());
     println!("\n{}", noted.join("\n"));
     std::thread::park_timeout(PATIENCE);

@@ -1,7 +1,7 @@
 //! What can be wrong with a condition, when it is read and when it is asked, in words that name the place and the way
 //! out.
 
-use crate::template::Spot;
+use crate::spot::Spot;
 
 use super::{DEEPEST, LONGEST, STEPS};
 

@@ -17,7 +17,7 @@ impl Hook {
             "name": spec.name,
             "version": spec.version,
             "events": self.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-            "matcher": self.declared_matcher(),
+            "matcher": self.matcher.text(),
             "action": action(&self.action, &spec.action),
             "dialect": self.dialect.name(),
             "timeout": spec.timeout.map(|_| self.timeout.value.as_secs_f64()),
@@ -56,15 +56,6 @@ impl Hook {
     }
 }
 
-impl Hook {
-    /// The matcher as it was declared: a host may have widened the one that is used.
-    fn declared_matcher(&self) -> String {
-        let declared = super::valid::events(&self.spec.events)
-            .and_then(|(events, names)| super::valid::matcher(self.spec.matcher.as_deref(), &events, names));
-        declared.map_or_else(|_| self.matcher.text(), |matcher| matcher.text())
-    }
-}
-
 fn action(valid: &Action, declared: &ActionSpec) -> Value {
     match declared {
         ActionSpec::Command { command, args, script } => {
@@ -72,7 +63,7 @@ fn action(valid: &Action, declared: &ActionSpec) -> Value {
         }
         ActionSpec::Shell { script } => json!({"shell": script}),
         ActionSpec::AskAgent { prompt } => json!({"askAgent": prompt}),
-        ActionSpec::RunCommand { line } => {
+        ActionSpec::RunCommand { line, .. } => {
             let script = if let Action::RunCommand { script, .. } = valid { script.as_deref().map(path) } else { None };
             json!({"runCommand": line, "script": script})
         }

@@ -1,11 +1,9 @@
 //! What can be wrong with a declared hook, in words that name the field, the value and the way out.
 
 use super::endpoint::EndpointError;
-use super::line::LineError;
 use crate::dialect::UnknownEvent;
 use crate::matcher::MatcherError;
 use crate::pattern::PatternError;
-use crate::template::TemplateError;
 
 /// Why a declared hook is not valid; each names the field, the value and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,17 +47,11 @@ pub enum HookError {
     /// The command is empty.
     #[error("`command` is empty")]
     NoCommand,
-    /// A template that cannot be rendered safely.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
     /// `runCommand` at an event that it is not for.
     #[error(
         "runCommand is only for promptSubmit (before_agent) and agentStop (after_agent), not for {0}; use askAgent there, or a `command`"
     )]
     NotForEvent(&'static str),
-    /// The line of a `runCommand` cannot be split into words.
-    #[error(transparent)]
-    Line(#[from] LineError),
     /// A prompt, server or tool without a name.
     #[error("`{0}` of the action is empty")]
     Empty(&'static str),
@@ -91,9 +83,7 @@ impl HookError {
             | HookError::Arguments(_)
             | HookError::NotAllowed { .. }
             | HookError::ReadsEvent(_)
-            | HookError::NoCommand
-            | HookError::Line(_)
-            | HookError::Template(_) => "command",
+            | HookError::NoCommand => "command",
             HookError::NotForEvent(_) | HookError::Empty(_) => "action",
             HookError::Endpoint(error) => error.field(),
             HookError::Pattern(_) => "filePatterns",

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::endpoint::{Endpoint, Header};
-use super::{
-    Action, ActionSpec, Basis, HookError, HookSpec, METACHARACTERS, Rules, Runs, Setting, Timeout, line, runs,
-};
+use super::{Action, ActionSpec, Basis, HookError, HookSpec, METACHARACTERS, Rules, Runs, Setting, Timeout, runs};
 use crate::dialect::{self, Dialect};
 use crate::event::EventKind;
 use crate::matcher::{Matcher, Pattern};
-use crate::template::{ShellTemplate, Template};
+use crate::placeholder::placeholders;
 
 /// The events, and the names of the custom ones among them.
 pub(super) fn events(written: &[String]) -> Result<(Vec<EventKind>, Vec<String>), HookError> {
@@ -52,14 +50,14 @@ pub(super) fn spoken(spec: &HookSpec) -> Result<&'static dyn Dialect, HookError>
 pub(super) fn action(spec: &HookSpec, events: &[EventKind], rules: &Rules) -> Result<Action, HookError> {
     match &spec.action {
         ActionSpec::Command { command, args, .. } => {
-            let args = program(command, args, rules)?;
-            Ok(Action::Command { program: command.clone(), args })
+            check_program(command, args, rules)?;
+            Ok(Action::Command { program: command.clone(), args: args.clone() })
         }
         ActionSpec::Shell { script } if script.trim().is_empty() => Err(HookError::NoCommand),
-        ActionSpec::Shell { script } => Ok(Action::Shell(ShellTemplate::parse(script)?)),
+        ActionSpec::Shell { script } => Ok(Action::Shell { script: script.clone() }),
         ActionSpec::AskAgent { prompt } if prompt.trim().is_empty() => Err(HookError::Empty("prompt")),
-        ActionSpec::AskAgent { prompt } => Ok(Action::AskAgent(Template::parse(prompt))),
-        ActionSpec::RunCommand { line } => run_command(spec, line, events, rules),
+        ActionSpec::AskAgent { prompt } => Ok(Action::AskAgent { prompt: prompt.clone() }),
+        ActionSpec::RunCommand { words, .. } => run_command(spec, words, events, rules),
         ActionSpec::Http { url, headers } => {
             let headers = headers.iter().map(|(name, value)| Header::parse(name, value, &spec.pass_env));
             Ok(Action::Http { endpoint: Endpoint::parse(url)?, headers: headers.collect::<Result<_, _>>()? })
@@ -73,39 +71,32 @@ pub(super) fn action(spec: &HookSpec, events: &[EventKind], rules: &Rules) -> Re
     }
 }
 
-/// Checks a program with its arguments, and gives the arguments back as templates.
-fn program(command: &str, args: &[String], rules: &Rules) -> Result<Vec<Template>, HookError> {
+fn check_program(command: &str, args: &[String], rules: &Rules) -> Result<(), HookError> {
     check_command(command, rules)?;
     if runs(command, args) == Runs::Input {
         return Err(HookError::ReadsEvent(command.to_owned()));
     }
-    let templates: Vec<Template> = args.iter().map(|arg| Template::parse(arg)).collect();
-    if templates.iter().any(|arg| arg.paths().next().is_some()) {
-        check_arguments(command, args)?;
-    }
-    Ok(templates)
+    Ok(())
 }
 
-fn run_command(spec: &HookSpec, line: &str, events: &[EventKind], rules: &Rules) -> Result<Action, HookError> {
+fn run_command(spec: &HookSpec, words: &[String], events: &[EventKind], rules: &Rules) -> Result<Action, HookError> {
     let meant = [EventKind::BeforeAgent, EventKind::AfterAgent];
     if let Some(other) = events.iter().find(|kind| !meant.contains(kind)) {
         return Err(HookError::NotForEvent(other.name()));
     }
-    let mut words = line::words(line)?.into_iter();
-    let command = words.next().ok_or(HookError::NoCommand)?;
-    let mut args: Vec<String> = words.collect();
-    program(&command, &args, rules)?;
+    let (command, args) = words.split_first().ok_or(HookError::NoCommand)?;
+    let mut args = args.to_vec();
+    check_program(command, &args, rules)?;
     // The script is part of what is approved, so it must be one and the same file wherever the event happens.
     let mut script = None;
-    if let Runs::Script(index) = runs(&command, &args)
-        && let Some(arg) = args.get_mut(index).filter(|arg| Template::parse(arg).paths().next().is_none())
+    if let Runs::Script(index) = runs(command, &args)
+        && let Some(arg) = args.get_mut(index).filter(|arg| placeholders(arg).next().is_none())
     {
         let path = spec.origin.file.parent().map_or_else(|| PathBuf::from(&*arg), |folder| folder.join(&*arg));
         *arg = path.to_string_lossy().into_owned();
         script = Some(path);
     }
-    let args = args.iter().map(|arg| Template::parse(arg)).collect();
-    Ok(Action::RunCommand { program: command, args, script })
+    Ok(Action::RunCommand { program: command.clone(), args, script })
 }
 
 /// What a hook may not say about when it runs.
@@ -155,15 +146,6 @@ fn check_command(command: &str, rules: &Rules) -> Result<(), HookError> {
         return Err(HookError::Arguments(command.to_owned()));
     }
     Err(HookError::NotAllowed { command: command.to_owned(), whitelist: rules.whitelist.join(", ") })
-}
-
-/// A variable may not stand where the program reads code: `python3 -c '… {{x}} …'` would run what is in it.
-///
-/// The same arguments as a line of shell are refused for the same reasons, so that one reader knows them all.
-fn check_arguments(command: &str, args: &[String]) -> Result<(), HookError> {
-    let quoted = |word: &str| format!("'{}'", word.replace('\'', r"'\''"));
-    let line: Vec<String> = std::iter::once(command).chain(args.iter().map(String::as_str)).map(quoted).collect();
-    ShellTemplate::parse(&line.join(" ")).map(drop).map_err(HookError::Template)
 }
 
 pub(super) fn timeout(spec: &HookSpec, rules: &Rules, dialect: &dyn Dialect) -> Result<Setting<Duration>, HookError> {

@@ -7,11 +7,16 @@ use std::time::Duration;
 use ollm_protocol::hook::WHITELIST;
 use ollm_protocol::{
     ActionSpec, Basis, Builtin, EventKind, Hook, HookError, HookSpec, Layer, LimitsSpec, OnFailure, Origin, Priority,
-    RateLimit, Reach, Requires, Rules, Setting, Source, Timeout, Verdict,
+    RateLimit, Reach, Requires, Rules, Setting, Source, Subject, Timeout, Verdict,
 };
 
 fn command(command: &str) -> ActionSpec {
     ActionSpec::Command { command: command.to_owned(), args: vec!["guard.py".to_owned()], script: None }
+}
+
+/// A line without quotes, and its words.
+fn run_command(line: &str) -> ActionSpec {
+    ActionSpec::RunCommand { line: line.to_owned(), words: line.split_whitespace().map(str::to_owned).collect() }
 }
 
 fn spec() -> HookSpec {
@@ -73,9 +78,6 @@ fn each_error_names_its_field() {
         let error = refused(spec);
         assert_eq!((error.field(), error.to_string().as_str()), (field, message));
     }
-    let error = refused(HookSpec { action: shell("eval {{tool_args.command}}"), ..spec() });
-    assert!(matches!(error, HookError::Template(_)), "{error}");
-    assert_eq!(error.field(), "command");
 }
 
 #[test]
@@ -175,7 +177,7 @@ fn a_named_custom_event_is_a_matcher_on_its_name() {
     let hook = hook(on(&["custom:deploy", "custom:a|b*"]));
     assert_eq!(hook.events, [EventKind::Custom]);
     for (name, fits) in [("deploy", true), ("a|b*", true), ("a", false), ("deploy2", false)] {
-        assert_eq!(hook.matcher.matches(Some(name)), fits, "{name}");
+        assert_eq!(hook.matcher.matches(Some(Subject::new(EventKind::Custom, name))), fits, "{name}");
     }
     assert!(!hook.matcher.matches(None));
 }
@@ -226,7 +228,7 @@ fn the_definition_changes_with_every_field_that_changes_what_the_hook_does() {
     let on_stop = |line: &str, file: &str| HookSpec {
         events: vec!["after_agent".to_owned()],
         origin: Origin { file: file.into(), line: 1, column: 1 },
-        ..acting(ActionSpec::RunCommand { line: line.to_owned() })
+        ..acting(run_command(line))
     };
     let http = |url: &str, headers: &[(&str, &str)]| {
         let headers = headers.iter().map(|&(name, value)| (name.to_owned(), value.to_owned())).collect();
@@ -336,7 +338,7 @@ fn complaint(spec: HookSpec) -> (&'static str, String) {
 
 #[test]
 fn run_command_is_for_prompts_and_stops_only_and_the_alternative_is_named() {
-    let line = |event: &str, line: &str| HookSpec::new("x", event, ActionSpec::RunCommand { line: line.to_owned() });
+    let line = |event: &str, line: &str| HookSpec::new("x", event, run_command(line));
     for event in ["promptSubmit", "agentStop", "before_agent", "Stop"] {
         assert!(Hook::new(line(event, "npx eslint src/"), &Rules::default()).is_ok(), "{event}");
     }
@@ -349,15 +351,9 @@ fn run_command_is_for_prompts_and_stops_only_and_the_alternative_is_named() {
     );
     let both = HookSpec { events: vec!["agentStop".to_owned(), "fileEdited".to_owned()], ..line("x", "npx a") };
     assert_eq!(complaint(both).0, "action");
-    for (written, word) in [
-        ("rm -rf /", "rm"),
-        ("npx a && rm b", "needs a shell"),
-        ("", "empty"),
-        ("bash", "run the event as code"),
-        ("npx 'a", "never closed"),
-        ("python3 -c {{data.response}}", "data.response"),
-        ("{{data.response}} a", "data.response"),
-    ] {
+    for (written, word) in
+        [("rm -rf /", "rm"), ("", "empty"), ("bash", "run the event as code"), ("{{data.response}} a", "data.response")]
+    {
         let (field, message) = complaint(line("agentStop", written));
         assert!(field == "command" && message.contains(word), "{written}: {message}");
     }

@@ -1,7 +1,7 @@
 //! No bytes make a reader panic, and none take it long.
 
 use ollm_protocol::dialect::{self, DIALECTS};
-use ollm_protocol::{Dialect, End, EventKind, Flow, Matcher, ObjectEnd};
+use ollm_protocol::{Dialect, End, EventKind, Flow, Matcher, ObjectEnd, Subject};
 use proptest::prelude::*;
 use proptest::sample::Index;
 use testkit::{event, hook_answer_bytes, hostile_text, json_object, kind, text};
@@ -127,7 +127,8 @@ proptest! {
         let Ok(matcher) = Matcher::parse(&text) else { return Ok(()) };
         let again = Matcher::parse(&matcher.text());
         prop_assert_eq!(again.as_ref(), Ok(&matcher));
-        prop_assert_eq!(again.unwrap().matches(Some(&subject)), matcher.matches(Some(&subject)));
+        let subject = Subject::new(EventKind::BeforeTool, &subject);
+        prop_assert_eq!(again.unwrap().matches(Some(subject)), matcher.matches(Some(subject)));
         _ = matcher.matches(None);
     }
 

@@ -8,7 +8,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use ollm_mcp::{Call, Context, Declaration, Endpoint, Filter, Fleet, Memory, Ports, Settings, read_result};
+use ollm_mcp::{
+    BlockingClient, Call, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings, read_result,
+};
 use ollm_process::{Children, Limits};
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
 use rmcp::service::RunningService;
@@ -62,17 +64,17 @@ fn args() -> Map<String, Value> {
     Map::from_iter([("text".to_owned(), json!("hello"))])
 }
 
-struct Ours(Fleet);
+struct Ours(BlockingClient);
 
 impl Ours {
     fn connect(transport: &str, target: &str, further: usize) -> Ours {
-        let context = Context::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
-        let fleet = Fleet::new(Arc::new(context)).unwrap();
-        fleet.add(declaration("bench", transport, target), Memory::default());
+        let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
+        let fleet = BlockingClient::new(Arc::new(context)).unwrap();
+        fleet.add(declaration("bench", transport, target), ServerMemory::default());
         fleet.start("bench").unwrap();
         for number in 0..further {
             let name = format!("bench-{number}");
-            fleet.add(declaration(&name, transport, target), Memory::default());
+            fleet.add(declaration(&name, transport, target), ServerMemory::default());
             fleet.start(&name).unwrap();
             call(&fleet, &name)();
         }
@@ -103,7 +105,7 @@ fn declaration(name: &str, transport: &str, target: &str) -> Declaration {
 }
 
 /// A call that is made now, and how to wait for it.
-fn call(fleet: &Fleet, server: &str) -> impl FnOnce() + use<> {
+fn call(fleet: &BlockingClient, server: &str) -> impl FnOnce() + use<> {
     let pending = fleet.call(server, Call { tool: "echo".into(), args: args(), ..Call::default() }).unwrap();
     move || {
         let answer = std::iter::repeat_with(|| pending.wait_for(GLANCE)).find_map(|answer| answer).unwrap();

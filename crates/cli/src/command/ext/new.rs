@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use ollm_app::World;
 use ollm_catalog::check_extension_name;
-use ollm_protocol::shell_word;
+use ollm_shell::shell_word;
 use serde_json::{Map, json};
 
 use crate::arguments::ext::NewExtension;

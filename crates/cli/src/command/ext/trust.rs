@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Extension;
-use ollm_protocol::{Hook, shell_word};
+use ollm_protocol::Hook;
+use ollm_shell::shell_word;
 use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
 

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use ollm_app::{App, World};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
-use ollm_protocol::{Action, Hook, shell_word};
+use ollm_protocol::{Action, Hook};
+use ollm_shell::shell_word;
 use ollm_store::{TreeLimits, digest_tree};
 
 use super::new::HOOKS;

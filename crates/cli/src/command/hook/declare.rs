@@ -6,7 +6,8 @@ use std::sync::Arc;
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::{FileError, one_line};
 use serde_json::Value;
 

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::{Positions, Undeclared};
-use ollm_protocol::{Action, Hook, Source, shell_word};
+use ollm_protocol::{Action, Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -71,8 +72,8 @@ pub(super) fn entry(hook: &Hook, state: &State) -> Value {
 pub(super) fn action(hook: &Hook) -> &'static str {
     match hook.action {
         Action::Command { .. } => "command",
-        Action::Shell(_) => "shell",
-        Action::AskAgent(_) => "askAgent",
+        Action::Shell { .. } => "shell",
+        Action::AskAgent { .. } => "askAgent",
         Action::RunCommand { .. } => "runCommand",
         Action::Http { .. } => "http",
         Action::Mcp { .. } => "mcp",

@@ -49,7 +49,7 @@ pub(super) fn run(arguments: &NewArguments, world: &World, output: &mut Output) 
     for file in &files {
         output.line(&folder.join(&file.path).display().to_string())?;
     }
-    let shown = ollm_protocol::shell_word(&folder.display().to_string()).into_owned();
+    let shown = ollm_shell::shell_word(&folder.display().to_string()).into_owned();
     let trust = project.then(|| format!("ollm hook trust {name}"));
     let next = [language.build(&shown, name), trust, Some(format!("ollm hook test {name}"))];
     let next: Vec<String> = next.into_iter().flatten().collect();

@@ -98,23 +98,20 @@ pub(crate) fn dispatch(event: &Event, explain: bool, world: &World, output: &mut
 
 /// Passes an event through the hooks of an engine that is not needed any more.
 pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, output: &mut Output) -> Outcome {
-    // What double-forks away from a hook comes back to us, and is ended with it; where that cannot be had, it is reported
-    // as leaky at least.
-    let _ = ollm_process::become_subreaper();
     world.tell_notices(output);
     app.tell_problems(output);
     details::tell_files(&app, world, output);
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
-    children.hold_signals();
+    let hold = children.hold_signals();
     let timed = timed(event);
     let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.dispatch(&timed) };
     if let Some(toolbox) = &app.toolbox {
         toolbox.close(output);
     }
-    children.reap_strays();
+    children.kill_adopted();
     trace::leave(&app, event, &outcome, output);
-    children.release_signals();
+    drop(hold);
     app.engine.trust.remember();
     tell(&outcome, output);
     details::tell(&outcome, output);

@@ -20,8 +20,6 @@ mod golden;
 mod watch;
 
 pub(super) fn run(arguments: &TestArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    // What double-forks away from a hook comes back to us, and is ended with it.
-    let _ = ollm_process::become_subreaper();
     if arguments.watch { watch::run(arguments, world, output) } else { once(arguments, world, output) }
 }
 
@@ -32,7 +30,6 @@ pub(crate) fn cases(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let _ = ollm_process::become_subreaper();
     let mut stage = Stage::new(world)?;
     let hooks = choose(&stage.app)?;
     golden::run(&mut stage, &hooks, as_json, output)
@@ -83,10 +80,10 @@ impl Stage {
         let spec = HookSpec { enabled: true, ..hook.spec.clone() };
         // The registry is empty, so the id is free.
         let _ = engine.registry.register(Hook { spec, off: None, ..hook.clone() });
-        engine.children().hold_signals();
+        let hold = engine.children().hold_signals();
         let mut outcome = engine.dispatch_explained(event);
-        engine.children().reap_strays();
-        engine.children().release_signals();
+        engine.children().kill_adopted();
+        drop(hold);
         engine.trust.remember();
         outcome.skipped.extend(unfit(hook, event));
         match outcome.skipped.first().filter(|skip| skip.reason.needs_approval()) {

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Positions;
-use ollm_protocol::{Hook, Source, shell_word};
+use ollm_protocol::{Hook, Source};
+use ollm_shell::shell_word;
 use ollm_store::UpdateError;
 use ollm_trust::{Proposal, Standing, Term};
 

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use ollm_app::servers::Servers;
 use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Problem, ServerEditError, Severity, add_server, check_server, remove_server, settings_file};
-use ollm_protocol::shell_word;
+use ollm_shell::{shell_word, split_loosely};
 use serde_json::Value;
 
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
@@ -107,7 +107,7 @@ fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result
     let mut lines = joined.lines().filter(|line| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     match (lines.next(), lines.next()) {
         (Some(line), None) if !line.trim_end().ends_with(':') => {
-            let words = shlex::split(line).unwrap_or_default();
+            let words = split_loosely(line).unwrap_or_default();
             from_command(name, &words, arguments).map_err(unrepeated)
         }
         _ => from_yaml(text, name),

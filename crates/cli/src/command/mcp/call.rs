@@ -10,7 +10,8 @@ use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     tool_names, write_result,
 };
-use ollm_protocol::{ToolResult, shell_word, units};
+use ollm_protocol::{ToolResult, units};
+use ollm_shell::shell_word;
 use ollm_store::cut;
 use serde_json::{Map, Value};
 

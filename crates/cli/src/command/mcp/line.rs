@@ -1,6 +1,6 @@
 //! Command lines that say what a server is: ours, and those with which other programs add one.
 
-use ollm_protocol::shell_word;
+use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
 
 use crate::error::Failure;

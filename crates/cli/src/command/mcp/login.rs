@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ollm_app::servers::{Known, Servers, proxies, tokens};
+use ollm_app::servers::{Known, Servers, tokens};
 use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
@@ -88,7 +88,7 @@ fn wanted(known: &Known, servers: &Servers<'_>) -> Result<Wanted, Failure> {
         exact: false,
         port: declared.port,
         redirect: declared.redirect,
-        proxies: proxies(servers.world),
+        network: servers.world.network.clone(),
     })
 }
 

@@ -2,7 +2,7 @@
 
 use ollm_app::World;
 use ollm_app::servers::{Live, Servers};
-use ollm_mcp::{CallError, Trouble};
+use ollm_mcp::{CallError, CallErrorKind};
 use ollm_store::escape_for_people;
 use serde_json::{Map, Value};
 
@@ -40,7 +40,7 @@ pub(super) fn run(
         };
         let answer = match live.wait(asked, |_| (), output) {
             Ok(answer) => answer,
-            Err(error) if matches!(error.kind, Trouble::Refused { .. }) => {
+            Err(error) if matches!(error.kind, CallErrorKind::Refused { .. }) => {
                 output.tell(&error.to_string());
                 if as_json {
                     output.pretty_json(&unanswered_json(server, &error.to_string()))?;
@@ -79,7 +79,7 @@ fn list(sort: Sort, live: &Live, server: &str, as_json: bool, output: &mut Outpu
                 listing.warnings.extend(templates.warnings);
             }
             // Many servers have none and do not know the question.
-            Err(CallError { kind: Trouble::Refused { .. }, .. }) => {}
+            Err(CallError { kind: CallErrorKind::Refused { .. }, .. }) => {}
             Err(error) => return Err(unanswered(error)),
         }
     }

@@ -4,7 +4,7 @@
 use ollm_app::control::Deed;
 use ollm_app::servers::{Known, Servers, cache, remarks};
 use ollm_app::{ErrorKind, World};
-use ollm_mcp::{CallError, State, Status};
+use ollm_mcp::{CallError, ServerState, ServerStatus};
 
 use super::list::{Row, table};
 use super::stop::order;
@@ -58,7 +58,7 @@ fn probe<'a>(
         let Some(failure) = servers.refusal(row.known) else { continue };
         let missing = failure.kind == ErrorKind::Environment;
         if missing {
-            row.state = State::Failed(String::new()).name();
+            row.state = ServerState::Failed(String::new()).name();
         }
         if named || failure.kind != ErrorKind::Configuration {
             output.tell(&failure.message);
@@ -77,11 +77,11 @@ fn probe<'a>(
             row.state = status.state.name();
             row.transport = status.transport.map_or(std::mem::take(&mut row.transport), str::to_owned);
             row.error = problem(&status, outcome);
-            if let State::Degraded(why) = &status.state {
+            if let ServerState::Degraded(why) = &status.state {
                 output.tell(&format!("server `{}`: {why}", status.name));
                 code = code.max(Kind::Environment as u8);
             }
-            if matches!(status.state, State::Ready | State::Degraded(_)) {
+            if matches!(status.state, ServerState::Ready | ServerState::Degraded(_)) {
                 let offers = servers.offers(row.known, &live.listed(&status.name));
                 for remark in remarks(&status.name, &status.warnings, &offers) {
                     output.tell(&remark);
@@ -97,6 +97,6 @@ fn probe<'a>(
     Ok((rows, code))
 }
 
-fn problem(status: &Status, outcome: Result<(), CallError>) -> Option<String> {
+fn problem(status: &ServerStatus, outcome: Result<(), CallError>) -> Option<String> {
     status.state.problem().map(str::to_owned).or_else(|| outcome.err().map(|error| error.kind.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use ollm_app::World;
 use ollm_app::servers::{Known, Servers, remarks};
-use ollm_mcp::{Offers, State};
+use ollm_mcp::{Offers, ServerState};
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -68,10 +68,10 @@ fn gather<'a>(
         super::with_live(servers, &unknown, output, |live, output| {
             for (status, outcome) in live.start(output) {
                 let Some(known) = unknown.iter().find(|known| known.spec.name == status.name) else { continue };
-                if let State::Degraded(why) = &status.state {
+                if let ServerState::Degraded(why) = &status.state {
                     output.tell(&format!("server `{}`: {why}", status.name));
                 }
-                if status.tools > 0 || status.state == State::Ready {
+                if status.tools > 0 || status.state == ServerState::Ready {
                     let offers = servers.offers(known, &live.listed(&status.name));
                     tell(known, &status.warnings, &offers, output);
                     lists.push((known, offers, status.state.name()));

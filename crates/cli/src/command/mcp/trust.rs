@@ -3,7 +3,8 @@
 use ollm_app::servers::{Known, Servers, reason};
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Positions;
-use ollm_protocol::{Source, shell_word};
+use ollm_protocol::Source;
+use ollm_shell::shell_word;
 use ollm_store::{Digest, UpdateError};
 use ollm_trust::{Proposal, Standing, Term};
 

@@ -1,16 +1,14 @@
 //! Models, tools, hooks and disks that fail: bounded, told clearly, the transcript intact, no process left.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
 use std::process::{Command, Stdio};
-use std::thread;
 
 use serde_json::{Value, json};
 use testkit::{ModelReply, ModelReplyEnd, ModelServer, answer_events, mcp_server};
 
 use super::{call, expecting, lab, run, saved, talk, task, text};
 use crate::lab::{FOREVER, Lab, finish};
+use crate::network::proxy;
 
 fn by_http(lab: &Lab, server: &ModelServer, more: &[&str]) -> crate::lab::Ran {
     let model = format!("openai:m@{}", server.url());
@@ -173,37 +171,12 @@ fn on_a_full_disk_the_session_goes_on_and_says_what_is_missing() {
     assert_eq!(told.len(), 1, "{ran:?}");
 }
 
-/// A proxy that carries whatever it is asked for to one place, and writes down what it was asked for.
-fn proxy(target: String) -> (String, std::sync::mpsc::Receiver<String>) {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = listener.local_addr().unwrap().to_string();
-    let (sender, asked) = std::sync::mpsc::channel();
-    thread::spawn(move || {
-        for client in listener.incoming().flatten() {
-            let mut reader = BufReader::new(client.try_clone().unwrap());
-            let mut line = String::new();
-            reader.read_line(&mut line).unwrap();
-            sender.send(line.trim().to_owned()).unwrap();
-            while line.trim() != "" {
-                line.clear();
-                reader.read_line(&mut line).unwrap();
-            }
-            (&client).write_all(b"HTTP/1.1 200 Connection established\r\n\r\n").unwrap();
-            let server = TcpStream::connect(&target).unwrap();
-            let (mut from, mut to) = (server.try_clone().unwrap(), client.try_clone().unwrap());
-            thread::spawn(move || std::io::copy(&mut from, &mut to));
-            thread::spawn(move || std::io::copy(&mut reader.by_ref(), &mut &server));
-        }
-    });
-    (address, asked)
-}
-
 #[test]
 fn a_model_elsewhere_is_asked_through_the_proxy_and_one_here_is_not() {
     let reply = || ModelReply::stream(&answer_events("hello", &[], 5), 99);
     let server = ModelServer::start(vec![reply(), reply()]).unwrap();
     let here = server.url().trim_start_matches("http://").trim_end_matches("/v1").to_owned();
-    let (address, asked) = proxy(here);
+    let (address, asked) = proxy(move |_| here.clone());
     let lab = Lab::new().set("http_proxy", &format!("http://{address}"));
     let ran = lab.run(&["run", "go", "--model", "openai:m@http://model.example:8000/v1"]);
     assert_eq!((ran.stdout.as_str(), ran.code), ("hello\n", 0), "{ran:?}");

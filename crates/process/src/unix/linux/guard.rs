@@ -1,10 +1,10 @@
-//! The guard: a process that waits for our death on a pipe and then kills every group that is still registered, and
-//! whoever else bears our mark.
+//! The guard: a process that waits for our death on a pipe, and then kills every registered group and all other processes
+//! that bear our mark.
 //!
 //! Groups are registered in memory shared with the guard, so registering costs no system call, and a new process can do
-//! it for itself before its program runs. The guard is woken only once, by the end of the pipe. The mark has to be looked
-//! for in all processes there are; where we know before our end that nobody is left, we say so in the same memory, and
-//! nobody is looked for.
+//! it for itself before its program runs. The guard is woken only once, by the end of the pipe. Finding the
+//! mark means reading all processes of the system; where we know before our end that none is left, we note that in the
+//! same memory, and the guard does not search.
 
 use std::ffi::OsStr;
 use std::io;
@@ -18,10 +18,11 @@ use libc::{c_int, pid_t};
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{Pid, Signal, child_subreaper, kill_process_group};
 
+use super::adopted::adopt_if_wanted;
+use super::guard_main::{GuardContext, guard_main};
 use super::mark::{self, Mark};
 use super::memory::{Map, Stack};
-use super::signals::Blocked;
-use super::watch::{Post, keep_watch};
+use super::signals::BlockedSignals;
 use crate::unix::lock;
 use crate::unix::pipes::clear_of_stdio;
 
@@ -30,25 +31,25 @@ const CAPACITY: usize = 4096;
 /// A free place in the table.
 const FREE: i32 = 0;
 /// A place that is taken, but whose group does not exist yet. Other negative numbers are those of programs that are about
-/// to be reaped: still ours, but their groups may be somebody else's at any moment.
+/// to be reaped: still ours, but their group numbers may be reused at any moment.
 const TAKEN: i32 = -1;
 /// How long a guard that was told to end may take; longer than it looks for anybody.
 const LAST_WAIT: Duration = Duration::from_secs(3);
 /// How often it is asked whether it has ended.
 const ASKING: Duration = Duration::from_micros(500);
 
-/// All guards of this process. Who is a child of ours is a matter of the whole process, so whoever looks for strays has to
-/// know what was started elsewhere.
+/// All guards of this process. Who is a child of ours is a matter of the whole process, so a search for adopted children
+/// has to know what other `Children` started.
 static GUARDS: Mutex<Vec<Weak<Guard>>> = Mutex::new(Vec::new());
 
-/// A running guard. Dropped, it ends whoever is left, and then itself.
+/// A running guard. Dropped, it kills the processes that are left, and then ends.
 #[derive(Debug)]
 pub(in crate::unix) struct Guard {
     pid: pid_t,
     table: Table,
     /// What those are known by who are started under it.
     mark: Mark,
-    /// Whether whoever loses their parent comes to us from the very first start on.
+    /// Whether we adopted descendants already at the first start.
     adopts: bool,
     /// Closed by the kernel when we die; nothing is ever written.
     lifeline: Option<OwnedFd>,
@@ -56,16 +57,17 @@ pub(in crate::unix) struct Guard {
 
 impl Guard {
     pub(in crate::unix) fn start() -> io::Result<Arc<Self>> {
+        adopt_if_wanted();
         let table = Table::new()?;
         let stack = Stack::new()?;
         let mark = Mark::new()?;
         let (theirs, ours) = pipe_with(PipeFlags::CLOEXEC)?;
         let theirs = clear_of_stdio(theirs)?;
-        let post = Post { table: table.shared(), mark, lifeline: theirs.as_raw_fd() };
-        let blocked = Blocked::all();
+        let context = GuardContext { table: table.shared(), mark, lifeline: theirs.as_raw_fd() };
+        let blocked = BlockedSignals::all();
         // No exit signal: nobody who waits for "any child" meets the guard. SAFETY: without CLONE_VM the new process
-        // runs on its own copy of the stack and of `post`, and `keep_watch` only makes system calls.
-        let pid = unsafe { libc::clone(keep_watch, stack.top(), 0, (&raw const post).cast_mut().cast()) };
+        // runs on its own copy of the stack and of `context`, and `guard_main` only makes system calls.
+        let pid = unsafe { libc::clone(guard_main, stack.top(), 0, (&raw const context).cast_mut().cast()) };
         let failure = io::Error::last_os_error();
         drop(blocked);
         if pid == -1 {
@@ -81,6 +83,7 @@ impl Guard {
 
     /// Takes a place for a group that is about to exist.
     pub(in crate::unix) fn register(self: &Arc<Self>) -> io::Result<Slot> {
+        adopt_if_wanted();
         let shared = self.table.shared();
         let start = shared.starts.fetch_add(1, Ordering::AcqRel);
         let first = usize::try_from(start % CAPACITY as u64).unwrap_or_default();
@@ -91,16 +94,15 @@ impl Guard {
             .ok_or_else(|| io::Error::other("too many programs are running"))
     }
 
-    /// How many starts there have been, if nothing that was started is registered any more, and if whoever it left behind
-    /// has come to us.
-    pub(in crate::unix) fn over(&self) -> Option<u64> {
+    /// How many programs were started, if none is registered any more and we adopt their descendants.
+    fn starts_if_idle(&self) -> Option<u64> {
         let shared = self.table.shared();
         let starts = shared.starts.load(Ordering::Acquire);
         let is_free = |place: &AtomicI32| place.load(Ordering::Acquire) == FREE;
         (self.adopts && shared.used().iter().all(is_free)).then_some(starts)
     }
 
-    /// Has nobody looked for at our end who came of these starts: all of them are known to be gone.
+    /// Notes that no descendant of these starts is left, so that the guard need not search for any.
     pub(in crate::unix) fn settle(&self, starts: u64) {
         self.table.shared().settled.store(starts, Ordering::Release);
     }
@@ -114,8 +116,8 @@ impl Guard {
         }
     }
 
-    /// Has the guard do its duty, and nothing after that; whether it has ended.
-    fn part(&mut self) -> bool {
+    /// Has the guard kill what is left and exit; whether it has exited.
+    fn shut_down(&mut self) -> bool {
         self.table.shared().awaited.store(true, Ordering::Release);
         self.lifeline = None;
         let told = Instant::now();
@@ -128,7 +130,7 @@ impl Guard {
         false
     }
 
-    /// Whether the guard has ended; nobody has its number before that.
+    /// Whether the guard has ended. Its number stays its own until it is reaped here.
     fn reap(&self, options: c_int) -> bool {
         loop {
             // SAFETY: no status is asked for.
@@ -141,13 +143,19 @@ impl Guard {
     }
 }
 
-/// Whether a program of any guard is about to start, so that a child may not be registered yet.
-pub(super) fn someone_starts() -> bool {
+/// The guards under which no program runs and whose descendants we adopt, each with the number of its starts.
+pub(in crate::unix) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {
+    let guards: Vec<_> = lock(&GUARDS).iter().filter_map(Weak::upgrade).collect();
+    guards.into_iter().filter_map(|guard| guard.starts_if_idle().map(|starts| (guard, starts))).collect()
+}
+
+/// Whether a program of any guard is being started, so that a child may not be registered yet.
+pub(super) fn start_in_progress() -> bool {
     any_place(|place| place == TAKEN)
 }
 
 /// Whether a process was started by us, under whichever guard.
-pub(super) fn is_known(pid: Pid) -> bool {
+pub(super) fn is_started_by_us(pid: Pid) -> bool {
     let pid = pid.as_raw_nonzero().get();
     any_place(|place| place != TAKEN && place.checked_abs() == Some(pid))
 }
@@ -160,7 +168,7 @@ fn any_place(is: impl Fn(i32) -> bool) -> bool {
 impl Drop for Guard {
     fn drop(&mut self) {
         // Places hold on to the guard, so no group is registered any more.
-        if self.table.shared().is_settled() || !self.part() {
+        if self.table.shared().is_settled() || !self.shut_down() {
             // SAFETY: the guard is our child and not reaped before this line, so its number is its own.
             unsafe { libc::kill(self.pid, libc::SIGKILL) };
             self.reap(0);
@@ -183,7 +191,7 @@ impl Slot {
         self.guard.mark.entry(self.start)
     }
 
-    /// The place itself, for a keeper, which shares the table with us but not the slot.
+    /// The place itself, for a reaper, which shares the table with us but not the slot.
     pub(super) fn place(&self) -> Option<&AtomicI32> {
         self.guard.table.shared().places.get(self.index)
     }
@@ -231,24 +239,24 @@ fn take(place: &AtomicI32) -> bool {
 
 /// What we share with the guard.
 #[repr(C)]
-pub(super) struct Shared {
+pub(super) struct SharedTable {
     /// How many programs were about to start.
     starts: AtomicU64,
-    /// After how many of them nobody was left.
+    /// After how many of them no process was left.
     settled: AtomicU64,
     /// Whether we live and wait for the guard to end.
     pub(super) awaited: AtomicBool,
     places: [AtomicI32; CAPACITY],
 }
 
-impl Shared {
+impl SharedTable {
     /// The places that have ever been taken: starts take one after the other. The rest of the memory stays untouched.
     pub(super) fn used(&self) -> &[AtomicI32] {
         let starts = usize::try_from(self.starts.load(Ordering::Acquire)).unwrap_or(usize::MAX);
         self.places.get(..starts).unwrap_or(&self.places)
     }
 
-    /// Whether everybody is known to be gone.
+    /// Whether no process is known to be left.
     pub(super) fn is_settled(&self) -> bool {
         self.starts.load(Ordering::Acquire) == self.settled.load(Ordering::Acquire)
     }
@@ -260,10 +268,10 @@ struct Table(Map);
 
 impl Table {
     fn new() -> io::Result<Self> {
-        Map::shared(size_of::<Shared>()).map(Self)
+        Map::shared(size_of::<SharedTable>()).map(Self)
     }
 
-    fn shared(&self) -> &Shared {
+    fn shared(&self) -> &SharedTable {
         // SAFETY: the mapping is page-aligned, long enough, starts as zeros, which are valid atomics, and is only ever
         // accessed as atomics, here and in the guard.
         unsafe { &*self.0.base().cast() }
@@ -289,13 +297,13 @@ mod tests {
     fn whoever_is_guarded_is_known_until_the_place_is_free() {
         let (guard, group) = (Guard::start().unwrap(), Pid::from_raw(i32::MAX).unwrap());
         let slot = guard.register().unwrap();
-        assert!(someone_starts());
+        assert!(start_in_progress());
         slot.enter(i32::MAX);
-        assert!(is_known(group));
+        assert!(is_started_by_us(group));
         slot.spare(group);
-        assert!(is_known(group));
+        assert!(is_started_by_us(group));
         drop(slot);
-        assert!(!is_known(group));
+        assert!(!is_started_by_us(group));
     }
 
     #[test]
@@ -332,9 +340,9 @@ mod tests {
         assert!(settled());
         let slot = guard.register().unwrap();
         assert!(!settled());
-        assert_eq!(guard.over(), None, "one is registered");
+        assert_eq!(guard.starts_if_idle(), None, "one is registered");
         drop(slot);
-        assert_eq!(guard.over(), None, "nobody comes to us who lost their parent");
+        assert_eq!(guard.starts_if_idle(), None, "nobody comes to us who lost their parent");
         guard.settle(1);
         assert!(settled());
         drop(guard.register());

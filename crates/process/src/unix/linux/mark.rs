@@ -20,7 +20,7 @@ const DIGITS: usize = 32;
 const LENGTH: usize = DIGITS + 1;
 /// An entry that was passed on to us is no longer than this.
 const LONGEST: usize = LENGTH + 20 + 1;
-/// So many entries are passed on; deeper than that nobody nests with good intent.
+/// How many entries are passed on; deeper nesting is not legitimate.
 const MOST: usize = 31;
 
 /// The mark of everything that is started through one `Children`: the beginning of an entry.
@@ -28,7 +28,7 @@ const MOST: usize = 31;
 pub(super) struct Mark([u8; LENGTH]);
 
 impl Mark {
-    /// One that nobody else has.
+    /// A new, random mark.
     pub(super) fn new() -> io::Result<Self> {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut bytes = [0; DIGITS / 2];

@@ -19,15 +19,15 @@ const KERNEL_SET: usize = 8;
 
 /// All signals blocked on this thread; the mask from before is back when dropped.
 #[derive(Debug)]
-pub(super) struct Blocked(sigset_t);
+pub(super) struct BlockedSignals(sigset_t);
 
-impl Blocked {
+impl BlockedSignals {
     pub(super) fn all() -> Self {
         Self(mask(SIG_SETMASK, &full()))
     }
 }
 
-impl Drop for Blocked {
+impl Drop for BlockedSignals {
     fn drop(&mut self) {
         mask(SIG_SETMASK, &self.0);
     }
@@ -96,7 +96,7 @@ fn kernel_action(signal: c_int, new: Option<&Action>, old: Option<&mut Action>) 
     unsafe { libc::syscall(libc::SYS_rt_sigaction, signal, new, old, KERNEL_SET) };
 }
 
-/// Ends an inherited wish to ignore `SIGCHLD`, under which the kernel throws exit statuses away.
+/// Undoes an inherited wish to ignore `SIGCHLD`, under which the kernel throws exit statuses away.
 pub(super) fn keep_exit_statuses() {
     let Some(mut action) = action(SIGCHLD) else {
         return;

@@ -21,13 +21,13 @@ use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getpid, getr
 use super::guard::{Guard, Slot};
 use super::mark;
 use super::memory::Stack;
-use super::signals::{self, Blocked};
+use super::signals::{self, BlockedSignals};
 use crate::unix::Started;
 use crate::unix::leader::Leader;
-use crate::unix::pipes::{Ends, Pipes};
+use crate::unix::pipes::{Pipes, Streams};
 use crate::{Job, Limits, Stage};
 
-/// The exit code of a child that did not become its program; nobody sees it.
+/// The exit code of a child that did not become its program; it is never reported.
 const NOT_STARTED: c_int = 127;
 
 /// Starts programs, one after the other, on one stack.
@@ -46,13 +46,13 @@ impl Launcher {
     /// Starts the program of a job as the leader of a new, guarded group.
     pub(in crate::unix) fn launch(&self, job: &Job, pipes: &Pipes, guard: &Arc<Guard>) -> Started<Leader> {
         let slot = guard.register().map_err(|error| (Stage::Guard, error))?;
-        let words = Words::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
+        let words = ExecArguments::new(job, &slot).map_err(|error| (Stage::Arguments, error))?;
         let (pid, pidfd) = self.start(&self.plan(&words, &slot, pipes))?;
         Ok(Leader { pid, pidfd, gone: false, slot: Some(slot) })
     }
 
     /// All that a new process needs to become the program.
-    pub(super) fn plan<'a>(&'a self, words: &'a Words, slot: &'a Slot, pipes: &Pipes) -> Plan<'a> {
+    pub(super) fn plan<'a>(&'a self, words: &'a ExecArguments, slot: &'a Slot, pipes: &Pipes) -> Plan<'a> {
         Plan {
             program: words.program.as_ptr(),
             argv: words.argv.pointers.as_ptr(),
@@ -66,10 +66,10 @@ impl Launcher {
         }
     }
 
-    /// Starts the program as a child of whoever calls this, which may be a new process itself: it allocates nothing.
+    /// Starts the program as a child of the calling process, which may be a new one: this allocates nothing.
     pub(super) fn start(&self, plan: &Plan<'_>) -> Started<(Pid, Option<OwnedFd>)> {
         let parent = getpid().as_raw_nonzero().get();
-        let (pid, pidfd) = self.clone(&Birth { plan, parent }).map_err(|error| (Stage::Clone, error))?;
+        let (pid, pidfd) = self.clone(&CloneContext { plan, parent }).map_err(|error| (Stage::Clone, error))?;
         let Some((stage, errno)) = plan.failure.get() else {
             return Ok((pid, pidfd));
         };
@@ -79,7 +79,7 @@ impl Launcher {
     }
 
     /// Returns once the child has become its program, or has failed to.
-    fn clone(&self, birth: &Birth<'_>) -> io::Result<(Pid, Option<OwnedFd>)> {
+    fn clone(&self, birth: &CloneContext<'_>) -> io::Result<(Pid, Option<OwnedFd>)> {
         let flags = CLONE_VM | CLONE_VFORK | SIGCHLD;
         match self.clone_with(birth, flags | CLONE_PIDFD) {
             Err(error) if matches!(error.raw_os_error(), Some(libc::EINVAL | libc::ENOSYS)) => {
@@ -89,10 +89,10 @@ impl Launcher {
         }
     }
 
-    fn clone_with(&self, birth: &Birth<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
+    fn clone_with(&self, birth: &CloneContext<'_>, flags: c_int) -> io::Result<(Pid, Option<OwnedFd>)> {
         // Kernels before CLONE_PIDFD ignore the flag and leave this as it is.
         let mut pidfd: RawFd = -1;
-        let blocked = Blocked::all();
+        let blocked = BlockedSignals::all();
         // SAFETY: the child runs `become_program` on a stack of its own, on which nobody else runs, because we sleep
         // (CLONE_VFORK) until it has left our memory. All that `birth` points to outlives the call. Signals are blocked,
         // so no handler of ours runs in the child.
@@ -109,7 +109,7 @@ impl Launcher {
 }
 
 /// What the child is given.
-struct Birth<'a> {
+struct CloneContext<'a> {
     plan: &'a Plan<'a>,
     parent: pid_t,
 }
@@ -131,8 +131,8 @@ pub(super) struct Plan<'a> {
 
 /// The first and last steps of the child in our memory.
 extern "C" fn become_program(birth: *mut c_void) -> c_int {
-    // SAFETY: `Launcher::clone_with` passes a `Birth` that outlives the child's stay in our memory.
-    let Birth { plan, parent } = unsafe { &*birth.cast::<Birth<'_>>() };
+    // SAFETY: `Launcher::clone_with` passes a `CloneContext` that outlives the child's stay in our memory.
+    let CloneContext { plan, parent } = unsafe { &*birth.cast::<CloneContext<'_>>() };
     // SAFETY: this is the new process, alone on its stack.
     let Err(failure) = unsafe { prepare_and_exec(plan, *parent) };
     plan.failure.set(Some(failure));
@@ -187,8 +187,8 @@ fn last_error() -> i32 {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// The words of a job as the kernel wants them.
-pub(super) struct Words {
+/// Arguments, environment and limits of a job in the form that the kernel takes.
+pub(super) struct ExecArguments {
     program: CString,
     argv: List,
     envp: List,
@@ -196,7 +196,7 @@ pub(super) struct Words {
     limits: Vec<(Resource, Rlimit)>,
 }
 
-impl Words {
+impl ExecArguments {
     pub(super) fn new(job: &Job, slot: &Slot) -> io::Result<Self> {
         if !job.program.is_absolute() {
             return Err(invalid("the path of the program is not absolute"));
@@ -236,7 +236,7 @@ fn invalid(reason: &str) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, reason)
 }
 
-/// Words, with pointers to all of them and the null pointer that ends such a list.
+/// Strings, with pointers to all of them and the null pointer that ends such a list.
 struct List {
     pointers: Vec<*const c_char>,
     _words: Vec<CString>,
@@ -248,7 +248,7 @@ impl List {
     }
 }
 
-fn numbers(ends: &Ends) -> [RawFd; 3] {
+fn numbers(ends: &Streams) -> [RawFd; 3] {
     [&ends.stdin, &ends.stdout, &ends.stderr].map(AsRawFd::as_raw_fd)
 }
 

@@ -42,7 +42,7 @@ pub(in crate::command::hook) fn run(
         .map_err(|error| unchanged(&file, &error))?;
     output.line(&format!("{name} stands in {}", file.display()))?;
     let next = if arguments.project { "hook trust" } else { "hook test" };
-    output.tell(&format!("next: ollm {next} {}", ollm_protocol::shell_word(&name)));
+    output.tell(&format!("next: ollm {next} {}", ollm_shell::shell_word(&name)));
     Ok(OK)
 }
 

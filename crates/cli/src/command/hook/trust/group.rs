@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use ollm_app::App;
-use ollm_protocol::{Hook, shell_word};
+use ollm_protocol::Hook;
+use ollm_shell::shell_word;
 use ollm_trust::{Proposal, Standing};
 
 use super::{Way, ask_together, propose, record_all, standing};

@@ -1,0 +1,297 @@
+//! A client of many servers for programs without a runtime: its methods block. The tasks of the servers run on a thread
+//! of its own (`runtime`); a waiting caller drives them itself (`wait`).
+//!
+//! The ports run inside the runtime. Methods that wait fail there: they would wait for themselves.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use futures_util::future::join_all;
+use serde_json::{Map, Value};
+use tokio::task::JoinHandle;
+
+use crate::declaration::Declaration;
+use crate::error::{CallError, CallErrorKind};
+use crate::list::Listing;
+use crate::runtime::{RuntimeHandle, RuntimeThread};
+use crate::server::{Call, Server, ServerMemory};
+use crate::shared::ClientContext;
+use crate::status::ServerStatus;
+use crate::wait::WaitEnd;
+
+/// How long a cancelled request may take to end.
+const CANCEL_TIME: Duration = Duration::from_millis(500);
+/// How often a caller that does something meanwhile gets to do it.
+const TICK: Duration = Duration::from_millis(20);
+
+/// A blocking client of many servers. Dropped, all of them end at once; [`BlockingClient::close`] gives them time.
+#[derive(Debug)]
+pub struct BlockingClient {
+    context: Arc<ClientContext>,
+    servers: RwLock<BTreeMap<String, Arc<Server>>>,
+    runtime: RuntimeThread,
+}
+
+impl BlockingClient {
+    /// No servers yet; only the thread is started.
+    pub fn new(context: Arc<ClientContext>) -> io::Result<Self> {
+        Ok(Self { context, servers: RwLock::default(), runtime: RuntimeThread::new()? })
+    }
+
+    /// Adds a server, which is not started by that; one of the same name is ended.
+    pub fn add(&self, declaration: Declaration, memory: ServerMemory) {
+        let runtime = self.runtime.handle();
+        let _entered = runtime.enter();
+        let name = declaration.name.clone();
+        let server = Arc::new(Server::on_thread(Arc::clone(&self.context), declaration, memory, Arc::clone(runtime)));
+        let before = self.servers.write().unwrap_or_else(PoisonError::into_inner).insert(name, server);
+        drop(before);
+    }
+
+    /// Ends a server, with time to do so, and forgets it.
+    pub fn remove(&self, name: &str) -> Result<(), CallError> {
+        self.stop(name)?;
+        self.servers.write().unwrap_or_else(PoisonError::into_inner).remove(name);
+        Ok(())
+    }
+
+    /// The servers in the order of their names.
+    pub fn servers(&self) -> Vec<Arc<Server>> {
+        self.servers.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    /// The server of a name.
+    pub fn server(&self, name: &str) -> Result<Arc<Server>, CallError> {
+        let servers = self.servers.read().unwrap_or_else(PoisonError::into_inner);
+        let unknown = || CallError::new(name, CallErrorKind::Unknown);
+        servers.get(name).cloned().ok_or_else(unknown)
+    }
+
+    /// How all servers are.
+    pub fn statuses(&self) -> Vec<ServerStatus> {
+        self.servers().iter().map(|server| server.status()).collect()
+    }
+
+    /// Starts, without waiting for that, all servers but those whose tools are known and which start with the first
+    /// call only.
+    pub fn begin(&self) {
+        for server in self.servers() {
+            if !(server.declaration().lazy && server.status().tools > 0) {
+                server.begin();
+            }
+        }
+    }
+
+    /// Starts a server and waits for the outcome.
+    pub fn start(&self, name: &str) -> Result<(), CallError> {
+        self.ask(name, |server| async move { server.start().await })
+    }
+
+    /// Starts all servers at once; the outcomes are in the order of their names.
+    pub fn start_all(&self) -> Result<Pending<Vec<Result<(), CallError>>>, CallError> {
+        let servers = self.servers();
+        self.spawn("", async move { Ok(join_all(servers.iter().map(|server| server.start())).await) })
+    }
+
+    /// Ends a server, with time to do so.
+    pub fn stop(&self, name: &str) -> Result<(), CallError> {
+        self.ask(name, |server| async move {
+            server.stop().await;
+            Ok(())
+        })
+    }
+
+    /// Ends a server and starts it again.
+    pub fn restart(&self, name: &str) -> Result<(), CallError> {
+        self.ask(name, |server| async move { server.restart().await })
+    }
+
+    /// Calls a tool; starts the server if it does not run.
+    pub fn call(&self, name: &str, call: Call) -> Result<Pending<Value>, CallError> {
+        self.later(name, |server| async move { server.call(call).await })
+    }
+
+    /// Gets a prompt, filled in.
+    pub fn prompt(&self, name: &str, prompt: String, args: Map<String, Value>) -> Result<Pending<Value>, CallError> {
+        self.later(name, |server| async move { server.prompt(prompt, args).await })
+    }
+
+    /// Reads a resource.
+    pub fn read(&self, name: &str, uri: String) -> Result<Pending<Value>, CallError> {
+        self.later(name, |server| async move { server.read(uri).await })
+    }
+
+    /// Lists the prompts of a server.
+    pub fn prompts(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+        self.later(name, |server| async move { server.prompts().await })
+    }
+
+    /// Lists the resources of a server.
+    pub fn resources(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+        self.later(name, |server| async move { server.resources().await })
+    }
+
+    /// Lists the patterns of the resources of a server.
+    pub fn templates(&self, name: &str) -> Result<Pending<Listing>, CallError> {
+        self.later(name, |server| async move { server.templates().await })
+    }
+
+    /// Waits, for a while, until the tools are known that servers have announced.
+    pub fn refresh(&self) {
+        let stale = self.servers().into_iter().filter(|server| server.is_stale());
+        let waits = stale.filter_map(|server| {
+            let wait = |server: Arc<Server>| async move {
+                server.refresh().await;
+                Ok(())
+            };
+            self.later(server.name(), wait).ok()
+        });
+        for wait in waits.collect::<Vec<_>>() {
+            let _ = wait.wait();
+        }
+    }
+
+    /// Offers the tools again of servers that ended unasked, so that a call starts them.
+    pub fn offer(&self) {
+        for server in self.servers().iter().filter(|server| server.is_crashed()) {
+            let _ = self.ask(server.name(), |server| async move {
+                server.offer().await;
+                Ok(())
+            });
+        }
+    }
+
+    /// Has servers that are to end do so with little time for it.
+    pub fn hurry(&self) {
+        self.context.hurry();
+    }
+
+    /// Ends all servers at once, with time to do so.
+    pub fn stop_all(&self) {
+        let stops = self.servers().into_iter().filter_map(|server| {
+            self.later(server.name(), |server| async move {
+                server.stop().await;
+                Ok(())
+            })
+            .ok()
+        });
+        for stop in stops.collect::<Vec<_>>() {
+            let _ = stop.wait();
+        }
+    }
+
+    /// Ends all servers at once, with time to do so, and then what they have left behind, if that came to us.
+    pub fn close(self) {
+        self.stop_all();
+        let children = Arc::clone(&self.context.children);
+        drop(self);
+        children.kill_adopted();
+    }
+
+    fn ask<T, F>(&self, name: &str, request: impl FnOnce(Arc<Server>) -> F) -> Result<T, CallError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, CallError>> + Send + 'static,
+    {
+        self.later(name, request)?.wait()
+    }
+
+    fn later<T, F>(&self, name: &str, request: impl FnOnce(Arc<Server>) -> F) -> Result<Pending<T>, CallError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, CallError>> + Send + 'static,
+    {
+        self.spawn(name, request(self.server(name)?))
+    }
+
+    fn spawn<T: Send + 'static>(
+        &self,
+        name: &str,
+        work: impl Future<Output = Result<T, CallError>> + Send + 'static,
+    ) -> Result<Pending<T>, CallError> {
+        let runtime = self.runtime.handle();
+        if runtime.is_current() {
+            return Err(inside_runtime(name));
+        }
+        let task = RefCell::new(Some(runtime.spawn(work)));
+        Ok(Pending { server: name.to_owned(), task, runtime: Arc::clone(runtime) })
+    }
+}
+
+fn inside_runtime(name: &str) -> CallError {
+    let text = "called from the runtime thread, which would deadlock".to_owned();
+    CallError::new(name, CallErrorKind::Unavailable(text))
+}
+
+/// An answer that is waited for. Dropped, its request is cancelled.
+#[derive(Debug)]
+pub struct Pending<T> {
+    server: String,
+    /// Absent once the answer was given.
+    task: RefCell<Option<JoinHandle<Result<T, CallError>>>>,
+    runtime: Arc<RuntimeHandle>,
+}
+
+impl<T: Send> Pending<T> {
+    /// Waits for the answer.
+    pub fn wait(self) -> Result<T, CallError> {
+        self.wait_within(None).unwrap_or_else(|| Err(self.cancelled()))
+    }
+
+    /// Waits for the answer for a while.
+    pub fn wait_for(&self, time: Duration) -> Option<Result<T, CallError>> {
+        self.wait_within(Some(time))
+    }
+
+    /// Waits for the answer, and calls `meanwhile` on this thread every 20 ms and when the answer is there. Cancels the
+    /// request once `stop` holds.
+    pub fn wait_until(self, stop: impl Fn() -> bool, mut meanwhile: impl FnMut()) -> Result<T, CallError> {
+        while !stop() {
+            let answer = self.wait_for(TICK);
+            meanwhile();
+            if let Some(answer) = answer {
+                return answer;
+            }
+        }
+        Err(self.cancel())
+    }
+
+    /// Cancels the request, so that the server is told before anything that is asked of it later.
+    pub fn cancel(self) -> CallError {
+        if let Some(task) = self.task.borrow_mut().as_mut() {
+            task.abort();
+            self.runtime.wait(task, Some(CANCEL_TIME));
+        }
+        self.cancelled()
+    }
+
+    fn wait_within(&self, limit: Option<Duration>) -> Option<Result<T, CallError>> {
+        let mut task = self.task.borrow_mut();
+        let Some(running) = task.as_mut() else {
+            return Some(Err(self.cancelled()));
+        };
+        let answer = match self.runtime.wait(running, limit) {
+            WaitEnd::Answered(answer) => answer,
+            WaitEnd::TimedOut => return None,
+            WaitEnd::Cancelled => Err(self.cancelled()),
+            WaitEnd::InsideRuntime => return Some(Err(inside_runtime(&self.server))),
+        };
+        *task = None;
+        Some(answer)
+    }
+
+    fn cancelled(&self) -> CallError {
+        CallError::new(&self.server, CallErrorKind::Cancelled)
+    }
+}
+
+impl<T> Drop for Pending<T> {
+    fn drop(&mut self) {
+        if let Some(task) = self.task.get_mut() {
+            task.abort();
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A process that shares our memory as it was shows our arguments and our environment as its own. This takes them away.
+//!
+//! For the guard: whoever kills by command line would take it for us, and a guard above ours for one of those that it is
+//! to end, while ours still has a duty. Neither allocates nor panics.
+
+use std::ops::Range;
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::{pwrite, read};
+
+/// The number of the field with the start of the arguments among those after the name; the next are their end, and start
+/// and end of the environment.
+const ARGUMENTS: usize = 45;
+/// Longer than what the kernel tells of a process.
+const ROOM: usize = 2048;
+/// Written at once.
+const ZEROS: [u8; 1024] = [0; 1024];
+
+/// Overwrites arguments and environment of this process as others see them; the arguments with a name that ends with a
+/// zero, where there is room for it. What cannot be done is left undone.
+pub(super) fn clear_cmdline(name: &[u8]) {
+    let Some([arguments, environment]) = places() else {
+        return;
+    };
+    // Not by our own hands: where this memory is not what we take it for, the kernel refuses, and nothing else happens.
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let Ok(memory) = openat(CWD, c"/proc/self/mem", flags, Mode::empty()) else {
+        return;
+    };
+    let fits = arguments.end - arguments.start >= name.len() as u64;
+    // The environment first: a process without our arguments must not show our environment.
+    for place in [&environment, &arguments] {
+        let mut start = place.start;
+        while start < place.end {
+            let rest = usize::try_from(place.end - start).unwrap_or(usize::MAX).min(ZEROS.len());
+            match pwrite(&memory, ZEROS.get(..rest).unwrap_or_default(), start) {
+                Ok(count @ 1..) => start += count as u64,
+                Ok(0) | Err(_) => break,
+            }
+        }
+    }
+    if fits {
+        let _ = pwrite(&memory, name, arguments.start);
+    }
+}
+
+/// Where arguments and environment are.
+fn places() -> Option<[Range<u64>; 2]> {
+    let file = openat(CWD, c"/proc/self/stat", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()).ok()?;
+    let mut room = [0; ROOM];
+    let count = read(&file, &mut room).ok()?;
+    ranges(room.get(..count)?)
+}
+
+/// The name stands in parentheses and may contain anything.
+fn ranges(stat: &[u8]) -> Option<[Range<u64>; 2]> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    let mut fields = stat.get(end + 2..)?.split(|byte| *byte == b' ').skip(ARGUMENTS).map(number);
+    let mut range = || {
+        let (first, last) = (fields.next()??, fields.next()??);
+        (first > 0 && first <= last).then_some(first..last)
+    };
+    Some([range()?, range()?])
+}
+
+fn number(digits: &[u8]) -> Option<u64> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    digits.iter().try_fold(0_u64, |number, byte| number.checked_mul(10)?.checked_add(digit(byte)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arguments_and_environment_are_where_the_kernel_says() {
+        let fields = (3..=52).map(|field| field.to_string()).collect::<Vec<_>>().join(" ");
+        let found = ranges(format!("1 (a ) b) c) {fields}\n").as_bytes());
+        assert_eq!(found, Some([48..49, 50..51]));
+        for unknown in [String::new(), "1 (a".into(), "1 (a)".into(), "1 (a) S 0 0".into(), "0 ".repeat(60)] {
+            assert_eq!(ranges(unknown.as_bytes()), None, "{unknown}");
+        }
+        let hidden = format!("1 (a) S{}", " 0".repeat(60));
+        assert_eq!(ranges(hidden.as_bytes()), None, "the kernel does not tell everybody");
+    }
+}

@@ -1,0 +1,283 @@
+//! What a tool does, declared as data: which of its arguments is shell text, which names a file that it writes.
+//!
+//! Guards, consent and file patterns all look at a call through [`effects_of`]. A tool that nobody declared has no
+//! declaration, and what its arguments may mean is guessed from their names.
+
+use serde_json::{Map, Value};
+
+use super::guess::Guess;
+use super::table::{FOREIGN, TOOLS};
+
+/// Deeper arguments are not looked at.
+const DEEPEST: usize = 6;
+
+/// What a tool does with one of its arguments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// Runs it: a text is shell text, a list is a program and its arguments.
+    RunsShell,
+    /// Runs each text of a list as shell text.
+    RunsEach,
+    /// Hands it to the program that another argument names.
+    ProgramArguments,
+    /// Runs in this folder.
+    RunsIn,
+    /// Types it into a running program, which may be a shell.
+    TypesIntoShell,
+    /// Looks at this file or folder.
+    ReadsPath,
+    /// Writes this file.
+    WritesPath,
+    /// Takes this file or folder away, or puts something in its place.
+    RemovesPath,
+    /// Applies it as a patch, to the files that it names.
+    AppliesPatch,
+    /// Sends it to another machine, or asks one for it.
+    Sends,
+    /// With one of these words the call only looks, whatever else the tool can do.
+    ReadsIf(&'static [&'static str]),
+}
+
+impl Effect {
+    /// Whether it changes nothing and tells nobody.
+    pub fn is_harmless(self) -> bool {
+        matches!(self, Effect::ReadsPath | Effect::ReadsIf(_))
+    }
+
+    /// Whether it is about one file or folder.
+    pub fn names_path(self) -> bool {
+        matches!(self, Effect::ReadsPath | Effect::WritesPath | Effect::RemovesPath)
+    }
+}
+
+/// What a tool says it does.
+///
+/// ```
+/// use ollm_protocol::tool::{Effect, declared, table::SHELL};
+///
+/// assert_eq!(declared("exec_command"), Some(SHELL));
+/// assert_eq!(SHELL.effect("cmd"), Some(Effect::RunsShell));
+/// assert_eq!(declared("mcp__git__push"), None);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Declaration {
+    /// The canonical name.
+    pub name: &'static str,
+    /// What happens with each argument that matters; the others are data.
+    pub effects: &'static [(&'static str, Effect)],
+    /// Other tools whose work it does as well: their matchers fit it.
+    pub also: &'static [&'static str],
+}
+
+/// A tool of another agent, which does what one of the canonical tools does.
+#[derive(Clone, Copy, Debug)]
+pub struct ForeignTool {
+    /// What the other agent calls it.
+    pub name: &'static str,
+    /// The canonical tool.
+    pub tool: &'static Declaration,
+    /// Its arguments and what the canonical tool calls them, where the names differ.
+    pub args: &'static [(&'static str, &'static str)],
+}
+
+impl Declaration {
+    /// A tool that changes nothing.
+    pub const fn new(name: &'static str) -> Declaration {
+        Declaration { name, effects: &[], also: &[] }
+    }
+
+    /// What happens with an argument, under any of the names that agents have for it.
+    pub fn effect(&self, arg: &str) -> Option<Effect> {
+        let own = |name: &str| self.effects.iter().find(|(known, _)| same_name(known, name)).map(|(_, effect)| *effect);
+        own(arg).or_else(|| {
+            let rows = FOREIGN.iter().filter(|row| row.tool.name == self.name);
+            let known = rows.flat_map(|row| row.args).find(|(theirs, _)| same_name(theirs, arg));
+            known.and_then(|(_, ours)| own(ours))
+        })
+    }
+
+    /// Whether any argument has an effect like this.
+    pub fn has(&self, wanted: impl Fn(Effect) -> bool) -> bool {
+        self.effects.iter().any(|(_, effect)| wanted(*effect))
+    }
+
+    /// Whether it works on something and only looks at it.
+    pub(super) fn only_reads(&self) -> bool {
+        let looks = |effect: Effect| effect.is_harmless() || effect == Effect::Sends;
+        !self.effects.is_empty() && !self.has(|effect| !looks(effect))
+    }
+
+    /// Every name of the tool, and of those whose work it does as well.
+    pub fn names(&'static self) -> impl Iterator<Item = &'static str> {
+        let tools = TOOLS.iter().filter(|tool| self.does(tool));
+        tools.flat_map(|tool| {
+            let foreign = FOREIGN.iter().filter(|row| row.tool.name == tool.name);
+            std::iter::once(tool.name).chain(foreign.map(|row| row.name))
+        })
+    }
+
+    /// Whether it does the work of this tool.
+    pub fn does(&self, tool: &Declaration) -> bool {
+        self.name == tool.name || self.also.contains(&tool.name)
+    }
+}
+
+/// The declaration of a tool, by its name in any vocabulary. Tools of MCP servers have none.
+pub fn declared(name: &str) -> Option<&'static Declaration> {
+    let own = TOOLS.iter().copied().find(|tool| same_name(tool.name, name));
+    own.or_else(|| FOREIGN.iter().find(|row| same_name(row.name, name)).map(|row| row.tool))
+}
+
+/// One thing a call does.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct CallEffect<'a> {
+    /// What it does.
+    pub effect: Effect,
+    /// With what.
+    pub operand: Operand<'a>,
+    /// Whether the tool declares it, or its argument has a name that says so; otherwise it only may.
+    pub sure: bool,
+}
+
+/// What an effect is about.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Operand<'a> {
+    Text(&'a str),
+    List(&'a [Value]),
+}
+
+impl<'a> CallEffect<'a> {
+    /// The text it is about, if it is one text.
+    pub fn text(&self) -> Option<&'a str> {
+        match self.operand {
+            Operand::Text(text) => Some(text),
+            Operand::List(_) => None,
+        }
+    }
+}
+
+/// What a call of a tool does, argument by argument.
+///
+/// ```
+/// use ollm_protocol::tool::{Effect, effects_of};
+/// use serde_json::json;
+///
+/// let args = json!({"file_path": "a.rs", "content": "x"});
+/// let effects = effects_of("Write", args.as_object().unwrap());
+/// assert_eq!((effects[0].effect, effects[0].text()), (Effect::WritesPath, Some("a.rs")));
+/// ```
+pub fn effects_of<'a>(name: &str, args: &'a Map<String, Value>) -> Vec<CallEffect<'a>> {
+    let mut reader = Reader::new(name);
+    reader.only_reads |= reader.says_it_reads(args);
+    reader.object(args, 0);
+    reader.found
+}
+
+/// What a call does whose arguments are one text.
+pub(crate) fn effects_of_text<'a>(name: &str, text: &'a str) -> Vec<CallEffect<'a>> {
+    let mut reader = Reader::new(name);
+    if reader.tool.is_some_and(|tool| tool.has(|effect| effect == Effect::RunsShell)) {
+        reader.add(Effect::RunsShell, Operand::Text(text), true);
+    }
+    if !reader.only_reads {
+        reader.add(Effect::AppliesPatch, Operand::Text(text), true);
+    }
+    reader.found
+}
+
+/// Reads the arguments of one call.
+struct Reader<'a> {
+    tool: Option<&'static Declaration>,
+    /// Whether it is the tool's own declaration, and not that of one with a similar name.
+    declared: bool,
+    guess: Guess,
+    /// Whether the files that it names are only looked at.
+    only_reads: bool,
+    found: Vec<CallEffect<'a>>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(name: &str) -> Reader<'a> {
+        // A server's tool that is named like one we know may well do the same.
+        let base = name.rsplit("__").next().unwrap_or(name);
+        let (own, akin) = (declared(name), declared(base));
+        let guess = Guess::new(base, own.or(akin));
+        Reader { tool: own.or(akin), declared: own.is_some(), only_reads: guess.only_reads, guess, found: Vec::new() }
+    }
+
+    fn says_it_reads(&self, args: &Map<String, Value>) -> bool {
+        let declared = |tool: &Declaration| {
+            args.iter().any(|(key, value)| match (tool.effect(key), value.as_str()) {
+                (Some(Effect::ReadsIf(words)), Some(word)) => words.iter().any(|known| same_name(known, word)),
+                _ => false,
+            })
+        };
+        self.tool.filter(|_| self.declared).map_or_else(|| Guess::reads_by(args), declared)
+    }
+
+    fn add(&mut self, effect: Effect, operand: Operand<'a>, sure: bool) {
+        self.found.push(CallEffect { effect, operand, sure });
+    }
+
+    fn object(&mut self, args: &'a Map<String, Value>, depth: usize) {
+        for (key, value) in args {
+            let known = self.tool.and_then(|tool| tool.effect(key));
+            if let Some(effect) = known {
+                self.argument(effect, value, true);
+            }
+            if !(self.declared && known.is_some()) {
+                for (effect, sure) in self.guess.argument(key, value) {
+                    self.argument(effect, value, sure && (depth == 0 || effect.names_path()));
+                }
+            }
+            if depth < DEEPEST {
+                self.inner(value, depth + 1);
+            }
+        }
+    }
+
+    fn inner(&mut self, value: &'a Value, depth: usize) {
+        match value {
+            Value::Object(inner) => self.object(inner, depth),
+            Value::Array(list) => list.iter().filter_map(Value::as_object).for_each(|inner| self.object(inner, depth)),
+            _ => {}
+        }
+    }
+
+    fn argument(&mut self, effect: Effect, value: &'a Value, sure: bool) {
+        let effect = match effect {
+            Effect::ReadsIf(_) => return,
+            Effect::AppliesPatch if self.only_reads => return,
+            Effect::WritesPath | Effect::RemovesPath if self.only_reads => Effect::ReadsPath,
+            effect => effect,
+        };
+        match value {
+            Value::String(text) => self.add(effect, Operand::Text(text), sure),
+            Value::Array(list) if runs_list(effect) => self.add(effect, Operand::List(list), sure),
+            Value::Array(list) => {
+                list.iter().filter_map(Value::as_str).for_each(|text| self.add(effect, Operand::Text(text), sure));
+            }
+            // Some tools list their files as the keys of an object.
+            Value::Object(files) if effect.names_path() => {
+                files.keys().for_each(|file| self.add(effect, Operand::Text(file), sure));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// Whether a list means something as a whole.
+fn runs_list(effect: Effect) -> bool {
+    matches!(effect, Effect::RunsShell | Effect::RunsEach | Effect::ProgramArguments)
+}
+
+/// Whether two names are the same but for case and what stands between their words.
+pub(super) fn same_name(one: &str, other: &str) -> bool {
+    letters(one).eq(letters(other))
+}
+
+fn letters(name: &str) -> impl Iterator<Item = u8> {
+    let counts = |byte: &u8| byte.is_ascii_alphanumeric() || !byte.is_ascii();
+    name.bytes().filter(counts).map(|byte| byte.to_ascii_lowercase())
+}

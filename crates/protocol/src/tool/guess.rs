@@ -1,0 +1,203 @@
+//! What the arguments of a tool may mean that no declaration speaks of: judged by names alone, and strictly.
+//!
+//! Tools of MCP servers and tools nobody knows are read like this, and arguments that a declared tool does not have.
+
+use serde_json::{Map, Value};
+
+use super::effect::{Declaration, Effect, same_name};
+
+/// Arguments that are usually shell text.
+const COMMANDS: &[&str] = &["command", "cmd", "script", "shell_command", "command_line"];
+
+/// Arguments that are shell text in a tool that is a shell, and may be in one that nobody knows.
+const PERHAPS_COMMANDS: &[&str] = &["code", "input", "text", "bash", "chars", "run", "arguments"];
+
+/// Arguments that name the folder a command runs in.
+const FOLDERS: &[&str] = &["cwd", "workdir", "working_directory", "directory", "dir", "dir_path"];
+
+/// Arguments that name files.
+const PATHS: &[&str] = &[
+    "path",
+    "file_path",
+    "filename",
+    "file",
+    "target",
+    "target_file",
+    "target_path",
+    "destination",
+    "destination_path",
+    "dest",
+    "new_path",
+    "old_path",
+    "source",
+    "source_path",
+    "src",
+    "dst",
+    "from",
+    "to",
+    "paths",
+    "files",
+    "file_paths",
+    "absolute_path",
+    "relative_path",
+    "relative_workspace_path",
+    "notebook_path",
+    "uri",
+    "file_uri",
+    "output_path",
+    "output",
+    "output_file",
+    "link_path",
+    "location",
+    "root",
+    "directory",
+    "folder",
+    "new_name",
+    "filenames",
+    "save_to",
+    "targets",
+    "destinations",
+];
+
+/// Arguments whose text may be a patch.
+const PATCHES: &[&str] = &["patch", "diff", "input", "patch_text", "unified_diff", "changes", "command"];
+
+/// Words in the name of a tool that only looks.
+const LOOKS: &[&str] = &[
+    "read", "list", "ls", "glob", "grep", "search", "view", "get", "stat", "cat", "find", "show", "fetch", "query",
+    "head", "tail", "tree", "describe", "count", "exists", "info", "open", "diff", "lookup", "inspect", "preview",
+];
+
+/// Words in the name of a tool that changes something.
+const CHANGES: &[&str] = &[
+    "write",
+    "edit",
+    "create",
+    "delete",
+    "move",
+    "rename",
+    "replace",
+    "apply",
+    "patch",
+    "update",
+    "remove",
+    "insert",
+    "append",
+    "copy",
+    "put",
+    "save",
+    "set",
+    "make",
+    "mkdir",
+    "modify",
+    "rm",
+    "mv",
+    "cp",
+    "link",
+    "symlink",
+    "chmod",
+    "touch",
+    "truncate",
+    "upload",
+    "download",
+    "overwrite",
+    "multi",
+    "str",
+    "new",
+    "add",
+    "trash",
+];
+
+/// Words in the name of a tool that takes something away as a whole.
+const TAKES: &[&str] = &["delete", "move", "rename", "remove", "rm", "mv", "trash", "symlink", "link", "unlink"];
+
+/// What a tool seems to do.
+pub(super) struct Guess {
+    /// What it does with the files that it names.
+    path: Effect,
+    pub(super) only_reads: bool,
+    /// Whether it is about patches, so that any list and any content may be one.
+    patches: bool,
+    /// How sure it is that text without a telling name is run; nothing if it is not.
+    runs: Option<bool>,
+}
+
+impl Guess {
+    /// By the declaration as far as there is one, else by the words of the name.
+    pub(super) fn new(name: &str, tool: Option<&Declaration>) -> Guess {
+        if let Some(tool) = tool {
+            let runs = tool.has(|effect| effect == Effect::RunsShell);
+            return Guess {
+                path: if tool.has(|effect| effect == Effect::RemovesPath) {
+                    Effect::RemovesPath
+                } else {
+                    Effect::WritesPath
+                },
+                only_reads: tool.only_reads(),
+                patches: tool.has(|effect| effect == Effect::AppliesPatch),
+                runs: runs.then_some(true),
+            };
+        }
+        let words = words(name);
+        let has = |list: &[&str]| words.iter().any(|word| list.contains(&word.as_str()));
+        Guess {
+            path: if has(TAKES) { Effect::RemovesPath } else { Effect::WritesPath },
+            only_reads: has(LOOKS) && !has(CHANGES),
+            patches: has(&["patch"]),
+            runs: Some(false),
+        }
+    }
+
+    /// Whether an argument that says what is to be done says that the call only looks.
+    pub(super) fn reads_by(args: &Map<String, Value>) -> bool {
+        let verb = ["command", "action", "operation"].into_iter().find_map(|name| args.get(name));
+        verb.and_then(Value::as_str).is_some_and(|verb| LOOKS.contains(&verb.to_lowercase().as_str()))
+    }
+
+    /// What an argument may mean, and how sure that is.
+    pub(super) fn argument(&self, name: &str, value: &Value) -> Vec<(Effect, bool)> {
+        let is = |names: &[&str]| names.iter().any(|known| same_name(known, name));
+        let mut meanings = Vec::new();
+        if is(COMMANDS) {
+            meanings.push((Effect::RunsShell, true));
+        }
+        if is(&["commands"]) {
+            meanings.push((Effect::RunsEach, true));
+        }
+        if is(&["args", "arguments"]) && value.is_array() {
+            meanings.push((Effect::ProgramArguments, true));
+        }
+        if let (true, Some(sure)) = (is(PERHAPS_COMMANDS), self.runs) {
+            meanings.push((Effect::RunsShell, sure));
+        }
+        if is(FOLDERS) {
+            meanings.push((Effect::RunsIn, true));
+        }
+        if is(PATHS) {
+            meanings.push((self.path, true));
+        }
+        if (is(PATCHES) && value.is_string()) || (self.patches && (is(&["content"]) || value.is_array())) {
+            meanings.push((Effect::AppliesPatch, true));
+        }
+        meanings
+    }
+}
+
+/// The words of a name in snake, kebab or camel case.
+fn words(name: &str) -> Vec<String> {
+    let mut words: Vec<String> = vec![String::new()];
+    let mut before = ' ';
+    for next in name.chars() {
+        let breaks = !next.is_alphanumeric() || (next.is_uppercase() && before.is_lowercase());
+        if breaks {
+            words.push(String::new());
+        }
+        if next.is_alphanumeric()
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(next.to_lowercase());
+        }
+        before = next;
+    }
+    words
+}

@@ -1,0 +1,217 @@
+//! The one table of tools: what each canonical tool does, and what other agents call it and its arguments.
+//!
+//! Canonical names are those of our own agent where it has such a tool. A tool of another agent is one row of
+//! [`FOREIGN`]; rows of the same name add up, since several agents use one name with different arguments.
+
+use super::effect::{Declaration, Effect, ForeignTool};
+
+/// Runs a command line.
+pub const SHELL: &Declaration = &Declaration {
+    effects: &[
+        ("command", Effect::RunsShell),
+        ("commands", Effect::RunsEach),
+        ("args", Effect::ProgramArguments),
+        ("cwd", Effect::RunsIn),
+    ],
+    ..Declaration::new("shell")
+};
+
+/// Types into a program that is running.
+pub const WRITE_STDIN: &Declaration =
+    &Declaration { effects: &[("chars", Effect::TypesIntoShell)], ..Declaration::new("write_stdin") };
+
+/// Shows a file.
+pub const READ_FILE: &Declaration =
+    &Declaration { effects: &[("path", Effect::ReadsPath)], ..Declaration::new("read_file") };
+
+/// Creates or replaces a file.
+pub const WRITE_FILE: &Declaration =
+    &Declaration { effects: &[("path", Effect::WritesPath)], ..Declaration::new("write_file") };
+
+/// Changes a part of a file.
+pub const EDIT_FILE: &Declaration =
+    &Declaration { effects: &[("path", Effect::WritesPath)], ..Declaration::new("edit_file") };
+
+/// Changes a cell of a notebook.
+pub const EDIT_NOTEBOOK: &Declaration = &Declaration {
+    effects: &[("path", Effect::WritesPath)],
+    also: &["edit_file"],
+    ..Declaration::new("edit_notebook")
+};
+
+/// Shows, creates or changes a file, as its `command` says.
+pub const TEXT_EDITOR: &Declaration = &Declaration {
+    effects: &[("path", Effect::WritesPath), ("command", Effect::ReadsIf(&["view"]))],
+    also: &["edit_file", "write_file"],
+    ..Declaration::new("text_editor")
+};
+
+/// Applies a patch to any number of files.
+pub const APPLY_PATCH: &Declaration = &Declaration {
+    effects: &[("patch", Effect::AppliesPatch)],
+    also: &["edit_file", "write_file"],
+    ..Declaration::new("apply_patch")
+};
+
+/// Removes a file.
+pub const DELETE_FILE: &Declaration =
+    &Declaration { effects: &[("path", Effect::RemovesPath)], ..Declaration::new("delete_file") };
+
+/// Moves a file or folder.
+pub const MOVE_FILE: &Declaration = &Declaration {
+    effects: &[("source", Effect::RemovesPath), ("destination", Effect::RemovesPath)],
+    ..Declaration::new("move_file")
+};
+
+/// Lists a folder.
+pub const LIST_DIR: &Declaration =
+    &Declaration { effects: &[("path", Effect::ReadsPath)], ..Declaration::new("list_dir") };
+
+/// Finds files by name.
+pub const GLOB: &Declaration = &Declaration { effects: &[("path", Effect::ReadsPath)], ..Declaration::new("glob") };
+
+/// Finds lines in files.
+pub const GREP: &Declaration = &Declaration { effects: &[("path", Effect::ReadsPath)], ..Declaration::new("grep") };
+
+/// Gets a page.
+pub const WEB_FETCH: &Declaration =
+    &Declaration { effects: &[("url", Effect::Sends)], ..Declaration::new("web_fetch") };
+
+/// Asks a search engine.
+pub const WEB_SEARCH: &Declaration =
+    &Declaration { effects: &[("query", Effect::Sends)], ..Declaration::new("web_search") };
+
+/// Keeps the model's list of what is to be done.
+pub const TODO: &Declaration = &Declaration::new("todo");
+
+/// Starts another agent, whose own calls are looked at one by one.
+pub const SUBAGENT: &Declaration = &Declaration::new("subagent");
+
+/// Every canonical tool.
+pub const TOOLS: &[&Declaration] = &[
+    SHELL,
+    WRITE_STDIN,
+    READ_FILE,
+    WRITE_FILE,
+    EDIT_FILE,
+    EDIT_NOTEBOOK,
+    TEXT_EDITOR,
+    APPLY_PATCH,
+    DELETE_FILE,
+    MOVE_FILE,
+    LIST_DIR,
+    GLOB,
+    GREP,
+    WEB_FETCH,
+    WEB_SEARCH,
+    TODO,
+    SUBAGENT,
+];
+
+/// Tools of other agents and of the documents: name, canonical tool, and their arguments by ours.
+///
+/// Case, `_`, `-` and `.` do not count in names, so `read-file` and `filePath` need no row of their own.
+pub const FOREIGN: &[ForeignTool] = &[
+    // Claude Code; Codex shows its shell and its patches to hooks under these names, too.
+    row("Bash", SHELL, &[]),
+    row("Read", READ_FILE, &[("file_path", "path")]),
+    row("Write", WRITE_FILE, &[("file_path", "path")]),
+    row("Edit", EDIT_FILE, &[("file_path", "path")]),
+    row("MultiEdit", EDIT_FILE, &[("file_path", "path")]),
+    row("NotebookEdit", EDIT_NOTEBOOK, &[("notebook_path", "path")]),
+    row("NotebookRead", READ_FILE, &[("notebook_path", "path")]),
+    row("LS", LIST_DIR, &[]),
+    row("TodoWrite", TODO, &[]),
+    row("TodoRead", TODO, &[]),
+    row("Task", SUBAGENT, &[]),
+    row("Agent", SUBAGENT, &[]),
+    // Anthropic's text editor, and tools shaped like it: Kiro, goose.
+    row("str_replace_based_edit_tool", TEXT_EDITOR, &[]),
+    row("str_replace_editor", TEXT_EDITOR, &[]),
+    row("fs_write", TEXT_EDITOR, &[]),
+    row("developer__text_editor", TEXT_EDITOR, &[]),
+    // Codex.
+    row("exec_command", SHELL, &[("cmd", "command"), ("workdir", "cwd")]),
+    row("shell_command", SHELL, &[("workdir", "cwd")]),
+    row("local_shell", SHELL, &[("working_directory", "cwd")]),
+    row("container.exec", SHELL, &[("cmd", "command"), ("workdir", "cwd")]),
+    row("unified_exec", SHELL, &[("input", "command")]),
+    row("apply_patch", APPLY_PATCH, &[("input", "patch"), ("command", "patch")]),
+    row("view_image", READ_FILE, &[]),
+    row("update_plan", TODO, &[]),
+    row("spawn_agent", SUBAGENT, &[]),
+    // Gemini CLI and Qwen Code.
+    row("run_shell_command", SHELL, &[("directory", "cwd"), ("dir_path", "cwd")]),
+    row("read_file", READ_FILE, &[("file_path", "path"), ("absolute_path", "path")]),
+    row("read_many_files", READ_FILE, &[("paths", "path"), ("include", "path")]),
+    row("write_file", WRITE_FILE, &[("file_path", "path")]),
+    row("replace", EDIT_FILE, &[("file_path", "path")]),
+    row("list_directory", LIST_DIR, &[("dir_path", "path")]),
+    row("grep_search", GREP, &[("dir_path", "path")]),
+    row("search_file_content", GREP, &[("dir_path", "path")]),
+    row("google_web_search", WEB_SEARCH, &[]),
+    row("write_todos", TODO, &[]),
+    row("invoke_agent", SUBAGENT, &[]),
+    // Cursor.
+    row("run_terminal_cmd", SHELL, &[]),
+    row("edit_file", EDIT_FILE, &[("target_file", "path"), ("filename", "path")]),
+    row("search_replace", EDIT_FILE, &[("file_path", "path")]),
+    row("delete_file", DELETE_FILE, &[("target_file", "path")]),
+    row("file_search", GLOB, &[]),
+    // Copilot CLI and VS Code.
+    row("powershell", SHELL, &[]),
+    row("write_bash", WRITE_STDIN, &[("input", "chars")]),
+    row("view", READ_FILE, &[]),
+    row("create", WRITE_FILE, &[]),
+    row("run_in_terminal", SHELL, &[]),
+    row("create_file", WRITE_FILE, &[("file_path", "path"), ("filename", "path")]),
+    row("insert_edit_into_file", EDIT_FILE, &[("file_path", "path")]),
+    row("replace_string_in_file", EDIT_FILE, &[("file_path", "path")]),
+    row("fetch_webpage", WEB_FETCH, &[("urls", "url")]),
+    // Kiro.
+    row("execute_bash", SHELL, &[]),
+    row("fs_read", READ_FILE, &[]),
+    // Windsurf.
+    row("run_command", SHELL, &[("command_line", "command")]),
+    row("write_to_file", WRITE_FILE, &[("target_file", "path")]),
+    row("replace_file_content", EDIT_FILE, &[("target_file", "path")]),
+    row("view_file", READ_FILE, &[("absolute_path", "path")]),
+    // goose.
+    row("developer__shell", SHELL, &[]),
+    // Droid.
+    row("Execute", SHELL, &[]),
+    row("FetchUrl", WEB_FETCH, &[]),
+    // Cline.
+    row("run_commands", SHELL, &[]),
+    row("execute_command", SHELL, &[]),
+    row("replace_in_file", EDIT_FILE, &[("file_path", "path")]),
+    row("list_files", LIST_DIR, &[]),
+    row("search_files", GLOB, &[]),
+    // opencode.
+    row("patch", APPLY_PATCH, &[("patch_text", "patch")]),
+    row("list", LIST_DIR, &[]),
+    // Zed.
+    row("terminal", SHELL, &[("cd", "cwd")]),
+    row("delete_path", DELETE_FILE, &[]),
+    row("move_path", MOVE_FILE, &[("source_path", "source"), ("destination_path", "destination")]),
+    // Names of the documents, and names in common use.
+    row("bash_execute", SHELL, &[("script", "command")]),
+    row("sh", SHELL, &[("cmd", "command")]),
+    row("zsh", SHELL, &[("cmd", "command")]),
+    row("exec", SHELL, &[("cmd", "command")]),
+    row("run_bash", SHELL, &[]),
+    row("run_shell", SHELL, &[]),
+    row("str_replace", EDIT_FILE, &[("file_path", "path")]),
+    row("remove_file", DELETE_FILE, &[]),
+    row("rename_file", MOVE_FILE, &[("old_path", "source"), ("new_path", "destination")]),
+    row("find_files", GLOB, &[]),
+    row("search", GREP, &[]),
+];
+
+const fn row(
+    name: &'static str,
+    tool: &'static Declaration,
+    args: &'static [(&'static str, &'static str)],
+) -> ForeignTool {
+    ForeignTool { name, tool, args }
+}

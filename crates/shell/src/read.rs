@@ -1,0 +1,541 @@
+//! From shell text to its commands, in one pass and without backtracking.
+//!
+//! The grammar is bash's, read strictly: whatever is unusual, unbalanced or ambiguous is an error. What bash reads and
+//! other shells read differently is noted beside the tree. Nesting is counted, so that no input can exhaust the stack,
+//! and the only look-ahead (is `((` arithmetic?) has a budget, so that time grows with the length of the text.
+
+mod lexer;
+mod literal;
+mod word;
+
+use std::ops::Range;
+
+use crate::tree::{Assign, Body, Command, Joint, List, Piece, Step, Word, bare};
+pub(crate) use lexer::Lexer;
+pub(crate) use literal::LineEnd;
+
+/// How deep commands, substitutions and expansions may nest.
+pub const DEEPEST: usize = 100;
+
+/// Why a text could not be read as shell commands; each offset is in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unreadable {
+    /// It nests deeper than any sensible script.
+    TooDeep {
+        /// Where the limit was passed.
+        at: usize,
+    },
+    /// Something is never closed.
+    Unclosed {
+        /// What was opened.
+        opened: &'static str,
+        /// Where it was opened.
+        at: usize,
+    },
+    /// It is not shell grammar, or a corner of it that shells disagree about.
+    Syntax {
+        /// What stands there.
+        construct: &'static str,
+        /// Where it stands.
+        at: usize,
+    },
+}
+
+impl Unreadable {
+    /// The offset in bytes.
+    pub fn at(&self) -> usize {
+        match *self {
+            Unreadable::TooDeep { at } | Unreadable::Unclosed { at, .. } | Unreadable::Syntax { at, .. } => at,
+        }
+    }
+}
+
+pub(crate) type Parsed<T> = Result<T, Unreadable>;
+
+/// How the text around a hole is quoted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quoting {
+    /// Not at all.
+    None,
+    /// In single quotes.
+    Single,
+    /// In double quotes.
+    Double,
+    /// In double quotes, in the pattern of a `${name#pattern}`.
+    Pattern,
+}
+
+/// Where a hole stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Context {
+    /// In a word, quoted like this.
+    Word(Quoting),
+    Comment,
+    Arithmetic,
+    Backticks,
+    HereDocument,
+    /// Behind a backslash.
+    Escaped,
+    AfterDollar,
+    /// In the name or the operator of a `${…}`.
+    ParameterName,
+    /// In an unquoted `${name=…}`.
+    UnquotedDefault,
+    /// In a `${…}` within the pattern of another.
+    NestedPattern,
+    /// In the name of the variable of a loop.
+    LoopName,
+}
+
+/// What was found out beside the tree.
+#[derive(Debug, Default)]
+pub(crate) struct Findings {
+    /// The first construct that shells read differently, and its offset.
+    pub(crate) unclear: Option<(&'static str, usize)>,
+    /// Where each hole stands; unknown if reading did not come so far.
+    pub(crate) contexts: Vec<Option<Context>>,
+}
+
+impl Findings {
+    fn new(holes: usize) -> Findings {
+        Findings { unclear: None, contexts: vec![None; holes] }
+    }
+
+    /// What is found first counts: text inside backticks or a here-document is read again as a text of its own.
+    fn place(&mut self, hole: usize, context: Context) {
+        if let Some(known) = self.contexts.get_mut(hole) {
+            known.get_or_insert(context);
+        }
+    }
+}
+
+/// All commands of a script that stands so many levels deep in another one.
+///
+/// ```
+/// use ollm_shell::{Body, bare, parse};
+/// let list = parse("cd /tmp && ls -l", 0).unwrap();
+/// let Body::Simple { words, .. } = &list[1].pipeline[0].body else { panic!() };
+/// assert_eq!(words.iter().map(|word| bare(word)).collect::<Vec<_>>(), [Some("ls"), Some("-l")]);
+/// assert!(parse("echo 'never closed", 0).is_err());
+/// ```
+pub fn parse(text: &str, depth: usize) -> Result<List, Unreadable> {
+    Lexer::new(text, &[], depth).script()
+}
+
+/// The commands of a text with holes, and what was found out on the way.
+pub(crate) fn parse_with_holes(text: &str, holes: &[Range<usize>]) -> (Parsed<List>, Findings) {
+    let mut lexer = Lexer::new(text, holes, 0);
+    let list = lexer.script();
+    (list, lexer.findings)
+}
+
+/// Words that only mean themselves where a command may begin.
+const KEYWORDS: &[&str] = &[
+    "if", "then", "elif", "else", "fi", "while", "until", "do", "done", "for", "select", "case", "esac", "in",
+    "function", "{", "}", "!", "[[", "]]", "time", "coproc",
+];
+
+/// Builtins whose arguments are assignments.
+const DECLARERS: &[&str] = &["export", "readonly", "local"];
+
+/// Keywords that may follow the end of a compound command without an operator.
+const CLOSING: &[&str] = &["then", "else", "elif", "fi", "do", "done", "esac", "}"];
+
+impl Lexer {
+    /// All of the text.
+    fn script(&mut self) -> Parsed<List> {
+        let list = self.list(&[])?;
+        if !self.at_end() {
+            return self.wrong("an operator");
+        }
+        if !self.documents_read() {
+            return Err(Unreadable::Unclosed { opened: "a here-document", at: self.offset() });
+        }
+        Ok(list)
+    }
+
+    /// Steps up to one of `ends` (a keyword), a closing parenthesis, `;;` or the end of the text.
+    fn list(&mut self, ends: &[&str]) -> Parsed<List> {
+        self.nest(|lexer| {
+            let mut steps = Vec::new();
+            loop {
+                lexer.skip_lines()?;
+                if lexer.ends_list(ends) {
+                    return Ok(steps);
+                }
+                let pipeline = lexer.pipeline()?;
+                let joint = lexer.joint(&pipeline)?;
+                steps.push(Step { pipeline, joint });
+                if matches!(joint, Joint::And | Joint::Or) {
+                    lexer.skip_lines()?;
+                    if lexer.ends_list(ends) {
+                        return lexer.wrong("an operator");
+                    }
+                }
+            }
+        })
+    }
+
+    fn ends_list(&mut self, ends: &[&str]) -> bool {
+        self.skip_blanks();
+        self.at_end()
+            || self.at(0) == ')'
+            || self.ahead(";;")
+            || self.ahead(";&")
+            || ends.iter().any(|end| self.sees(end))
+    }
+
+    fn joint(&mut self, pipeline: &[Command]) -> Parsed<Joint> {
+        self.skip_blanks();
+        if self.eat("&&") {
+            return Ok(Joint::And);
+        }
+        if self.eat("||") {
+            return Ok(Joint::Or);
+        }
+        if self.ahead(";;") || self.ahead(";&") || self.at(0) == ')' || self.at_end() {
+            return Ok(Joint::Then);
+        }
+        if self.eat("&") {
+            return Ok(Joint::Background);
+        }
+        if self.eat(";") || self.at(0) == '\n' {
+            return Ok(Joint::Then);
+        }
+        let compound = pipeline.last().is_some_and(|command| !matches!(command.body, Body::Simple { .. }));
+        if compound && CLOSING.iter().any(|keyword| self.sees(keyword)) {
+            return Ok(Joint::Then);
+        }
+        self.wrong("a word after the end of a command")
+    }
+
+    fn pipeline(&mut self) -> Parsed<Vec<Command>> {
+        loop {
+            self.skip_blanks();
+            if self.eat_keyword("time") {
+                while self.eat_keyword("-p") || self.eat_keyword("--") {}
+                if self.at(0) == '-' || self.at(0) == '(' || KEYWORDS.iter().any(|keyword| self.sees(keyword)) {
+                    self.unclear("an option or a keyword after `time`");
+                }
+            } else if !self.eat_keyword("!") {
+                break;
+            }
+        }
+        let mut commands = Vec::new();
+        loop {
+            if !self.ends_command() {
+                commands.push(self.command()?);
+            }
+            self.skip_blanks();
+            if self.ahead("|&") {
+                self.unclear("`&>`, `|&` or `;&`");
+            }
+            if self.ahead("||") || !(self.eat("|&") || self.eat("|")) {
+                return Ok(commands);
+            }
+            self.skip_lines()?;
+        }
+    }
+
+    /// Whether nothing follows, as after a lone `time` or `!`.
+    fn ends_command(&mut self) -> bool {
+        self.skip_blanks();
+        self.at_end() || matches!(self.at(0), '\n' | ';')
+    }
+
+    fn command(&mut self) -> Parsed<Command> {
+        self.skip_blanks();
+        let body = self.nest(Lexer::body)?;
+        let simple = matches!(body, Body::Simple { .. } | Body::Function { .. });
+        let mut redirects = std::mem::take(&mut self.redirects);
+        while !simple && let Some(redirect) = self.redirect()? {
+            redirects.push(redirect);
+        }
+        Ok(Command { body, redirects })
+    }
+
+    fn body(&mut self) -> Parsed<Body> {
+        let opened = self.offset();
+        if self.ahead("((") {
+            self.unclear("`((`");
+            if let Some(end) = self.arithmetic_end(2)? {
+                self.skip(2);
+                let words = vec![self.arithmetic(end)?];
+                return Ok(Body::Branches { words, lists: Vec::new(), repeats: false });
+            }
+        }
+        if self.eat("(") {
+            let list = self.list(&[])?;
+            self.close(opened)?;
+            return Ok(Body::Subshell(list));
+        }
+        let keyword = self.keyword();
+        if matches!(keyword, Some("function" | "select" | "coproc" | "[[")) {
+            self.unclear_at("`function`, `select`, `coproc` or `[[`", opened);
+        }
+        match keyword {
+            Some("{") => {
+                let list = self.list(&["}"])?;
+                self.need_keyword("}", opened)?;
+                Ok(Body::Branches { words: Vec::new(), lists: vec![list], repeats: false })
+            }
+            Some("if") => self.conditional(opened),
+            Some("while" | "until") => {
+                let condition = self.list(&["do"])?;
+                let lists = vec![condition, self.do_group(opened)?];
+                Ok(Body::Branches { words: Vec::new(), lists, repeats: true })
+            }
+            Some("for" | "select") => self.for_loop(opened),
+            Some("case") => self.case(opened),
+            Some("[[") => Ok(Body::Branches { words: self.test(opened)?, lists: Vec::new(), repeats: false }),
+            Some("function") => {
+                let name = self.function_name()?;
+                self.skip_blanks();
+                let parenthesis = self.offset();
+                if self.eat("(") {
+                    self.close(parenthesis)?;
+                }
+                self.function(name)
+            }
+            Some("coproc") => self.coprocess(),
+            Some(_) => self.wrong("a keyword"),
+            None => self.simple(),
+        }
+    }
+
+    fn conditional(&mut self, opened: usize) -> Parsed<Body> {
+        let mut lists = vec![self.list(&["then"])?];
+        self.need_keyword("then", opened)?;
+        loop {
+            lists.push(self.list(&["elif", "else", "fi"])?);
+            match self.keyword() {
+                Some("elif") => {
+                    lists.push(self.list(&["then"])?);
+                    self.need_keyword("then", opened)?;
+                }
+                Some("else") => {}
+                Some("fi") => return Ok(Body::Branches { words: Vec::new(), lists, repeats: false }),
+                _ if self.at_end() => return Err(Unreadable::Unclosed { opened: "a compound command", at: opened }),
+                _ => return self.wrong("a keyword"),
+            }
+        }
+    }
+
+    fn do_group(&mut self, opened: usize) -> Parsed<List> {
+        self.skip_lines()?;
+        if self.sees("{") {
+            self.unclear("a loop without `do`");
+        }
+        if self.eat_keyword("{") {
+            let list = self.list(&["}"])?;
+            self.need_keyword("}", opened)?;
+            return Ok(list);
+        }
+        self.need_keyword("do", opened)?;
+        let list = self.list(&["done"])?;
+        self.need_keyword("done", opened)?;
+        Ok(list)
+    }
+
+    fn for_loop(&mut self, opened: usize) -> Parsed<Body> {
+        self.skip_blanks();
+        if self.ahead("((") {
+            self.unclear("`((`");
+            let Some(end) = self.arithmetic_end(2)? else { return self.wrong("`((`") };
+            self.skip(2);
+            let words = vec![self.arithmetic(end)?];
+            self.skip_blanks();
+            self.eat(";");
+            return Ok(Body::Branches { words, lists: vec![self.do_group(opened)?], repeats: true });
+        }
+        let name = self.name();
+        if let Some(hole) = self.hole(0) {
+            self.findings.place(hole, Context::LoopName);
+        }
+        let name = name?;
+        self.skip_lines()?;
+        let mut words = None;
+        if self.eat_keyword("in") {
+            let mut values = Vec::new();
+            while let Some(word) = self.word()? {
+                values.push(word);
+            }
+            words = Some(values);
+        }
+        self.skip_blanks();
+        self.eat(";");
+        let list = self.do_group(opened)?;
+        Ok(Body::For { name, words, list })
+    }
+
+    fn case(&mut self, opened: usize) -> Parsed<Body> {
+        let mut words = vec![self.needed_word()?];
+        let mut lists = Vec::new();
+        self.need_keyword("in", opened)?;
+        loop {
+            self.skip_lines()?;
+            if self.eat_keyword("esac") {
+                return Ok(Body::Branches { words, lists, repeats: false });
+            }
+            if self.at_end() {
+                return Err(Unreadable::Unclosed { opened: "a compound command", at: opened });
+            }
+            let start = self.offset();
+            // Old shells take the parenthesis after a bare pattern for the end of `$(`.
+            if !self.eat("(") && self.substitutions > 0 {
+                self.unclear("a case pattern without `(` inside `$(…)`");
+            }
+            loop {
+                let word = self.needed_word()?;
+                if bare(&word) == Some("esac") {
+                    self.unclear_at("`esac`", word.span.start);
+                }
+                words.push(word);
+                self.skip_blanks();
+                if !self.eat("|") {
+                    break;
+                }
+            }
+            self.close(start)?;
+            lists.push(self.list(&["esac"])?);
+            if self.ahead(";&") || self.ahead(";;&") {
+                self.unclear("`&>`, `|&` or `;&`");
+            }
+            let closed = self.eat(";;&") || self.eat(";;") || self.eat(";&");
+            if !closed && !self.sees("esac") && !self.at_end() {
+                return self.wrong("an operator");
+            }
+        }
+    }
+
+    fn coprocess(&mut self) -> Parsed<Body> {
+        let command = self.command()?;
+        self.skip_blanks();
+        // `coproc NAME { …; }`: the name was taken for a command, and what follows for its end.
+        if matches!(self.at(0), '{' | '(') {
+            return self.wrong("`coproc`");
+        }
+        let step = Step { pipeline: vec![command], joint: Joint::Background };
+        Ok(Body::Subshell(vec![step]))
+    }
+
+    fn function(&mut self, name: String) -> Parsed<Body> {
+        self.skip_lines()?;
+        let body = self.command()?;
+        if matches!(body.body, Body::Simple { .. }) {
+            return self.wrong("a function without a compound command");
+        }
+        Ok(Body::Function { name, body: Box::new(body) })
+    }
+
+    fn simple(&mut self) -> Parsed<Body> {
+        let mut assigns = Vec::new();
+        let mut words: Vec<Word> = Vec::new();
+        let mut redirects = Vec::new();
+        loop {
+            if let Some(redirect) = self.redirect()? {
+                redirects.push(redirect);
+                continue;
+            }
+            let assigns_more = words.first().and_then(|word| bare(word)).is_none_or(|word| DECLARERS.contains(&word));
+            if assigns_more && self.opens_subscript() {
+                self.unclear("an array element or `+=`");
+            }
+            if words.is_empty()
+                && let Some(assign) = self.assignment()?
+            {
+                assigns.push(assign);
+                continue;
+            }
+            let Some(mut word) = self.word()? else { break };
+            let text = bare(&word);
+            if matches!(self.at(0), '<' | '>') && text.is_some_and(|text| text.starts_with('{') && text.ends_with('}'))
+            {
+                self.unclear_at("a redirection of an unusual descriptor", word.span.start);
+            }
+            if self.at(0) == '(' && !words.is_empty() && text.is_some_and(|text| text.ends_with('=')) {
+                let array = self.array()?;
+                word.pieces.push(Piece::Opaque(array.into_iter().fold(Word::default(), joined)));
+            }
+            self.skip_blanks();
+            if self.at(0) == '(' {
+                let name = bare(&word).filter(|_| words.is_empty() && assigns.is_empty() && redirects.is_empty());
+                let Some(name) = name.map(str::to_owned) else { return self.wrong("`(`") };
+                let opened = self.offset();
+                self.skip(1);
+                self.close(opened)?;
+                return self.function(name);
+            }
+            words.push(word);
+        }
+        if words.is_empty() && assigns.is_empty() && redirects.is_empty() {
+            return self.wrong("an operator");
+        }
+        self.redirects = redirects;
+        Ok(Body::Simple { assigns, words })
+    }
+
+    /// `NAME=`, `NAME+=` or `NAME[…]=` and its value, if one begins here.
+    fn assignment(&mut self) -> Parsed<Option<Assign>> {
+        self.skip_blanks();
+        let Some((name, subscript, length)) = self.assigned_name() else { return Ok(None) };
+        let start = self.offset();
+        self.skip(length);
+        let mut others = Vec::new();
+        if let Some(subscript) = subscript {
+            others.push(self.inner(subscript)?);
+        }
+        let append = self.eat("+");
+        if append || !others.is_empty() {
+            self.unclear_at("an array element or `+=`", start);
+        }
+        self.skip("=".len());
+        if self.at(0) == '(' {
+            others.extend(self.array()?);
+            return Ok(Some(Assign { name, value: None, others }));
+        }
+        let value = self.attached_word()?;
+        if append || !others.is_empty() {
+            others.push(value);
+            return Ok(Some(Assign { name, value: None, others }));
+        }
+        Ok(Some(Assign { name, value: Some(value), others }))
+    }
+
+    /// The words of `(…)`.
+    fn array(&mut self) -> Parsed<Vec<Word>> {
+        let opened = self.offset();
+        self.unclear("`(`");
+        self.skip(1);
+        let mut words = Vec::new();
+        loop {
+            self.skip_lines()?;
+            if self.eat(")") {
+                return Ok(words);
+            }
+            if self.at_end() {
+                return Err(Unreadable::Unclosed { opened: "a parenthesis", at: opened });
+            }
+            words.push(self.needed_word()?);
+        }
+    }
+
+    fn needed_word(&mut self) -> Parsed<Word> {
+        match self.word()? {
+            Some(word) => Ok(word),
+            None => self.wrong("an operator"),
+        }
+    }
+
+    /// The keyword that stands here, eaten.
+    fn keyword(&mut self) -> Option<&'static str> {
+        self.skip_blanks();
+        KEYWORDS.iter().copied().find(|keyword| self.eat_keyword(keyword))
+    }
+}
+
+/// Two words taken for one: their boundary does not count.
+fn joined(mut word: Word, next: Word) -> Word {
+    word.pieces.extend(next.pieces);
+    word
+}

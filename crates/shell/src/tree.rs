@@ -1,0 +1,219 @@
+//! The shape of a shell script: which commands run, with which words, and which files they open.
+//!
+//! Conditions and branches are not told apart: whatever could run is in here.
+
+use std::cell::OnceCell;
+use std::ops::{Deref, Range};
+use std::rc::Rc;
+
+/// Steps in the order they are written.
+pub type List = Vec<Step>;
+
+/// One pipeline and how the next one hangs on it.
+#[derive(Debug)]
+pub struct Step {
+    /// The commands, each feeding the next.
+    pub pipeline: Vec<Command>,
+    /// What stands between this pipeline and the next.
+    pub joint: Joint,
+}
+
+/// What stands between two pipelines.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Joint {
+    /// `&&`
+    And,
+    /// `||`
+    Or,
+    /// `;` or a line end
+    Then,
+    /// `&`
+    Background,
+}
+
+/// One command with its redirections.
+#[derive(Debug)]
+pub struct Command {
+    /// What runs.
+    pub body: Body,
+    /// Where its input and output go.
+    pub redirects: Vec<Redirect>,
+}
+
+/// What runs.
+#[derive(Debug)]
+pub enum Body {
+    /// Assignments and words.
+    Simple {
+        /// The assignments before the words.
+        assigns: Vec<Assign>,
+        /// The program and its arguments.
+        words: Vec<Word>,
+    },
+    /// `{ … }`, `if`, `while`, `case`: words looked at, and lists that may run in this shell.
+    Branches {
+        /// The words looked at.
+        words: Vec<Word>,
+        /// The lists that may run.
+        lists: Vec<List>,
+        /// Whether they may run again and again, as in `while`.
+        repeats: bool,
+    },
+    /// `( … )`
+    Subshell(List),
+    /// `for` and `select`.
+    For {
+        /// The variable.
+        name: String,
+        /// Its values; without any it takes the positional parameters.
+        words: Option<Vec<Word>>,
+        /// What runs for each value.
+        list: List,
+    },
+    /// A function and what it does when called.
+    Function {
+        /// The name.
+        name: String,
+        /// What it does.
+        body: Box<Command>,
+    },
+}
+
+/// `NAME=value`, `NAME+=value`, `NAME[i]=value` or `NAME=(…)`.
+#[derive(Debug)]
+pub struct Assign {
+    /// The variable.
+    pub name: String,
+    /// The value, when it is one plain scalar.
+    pub value: Option<Word>,
+    /// The other words in it: subscripts, elements of an array, text that is appended.
+    pub others: Vec<Word>,
+}
+
+/// One redirection.
+#[derive(Debug)]
+pub enum Redirect {
+    /// `>`, `>>`, `>|`, `&>`: the file named is opened for writing.
+    Write(Word),
+    /// `<`: the file named is opened for reading; with `<>` for writing too.
+    Read {
+        /// The file.
+        file: Word,
+        /// Whether it becomes the standard input, and not some other descriptor.
+        input: bool,
+        /// Whether it is opened for writing too.
+        writes: bool,
+    },
+    /// `<&` or `>&`: another descriptor is copied or closed, or with `>&` a file is written.
+    Duplicate {
+        /// The descriptor or the file.
+        target: Word,
+        /// Whether it becomes the standard input.
+        input: bool,
+        /// Whether the target is a file opened for writing.
+        writes: bool,
+    },
+    /// A here-string: text fed to the command.
+    Text {
+        /// The text.
+        text: Word,
+        /// Whether it is the standard input.
+        input: bool,
+    },
+    /// A here-document: its text stands below the line that names it, so it is filled in later.
+    Document {
+        /// The text.
+        body: Rc<OnceCell<Word>>,
+        /// Whether it is the standard input.
+        input: bool,
+    },
+}
+
+impl Redirect {
+    /// The word that names the file or holds the text.
+    pub fn word(&self) -> Option<&Word> {
+        match self {
+            Redirect::Write(word)
+            | Redirect::Read { file: word, .. }
+            | Redirect::Duplicate { target: word, .. }
+            | Redirect::Text { text: word, .. } => Some(word),
+            Redirect::Document { body, .. } => body.get(),
+        }
+    }
+}
+
+/// One word before expansion: its pieces, and where it stands in the text.
+#[derive(Debug, Default)]
+pub struct Word {
+    /// The pieces, in order.
+    pub pieces: Vec<Piece>,
+    /// The bytes of the text that it takes.
+    pub span: Range<usize>,
+}
+
+impl Deref for Word {
+    type Target = [Piece];
+
+    fn deref(&self) -> &[Piece] {
+        &self.pieces
+    }
+}
+
+impl<'a> IntoIterator for &'a Word {
+    type Item = &'a Piece;
+    type IntoIter = std::slice::Iter<'a, Piece>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.pieces.iter()
+    }
+}
+
+/// A part of a word.
+#[derive(Debug)]
+pub enum Piece {
+    /// Unquoted text: wildcards, braces and `~` still count.
+    Plain(String),
+    /// Quoted text.
+    Quoted(String),
+    /// `$NAME` or `${NAME}`
+    Variable {
+        /// The name.
+        name: String,
+        /// Whether the value stays in one field.
+        quoted: bool,
+    },
+    /// `${NAME operator word}`, or a parameter that is no variable, such as `$1` or `$@`.
+    Parameter {
+        /// The name; empty where it is an unusual one.
+        name: String,
+        /// The operator, such as `:-`; empty where there is none, or an unusual one.
+        operator: &'static str,
+        /// What follows the operator.
+        word: Word,
+        /// Whether the value stays in one field.
+        quoted: bool,
+    },
+    /// `$(…)` or backticks.
+    Output {
+        /// What runs.
+        list: List,
+        /// Whether its output stays in one field.
+        quoted: bool,
+    },
+    /// `<(…)` or `>(…)`
+    Process(List),
+    /// `$((…))`, with the text and the expansions inside it.
+    Arithmetic(Word),
+    /// Any other expansion, with the pieces inside it.
+    Opaque(Word),
+    /// The hole with this index: a place in the text that is filled in later.
+    Hole(usize),
+}
+
+/// The text of a word that is only unquoted text, as keywords are.
+pub fn bare(word: &[Piece]) -> Option<&str> {
+    match word {
+        [Piece::Plain(text)] => Some(text),
+        _ => None,
+    }
+}
