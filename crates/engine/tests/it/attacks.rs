@@ -291,7 +291,7 @@ fn a_sibling_that_is_imported_is_approved_along_and_runs_from_the_copy() {
         let mut world = language.world();
         language.approved(&mut world, Vec::new());
         assert_eq!(world.engine.dispatch(&event()).reports[0].status, Status::Ok);
-        world.file(language.sibling.0, "changed");
+        world.file(&format!("hooks/{}", language.sibling.0), "changed");
         assert_eq!(skipped(&world.engine.dispatch(&event()))[0].1, "modified");
     }
 }
