@@ -11,10 +11,11 @@ use ollm_catalog::{
     Catalog, Changes, Config, Extension, Extensions, Index, Moment, Places, Positions, Problem, Severity, State,
     Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
-use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip, Trust, Untrusted};
+use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules};
 use ollm_shell::shell_word;
 use ollm_store::{Secrets, Switch, Switches, Trouble};
+use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
 use crate::guards::{guards, refusing_guard, unread_project};

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ollm_catalog::Positions;
-use ollm_engine::Approver;
 use ollm_protocol::Hook;
+use ollm_trust::Approver;
 
 use crate::app::{App, Stay};
 use crate::error::{AppError, ErrorKind};

@@ -3,21 +3,20 @@
 //! Nothing here starts a runtime until a [`Live`] is made.
 
 use std::cell::RefCell;
-use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with,
-    load_servers, server_digest,
+    Address, McpSettings, Positions, Problem, ServerSpec, Severity, Transport, configuration, expand_with, load_servers,
 };
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
-use ollm_process::{Limits, find_program};
+use ollm_process::Limits;
 use ollm_protocol::{LimitsSpec, Source};
 use ollm_shell::shell_word;
-use ollm_store::{Approval, Approvals, Digest, Standing, looks_secret};
+use ollm_store::{Digest, looks_secret};
+use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
 
 use crate::error::{AppError, ErrorKind};
 use crate::port::Notices;
@@ -62,14 +61,15 @@ pub struct Servers<'w> {
     directories: Vec<PathBuf>,
     /// The manifests that cannot be read.
     broken: Vec<PathBuf>,
-    approvals: Approvals,
+    /// Who is trusted.
+    pub trust: Trust,
 }
 
 /// One server that is declared.
 #[derive(Debug)]
 pub struct Known {
     /// As it was declared.
-    pub spec: ServerSpec,
+    pub spec: Arc<ServerSpec>,
     /// Whether it may be started.
     pub trust: Standing,
     /// What an approval is bound to.
@@ -97,21 +97,21 @@ impl<'w> Servers<'w> {
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let (specs, mut problems) = load_servers(&world.places);
-        let Joined { servers, broken, around } = bundled::join(world, &config, &mut problems);
-        let (approvals, trouble) = Approvals::load(&world.approvals());
-        if let Some(trouble) = trouble {
+        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
+        if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
             problems.push(whole_file(&world.approvals(), message));
         }
         let cache = cache(world).all();
-        let own = specs.into_iter().map(|spec| Known::of(spec, world, &approvals, &cache));
-        let bundled = servers.into_iter().map(|(spec, bundle)| Known::bundled(spec, bundle, world, &cache));
+        let own = specs.into_iter().map(|spec| Known::of(spec, world, &trust, &cache));
+        let bundled = servers.into_iter().map(|(spec, bundle)| Known::bundled(spec, bundle, world, &trust, &cache));
         let all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
         let directories = config.extensions(&world.places).directories;
         let settings = config.mcp();
-        Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, approvals })
+        Ok(Servers { world, all, settings, labels, general, around, problems, directories, broken, trust })
     }
 
     /// Tells the person what is wrong with the files.
@@ -145,19 +145,14 @@ impl<'w> Servers<'w> {
     fn stay(&self, file: &Path, extension: Option<&str>) -> bool {
         let wrong = |problem: &Problem| problem.severity <= Severity::Error && problem.file == file;
         let broken = self.broken.iter().any(|broken| broken == file) || self.problems().any(wrong);
-        let root = file.parent().map(|root| root.display().to_string()).unwrap_or_default();
-        let approved = |name: &str| self.approvals.find(&root, &format!("extension:{name}")).is_some();
+        let root = file.parent().unwrap_or(Path::new(""));
+        let approved = |name: &str| self.trust.approval(&ExtensionFolder::new(name, root)).is_some();
         self.settings.enabled && file.is_file() && broken && extension.is_none_or(approved)
     }
 
     /// A declaration, or a whole file of them, that is not loaded.
     pub fn unloaded(&self) -> Option<&Problem> {
         self.problems.iter().find(|problem| problem.severity == Severity::Error)
-    }
-
-    /// The approval of some state of a server.
-    pub fn approval(&self, spec: &ServerSpec) -> Option<&Approval> {
-        self.approvals.find(&source(spec), &id(spec))
     }
 
     /// The server of a name.
@@ -220,30 +215,42 @@ impl<'w> Servers<'w> {
 }
 
 impl Known {
-    fn of(spec: ServerSpec, world: &World, approvals: &Approvals, cache: &[(Digest, Entry)]) -> Known {
-        let program = program(&spec, world);
-        let found = program.as_ref().ok().and_then(|program| program.as_deref());
-        let (digest, program) =
-            match server_digest(&spec, found, came_with(&spec, world).as_deref(), &|name| variable(world, name)) {
-                Ok(digest) => (Some(digest), program),
-                Err(why) => (None, Err(why.to_string())),
-            };
-        let trust = match (&spec.source, &digest) {
-            (Source::User, _) => Standing::Approved,
-            (_, Some(digest)) => approvals.check(&source(&spec), &id(&spec), digest, digest),
-            (_, None) => Standing::Unknown,
-        };
+    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, Entry)]) -> Known {
+        let spec = Arc::new(spec);
+        let (program, identity) = looked_up(&spec, world, trust);
+        let standing = trust.standing(&*spec, identity.as_ref());
+        // Without its program it cannot be approved, but it can be told from others.
+        let declared = || spec.definition().map(|definition| definition.hasher.finish());
+        let digest = identity.map(|identity| identity.digest).or_else(declared);
         let cached = cached(cache, digest.as_ref());
-        Known { spec, trust, digest, key: digest, bundle: None, program, cached }
+        Known { spec, trust: standing, digest, key: digest, bundle: None, program, cached }
     }
 
     /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
-    fn bundled(spec: ServerSpec, bundle: Arc<Bundled>, world: &World, cache: &[(Digest, Entry)]) -> Known {
-        let program = program(&spec, world);
-        let found = program.as_ref().ok().and_then(|program| program.as_deref());
-        let key = server_digest(&spec, found, None, &|name| variable(world, name)).ok();
+    fn bundled(
+        spec: ServerSpec,
+        bundle: Arc<Bundled>,
+        world: &World,
+        trust: &Trust,
+        cache: &[(Digest, Entry)],
+    ) -> Known {
+        let spec = Arc::new(spec);
+        let (program, identity) = looked_up(&spec, world, trust);
+        let key = identity.map(|identity| identity.digest);
         let cached = cached(cache, key.as_ref());
         Known { spec, trust: bundle.trust, digest: bundle.digest, key, bundle: Some(bundle), program, cached }
+    }
+
+    /// The server, if it may be started as it is now.
+    fn trusted(&self, servers: &Servers<'_>) -> Result<Trusted<ServerSpec>, String> {
+        let context = servers.world.trust_context();
+        match self.bundle.as_deref() {
+            None => servers.trust.trust(&self.spec, &context, None).map_err(told_refusal),
+            Some(bundle) => {
+                let whole = bundle.trusted.as_ref().ok_or_else(|| "its extension is not approved".to_owned())?;
+                whole.part(&self.spec, &context).map_err(|why| why.to_string())
+            }
+        }
     }
 
     /// The word for whether it may be started.
@@ -281,8 +288,9 @@ impl Known {
         expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name))
     }
 
-    /// How to reach it, with everything filled in, and what is missing for that.
-    pub fn declaration(&self, servers: &Servers<'_>) -> (Declaration, Vec<Problem>) {
+    /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
+    pub fn declaration(&self, servers: &Servers<'_>) -> Result<(Declaration, Vec<Problem>), String> {
+        let trusted = self.trusted(servers)?;
         let world = servers.world;
         let bundle = self.bundle.as_deref();
         let used = RefCell::new(Vec::new());
@@ -293,14 +301,13 @@ impl Known {
         };
         let (spec, mut problems) = self.filled(&value);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
-        let program = self.program.as_ref().ok().cloned().flatten();
         let secrets = bundle.map(Bundled::hidden).unwrap_or_default();
         // What it says may reach the trace and the log, where nobody knows whose words they are.
         world.hidden.add(secrets.iter().cloned());
         let private = private(&spec, used.take(), world);
         let (known, hidden) = private.into_iter().partition(|(name, _)| looks_secret(name));
         let declaration = Declaration {
-            endpoint: endpoint(&spec, program, bundle, world),
+            endpoint: endpoint(&trusted, &spec, bundle, world),
             connect_timeout: spec.timeout.unwrap_or(servers.settings.connection_timeout),
             tool_timeout: spec.tool_timeout.unwrap_or(servers.settings.tool_timeout),
             idle: idle(&spec, &servers.settings),
@@ -312,7 +319,7 @@ impl Known {
             hidden,
             name: spec.name,
         };
-        (declaration, problems)
+        Ok((declaration, problems))
     }
 }
 
@@ -331,7 +338,7 @@ fn concerns(problem: &Problem, name: &str) -> bool {
 const PLACES: [&str; 2] = ["workspaceFolder", "userHome"];
 
 /// What fills in a name in a declaration: a variable, or a place.
-pub fn variable(world: &World, name: &str) -> Option<String> {
+fn variable(world: &World, name: &str) -> Option<String> {
     world.variable(name).or_else(|| place(world, name))
 }
 
@@ -364,16 +371,6 @@ fn idle(spec: &ServerSpec, settings: &McpSettings) -> Option<Duration> {
     spec.idle_timeout.map_or(general, |own| Some(own).filter(|own| !own.is_zero()))
 }
 
-/// What an approval of a server is filed under.
-pub fn source(spec: &ServerSpec) -> String {
-    format!("{}#{}", spec.origin.file.display(), id(spec))
-}
-
-/// The name of a server among other things that are approved.
-pub fn id(spec: &ServerSpec) -> String {
-    format!("mcp:{}", spec.name)
-}
-
 /// What servers said last.
 pub fn cache(world: &World) -> Cache {
     Cache::new(world.state().join("mcp-tools.json"))
@@ -393,26 +390,33 @@ fn filter(spec: &ServerSpec) -> Filter {
     Filter { allow: spec.allow.clone(), deny: spec.deny.clone() }
 }
 
-fn program(spec: &ServerSpec, world: &World) -> Result<Option<PathBuf>, String> {
-    let Address::Command { command, .. } = &spec.address else { return Ok(None) };
-    let path = Path::new(command);
-    if path.is_absolute() {
-        let there = path.is_file().then(|| Some(path.to_owned()));
-        let what = if path.is_dir() { "is a folder, not a program" } else { "does not exist" };
-        return there.ok_or_else(|| format!("{command} {what}; restore it, or change the declaration"));
+/// Why a server may not be started, as a sentence about it.
+fn told_refusal(refusal: Refusal) -> String {
+    match refusal.reason {
+        RefusalReason::Modified => format!("it {}", refusal.detail),
+        RefusalReason::Untrusted => format!("it is {}", refusal.detail),
+        RefusalReason::Missing | RefusalReason::Unsafe => refusal.detail,
     }
-    let search = world.variable("PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".to_owned());
-    let found = find_program(command, OsStr::new(&search));
-    found.map(Some).ok_or_else(|| format!("`{command}` is not on PATH; install it, or give its absolute path"))
 }
 
-fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, bundle: Option<&Bundled>, world: &World) -> Endpoint {
+/// The program of a server, and what an approval of it is bound to; why there is none.
+fn looked_up(spec: &ServerSpec, world: &World, trust: &Trust) -> (Result<Option<PathBuf>, String>, Option<Identity>) {
+    let context = world.trust_context();
+    let found = spec.program(&context).and_then(|program| Ok((program, trust.identity(spec, &context)?)));
+    match found {
+        Ok((program, identity)) => (Ok(Some(program).filter(|path| !path.as_os_str().is_empty())), Some(identity)),
+        Err(why) => (Err(why.to_string()), None),
+    }
+}
+
+/// Where a server is; one that can leave its place runs from the copy of what was approved.
+fn endpoint(trusted: &Trusted<ServerSpec>, spec: &ServerSpec, bundle: Option<&Bundled>, world: &World) -> Endpoint {
     match &spec.address {
         Address::Command { args, env, cwd, limits, .. } => {
             let base = came_with(spec, world).unwrap_or_else(|| world.cwd.clone());
             Endpoint::Stdio {
-                program: program.unwrap_or_default(),
-                args: args.clone(),
+                program: trusted.program(),
+                args: args.iter().map(|arg| from_copy(arg, trusted)).collect(),
                 env: variables(world, &[bundle.map(Bundled::environment).unwrap_or_default(), env.0.clone()].concat()),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
@@ -427,9 +431,15 @@ fn endpoint(spec: &ServerSpec, program: Option<PathBuf>, bundle: Option<&Bundled
     }
 }
 
+/// An argument; where it names code that was approved, the copy of that.
+fn from_copy(arg: &str, trusted: &Trusted<ServerSpec>) -> String {
+    let copy = trusted.code_argument(arg).and_then(|copy| copy.into_string().ok());
+    copy.unwrap_or_else(|| arg.to_owned())
+}
+
 /// The folder whose content came with a server, for a project's. The user's own came with nothing, and an extension's
 /// names its files by their places.
-pub fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
+fn came_with(spec: &ServerSpec, world: &World) -> Option<PathBuf> {
     world.places.project.clone().filter(|_| spec.source == Source::Workspace)
 }
 

@@ -10,8 +10,8 @@ use ollm_agent::{
     StartError, ToolSource, Transcript, session_id,
 };
 use ollm_catalog::{Config, Positions};
-use ollm_engine::Approver;
 use ollm_store::{Redactor, looks_secret};
+use ollm_trust::Approver;
 
 use crate::agent_signs::refuse_agents;
 use crate::app::{App, Stay};

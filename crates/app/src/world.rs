@@ -7,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use ollm_catalog::{LogSettings, Overrides, Places, find_project};
 use ollm_net::Network;
 use ollm_store::{Hidden, Keyring, looks_secret};
+use ollm_trust::TrustContext;
 
 use crate::error::{AppError, ErrorKind};
 use crate::port::{Notices, Person};
@@ -101,6 +102,16 @@ impl World {
         secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
     }
 
+    /// What approval depends on.
+    pub fn trust_context(&self) -> TrustContext<'_> {
+        TrustContext {
+            variables: &self.variables,
+            project: self.places.project.as_deref(),
+            home: self.places.user_home.as_deref(),
+            folder: None,
+        }
+    }
+
     /// Where programs are looked for.
     pub fn search_path(&self) -> Option<&OsStr> {
         self.variables.iter().find(|(variable, _)| variable == "PATH").map(|(_, value)| value.as_os_str())
@@ -157,11 +168,6 @@ impl World {
         let missing =
             || AppError::new(ErrorKind::Environment, "there is no home to write to").hint("set HOME or OLLM_HOME");
         self.own_home().map(|_| ()).ok_or_else(missing)
-    }
-
-    /// The time, in ISO 8601.
-    pub fn timestamp(&self) -> String {
-        jiff::Timestamp::now().strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
     }
 
     /// Where what we remember is kept.

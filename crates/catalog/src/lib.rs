@@ -48,8 +48,8 @@ pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{
     Address, EditError as ServerEditError, Keys as ServerKeys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, Oauth, Pairs,
-    SERVER_KEYS, ServerSpec, TRANSPORTS, Transport, Unclear, add_server, check_server, expand, expand_with,
-    load_servers, remove_server, server_digest, server_files, settings_file, taken_server, yaml_value,
+    SERVER_KEYS, ServerSpec, TRANSPORTS, Transport, add_server, check_server, expand, expand_with, load_servers,
+    remove_server, settings_file, taken_server, yaml_value,
 };
 pub use place::{Places, find_project};
 pub use problem::{Problem, Severity, Snippet};

@@ -16,19 +16,16 @@ use crate::node::{Cursor, Node, Part};
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 
-mod covered;
+mod approval;
 mod edit;
 mod expand;
-mod identity;
 mod read;
 mod resolve;
 mod schema;
 
-pub use covered::server_files;
 pub use edit::{EditError, add_server, remove_server};
 pub(crate) use expand::variables_in;
 pub use expand::{expand, expand_with};
-pub use identity::{Unclear, server_digest};
 pub(crate) use read::{Context, is_address, is_sound, read};
 pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};

@@ -15,6 +15,7 @@ pub(crate) mod ext;
 pub(crate) mod hook;
 mod man;
 pub(crate) mod mcp;
+pub(crate) mod review;
 mod run;
 mod schema;
 mod session;

@@ -3,23 +3,17 @@
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use ollm_agent::{Approve, Cancel, Consent, Request};
 use ollm_app::{Person, World};
-use ollm_engine::{Approver, Choice, Question};
-use ollm_protocol::Hook;
-use ollm_shell::shell_word;
-use ollm_store::{cut, escape_for_people, one_line, read_bounded};
+use ollm_store::{cut, escape_for_people, one_line};
+use ollm_trust::{Approver, Choice, Question};
 
-use crate::command::ext::difference;
-use crate::command::hook::asked;
+use crate::command::review;
 use crate::open;
 use crate::output::{ask_unless, is_terminal, say};
 
-/// The most of a script that is shown with a question.
-const LONGEST_SCRIPT: u64 = 16 << 10;
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
 
@@ -54,15 +48,13 @@ impl Person for AtTerminal {
 #[derive(Debug)]
 pub(crate) struct Terminal {
     cancel: Cancel,
-    /// Where the copies of what was approved are.
-    copies: PathBuf,
     /// The hooks, as they were, to which the person said no: once is enough.
     declined: Mutex<BTreeSet<(String, String)>>,
 }
 
 impl Terminal {
-    pub(crate) fn new(cancel: &Cancel, world: &World) -> Terminal {
-        Terminal { cancel: cancel.clone(), copies: world.places.home.join("store"), declined: Mutex::default() }
+    pub(crate) fn new(cancel: &Cancel) -> Terminal {
+        Terminal { cancel: cancel.clone(), declined: Mutex::default() }
     }
 
     fn declined(&self) -> MutexGuard<'_, BTreeSet<(String, String)>> {
@@ -72,28 +64,6 @@ impl Terminal {
     fn answer(&self, question: &str) -> Option<String> {
         is_terminal().then(|| ask_unless(question, &|| self.cancel.is_set()).unwrap_or_default().to_lowercase())
     }
-
-    /// What changed in the folder that was approved as a whole, if something did.
-    fn difference(&self, question: &Question<'_>) -> Option<String> {
-        let copy = question.previous.filter(|_| question.changed)?.copy.as_deref()?;
-        let before = Some(self.copies.join(copy)).filter(|copy| copy.is_dir())?;
-        let text = difference::text(&before, question.hook.spec.tree.as_deref()?);
-        (!text.is_empty()).then(|| escape_for_people(&text).into_owned())
-    }
-}
-
-/// The files that a hook runs.
-fn scripts(hook: &Hook) -> String {
-    let mut text = String::new();
-    for file in hook.spec.script().into_iter().chain(&hook.spec.inputs) {
-        let content = read_bounded(file, LONGEST_SCRIPT).ok().flatten();
-        let shown = content.map_or_else(
-            || "(not shown: it is missing or too long; read it before you approve it)".to_owned(),
-            |bytes| escape_for_people(&String::from_utf8_lossy(&bytes)).into_owned(),
-        );
-        let _ = write!(text, "--- {}\n{shown}\n---\n", one_line(&file.display().to_string()));
-    }
-    text
 }
 
 impl Approve for Terminal {
@@ -121,22 +91,14 @@ impl Approve for Terminal {
 
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Choice {
-        let hook = question.hook;
-        let asked_about = (hook.id().to_owned(), question.identity.digest.to_string());
+        let asked_about = (question.id.to_owned(), question.identity.digest.to_string());
         if self.declined().contains(&asked_about) {
             return Choice::No;
         }
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
-        let mut text = format!("\nThe {} hook `{}` is {standing}.\n", hook.spec.source.name(), one_line(hook.id()));
-        text.push_str(&self.difference(question).unwrap_or_else(|| scripts(hook)));
-        // Variables, headers and the folder decide what runs as much as the command does.
-        let details = asked(hook, question.identity.digest.to_string(), question.changed);
-        text.push_str(&escape_for_people(&details));
-        let command = match &hook.spec.extension {
-            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
-            None => "ollm hook trust".to_owned(),
-        };
-        let _ = writeln!(text, "To approve it for good: `{command}`.");
+        let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
+        text.push_str(&escape_for_people(&review::text(question.review)));
+        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(question.command));
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match self.answer(&text).as_deref() {
             Some("o" | "once" | "y" | "yes") => Choice::Once,

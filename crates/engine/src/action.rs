@@ -9,7 +9,7 @@ use ollm_protocol::{Action, Answer, End, Event, Hook, Output, Verdict, scope};
 
 use crate::environment::Environment;
 use crate::template::TemplateWarning;
-use crate::trust::Trusted;
+use ollm_trust::Trusted;
 
 mod ask_agent;
 mod builtin;
@@ -140,7 +140,7 @@ impl Said {
 }
 
 pub(crate) fn prepare(
-    trusted: &Trusted,
+    trusted: &Trusted<Hook>,
     event: &Event,
     environment: &Environment,
     tools: Option<&Arc<dyn ToolCaller>>,
@@ -177,7 +177,7 @@ pub(crate) fn read(hook: &Hook, event: &Event, output: &Output<'_>) -> Answer {
     }
 }
 
-fn job(trusted: &Trusted, event: &Event, environment: &Environment) -> Result<Job, String> {
+fn job(trusted: &Trusted<Hook>, event: &Event, environment: &Environment) -> Result<Job, String> {
     let hook = trusted.hook();
     if let Some(why) = trusted.unready() {
         return Err(why);

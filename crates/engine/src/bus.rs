@@ -16,7 +16,8 @@
 //! use std::sync::mpsc;
 //! use std::time::{Duration, SystemTime};
 //! use ollm_engine::bus::Filter;
-//! use ollm_engine::{Engine, Environment, Trust};
+//! use ollm_engine::{Engine, Environment};
+//! use ollm_trust::Trust;
 //! use ollm_protocol::{Event, EventKind};
 //!
 //! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());

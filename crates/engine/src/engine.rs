@@ -5,11 +5,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ollm_process::Children;
 use ollm_protocol::{Event, Hook, Source, Verdict};
+use ollm_trust::{Trust, Trusted, Untrusted};
 use uuid::Uuid;
 
 use crate::action::ToolCaller;
 use crate::background::{Background, Late};
 use crate::bus::{Bus, Wire};
+use crate::clear::{self, Cleared, Step};
 use crate::environment::Environment;
 use crate::facts::{Facts, Sources};
 use crate::merge::{Begun, Progress};
@@ -20,7 +22,6 @@ use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
 use crate::run::{self, Means, Stop};
 use crate::select::select;
-use crate::trust::{Cleared, Step, Trust, Trusted, Untrusted, clear};
 use crate::twin;
 
 /// The hook engine. Everything it knows of the world came in as a value.
@@ -97,13 +98,14 @@ impl Engine {
     pub fn forecast(&self, planned: &Planned) -> (Option<Arc<Hook>>, Vec<Skip>) {
         let mut skipped = Vec::new();
         let mut candidates = planned.candidates();
-        let runs = candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment) {
-            None => true,
-            Some(skip) => {
-                skipped.push(skip);
-                false
-            }
-        });
+        let runs =
+            candidates.by_ref().find(|hook| match self.trust.forecast(hook, &self.environment.trust_context()) {
+                None => true,
+                Some(refusal) => {
+                    skipped.push(clear::skip(hook, refusal));
+                    false
+                }
+            });
         if let Some(runs) = runs {
             skipped.extend(candidates.map(|twin| twin::skip(twin, runs)));
         }
@@ -111,17 +113,17 @@ impl Engine {
     }
 
     /// Makes sure that a hook may run.
-    pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted, Skip> {
-        self.trust.trust(hook, &self.environment, None)
+    pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted<Hook>, Skip> {
+        self.trust.trust(hook, &self.environment.trust_context(), None).map_err(|refusal| clear::skip(hook, refusal))
     }
 
     /// Runs one hook.
-    pub fn run_one(&self, hook: &Trusted, event: &Event) -> Option<Report> {
+    pub fn run_one(&self, hook: &Trusted<Hook>, event: &Event) -> Option<Report> {
         self.run_many(std::slice::from_ref(hook), event).pop()
     }
 
     /// Runs hooks one after the other, each seeing what the earlier ones passed on; a refusal ends the chain.
-    pub fn run_many(&self, hooks: &[Trusted], event: &Event) -> Vec<Report> {
+    pub fn run_many(&self, hooks: &[Trusted<Hook>], event: &Event) -> Vec<Report> {
         let stages = hooks.iter().map(|hook| Stage::Cleared(vec![Step::Run(hook.clone())])).collect();
         let trace_id = trace_id(self.trust.now());
         let progress = Progress::new(event, Vec::new());
@@ -176,7 +178,7 @@ impl Engine {
         let found = self.registry.candidates(event.kind, subject);
         let selection = select(found, event, |hook| self.refusal(hook), || self.environment.surroundings());
         let sources = Sources { environment: &self.environment, rates: &self.rates };
-        let may_run = |hook: &Arc<Hook>| self.trust.forecast(hook, &self.environment).is_none();
+        let may_run = |hook: &Arc<Hook>| self.trust.forecast(hook, &self.environment.trust_context()).is_none();
         let able = selection.able();
         let mut facts = Facts::gather(&able, &sources, may_run);
         facts.twins = self.registry.has_twins(event.kind);
@@ -195,7 +197,7 @@ impl Engine {
         match &self.switched_off {
             Some(why) => Some(Skip::new(hook, Reason::Disabled, why)),
             None if self.trust.approver.is_some() => None,
-            None => self.trust.unapproved(hook),
+            None => self.trust.unapproved(&**hook).map(|refusal| clear::skip(hook, refusal)),
         }
     }
 
@@ -229,9 +231,10 @@ impl Engine {
 
     /// Why a hook does not run after a refusal. A missing approval is told all the same: a person should know.
     fn left_out(&self, hook: &Arc<Hook>, refuser: &str) -> Skip {
-        self.trust
-            .unapproved(hook)
-            .unwrap_or_else(|| Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")))
+        match self.trust.unapproved(&**hook) {
+            Some(refusal) => clear::skip(hook, refusal),
+            None => Skip::new(hook, Reason::AfterBlock, format!("hook `{refuser}` refused before its turn")),
+        }
     }
 
     /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
@@ -260,8 +263,7 @@ impl Engine {
     }
 
     fn clear(&self, stage: Vec<Planned>, progress: &mut Progress<'_>) -> Vec<Step> {
-        let session = progress.session();
-        let Cleared { steps, skipped } = clear(stage, &self.trust, &self.environment, session.as_deref());
+        let Cleared { steps, skipped } = clear::clear(stage, &self.trust, &self.environment, &progress.event());
         progress.skipped.extend(skipped);
         steps
     }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use ollm_protocol::{Event, Hook};
 use ollm_store::{Hidden, looks_secret};
+use ollm_trust::TrustContext;
 
 use crate::background::Launcher;
 use crate::narrow::Surroundings;
@@ -53,15 +54,19 @@ impl Environment {
         self.variables.iter().find(|(variable, _)| variable == name).map(|(_, value)| value.as_os_str())
     }
 
-    /// Who the user is.
-    pub(crate) fn user(&self) -> String {
-        let names = ["USER", "LOGNAME", "USERNAME"].iter().filter_map(|name| self.get(name)?.to_str());
-        names.map(str::to_owned).next().unwrap_or_else(|| "user".to_owned())
+    /// What approval depends on.
+    pub fn trust_context(&self) -> TrustContext<'_> {
+        TrustContext {
+            variables: &self.variables,
+            project: self.project.as_deref(),
+            home: self.home.as_deref(),
+            folder: None,
+        }
     }
 
     /// The search path for programs.
     pub(crate) fn path(&self) -> &OsStr {
-        self.get("PATH").unwrap_or_else(|| OsStr::new("/usr/local/bin:/usr/bin:/bin"))
+        self.trust_context().search_path()
     }
 
     /// The values that must never be shown: those of variables whose name says so, and those we were told of.

@@ -7,8 +7,9 @@
 //!
 //! ```
 //! use std::time::SystemTime;
-//! use ollm_engine::{Engine, Environment, Trust};
+//! use ollm_engine::{Engine, Environment};
 //! use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Hook, HookSpec, Rules, Source, Verdict};
+//! use ollm_trust::Trust;
 //!
 //! let trust = Trust::new("trusted-hooks.json".into(), SystemTime::now);
 //! let mut engine = Engine::new(trust, Environment::default());
@@ -27,9 +28,9 @@
 #![forbid(unsafe_code)]
 
 mod action;
-mod approver;
 mod background;
 pub mod bus;
+mod clear;
 mod engine;
 mod environment;
 mod facts;
@@ -44,21 +45,18 @@ mod run;
 mod select;
 pub mod template;
 pub mod trace;
-mod trust;
 mod twin;
 
 pub use action::{ToolCall, ToolCaller, ToolFailure};
-pub use approver::{Approver, Choice, Question};
 pub use background::{Done, Late, Launcher, run_handed_over};
 pub use bus::Bus;
+pub use clear::{Cleared, Step, clear};
 pub use engine::Engine;
 pub use environment::Environment;
 pub use facts::{Facts, Requirement};
 pub use narrow::Surroundings;
-pub use ollm_store::{Standing, Term};
 pub use plan::{Plan, Planned, plan};
 pub use rate::Rates;
 pub use registry::{DuplicateId, Registry};
 pub use report::{Outcome, Process, Reason, Report, Skip, Spoken, Status, Summary, summarise};
 pub use select::{Selection, select};
-pub use trust::{Bundle, Cleared, Clock, Identity, Proposal, Step, Trust, Trusted, Unready, Untrusted, clear, source};

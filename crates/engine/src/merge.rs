@@ -63,11 +63,6 @@ impl<'e> Progress<'e> {
         Cow::Owned(Event::clone(&self.event).with_extra(&self.verdict.data))
     }
 
-    /// The session the event belongs to.
-    pub(crate) fn session(&self) -> Option<String> {
-        self.event.session_id().map(str::to_owned)
-    }
-
     /// Takes in what a stage decided, in plan order.
     pub(crate) fn take(&mut self, reports: Vec<Report>) {
         for report in reports {

@@ -10,7 +10,7 @@ use ollm_store::digest_bytes;
 use ollm_store::usage::{self, Quota, Used};
 
 use crate::report::{Reason, Skip};
-use crate::trust::Clock;
+use ollm_trust::Clock;
 
 /// What all hooks together are counted under.
 const ALL: &str = "all";

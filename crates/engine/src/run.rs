@@ -14,12 +14,13 @@ use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, Witness, prepare};
 use crate::background::Background;
 use crate::bus::Wire;
+use crate::clear::Step;
 use crate::environment::Environment;
 use crate::merge::apply_policy;
 use crate::present::presentable;
 use crate::report::{Process, Report, Spoken, Status};
 use crate::template::TemplateWarning;
-use crate::trust::{Step, Trusted};
+use ollm_trust::Trusted;
 
 /// How often a caller who may lose interest is asked whether it has.
 const LOOKING: Duration = Duration::from_millis(20);
@@ -59,8 +60,8 @@ impl std::fmt::Debug for Stop<'_> {
 pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
-    let mut waiting: Vec<(usize, &Trusted, Sent)> = Vec::with_capacity(steps.len());
-    let mut errands: Vec<(usize, &Trusted, Sent, Away)> = Vec::new();
+    let mut waiting: Vec<(usize, &Trusted<Hook>, Sent)> = Vec::with_capacity(steps.len());
+    let mut errands: Vec<(usize, &Trusted<Hook>, Sent, Away)> = Vec::new();
     for step in steps {
         means.wire.starts(step.hook(), event);
         let mut sent = Sent::now();
@@ -281,7 +282,7 @@ fn status(end: End, flow: Flow, failure: bool) -> Status {
 }
 
 /// A hook that runs from a copy finds only what it declared; where that seems to be why it failed, the way out is said.
-fn with_hint(mut report: Report, trusted: &Trusted, stderr: &[u8]) -> Report {
+fn with_hint(mut report: Report, trusted: &Trusted<Hook>, stderr: &[u8]) -> Report {
     if let Some(error) = report.error.as_mut().filter(|_| trusted.runs_from_copy())
         && let Some(sibling) = undeclared(&report.hook, &String::from_utf8_lossy(stderr))
     {

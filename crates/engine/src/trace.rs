@@ -2,7 +2,8 @@
 //!
 //! ```
 //! use std::time::SystemTime;
-//! use ollm_engine::{Engine, Environment, Trust, trace};
+//! use ollm_engine::{Engine, Environment, trace};
+//! use ollm_trust::Trust;
 //! use ollm_protocol::{Event, EventKind};
 //!
 //! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());

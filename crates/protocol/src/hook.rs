@@ -198,6 +198,16 @@ pub struct RateLimit {
     pub cooldown: Option<Duration>,
 }
 
+impl RateLimit {
+    /// The limit in a few words, if there is one.
+    pub fn describe(&self) -> Option<String> {
+        let per_minute = self.per_minute.map(|count| format!("{count} per minute"));
+        let cooldown = self.cooldown.filter(|pause| !pause.is_zero()).map(|pause| format!("once in {pause:?}"));
+        let parts: Vec<String> = [per_minute, cooldown].into_iter().flatten().collect();
+        (!parts.is_empty()).then(|| parts.join(", "))
+    }
+}
+
 /// What must be there for a hook to run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Requires {

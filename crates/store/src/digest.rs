@@ -14,7 +14,7 @@ use crate::file::{FileError, failed, open_regular};
 mod cache;
 mod memory;
 mod state;
-pub(crate) mod tree;
+pub mod tree;
 
 pub use cache::FileDigests;
 pub use state::StatKey;
@@ -173,7 +173,7 @@ fn digest_file(path: &Path, flags: OFlags, max: u64) -> Result<(Digest, StatKey)
 
 /// Reads one byte past `max` at most, so that a file that grows under our eyes ends as "changed"; `also` sees what is
 /// hashed.
-pub(crate) fn digest_reader(
+pub fn digest_reader(
     path: &Path,
     file: &mut File,
     max: u64,

@@ -159,13 +159,15 @@ pub fn lock_file(path: &Path) -> Result<File, FileError> {
 }
 
 /// The right to replace one file, held until dropped.
-pub(crate) struct Lock<'a> {
+#[derive(Debug)]
+pub struct Lock<'a> {
     path: &'a Path,
     _held: File,
 }
 
 impl<'a> Lock<'a> {
-    pub(crate) fn acquire(path: &'a Path) -> Result<Self, FileError> {
+    /// Waits for the right.
+    pub fn acquire(path: &'a Path) -> Result<Self, FileError> {
         make_parent(path)?;
         let beside = sibling(path, ".lock")?;
         let file = open_lock(&beside)?;
@@ -189,7 +191,7 @@ impl<'a> Lock<'a> {
 }
 
 /// Sixteen characters that no other process picks at the same time.
-pub(crate) fn random_name() -> String {
+pub fn random_name() -> String {
     format!("{:016x}", RandomState::new().build_hasher().finish())
 }
 
@@ -239,7 +241,7 @@ fn read_open(path: &Path, file: &mut File, meta: &Metadata, max: u64) -> Result<
 }
 
 /// Opens a regular file for reading; `None` when it does not exist.
-pub(crate) fn open_regular(path: &Path, extra: OFlags) -> Result<Option<(File, Metadata)>, FileError> {
+pub fn open_regular(path: &Path, extra: OFlags) -> Result<Option<(File, Metadata)>, FileError> {
     // Without O_NONBLOCK, opening a pipe nobody writes to would wait for ever.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY | extra;
     let file = match OpenOptions::new().read(true).custom_flags(bits(flags)).open(path) {
@@ -254,12 +256,13 @@ pub(crate) fn open_regular(path: &Path, extra: OFlags) -> Result<Option<(File, M
     Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
 }
 
-pub(crate) fn failed(doing: &'static str, path: &Path, source: io::Error) -> FileError {
+/// The error of a step that the system refused.
+pub fn failed(doing: &'static str, path: &Path, source: io::Error) -> FileError {
     FileError::Io { doing, path: path.to_owned(), source }
 }
 
 /// The word for what is not a regular file.
-pub(crate) fn kind_of(meta: &Metadata) -> &'static str {
+pub fn kind_of(meta: &Metadata) -> &'static str {
     let kind = meta.file_type();
     match () {
         () if kind.is_dir() => "folder",
@@ -378,7 +381,8 @@ fn make_parent(path: &Path) -> Result<(), FileError> {
     made.map_err(|source| failed("create the folder", folder, source))
 }
 
-pub(crate) fn sync_folder(folder: &Path) -> Result<(), FileError> {
+/// Brings the names in a folder to the disk.
+pub fn sync_folder(folder: &Path) -> Result<(), FileError> {
     let synced = File::open(folder).and_then(|open| open.sync_all());
     match synced {
         // Some file systems cannot sync a folder; the rename is then as durable as they make it.

@@ -1,4 +1,4 @@
-//! The files of ollm: versioned, locked, atomic; digests, approvals, redaction.
+//! The files of ollm: versioned, locked, atomic; digests, secrets, redaction.
 //!
 //! A leaf: it knows nothing of hooks, reads neither environment nor home, prints nothing and tells no time. Paths,
 //! times and secrets come in as values.
@@ -7,9 +7,7 @@
 //!   ours are owner-only, those that people keep themselves stay as open as they were.
 //! - [`versioned`]: JSON documents with a `version`; what cannot be understood is never overwritten.
 //! - [`Digest`], [`Hasher`], [`FileDigests`]: SHA-256 over bytes, without collisions by concatenation.
-//! - [`Vault`]: owner-only copies of approved content, named by their content, from which it runs.
 //! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
-//! - [`Approvals`]: which exact content a person has approved.
 //! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`Hidden`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`Secrets`], [`Keyring`]: what a person entrusted to us, in the system's keyring or a file of its owner alone.
@@ -18,7 +16,6 @@
 
 #![forbid(unsafe_code)]
 
-mod approvals;
 mod digest;
 mod file;
 mod keyring;
@@ -28,14 +25,16 @@ mod secrets;
 mod switches;
 mod trail;
 pub mod usage;
-mod vault;
 pub mod versioned;
 mod visible;
 
-pub use approvals::{
-    Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all, revoke_many,
-};
-pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree};
+/// The steps that reading, hashing and replacing files are made of, for stores that keep more than one file.
+pub mod raw {
+    pub use crate::digest::digest_reader;
+    pub use crate::file::{Lock, failed, kind_of, open_regular, random_name, sync_folder};
+}
+
+pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree, tree};
 pub use file::{FileError, lock_file, read_bounded, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
@@ -43,6 +42,5 @@ pub use redact::{Hidden, Redactor, Stream, looks_secret};
 pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
 pub use trail::{Bounds, Lines, Trail};
-pub use vault::{Kept, Piece, Vault, VaultError};
 pub use versioned::{Loaded, Trouble, UpdateError};
 pub use visible::{cut, escape_for_json, escape_for_people, one_line};

@@ -53,7 +53,8 @@ pub enum Why {
 }
 
 impl Unsafe {
-    pub(crate) fn of(path: &Path, meta: &Metadata, why: Why) -> Self {
+    /// A file or folder that is unsafe, by its metadata.
+    pub fn of(path: &Path, meta: &Metadata, why: Why) -> Self {
         Self { path: path.to_owned(), mode: meta.mode() & 0o7777, owner: meta.uid(), why }
     }
 

@@ -124,7 +124,8 @@ fn write<T>(
     Ok(answer)
 }
 
-pub(crate) fn broken(path: &Path, reason: String) -> Trouble {
+/// The trouble with a file whose content is not what it should be.
+pub fn broken(path: &Path, reason: String) -> Trouble {
     Trouble::Broken { path: path.to_owned(), reason }
 }
 

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ollm_catalog::{Config, Extension, State};
-use ollm_engine::Standing;
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::Digest;
+use ollm_trust::Standing;
 
 use crate::app::App;
 
@@ -50,7 +50,7 @@ fn standing(extension: &Extension, before: &App, after: &App) -> String {
     };
     let trust = &after.engine.trust;
     let digest = trust.tree_digest(&extension.root).ok();
-    let approved = digest.map(|digest| trust.bundle_standing(&extension.name, &extension.root, &digest));
+    let approved = digest.map(|digest| trust.extension_standing(&extension.name, &extension.root, &digest));
     match approved {
         Some(Standing::Approved | Standing::Limited) => said.to_owned(),
         _ => format!("{said}, and waits for `ollm ext trust {}`", shell_word(&extension.name)),
@@ -67,9 +67,9 @@ pub(super) fn lapsed(app: &App) -> Lapsed {
     let kept = |name: &String| app.changes.kept.iter().any(|(kept, _)| kept == name);
     let on = app.extensions.iter().filter(|one| one.is_on() && !told(&one.name) && !kept(&one.name));
     let lapsed = |one: &Extension| {
-        trust.approved_bundle(&one.name, &one.root)?;
+        trust.approved_extension(&one.name, &one.root)?;
         let digest = trust.tree_digest(&one.root).ok()?;
-        let is_lapsed = trust.bundle_standing(&one.name, &one.root, &digest) == Standing::Modified;
+        let is_lapsed = trust.extension_standing(&one.name, &one.root, &digest) == Standing::Modified;
         is_lapsed.then(|| (one.name.clone(), digest))
     };
     on.filter_map(lapsed).collect()

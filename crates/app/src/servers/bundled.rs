@@ -1,14 +1,14 @@
 //! The servers that extensions bring. They are approved with their extension, and run from the copy of what was approved.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
-use ollm_engine::Trust;
 use ollm_protocol::{Layer, Variable};
 use ollm_shell::shell_word;
-use ollm_store::{Digest, Standing, Switches};
+use ollm_store::{Digest, Switches};
+use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, Trusted};
 
 use crate::app::{extensions_as_approved, unreliable};
 use crate::error::ErrorKind;
@@ -26,6 +26,8 @@ pub struct Bundled {
     pub trust: Standing,
     /// What an approval of it is bound to.
     pub digest: Option<Digest>,
+    /// The extension, if it may run.
+    pub(super) trusted: Option<Trusted<ExtensionFolder>>,
     /// Why none of them may be started, if that is so.
     pub obstacle: Option<(ErrorKind, String)>,
     /// Whether it is switched on, whatever else keeps it from running.
@@ -53,17 +55,16 @@ pub(super) struct Joined {
 }
 
 /// The servers of all extensions.
-pub(super) fn join(world: &World, config: &Config, problems: &mut Vec<Problem>) -> Joined {
+pub(super) fn join(world: &World, config: &Config, trust: &Trust, problems: &mut Vec<Problem>) -> Joined {
     let (switches, trouble) = Switches::load(&world.switches());
     let mut around: Vec<Problem> = trouble.map(|trouble| unreliable(world, &trouble)).into_iter().collect();
-    let trust = Trust::new(world.approvals(), SystemTime::now);
-    let found = extensions_as_approved(world, config, &switches, &trust, &mut around);
+    let found = extensions_as_approved(world, config, &switches, trust, &mut around);
     // What is wrong with an extension is the reason why its servers are not started; if they are, it has to be told.
     let explains = |one: &Extension, problem: &Problem| one.held().is_none() && problem.file.starts_with(&one.root);
     around.retain(|problem| !found.iter().any(|one| explains(one, problem)));
     let mut servers = Vec::new();
     for extension in found.iter().filter(|one| !one.manifest.servers.is_empty()) {
-        let bundle = Arc::new(Bundled::of(extension, &trust));
+        let bundle = Arc::new(Bundled::of(extension, trust));
         let (specs, more) = extension.servers_in(&bundle.folder);
         if bundle.on {
             problems.extend(more);
@@ -81,11 +82,12 @@ pub(super) fn join(world: &World, config: &Config, problems: &mut Vec<Problem>) 
 impl Bundled {
     fn of(extension: &Extension, trust: &Trust) -> Bundled {
         let name = &extension.name;
-        let approved = extension.held().and_then(|_| trust.approved_bundle(name, &extension.root));
+        let approved = extension.held().and_then(|_| trust.approved_extension(name, &extension.root));
         let mut bundle = Bundled {
             extension: name.clone(),
             trust: Standing::Unknown,
             digest: None,
+            trusted: None,
             obstacle: None,
             on: extension.is_on(),
             layer: extension.layer,
@@ -97,7 +99,7 @@ impl Bundled {
         };
         match trust.tree_digest(&extension.root) {
             Ok(digest) => {
-                bundle.trust = trust.bundle_standing(name, &extension.root, &digest);
+                bundle.trust = trust.extension_standing(name, &extension.root, &digest);
                 bundle.digest = Some(digest);
             }
             Err(why) => bundle.obstacle = Some((ErrorKind::Environment, format!("of its extension `{name}`, {why}"))),
@@ -111,13 +113,17 @@ impl Bundled {
 
     /// What was approved is what runs.
     fn run_copy(&mut self, extension: &Extension, trust: &Trust) {
-        match trust.bundle(&extension.name, &extension.root) {
-            Ok(bundle) if Some(bundle.digest) == self.digest => bundle.copy().clone_into(&mut self.folder),
-            Ok(_) => {
+        let folder = Arc::new(ExtensionFolder::new(&extension.name, &extension.root));
+        match trust.trust(&folder, &TrustContext::default(), None) {
+            Ok(trusted) => {
+                self.folder = trusted.copy_folder().map_or_else(|| extension.root.clone(), Path::to_owned);
+                self.trusted = Some(trusted);
+            }
+            Err(refusal) if refusal.reason == RefusalReason::Modified => {
                 self.trust = Standing::Modified;
                 self.obstacle = self.untrusted();
             }
-            Err(why) => self.obstacle = Some((ErrorKind::Environment, why.to_string())),
+            Err(refusal) => self.obstacle = Some((ErrorKind::Environment, refusal.detail)),
         }
     }
 

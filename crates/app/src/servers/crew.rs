@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock, RwLockWriteGuard};
 use std::time::SystemTime;
 
-use ollm_catalog::{Oauth, Problem};
+use ollm_catalog::{Oauth, Problem, Severity};
 use ollm_mcp::{
     BlockingClient, Cache, CallError, CallErrorKind, ClientContext, Endpoint, Entry, Filter, Offers, Ports, Progress,
     Root, Server, ServerMemory, Settings, Spill, Taken, Tokens, read_error, read_result,
@@ -107,7 +107,14 @@ impl Crew {
         for known in chosen.iter().filter(|known| !turnover.kept.contains(&known.spec.name)) {
             let name = &known.spec.name;
             self.gate.watch(known);
-            let (declaration, mut missing) = known.declaration(servers);
+            let (declaration, mut missing) = match known.declaration(servers) {
+                Ok(found) => found,
+                Err(why) => {
+                    let message = format!("server `{name}` is not started: {why}");
+                    turnover.problems.push(Problem::of_file(Severity::Error, &known.spec.origin.file, message));
+                    continue;
+                }
+            };
             let before = self.fleet.server(name).ok();
             // One that was approved anew since it was refused is tried again.
             let again = self.gate.refused(name);

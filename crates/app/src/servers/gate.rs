@@ -2,14 +2,15 @@
 //! is started more than once in it, and what was approved may have been rewritten meanwhile, also by the model.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use ollm_catalog::ServerSpec;
 use ollm_mcp::Admit;
 use ollm_protocol::Source;
-use ollm_store::Approvals;
+use ollm_trust::Trust;
 
-use super::Known;
+use super::{Known, told_refusal as told};
 use crate::world::World;
 
 /// What is looked at.
@@ -19,7 +20,7 @@ pub(super) struct Gate(Mutex<Watched>);
 #[derive(Debug)]
 struct Watched {
     world: World,
-    servers: BTreeMap<String, ServerSpec>,
+    servers: BTreeMap<String, Arc<ServerSpec>>,
     /// Those that were not let through when they were last started.
     refused: BTreeSet<String>,
 }
@@ -41,7 +42,7 @@ impl Gate {
         if known.spec.source == Source::User || known.bundle.is_some() {
             self.lock().servers.remove(&name);
         } else {
-            self.lock().servers.insert(name, known.spec.clone());
+            self.lock().servers.insert(name, Arc::clone(&known.spec));
         }
     }
 
@@ -58,7 +59,7 @@ impl Gate {
 impl Admit for Gate {
     fn refusal(&self, server: &str) -> Option<String> {
         let mut watched = self.lock();
-        let refusal = refusal(watched.servers.get(server)?.clone(), &watched.world);
+        let refusal = refusal(watched.servers.get(server)?, &watched.world);
         if refusal.is_some() {
             watched.refused.insert(server.to_owned());
         }
@@ -66,11 +67,10 @@ impl Admit for Gate {
     }
 }
 
-fn refusal(spec: ServerSpec, world: &World) -> Option<String> {
-    let (approvals, trouble) = Approvals::load(&world.approvals());
-    if let Some(trouble) = trouble {
+fn refusal(spec: &Arc<ServerSpec>, world: &World) -> Option<String> {
+    let trust = Trust::new(world.approvals(), SystemTime::now);
+    if let Some(trouble) = trust.trouble() {
         return Some(format!("no server is approved: {trouble}"));
     }
-    let known = Known::of(spec, world, &approvals, &[]);
-    known.program.as_ref().err().cloned().or_else(|| known.untrusted())
+    trust.forecast(spec, &world.trust_context()).map(told)
 }

@@ -1,13 +1,19 @@
 //! MCP servers as they are declared.
 
+use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::LazyLock;
 use std::time::Duration;
 
 use ollm_catalog::{
     Address, Pairs, Problem, ServerSpec, Severity, Transport, add_server, expand, load_servers, remove_server,
-    server_digest, settings_file, taken_server,
+    settings_file, taken_server,
 };
 use ollm_protocol::Source;
 use ollm_store::Digest;
+use ollm_trust::{ApproveError, Identity, Term, Trust, TrustContext, Unready};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -34,7 +40,29 @@ fn messages(problems: &[Problem]) -> Vec<&str> {
 }
 
 fn digest(server: &ServerSpec) -> Digest {
-    server_digest(server, None, None, &|_| None).unwrap()
+    static BIN: LazyLock<tempfile::TempDir> = LazyLock::new(|| tempfile::tempdir().unwrap());
+    identity(server, BIN.path(), None, &[]).unwrap().digest
+}
+
+/// What an approval of a server is bound to, where its program is in `bin`.
+fn identity(
+    server: &ServerSpec,
+    bin: &Path,
+    project: Option<&Path>,
+    variables: &[(&str, &str)],
+) -> Result<Identity, Unready> {
+    if let Address::Command { command, .. } = &server.address
+        && !Path::new(command).is_absolute()
+        && !bin.join(command).exists()
+    {
+        std::fs::write(bin.join(command), "").unwrap();
+        std::fs::set_permissions(bin.join(command), Permissions::from_mode(0o755)).unwrap();
+    }
+    let path = [("PATH", bin.to_str().unwrap())];
+    let variables: Vec<(OsString, OsString)> =
+        path.iter().chain(variables).map(|(name, value)| ((*name).into(), (*value).into())).collect();
+    let trust = Trust::new(bin.join("approvals.json"), std::time::SystemTime::now);
+    trust.identity(server, &TrustContext { variables: &variables, project, ..TrustContext::default() })
 }
 
 #[test]
@@ -363,17 +391,16 @@ fn abuse_d7_files_of_the_project_are_part_of_the_digest() {
     let script = world.write("project/tools/server.py", "1");
     let config = world.write("project/c.toml", "1");
     let project = world.places.project.clone();
-    let with = |server: &ServerSpec, program: &str| {
-        server_digest(server, Some(program.as_ref()), project.as_deref(), &|_| None).unwrap()
-    };
-    let of = || with(&load(&world).0[0], "/usr/bin/python3");
+    let bins = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
+    let with = |bin: &Path| identity(&load(&world).0[0], bin, project.as_deref(), &[]).unwrap().digest;
+    let of = || with(bins[0].path());
     let first = of();
     assert_eq!(first, of());
     std::fs::write(&script, "2").unwrap();
     let second = of();
     std::fs::write(&config, "2").unwrap();
     assert!(first != second && second != of());
-    assert_ne!(of(), with(&load(&world).0[0], "/bin/python3"));
+    assert_ne!(of(), with(bins[1].path()), "another program runs it");
 }
 
 #[test]
@@ -388,8 +415,8 @@ fn abuse_d7_files_that_variables_help_to_name_are_part_of_the_digest() {
         world.write(PROJECT, format!(r#"{{"mcpServers": {{"s": {declaration}}}}}"#));
         let script = world.write("project/server.py", "1");
         let project = world.places.project.clone();
-        let get = |name: &str| (name == "HERE").then(|| ".".to_owned());
-        let of = || server_digest(&load(&world).0[0], None, project.as_deref(), &get).unwrap();
+        let bin = tempfile::tempdir().unwrap();
+        let of = || identity(&load(&world).0[0], bin.path(), project.as_deref(), &[("HERE", ".")]).unwrap().digest;
         let first = of();
         std::fs::write(&script, "2").unwrap();
         assert_ne!(first, of(), "{declaration}");
@@ -429,7 +456,8 @@ fn abuse_d7_files_count_however_they_are_named() {
             .map(|file| world.write(file, "1"));
         std::os::unix::fs::symlink(&files[3], own.join("link.py")).unwrap();
         std::os::unix::fs::symlink(files[3].parent().unwrap(), own.join("out")).unwrap();
-        let of = || server_digest(&load(&world).0[0], None, Some(&own), &|_| None).unwrap();
+        let bin = tempfile::tempdir().unwrap();
+        let of = || identity(&load(&world).0[0], bin.path(), Some(&own), &[]).unwrap().digest;
         let first = of();
         assert_eq!(first, of());
         for file in &files {
@@ -448,10 +476,10 @@ fn what_a_link_of_the_project_runs_is_known_by_its_place() {
     let of = |target: &str| {
         let _ = std::fs::remove_file(&program);
         std::os::unix::fs::symlink(target, &program).unwrap();
-        server_digest(&load(&world).0[0], Some(&program), Some(&project), &|_| None).unwrap()
+        identity(&load(&world).0[0], &project, Some(&project), &[]).unwrap().digest
     };
-    assert_eq!(of("/etc/passwd"), of("/etc/passwd"));
-    assert_ne!(of("/etc/passwd"), of("/etc/group"));
+    assert_eq!(of("/bin/sh"), of("/bin/sh"));
+    assert_ne!(of("/bin/sh"), of("/bin/cat"));
 }
 
 #[test]
@@ -459,7 +487,8 @@ fn code_without_end_is_refused_and_not_looked_through() {
     let world = World::new();
     let code = "a ".repeat(100_000);
     world.write(PROJECT, json!({"mcpServers": {"s": {"command": "sh", "args": ["-c", code]}}}).to_string());
-    let why = server_digest(&load(&world).0[0], None, world.places.project.as_deref(), &|_| None).unwrap_err();
+    let bin = tempfile::tempdir().unwrap();
+    let why = identity(&load(&world).0[0], bin.path(), world.places.project.as_deref(), &[]).unwrap_err();
     assert!(why.to_string().contains("put the code into a file"), "{why}");
 }
 
@@ -468,9 +497,17 @@ fn a_folder_that_is_run_cannot_be_told_from_its_content() {
     let world = World::new();
     world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "node", "args": ["server"]}}}"#);
     world.write("project/server/index.js", "");
+    let bin = tempfile::tempdir().unwrap();
     let server = &load(&world).0[0];
-    let why = server_digest(server, None, world.places.project.as_deref(), &|_| None).unwrap_err();
-    assert!(why.to_string().contains("is a folder"), "{why}");
+    identity(server, bin.path(), world.places.project.as_deref(), &[]).unwrap();
+    let variables = [("PATH".into(), bin.path().into())];
+    let context =
+        TrustContext { variables: &variables, project: world.places.project.as_deref(), ..TrustContext::default() };
+    let trust = Trust::new(bin.path().join("approvals.json"), std::time::SystemTime::now);
+    assert_eq!(trust.uncovered(server, &context).unwrap(), ["`server` is a folder, and anything in it may run"]);
+    let proposal = trust.propose(server, &context).unwrap();
+    assert!(matches!(trust.approve(server, &proposal, Term::Always, &context), Err(ApproveError::Uncovered(_))));
+    trust.approve(server, &proposal.accept_uncovered(), Term::Always, &context).unwrap();
 }
 
 #[test]

@@ -3,9 +3,10 @@
 use std::hint::black_box;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, Facts, Registry, Trust};
+use ollm_engine::{Engine, Environment, Facts, Registry};
 use ollm_protocol::hook::{RateLimit, Requires};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_trust::Trust;
 
 use crate::lab::Lab;
 use crate::measure::Case;

@@ -5,8 +5,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, Trust, trace};
+use ollm_engine::{Engine, Environment, trace};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, Rules, Source};
+use ollm_trust::Trust;
 use serde_json::json;
 
 use crate::lab::{Lab, cli, cli_in, finish, start};
@@ -124,19 +125,19 @@ impl Lab {
                 ..HookSpec::new(format!("no-op-{index}"), "before_tool", action)
             };
             let hook = engine.registry.register(Hook::new(spec, &Rules::default()).unwrap()).unwrap();
-            let identity = engine.trust.identity(&hook, engine.environment()).unwrap();
-            let approval = ollm_store::Approval {
+            let identity = engine.trust.identity(&*hook, &engine.environment().trust_context()).unwrap();
+            let approval = ollm_trust::Approval {
                 id: hook.id().to_owned(),
                 source: identity.source,
                 hash: identity.hash,
                 digest: identity.digest,
                 approved_at: String::new(),
                 approved_by: "bench".to_owned(),
-                term: ollm_store::Term::Always,
+                term: ollm_trust::Term::Always,
                 copy: None,
                 program: None,
             };
-            ollm_store::approve(&approvals, approval).unwrap();
+            ollm_trust::approve(&approvals, approval).unwrap();
         }
         let outcome = engine.dispatch(&event());
         assert_eq!(outcome.reports.len(), hooks, "{outcome:?}");

@@ -52,6 +52,9 @@ pub(crate) enum ExtCommand {
         /// Approve without a terminal by naming the digest that `ollm ext list --json` prints
         #[arg(long, value_name = "sha256:…")]
         digest: Option<String>,
+        /// Approve it also if it runs files or packages that no approval covers
+        #[arg(long)]
+        uncovered: bool,
     },
     /// Remove an extension's folder, its approval, its switches and its secrets
     #[command(visible_alias = "remove")]

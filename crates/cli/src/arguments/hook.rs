@@ -247,6 +247,9 @@ pub(crate) struct TrustArguments {
     /// `groupDigest` of all hooks of its group
     #[arg(long, value_name = "sha256:…", requires = "ids")]
     pub(crate) digest: Option<String>,
+    /// Approve for good also what runs files or packages that no approval covers
+    #[arg(long, conflicts_with = "list")]
+    pub(crate) uncovered: bool,
 }
 
 #[derive(Debug, Args)]

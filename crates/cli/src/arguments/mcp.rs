@@ -98,6 +98,9 @@ pub(crate) enum McpCommand {
         /// Approve without a terminal by naming the digest that `ollm mcp list --json` prints
         #[arg(long, value_name = "sha256:…")]
         digest: Option<String>,
+        /// Approve it also if it runs files or packages that no approval covers
+        #[arg(long)]
+        uncovered: bool,
     },
     /// Withdraw the approval of servers
     Untrust {

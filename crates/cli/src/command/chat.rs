@@ -21,7 +21,7 @@ use reader::Reader;
 
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(world, Visit::Talk, Some(Box::new(Terminal::new(&cancel, world))))?;
+    let app = session::load(world, Visit::Talk, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
     app.tell_problems(output);
     let host = Host::gather(&arguments.options()?, &app, &cancel)?;
@@ -44,13 +44,12 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
     let desk = Desk { app, notices: &shared };
-    let session =
-        match host.start(desk, Box::new(Terminal::new(&cancel, world)), Box::new(display), Box::new(|_, _, _| {})) {
-            Ok(session) => session,
-            Err(StartError::Refused(_)) => return Ok(BLOCKED),
-            Err(StartError::Interrupted) => return Ok(INTERRUPTED),
-            Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
-        };
+    let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), Box::new(|_, _, _| {})) {
+        Ok(session) => session,
+        Err(StartError::Refused(_)) => return Ok(BLOCKED),
+        Err(StartError::Interrupted) => return Ok(INTERRUPTED),
+        Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
+    };
     let _control =
         Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
     let reader = Reader::new(world, &cancel)?;

@@ -40,19 +40,19 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let app = session::load(&world, Visit::Task, None)?;
     let host = Host::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = RefCell::new(app);
-    let shown = show(host, &app, &world, &cancel, &Story::new(output, as_json));
+    let shown = show(host, &app, &cancel, &Story::new(output, as_json));
     app.into_inner().close(output);
     shown
 }
 
-fn show(host: Host, app: &RefCell<App>, world: &World, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
+fn show(host: Host, app: &RefCell<App>, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
     let began = Instant::now();
     if !story.quiet {
         story.output.borrow_mut().text(INTRODUCTION)?;
     }
     let desk = Desk { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
-    let session = host.start(desk, Box::new(Terminal::new(cancel, world)), Box::new(story), hear);
+    let session = host.start(desk, Box::new(Terminal::new(cancel)), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
     if let Some(toolbox) = &app.borrow().toolbox {

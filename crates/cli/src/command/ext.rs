@@ -4,18 +4,17 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
-use ollm_engine::Standing;
 use ollm_protocol::{Hook, Layer};
 use ollm_shell::shell_word;
-use ollm_store::Approval;
+use ollm_trust::{Approval, Standing};
 
 use crate::arguments::ext::ExtCommand;
 use crate::command::hook::unwritten;
+use crate::command::review::Uncovered;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
 mod consent;
-pub(crate) mod difference;
 mod info;
 mod list;
 mod new;
@@ -34,7 +33,9 @@ pub(super) fn run_command(command: ExtCommand, world: &World, output: &mut Outpu
         ExtCommand::Enable { names } => switch::enable(&names, world, output),
         ExtCommand::Disable { names } => switch::disable(&names, world, output),
         ExtCommand::Reload { name } => reload::run(name.as_deref(), world, output),
-        ExtCommand::Trust { name, digest } => trust::run(&name, digest.as_deref(), world, output),
+        ExtCommand::Trust { name, digest, uncovered } => {
+            trust::run(&name, digest.as_deref(), Uncovered::of_flag(uncovered), world, output)
+        }
         ExtCommand::Uninstall { name, yes } => uninstall::run(&name, yes, world, output),
         ExtCommand::Set(arguments) => set::run(&arguments, world, output),
         ExtCommand::New(arguments) => new::run(&arguments, world, output),
@@ -59,7 +60,7 @@ struct Approved {
 fn approved(extension: &Extension, app: &App) -> Approved {
     match app.engine.trust.tree_digest(&extension.root) {
         Ok(digest) => {
-            let standing = app.engine.trust.bundle_standing(&extension.name, &extension.root, &digest);
+            let standing = app.engine.trust.extension_standing(&extension.name, &extension.root, &digest);
             let whole = matches!(standing, Standing::Approved | Standing::Limited);
             let changed = Some(extension).filter(|_| whole).and_then(|extension| changed_hook(extension, app));
             let standing = if changed.is_some() { Standing::Modified } else { standing };
@@ -75,7 +76,7 @@ fn approved(extension: &Extension, app: &App) -> Approved {
 
 /// Why no hook of an extension runs, whoever approved it: others can write to its files.
 fn exposed_hook(extension: &Extension, app: &App) -> Option<String> {
-    let owned = |hook: &Hook| app.engine.trust.owned(hook, app.engine.environment());
+    let owned = |hook: &Hook| app.engine.trust.owned(hook, &app.engine.environment().trust_context());
     let why = extension.hooks.iter().find_map(|hook| owned(hook).err())?;
     Some(format!("no hook of it runs: {why}"))
 }
@@ -84,8 +85,8 @@ fn exposed_hook(extension: &Extension, app: &App) -> Option<String> {
 fn changed_hook(extension: &Extension, app: &App) -> Option<String> {
     let trust = &app.engine.trust;
     let is_changed = |hook: &&Arc<Hook>| {
-        let identity = trust.identity(hook, app.engine.environment()).ok();
-        identity.is_some_and(|identity| trust.standing(hook, Some(&identity)) == Standing::Modified)
+        let identity = trust.identity(&***hook, &app.engine.environment().trust_context()).ok();
+        identity.is_some_and(|identity| trust.standing(&***hook, Some(&identity)) == Standing::Modified)
     };
     let hooks = hooks(extension, app);
     let hook = hooks.iter().find(is_changed)?;
@@ -156,11 +157,12 @@ pub(crate) fn standing(approval: &Approval, app: &App) -> Option<Standing> {
     let here = |one: &&Extension| one.name == name && one.root.display().to_string() == approval.source;
     let extension = app.extensions.iter().find(here)?;
     let digest = app.engine.trust.tree_digest(&extension.root).ok()?;
-    Some(app.engine.trust.bundle_standing(&extension.name, &extension.root, &digest))
+    Some(app.engine.trust.extension_standing(&extension.name, &extension.root, &digest))
 }
 
 /// Withdraws the approval of an extension and of its hooks; false when there was none.
 pub(crate) fn revoke(extension: &Extension, app: &App) -> Result<bool, Failure> {
     let hooks = hooks(extension, app);
-    app.engine.trust.revoke_bundle(&extension.name, &extension.root, &hooks).map_err(unwritten)
+    let hooks = hooks.iter().map(|hook| &**hook);
+    app.engine.trust.revoke_extension(&extension.name, &extension.root, hooks).map_err(unwritten)
 }

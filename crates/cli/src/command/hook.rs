@@ -26,10 +26,8 @@ pub(crate) use list::{columns, overview};
 pub(crate) use new::write as write_new;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;
-pub(crate) use show::{asked, command as command_line};
 pub(crate) use test::cases as run_cases;
-pub(crate) use trust::review::{content, show as show_long};
-pub(crate) use trust::{nobody_to_ask, unpinned, unwritten};
+pub(crate) use trust::{nobody_to_ask, unwritten};
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {

@@ -8,6 +8,7 @@ use ollm_mcp::CallError;
 use serde_json::{Map, Value, json};
 
 use crate::arguments::mcp::McpCommand;
+use crate::command::review::Uncovered;
 use crate::error::{Failure, Kind, OK};
 use crate::interrupt::Stop;
 use crate::output::Output;
@@ -21,15 +22,12 @@ mod list;
 mod login;
 mod logs;
 mod offered;
-mod review;
 mod snippet;
 mod start;
 mod status;
 mod stop;
 mod tools;
 mod trust;
-
-pub(crate) use trust::unpinned;
 
 /// More is not read from standard input.
 const LARGEST_INPUT: u64 = 16 << 20;
@@ -51,7 +49,9 @@ pub(super) fn run_command(command: McpCommand, world: &World, output: &mut Outpu
         McpCommand::Prompts { server, prompt, args, json } => {
             offered::run(Sort::Prompts, &server, (prompt, object(args.as_deref())?), world, json, output)
         }
-        McpCommand::Trust { name, digest } => trust::approve(&name, digest.as_deref(), world, output),
+        McpCommand::Trust { name, digest, uncovered } => {
+            trust::approve(&name, digest.as_deref(), Uncovered::of_flag(uncovered), world, output)
+        }
         McpCommand::Untrust { names } => trust::withdraw(&names, world, output),
         McpCommand::Login(arguments) => login::run(&arguments, world, output),
         McpCommand::Logout { name, json } => login::out(&name, json, world, output),

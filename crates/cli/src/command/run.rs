@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (prompt, context) = task(arguments, output)?;
     let cancel = Cancel::default();
-    let app = session::load(world, Visit::Task, Some(Box::new(Terminal::new(&cancel, world))))?;
+    let app = session::load(world, Visit::Task, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
     app.tell_problems(output);
     interrupt::listen(&cancel);
@@ -48,7 +48,7 @@ fn work(
     };
     let shared = RefCell::new(output);
     let mut ports = PromptPorts::default();
-    ports.approve = Box::new(Terminal::new(&cancel, app.world()));
+    ports.approve = Box::new(Terminal::new(&cancel));
     ports.show = Box::new(Display { output: &shared, style, open: false });
     ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::{Extension, Positions, Skill, validate_extension};
-use ollm_engine::Standing;
 use ollm_shell::shell_word;
 use ollm_store::{escape_for_people, one_line};
+use ollm_trust::Standing;
 use serde_json::{Value, json};
 
 use crate::arguments::agent::TaskArguments;
@@ -210,7 +210,7 @@ fn approved_as_is(extension: &Extension, skill: &Skill, app: &App) -> Option<Ski
     if !matches!(standing(extension, app), Standing::Approved | Standing::Limited) {
         return None;
     }
-    let copy = app.engine.trust.approved_bundle(&extension.name, &extension.root)?;
+    let copy = app.engine.trust.approved_extension(&extension.name, &extension.root)?;
     let (skills, _) = validate_extension(&copy, &app.rules).0.skills();
     skills.into_iter().find(|one| one.name == skill.name)
 }
@@ -219,7 +219,7 @@ fn approved_as_is(extension: &Extension, skill: &Skill, app: &App) -> Option<Ski
 fn standing(extension: &Extension, app: &App) -> Standing {
     let trust = &app.engine.trust;
     let digest = trust.tree_digest(&extension.root);
-    digest.map_or(Standing::Unknown, |digest| trust.bundle_standing(&extension.name, &extension.root, &digest))
+    digest.map_or(Standing::Unknown, |digest| trust.extension_standing(&extension.name, &extension.root, &digest))
 }
 
 fn unapproved(extension: &Extension) -> String {

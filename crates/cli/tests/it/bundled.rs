@@ -333,6 +333,8 @@ fn a_person_sees_what_a_server_runs_before_the_extension_is_approved() {
     manifest["mcpServers"]["loose"] = json!({"command": "npx", "args": ["-y", "some-server"]});
     fs::write(folder.join("manifest.json"), manifest.to_string()).unwrap();
     let ran = on_a_terminal(&lab, "y\\n", &["ext", "trust", "tools"]);
+    assert_eq!(ran.code, 4, "nobody said that what is not covered may run: {ran:?}");
+    let ran = on_a_terminal(&lab, "y\\n", &["ext", "trust", "tools", "--uncovered"]);
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(ran.stdout.contains("--- servers/run.sh\nexec "), "{}", ran.stdout);
     assert!(ran.stdout.contains("server `loose`: `some-server` names no version"), "{}", ran.stdout);

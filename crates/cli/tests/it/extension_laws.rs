@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Extensions, Overrides, Places, Positions, Surroundings, configuration, extensions};
-use ollm_engine::{Engine, Environment, Trust};
+use ollm_engine::{Engine, Environment};
 use ollm_protocol::{Event, EventKind, Hook, Source, Variable};
 use ollm_store::{Secrets, Switch, Switches, set_switches};
+use ollm_trust::{ExtensionFolder, Term, Trust};
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::json;
@@ -211,13 +211,17 @@ proptest! {
         let (extensions, mut engine) = world.load();
         let environment = engine.environment().clone();
         for extension in extensions.iter().filter(|one| one.is_on()) {
-            let bundle = engine.trust.bundle(&extension.name, &extension.root).unwrap();
-            let hooks: Vec<Arc<Hook>> = extension.hooks.iter().cloned().map(Arc::new).collect();
-            let proposals = hooks.iter().filter_map(|hook| Some((Arc::clone(hook), engine.trust.propose(hook, &environment).ok()?)));
-            let proposals: Vec<_> = proposals.collect();
-            engine.trust.approve_bundle(&bundle, &proposals, &environment).unwrap();
+            let (trust, context) = (&engine.trust, environment.trust_context());
+            let folder = ExtensionFolder::new(&extension.name, &extension.root);
+            let whole = trust.propose(&folder, &context).unwrap();
+            let each = extension.hooks.iter().filter_map(|hook| {
+                let proposal = trust.propose(hook, &context).ok()?;
+                trust.approval_of(hook, &proposal, Term::Always, &context).ok()
+            });
+            let whole = trust.approval_of(&folder, &whole, Term::Always, &context).unwrap();
+            trust.approve_together(std::iter::once(whole).chain(each)).unwrap();
         }
-        engine.trust.untrusted = ollm_engine::Untrusted::Skip;
+        engine.trust.untrusted = ollm_trust::Untrusted::Skip;
         let outcome = engine.dispatch(&event());
         prop_assert!(outcome.continues());
         let said = format!("{:?}", outcome.verdict.system_messages);

@@ -233,6 +233,7 @@ impl Lab {
         let changing = CHANGING.get_or_init(|| {
             let rules = [
                 (r"sha256:[0-9a-f]{64}", "sha256:…"),
+                (r"(?m)^program     /usr/bin/", "program     /bin/"),
                 (r" +\d+\.\d ms  [▇▏ ]*[▇▏]", " … ms  ▇"),
                 (r#""durationMs":[0-9.]+"#, r#""durationMs":0"#),
                 (r#""durationSeconds":[0-9.e-]+"#, r#""durationSeconds":0"#),

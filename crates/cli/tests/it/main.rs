@@ -16,6 +16,7 @@ mod bundled;
 mod config;
 mod container;
 mod contract;
+mod coverage;
 mod declaring;
 mod documents;
 mod embed;

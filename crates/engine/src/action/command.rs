@@ -4,16 +4,17 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use ollm_process::Job;
+use ollm_protocol::Hook;
+use ollm_trust::Trusted;
 use serde_json::Value;
 
 use super::{Prepared, Task};
 use crate::template;
-use crate::trust::Trusted;
 
 pub(super) fn prepare(
     mut job: Job,
     (program, args): (&str, &[String]),
-    trusted: &Trusted,
+    trusted: &Trusted<Hook>,
     scope: impl FnOnce() -> Value,
 ) -> Prepared {
     let args = match template::arguments(program, args) {
@@ -38,7 +39,10 @@ pub(super) fn prepare(
 }
 
 /// A word of the hook's own: where it names one of its files, that file, or the copy that was approved.
-fn own(word: &str, trusted: &Trusted) -> OsString {
+fn own(word: &str, trusted: &Trusted<Hook>) -> OsString {
+    if let Some(code) = trusted.code_argument(word) {
+        return code;
+    }
     let file = trusted.hook().own_file(word).unwrap_or(Path::new(word));
     trusted.approved(file).map_or_else(|| file.into(), PathBuf::into_os_string)
 }

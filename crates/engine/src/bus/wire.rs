@@ -7,7 +7,7 @@ use ollm_protocol::{Event, Hook};
 use super::message::command_of;
 use super::{Bus, Matter, Message};
 use crate::report::{Report, Status};
-use crate::trust::Trust;
+use ollm_trust::Trust;
 
 /// One dispatch's way to the bus.
 #[derive(Clone, Copy, Debug)]

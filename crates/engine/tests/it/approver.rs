@@ -7,9 +7,10 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use ollm_engine::{Approver, Choice, Engine, Environment, Outcome, Question, Term, Trust, Untrusted};
+use ollm_engine::{Engine, Environment, Outcome};
 use ollm_protocol::{Event, EventKind, Hook, HookSpec, Source, Verdict};
 use ollm_store::Digest;
+use ollm_trust::{Approver, Choice, Question, Term, Trust, Untrusted};
 
 use crate::support::{World, builtin, file, logs, ran, sh, skipped};
 
@@ -41,13 +42,13 @@ impl Approver for Person {
     fn ask(&self, question: &Question<'_>) -> Choice {
         let mut record = self.record.lock().unwrap();
         record.asked.push(Asked {
-            id: question.hook.id().to_owned(),
+            id: question.id.to_owned(),
             digest: question.identity.digest,
             previous: question.previous.map(|approval| approval.digest),
             changed: question.changed,
             late: self.log.exists(),
         });
-        record.answers.pop_front().unwrap_or_else(|| panic!("nobody should ask about {:?}", question.hook.id()))
+        record.answers.pop_front().unwrap_or_else(|| panic!("nobody should ask about {:?}", question.id))
     }
 }
 
@@ -84,7 +85,7 @@ impl Desk {
     }
 
     fn digest(&self, hook: &Hook) -> Digest {
-        self.world.engine.trust.identity(hook, self.world.engine.environment()).unwrap().digest
+        self.world.engine.trust.identity(hook, &self.world.engine.environment().trust_context()).unwrap().digest
     }
 
     fn dispatch(&self, session: &str) -> Outcome {
@@ -167,9 +168,9 @@ fn an_approval_for_once_is_not_used_up_by_a_hook_that_a_refusal_keeps_from_runni
     let mut desk = Desk::new(&[]);
     let guard = desk.world.add(builtin("guard", |_| Verdict::block("no")));
     let hook = desk.guest("one");
-    let (trust, environment) = (&desk.world.engine.trust, desk.world.engine.environment());
-    let proposal = trust.propose(&hook, environment).unwrap();
-    trust.approve(&hook, &proposal, Term::Once, environment).unwrap();
+    let (trust, environment) = (&desk.world.engine.trust, &desk.world.engine.environment().trust_context());
+    let proposal = trust.propose(&*hook, environment).unwrap();
+    trust.approve(&*hook, &proposal, Term::Once, environment).unwrap();
     assert!(!ran(&desk.dispatch("A")).contains(&"one"));
     desk.world.engine.registry.unregister(guard.id());
     assert!(desk.runs("A"));
@@ -222,7 +223,7 @@ fn a_session_ends_when_the_approval_is_withdrawn() {
     let mut desk = Desk::new(&[Choice::Session, Choice::No]);
     let hook = desk.guest("one");
     assert!(desk.runs("A"));
-    desk.world.engine.trust.revoke(&hook).unwrap();
+    desk.world.engine.trust.revoke(&*hook).unwrap();
     assert!(!desk.runs("A"));
 }
 
@@ -317,8 +318,12 @@ fn what_changes_while_the_person_reads_does_not_run() {
         let hook = desk.guest("one");
         desk.world.engine.trust.approver = Some(Box::new(Slow(hook.spec.script().unwrap().clone(), choice)));
         let outcome = desk.dispatch("A");
-        assert_eq!((skipped(&outcome), desk.world.log()), (vec![("one", "modified")], vec![]), "{choice:?}");
-        assert!(!desk.world.path("approvals.json").exists(), "{choice:?}");
+        // What was shown is a copy, and that is what runs.
+        assert_eq!((skipped(&outcome), desk.world.log()), (vec![], vec!["one".to_owned()]), "{choice:?}");
+        desk.world.engine.trust.approver = None;
+        let reason = if choice == Choice::Always { "modified" } else { "untrusted" };
+        let outcome = desk.dispatch("A");
+        assert_eq!((skipped(&outcome), desk.world.log()), (vec![("one", reason)], vec![]), "{choice:?}");
     }
 }
 

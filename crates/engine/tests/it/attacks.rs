@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_engine::{Engine, Environment, Status, Term, Trust};
+use ollm_engine::{Engine, Environment, Status};
 use ollm_protocol::{ActionSpec, Event, EventKind, Hook, HookSpec, OnFailure, Origin, Source};
+use ollm_trust::{Term, Trust};
 
 use crate::support::{World, command, event, file, ran, sh, skipped, within};
 
@@ -57,8 +58,8 @@ fn race(world: &World, spec: HookSpec, swap: Swap, attempts: usize) -> (usize, u
     );
     fs::create_dir(world.path("out")).unwrap();
     let hook = engine.registry.register(Hook::new(spec, &world.rules).unwrap()).unwrap();
-    let proposal = engine.trust.propose(&hook, engine.environment()).unwrap();
-    engine.trust.approve(&hook, &proposal, Term::Always, engine.environment()).unwrap();
+    let proposal = engine.trust.propose(&*hook, &engine.environment().trust_context()).unwrap();
+    engine.trust.approve(&*hook, &proposal, Term::Always, &engine.environment().trust_context()).unwrap();
     let over = AtomicBool::new(false);
     let (mut good, mut nothing) = (0, 0);
     thread::scope(|scope| {
@@ -138,14 +139,16 @@ fn a08_a_person_approves_the_copy_that_was_shown_and_no_later_content() {
     let mut world = World::new();
     let script = world.script("guard.sh", GOOD);
     let hook = world.add(guest(file("guard", &script)));
-    let (trust, environment) = (&world.engine.trust, world.engine.environment());
-    let proposal = trust.propose(&hook, environment).unwrap();
+    let (trust, environment) = (&world.engine.trust, &world.engine.environment().trust_context());
+    let proposal = trust.propose(&*hook, environment).unwrap();
     assert_eq!(fs::read_to_string(proposal.copy_of(&script).unwrap()).unwrap(), GOOD);
     world.file("guard.sh", EVIL);
     assert_eq!(fs::read_to_string(proposal.copy_of(&script).unwrap()).unwrap(), GOOD);
-    trust.approve(&hook, &proposal, Term::Always, environment).unwrap();
+    trust.approve(&*hook, &proposal, Term::Always, environment).unwrap();
     assert_eq!(skipped(&world.engine.dispatch(&event())), [("guard", "modified")]);
-    assert_eq!(trust.approved_script(&hook), proposal.copy_of(&script));
+    let later = trust.propose(&*hook, environment).unwrap();
+    let changes = trust.review(&*hook, &later).changes.unwrap();
+    assert!(changes.starts_with("--- changed: guard.sh"), "{changes}");
     world.file("guard.sh", GOOD);
     assert_eq!(ran(&world.engine.dispatch(&event())), ["guard"]);
     assert!(!world.path("evil").exists());
@@ -267,18 +270,29 @@ fn a_declared_sibling_is_imported_from_the_copy() {
 
 #[test]
 fn an_undeclared_sibling_fails_and_the_line_to_add_is_named() {
+    let mut world = World::new();
+    let script = world.script("guard.sh", "#!/bin/sh\ncat \"${0%/*}/rules.txt\"\n");
+    world.file("rules.txt", "one");
+    let hook = world.add(guest(file("guard", &script)));
+    world.approve(&hook);
+    let outcome = world.engine.dispatch(&event());
+    let report = &outcome.reports[0];
+    assert_eq!(report.status, Status::Failed);
+    let error = report.error.as_ref().unwrap();
+    assert!(error.ends_with("add \"inputs\": [\"rules.txt\"] to the hook"), "{error}");
+}
+
+#[test]
+fn a_sibling_that_is_imported_is_approved_along_and_runs_from_the_copy() {
     for language in [PYTHON, NODE] {
         if !language.is_here() {
             continue;
         }
         let mut world = language.world();
         language.approved(&mut world, Vec::new());
-        let outcome = world.engine.dispatch(&event());
-        let report = &outcome.reports[0];
-        let line = format!("add \"inputs\": [\"{}\"] to the hook", language.sibling.0);
-        assert_eq!(report.status, Status::Failed);
-        assert!(report.error.as_ref().unwrap().ends_with(&line), "{:?}", report.error);
-        assert_eq!(said(&world), None);
+        assert_eq!(world.engine.dispatch(&event()).reports[0].status, Status::Ok);
+        world.file(&format!("hooks/{}", language.sibling.0), "changed");
+        assert_eq!(skipped(&world.engine.dispatch(&event()))[0].1, "modified");
     }
 }
 
@@ -364,8 +378,8 @@ fn an_approval_for_one_use_serves_one_of_many_at_once() {
     let script = world.script("guard.sh", "#!/bin/sh\necho x >>log\n");
     let hook = world.add(guest(file("guard", &script)));
     let engine = &world.engine;
-    let proposal = engine.trust.propose(&hook, engine.environment()).unwrap();
-    engine.trust.approve(&hook, &proposal, Term::Once, engine.environment()).unwrap();
+    let proposal = engine.trust.propose(&*hook, &engine.environment().trust_context()).unwrap();
+    engine.trust.approve(&*hook, &proposal, Term::Once, &engine.environment().trust_context()).unwrap();
     let ran: usize = thread::scope(|scope| {
         let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| engine.dispatch(&event()).reports.len())).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).sum()
@@ -379,8 +393,8 @@ fn an_approval_for_a_session_serves_one_of_many_at_once() {
     let script = world.script("guard.sh", "#!/bin/sh\necho x >>log\n");
     let hook = world.add(guest(file("guard", &script)));
     let engine = &world.engine;
-    let proposal = engine.trust.propose(&hook, engine.environment()).unwrap();
-    engine.trust.approve(&hook, &proposal, Term::Session(None), engine.environment()).unwrap();
+    let proposal = engine.trust.propose(&*hook, &engine.environment().trust_context()).unwrap();
+    engine.trust.approve(&*hook, &proposal, Term::Session(None), &engine.environment().trust_context()).unwrap();
     let served: usize = thread::scope(|scope| {
         let serve = |number: usize| {
             let data = [("tool_name", "shell".into()), ("session_id", format!("{number}").into())];

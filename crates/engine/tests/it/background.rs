@@ -4,9 +4,10 @@ use std::fs;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use ollm_engine::{Engine, Environment, Late, Launcher, Status, Trust};
+use ollm_engine::{Engine, Environment, Late, Launcher, Status};
 use ollm_process::Children;
 use ollm_protocol::{Event, EventKind, Flow, Hook, HookSpec, OnFailure, Verdict};
+use ollm_trust::Trust;
 
 use crate::support::{World, builtin, event, eventually, file, logs, ran, runs, sh, skipped, spoken, within};
 

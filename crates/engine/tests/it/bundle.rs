@@ -4,9 +4,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use ollm_engine::{Bundle, Standing, Unready};
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Source};
-use ollm_store::VaultError;
+use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, Term, Unready};
 
 use crate::support::{World, event, file};
 
@@ -34,10 +33,20 @@ fn extension(world: &World) -> (PathBuf, HookSpec) {
     (root, spec)
 }
 
-fn approve(world: &World, bundle: &Bundle, hook: &Arc<Hook>) {
-    let (trust, environment) = (&world.engine.trust, world.engine.environment());
-    let proposal = trust.propose_in(bundle, hook, environment).unwrap();
-    trust.approve_bundle(bundle, &[(Arc::clone(hook), proposal)], environment).unwrap();
+fn propose(world: &World, root: &Path) -> Result<Proposal, Unready> {
+    let folder = ExtensionFolder::new("ext", root);
+    world.engine.trust.propose(&folder, &world.engine.environment().trust_context())
+}
+
+fn approve(world: &World, whole: &Proposal, hook: &Arc<Hook>) {
+    let (trust, context) = (&world.engine.trust, world.engine.environment().trust_context());
+    let folder = ExtensionFolder::new("ext", &whole.identity.source);
+    let part = trust.propose_part(whole, &**hook, &context).unwrap();
+    let approvals = [
+        trust.approval_of(&folder, whole, Term::Always, &context).unwrap(),
+        trust.approval_of(&**hook, &part, Term::Always, &context).unwrap(),
+    ];
+    trust.approve_together(approvals).unwrap();
 }
 
 fn why(world: &World, hook: &Arc<Hook>) -> Option<&'static str> {
@@ -49,7 +58,7 @@ fn an_extension_runs_from_a_copy_of_its_whole_folder() {
     let world = World::new();
     let (root, spec) = extension(&world);
     let hook = world.hook(spec);
-    let bundle = world.engine.trust.bundle("ext", &root).unwrap();
+    let bundle = propose(&world, &root).unwrap();
     approve(&world, &bundle, &hook);
     let trusted = world.engine.trusted(&hook).unwrap();
     assert!(trusted.runs_from_copy());
@@ -71,13 +80,13 @@ fn any_change_in_the_folder_makes_the_whole_extension_modified() {
         let world = World::new();
         let (root, spec) = extension(&world);
         let hook = world.hook(spec);
-        let bundle = world.engine.trust.bundle("ext", &root).unwrap();
+        let bundle = propose(&world, &root).unwrap();
         assert_eq!((why(&world, &hook), standing(&world, &root)), (Some("untrusted"), Standing::Unknown));
         approve(&world, &bundle, &hook);
         assert_eq!((why(&world, &hook), standing(&world, &root)), (None, Standing::Approved));
         change(&root);
         assert_eq!((why(&world, &hook), standing(&world, &root)), (Some("modified"), Standing::Modified), "{what}");
-        assert!(world.engine.trust.approved_bundle("ext", &root).unwrap().join("data/word").exists());
+        assert!(world.engine.trust.approved_extension("ext", &root).unwrap().join("data/word").exists());
     }
 }
 
@@ -89,7 +98,7 @@ fn a_folder_that_is_held_is_taken_for_what_was_approved_until_it_is_released() {
     let trust = &world.engine.trust;
     trust.hold([("ext", root.as_path())]);
     assert_eq!(why(&world, &hook), Some("untrusted"), "nobody approved it");
-    let bundle = trust.bundle("ext", &root).unwrap();
+    let bundle = propose(&world, &root).unwrap();
     approve(&world, &bundle, &hook);
     fs::write(root.join("data/word"), "two").unwrap();
     assert_eq!(why(&world, &hook), Some("modified"));
@@ -100,10 +109,10 @@ fn a_folder_that_is_held_is_taken_for_what_was_approved_until_it_is_released() {
     trust.hold([]);
     assert_eq!(why(&world, &hook), Some("modified"));
     trust.hold([("ext", root.as_path())]);
-    trust.revoke_bundle("ext", &root, std::slice::from_ref(&hook)).unwrap();
+    trust.revoke_extension("ext", &root, [&*hook]).unwrap();
     assert_eq!(why(&world, &hook), Some("untrusted"), "an approval that was withdrawn holds nothing");
     trust.hold([]);
-    approve(&world, &trust.bundle("ext", &root).unwrap(), &hook);
+    approve(&world, &propose(&world, &root).unwrap(), &hook);
     trust.hold([("ext", root.as_path())]);
     fs::write(root.join("run.sh"), "exit 1\n").unwrap();
     assert_eq!(why(&world, &hook), Some("modified"), "the script of the hook itself is another one");
@@ -111,7 +120,7 @@ fn a_folder_that_is_held_is_taken_for_what_was_approved_until_it_is_released() {
 
 fn standing(world: &World, root: &Path) -> Standing {
     let digest = world.engine.trust.tree_digest(root).unwrap();
-    world.engine.trust.bundle_standing("ext", root, &digest)
+    world.engine.trust.extension_standing("ext", root, &digest)
 }
 
 #[test]
@@ -119,10 +128,10 @@ fn what_changed_after_it_was_shown_is_not_approved() {
     let world = World::new();
     let (root, spec) = extension(&world);
     let hook = world.hook(spec);
-    let bundle = world.engine.trust.bundle("ext", &root).unwrap();
+    let bundle = propose(&world, &root).unwrap();
     fs::write(root.join("data/word"), "two").unwrap();
-    let refused = world.engine.trust.propose_in(&bundle, &hook, world.engine.environment());
-    assert!(matches!(refused, Err(Unready::NoCopy(VaultError::Changed { .. }))), "{refused:?}");
+    let refused = world.engine.trust.propose_part(&bundle, &*hook, &world.engine.environment().trust_context());
+    assert!(matches!(refused, Err(Unready::NoCopy(ContentStoreError::Changed { .. }))), "{refused:?}");
 }
 
 #[test]
@@ -130,11 +139,11 @@ fn a_withdrawn_approval_covers_nothing_any_more() {
     let world = World::new();
     let (root, spec) = extension(&world);
     let hook = world.hook(spec);
-    let bundle = world.engine.trust.bundle("ext", &root).unwrap();
+    let bundle = propose(&world, &root).unwrap();
     approve(&world, &bundle, &hook);
     let hooks = [Arc::clone(&hook)];
-    assert!(world.engine.trust.revoke_bundle("ext", &root, &hooks).unwrap());
-    assert!(!world.engine.trust.revoke_bundle("ext", &root, &hooks).unwrap());
+    assert!(world.engine.trust.revoke_extension("ext", &root, hooks.iter().map(|hook| &**hook)).unwrap());
+    assert!(!world.engine.trust.revoke_extension("ext", &root, hooks.iter().map(|hook| &**hook)).unwrap());
     assert_eq!((why(&world, &hook), standing(&world, &root)), (Some("untrusted"), Standing::Unknown));
 }
 
@@ -144,9 +153,9 @@ fn a_file_outside_of_the_folder_cannot_be_part_of_it() {
     let (root, spec) = extension(&world);
     let outside = world.script("outside.sh", "#!/bin/sh\n");
     let hook = world.hook(HookSpec { action: file("x", &outside).action, ..spec });
-    let refused = world.engine.trust.identity(&hook, world.engine.environment());
+    let refused = world.engine.trust.identity(&*hook, &world.engine.environment().trust_context());
     assert!(
-        matches!(&refused, Err(Unready::NoCopy(VaultError::Outside { path, base })) if *path == outside && *base == root)
+        matches!(&refused, Err(Unready::NoCopy(ContentStoreError::Outside { path, base })) if *path == outside && *base == root)
     );
 }
 
@@ -156,6 +165,6 @@ fn a_link_out_of_the_folder_is_refused() {
     let (root, spec) = extension(&world);
     std::os::unix::fs::symlink("/etc", root.join("etc")).unwrap();
     let hook = world.hook(spec);
-    assert!(world.engine.trust.bundle("ext", &root).is_err());
+    assert!(propose(&world, &root).is_err());
     assert_eq!(why(&world, &hook), Some("untrusted"));
 }

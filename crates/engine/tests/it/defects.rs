@@ -5,8 +5,9 @@ use std::fs;
 use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use ollm_engine::{Engine, Environment, Registry, Status, Trust};
+use ollm_engine::{Engine, Environment, Registry, Status};
 use ollm_protocol::{ActionSpec, Event, EventKind, Flow, Hook, HookError, HookSpec, Rules, Source, Verdict};
+use ollm_trust::Trust;
 use serde_json::json;
 
 use crate::support::{
@@ -112,7 +113,7 @@ fn h09_an_unreadable_script_has_no_identity() {
     world.approve(approved);
     fs::remove_file(&script).unwrap();
     fs::create_dir(&script).unwrap();
-    assert!(world.engine.trust.identity(approved, world.engine.environment()).is_err());
+    assert!(world.engine.trust.identity(&**approved, &world.engine.environment().trust_context()).is_err());
     let outcome = world.engine.dispatch(&event());
     assert_eq!(skipped(&outcome), [("unknown", "untrusted"), ("approved", "unsafe")]);
     // Of what has no approval nothing is looked at.

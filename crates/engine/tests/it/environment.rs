@@ -186,7 +186,7 @@ fn a_secret_is_hidden_before_the_cut() {
 
 #[test]
 fn an_engine_that_was_told_no_folder_runs_hooks_where_the_process_is() {
-    let trust = ollm_engine::Trust::new("approvals.json".into(), std::time::SystemTime::now);
+    let trust = ollm_trust::Trust::new("approvals.json".into(), std::time::SystemTime::now);
     let engine = ollm_engine::Engine::new(trust, ollm_engine::Environment::default());
     let world = World::new();
     let trusted = engine.trusted(&world.hook(sh("x", "echo '{\"continue\":true}'"))).unwrap();

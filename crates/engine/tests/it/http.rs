@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use ollm_engine::{Engine, Environment, Report, Status, Trust};
+use ollm_engine::{Engine, Environment, Report, Status};
 use ollm_net::Network;
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, LimitsSpec, Rules, Source, Timeout};
+use ollm_trust::Trust;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use serde_json::json;

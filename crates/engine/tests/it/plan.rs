@@ -4,11 +4,12 @@ use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_engine::{Approver, Choice, Engine, Environment, Plan, Question, Trust};
+use ollm_engine::{Engine, Environment, Plan};
 use ollm_protocol::{
     ActionSpec, Event, EventKind, Flow, Hook, HookSpec, LimitsSpec, OnFailure, Reach, Requires, Rules, Source, Timeout,
     Variable, Verdict,
 };
+use ollm_trust::{Approver, Choice, Question, Trust};
 use serde_json::json;
 
 use crate::support::{World, builtin, command, event, logs, ran, sh, skipped, spoken};

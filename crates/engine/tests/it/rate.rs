@@ -6,8 +6,9 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime};
 
-use ollm_engine::{Engine, Environment, Trust};
+use ollm_engine::{Engine, Environment};
 use ollm_protocol::{Hook, HookSpec, OnFailure, RateLimit, Rules, Source, Verdict};
+use ollm_trust::Trust;
 
 use crate::support::{World, builtin, event, logs, ran, sh, skipped};
 

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant, SystemTime};
 
-use ollm_engine::{Engine, Environment, Outcome, Report, Status, Trust};
+use ollm_engine::{Engine, Environment, Outcome, Report, Status};
 use ollm_protocol::{ActionSpec, Builtin, Event, EventKind, Flow, Hook, HookSpec, Rules, Source, Timeout, Verdict};
-use ollm_store::{Approval, approve_all};
+use ollm_trust::Trust;
+use ollm_trust::{Approval, approve_all};
 use proptest::prelude::ProptestConfig;
 use serde_json::{Value, json};
 use testkit::Scripts;
@@ -83,14 +84,14 @@ impl World {
     /// A person approves hooks as they are now, in one step.
     pub(crate) fn approve_all<'a>(&self, hooks: impl IntoIterator<Item = &'a Hook>) {
         let approval = |hook: &Hook| {
-            let identity = self.engine.trust.identity(hook, self.engine.environment()).unwrap();
+            let identity = self.engine.trust.identity(hook, &self.engine.environment().trust_context()).unwrap();
             Approval {
                 source: identity.source,
                 id: hook.id().to_owned(),
                 hash: identity.hash,
                 approved_at: "2026-01-15T10:30:00Z".to_owned(),
                 approved_by: "user".to_owned(),
-                term: ollm_store::Term::Always,
+                term: ollm_trust::Term::Always,
                 copy: None,
                 program: identity.program.map(|program| program.display().to_string()),
                 digest: identity.digest,

@@ -4,8 +4,9 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 
-use ollm_engine::{Skip, Standing, Untrusted, source};
+use ollm_engine::Skip;
 use ollm_protocol::{ActionSpec, Flow, Hook, HookSpec, OnFailure, Origin, Priority, Source, Timeout};
+use ollm_trust::{Approvable, Standing, Untrusted};
 
 use crate::support::{World, builtin, event, file, go_on, logs, prints, ran, sh, skipped, spoken};
 
@@ -107,10 +108,10 @@ fn an_approved_hook_runs_and_carries_the_digest_that_was_approved() {
         world.approve(&hook);
         assert_eq!(ran(&world.engine.dispatch(&event())), ["guard"]);
         assert!(world.path("marked").exists());
-        let identity = world.engine.trust.identity(&hook, world.engine.environment()).unwrap();
+        let identity = world.engine.trust.identity(&*hook, &world.engine.environment().trust_context()).unwrap();
         assert_eq!(world.engine.trusted(&hook).unwrap().digest(), Some(&identity.digest));
-        assert_eq!(world.engine.trust.standing(&hook, Some(&identity)), Standing::Approved);
-        assert_eq!(world.engine.trust.standing(&hook, None), Standing::Unknown);
+        assert_eq!(world.engine.trust.standing(&*hook, Some(&identity)), Standing::Approved);
+        assert_eq!(world.engine.trust.standing(&*hook, None), Standing::Unknown);
     }
 }
 
@@ -121,7 +122,7 @@ fn an_approval_in_another_process_is_noticed_and_so_is_its_end() {
     assert_eq!(why(&world, &hook), Some("untrusted"));
     world.approve(&hook);
     assert_eq!(why(&world, &hook), None);
-    assert!(ollm_store::revoke(&world.path("approvals.json"), &source(&hook), hook.id()).unwrap());
+    assert!(ollm_trust::revoke(&world.path("approvals.json"), &hook.source(), hook.id()).unwrap());
     assert_eq!(why(&world, &hook), Some("untrusted"));
 }
 
@@ -248,7 +249,7 @@ fn hooks_without_a_script_are_approved_by_their_text() {
     ] {
         let hook = world.hook(HookSpec { action, ..base.clone() });
         world.approve(&hook);
-        assert_eq!(source(&hook), format!("{}#x", world.path("hooks.json").display()));
+        assert_eq!(hook.source(), format!("{}#x", world.path("hooks.json").display()));
         assert_eq!(why(&world, &hook), None);
         assert_eq!(why(&world, &world.hook(HookSpec { action: other, ..base.clone() })), Some("modified"));
     }
@@ -296,7 +297,7 @@ fn an_approvals_file_that_cannot_be_relied_on_approves_nothing() {
 fn entries_of_other_programs_approve_nothing() {
     let mut world = World::new();
     let hook = world.add(marks(&world, Source::Workspace));
-    let identity = world.engine.trust.identity(&hook, world.engine.environment()).unwrap();
+    let identity = world.engine.trust.identity(&*hook, &world.engine.environment().trust_context()).unwrap();
     let entry = serde_json::json!({"version": 1, "approvals": [
         {"source": identity.source, "hash": identity.hash.to_string(), "approvedAt": "", "approvedBy": "user"},
     ]});

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_engine::{Engine, Term, Trust, Untrusted};
+use ollm_engine::Engine;
 use ollm_protocol::{ActionSpec, Event, EventKind, Flow, HookSpec, Source};
+use ollm_trust::{Term, Trust, Untrusted};
 use proptest::prelude::*;
 
 use crate::support::{World, cases, command, event, ran, skipped};
@@ -136,14 +137,17 @@ impl Machine {
             Step::Approve(term, elsewhere) => {
                 let hook = self.world.hook(self.spec());
                 self.with(elsewhere, |engine| {
-                    let proposal = engine.trust.propose(&hook, engine.environment()).unwrap();
-                    engine.trust.approve(&hook, &proposal, term.clone(), engine.environment()).unwrap();
+                    let proposal = engine.trust.propose(&*hook, &engine.environment().trust_context()).unwrap();
+                    engine
+                        .trust
+                        .approve(&*hook, &proposal, term.clone(), &engine.environment().trust_context())
+                        .unwrap();
                 });
                 self.approved = Some((self.content, term));
             }
             Step::Revoke(elsewhere) => {
                 let hook = self.world.hook(self.spec());
-                let had = self.with(elsewhere, |engine| engine.trust.revoke(&hook).unwrap());
+                let had = self.with(elsewhere, |engine| engine.trust.revoke(&*hook).unwrap());
                 assert_eq!(had, self.approved.take().is_some());
             }
             Step::Restart => self.world.engine = self.engine(),
@@ -158,9 +162,12 @@ impl Machine {
         let expected = self.expect(session);
         self.world.engine.registry.clear();
         let hook = self.world.add(self.spec());
-        let forecast = self.world.engine.trust.forecast(&hook, self.world.engine.environment());
+        let forecast = self.world.engine.trust.forecast(&hook, &self.world.engine.environment().trust_context());
         if foreseeable {
-            assert_eq!(forecast.map(|skip| skip.reason.name()), expected.err());
+            assert_eq!(
+                forecast.map(|refusal| format!("{:?}", refusal.reason).to_lowercase()).as_deref(),
+                expected.err()
+            );
         }
         let outcome = self.world.engine.dispatch(&in_session(session));
         let wrote = fs::read_to_string(self.world.path("log")).ok();

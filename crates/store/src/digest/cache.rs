@@ -84,7 +84,7 @@ impl FileDigests {
     /// The digest of a folder that has just been listed.
     ///
     /// It is remembered as a whole, for the state of everything in it, so that no file needs to be looked up.
-    pub(crate) fn measure_tree(
+    pub fn measure_tree(
         &self,
         root: &Path,
         entries: &[(Entry, Metadata)],
@@ -147,7 +147,7 @@ impl FileDigests {
     }
 
     /// Whether a change at that time is so long ago that a later one has another time.
-    pub(crate) fn is_quiet(&self, ctime_ns: i64) -> bool {
+    pub fn is_quiet(&self, ctime_ns: i64) -> bool {
         const SLACK_NS: i64 = 2_000_000_000;
         ctime_ns.saturating_add(SLACK_NS) <= self.now_ns.load(Ordering::Relaxed)
     }

@@ -28,16 +28,27 @@ impl Default for TreeLimits {
     }
 }
 
-pub(crate) enum Kind {
+/// What stands at a place in a folder.
+#[derive(Debug)]
+pub enum Kind {
+    /// A folder.
     Folder,
+    /// A symbolic link with this text.
     Link(PathBuf),
-    File { executable: bool },
+    /// A file.
+    File {
+        /// Whether anybody may execute it.
+        executable: bool,
+    },
 }
 
-pub(crate) struct Entry {
+/// One thing in a folder.
+#[derive(Debug)]
+pub struct Entry {
     /// Relative to the root.
-    pub(crate) path: PathBuf,
-    pub(crate) kind: Kind,
+    pub path: PathBuf,
+    /// What it is.
+    pub kind: Kind,
 }
 
 /// The digest of a folder: the relative path of every entry, the bytes and the executable bit of every file, the text of
@@ -67,7 +78,7 @@ pub(crate) fn digest_listed(
 }
 
 /// The digest of entries in the order of [`list`], whose files have the content that `content` says.
-pub(crate) fn digest_entries<'a, E>(
+pub fn digest_entries<'a, E>(
     entries: impl Iterator<Item = &'a Entry>,
     mut content: impl FnMut(&Entry) -> Result<Digest, E>,
 ) -> Result<Digest, E> {
@@ -86,7 +97,7 @@ pub(crate) fn digest_entries<'a, E>(
 }
 
 /// Everything in a folder, in the order in which it is hashed; each folder stands before what it holds.
-pub(crate) fn list(root: &Path, max: usize) -> Result<Vec<(Entry, Metadata)>, FileError> {
+pub fn list(root: &Path, max: usize) -> Result<Vec<(Entry, Metadata)>, FileError> {
     let mut entries = Vec::new();
     let mut folders = vec![PathBuf::new()];
     while let Some(folder) = folders.pop() {
@@ -111,7 +122,7 @@ pub(crate) fn list(root: &Path, max: usize) -> Result<Vec<(Entry, Metadata)>, Fi
 }
 
 /// The order in which paths are hashed.
-pub(crate) fn order(one: &Path, other: &Path) -> Ordering {
+pub fn order(one: &Path, other: &Path) -> Ordering {
     bytes_of(one).cmp(bytes_of(other))
 }
 
@@ -133,7 +144,8 @@ fn inspect(root: &Path, path: PathBuf, meta: &Metadata) -> Result<Entry, FileErr
     Ok(Entry { path, kind })
 }
 
-pub(crate) fn is_executable(meta: &Metadata) -> bool {
+/// Whether anybody may execute a file.
+pub fn is_executable(meta: &Metadata) -> bool {
     meta.permissions().mode() & 0o111 != 0
 }
 
@@ -157,7 +169,7 @@ fn stays_inside(link: &Path, target: &Path) -> bool {
 }
 
 /// A file that does not fit into what is left breaks the bound of the whole folder.
-pub(crate) fn of_whole(error: FileError, root: &Path, max: u64) -> FileError {
+pub fn of_whole(error: FileError, root: &Path, max: u64) -> FileError {
     match error {
         FileError::TooLarge { size, max: left, .. } => {
             FileError::TooLarge { path: root.to_owned(), size: (max - left).saturating_add(size), max }

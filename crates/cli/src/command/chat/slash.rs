@@ -132,7 +132,7 @@ impl Chat<'_, '_> {
             ("" | "list", []) => ExtCommand::List { json: false },
             ("enable", [_, ..]) => ExtCommand::Enable { names },
             ("disable", [_, ..]) => ExtCommand::Disable { names },
-            ("trust", [name]) => ExtCommand::Trust { name: name.clone(), digest: None },
+            ("trust", [name]) => ExtCommand::Trust { name: name.clone(), digest: None, uncovered: false },
             ("info", [name]) => ExtCommand::Info { name: name.clone(), json: false },
             ("reload", []) => {
                 let news = self.lookout.reload(self.desk.app);

@@ -5,6 +5,7 @@ use std::io;
 use std::path::Path;
 
 use ollm_app::{App, World};
+use ollm_trust::{ExtensionFolder, Term};
 use serde_json::json;
 
 use crate::error::{Failure, Kind};
@@ -64,12 +65,15 @@ pub(super) fn approve(app: &App) -> Result<(), Failure> {
         |why: &str| Failure::new(Kind::Environment, format!("the demo's extension cannot be approved: {why}"));
     let extension = app.extensions.get(EXTENSION).ok_or_else(|| unapproved("it is not there"))?;
     let trust = &app.engine.trust;
-    let bundle = trust.bundle(&extension.name, &extension.root).map_err(|why| unapproved(&why.to_string()))?;
-    let mut proposals = Vec::new();
+    let context = app.engine.environment().trust_context();
+    let folder = ExtensionFolder::new(&extension.name, &extension.root);
+    let whole = trust.propose(&folder, &context).map_err(|why| unapproved(&why.to_string()))?;
+    let approval = trust.approval_of(&folder, &whole, Term::Always, &context);
+    let mut approvals = vec![approval.map_err(|why| unapproved(&why.to_string()))?];
     for hook in app.hooks().into_iter().filter(|hook| hook.spec.extension.as_deref() == Some(EXTENSION)) {
-        let proposal = trust.propose_in(&bundle, &hook, app.engine.environment());
-        proposals.push((hook, proposal.map_err(|why| unapproved(&why.to_string()))?));
+        let part = trust.propose_part(&whole, &*hook, &context).map_err(|why| unapproved(&why.to_string()))?;
+        let approval = trust.approval_of(&*hook, &part, Term::Always, &context);
+        approvals.push(approval.map_err(|why| unapproved(&why.to_string()))?);
     }
-    let approved = trust.approve_bundle(&bundle, &proposals, app.engine.environment());
-    approved.map_err(|why| unapproved(&why.to_string()))
+    trust.approve_together(approvals).map_err(|why| unapproved(&why.to_string()))
 }

@@ -1,83 +1,70 @@
-//! What a person sees before they approve an extension: everything it brings, or, if an earlier state of it was approved,
-//! only what is new.
-//!
-//! Files are shown from the copy that the approval will be bound to: what is seen is what is approved.
+//! What a person sees of an extension before they approve it: everything it brings, or, if an earlier state of it was
+//! approved, only what is new.
 
-use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
 use ollm_app::App;
 use ollm_catalog::{Address, Extension, SettingSpec, validate_extension};
-use ollm_engine::Bundle;
 use ollm_protocol::{Hook, Rules};
+use ollm_trust::{ExtensionFolder, Proposal, Review, Row, command_text, files_in};
 
-use super::difference;
-use super::info::lines;
-use crate::command::hook::{command_line, content};
-
-/// The text to be shown before the question.
-pub(super) fn text(extension: &Extension, bundle: &Bundle, app: &App) -> String {
-    match app.engine.trust.approved_bundle(&extension.name, &extension.root) {
-        Some(before) => changed(extension, &before, bundle, app),
-        None => whole(extension, bundle),
-    }
-}
-
-/// Everything, with the scripts.
-fn whole(extension: &Extension, bundle: &Bundle) -> String {
-    let mut rows = brings(extension);
-    rows.push(("files", difference::names(bundle.copy())));
-    rows.push(("digest", bundle.digest.to_string()));
-    let mut text = lines(&rows);
-    let mut shown: Vec<PathBuf> = Vec::new();
+/// The folder of an extension, with what a person should see of it.
+pub(super) fn folder(extension: &Extension) -> ExtensionFolder {
     let of_hooks = extension.hooks.iter().filter_map(|hook| hook.script());
     let of_hooks = of_hooks.map(|script| script.strip_prefix(&extension.root).unwrap_or(script).to_owned());
-    for place in of_hooks.chain(run_by_servers(extension, bundle.copy())) {
+    let mut shown: Vec<PathBuf> = Vec::new();
+    for place in of_hooks.chain(run_by_servers(extension)) {
         if !shown.contains(&place) {
-            let _ = write!(text, "\n--- {}\n{}\n---\n", place.display(), content(&bundle.copy().join(&place)));
             shown.push(place);
         }
     }
-    text.push_str(&unseen(bundle, &shown));
-    text
+    let rows = brings(extension);
+    ExtensionFolder { rows, shown, ..ExtensionFolder::new(&extension.name, &extension.root) }
 }
 
-/// What is approved without having been shown: a script may load any of it.
-fn unseen(bundle: &Bundle, shown: &[PathBuf]) -> String {
-    let is_shown = |place: &PathBuf| shown.contains(place) || place == Path::new("manifest.json");
-    let folder = bundle.copy().display();
-    match difference::places(bundle.copy()).iter().filter(|place| !is_shown(place)).count() {
-        0 => String::new(),
-        1 => format!("\n1 more file is approved with these and not shown here; read it in {folder}\n"),
-        more => format!("\n{more} more files are approved with these and not shown here; read them in {folder}\n"),
+/// Everything to look at before it is approved.
+pub(super) fn review(extension: &Extension, proposal: &Proposal, uncovered: Vec<String>, app: &App) -> Review {
+    let trust = &app.engine.trust;
+    let mut review = trust.review(&folder(extension), proposal);
+    match trust.approved_extension(&extension.name, &extension.root) {
+        Some(before) => {
+            review.rows = vec![("extension", title(extension)), ("folder", extension.root.display().to_string())];
+            review.rows.extend(additions(extension, &before, &app.rules));
+        }
+        None => review.rows.extend(proposal.copy_folder().map(|copy| ("files", names(copy)))),
+    }
+    review.uncovered.extend(uncovered);
+    review
+}
+
+/// The files of a folder by name, as many as a person reads.
+fn names(root: &Path) -> String {
+    const MOST_NAMED: usize = 40;
+    let files = files_in(root);
+    let named: Vec<String> = files.iter().take(MOST_NAMED).map(|path| path.display().to_string()).collect();
+    match files.len().saturating_sub(MOST_NAMED) {
+        0 => named.join(", "),
+        more => format!("{} and {more} more", named.join(", ")),
     }
 }
 
 /// The files of the extension that its servers name.
-fn run_by_servers(extension: &Extension, copy: &Path) -> Vec<PathBuf> {
-    let (servers, _) = extension.servers_in(copy);
+fn run_by_servers(extension: &Extension) -> Vec<PathBuf> {
+    let (servers, _) = extension.servers_in(&extension.root);
     let words = servers.into_iter().flat_map(|server| match server.address {
         Address::Command { command, args, .. } => std::iter::once(command).chain(args).collect::<Vec<_>>(),
         Address::Url { .. } => Vec::new(),
     });
-    words.filter_map(|word| Path::new(&word).strip_prefix(copy).map(Path::to_owned).ok()).collect()
-}
-
-/// What differs from what was approved: the additions first, then the files.
-fn changed(extension: &Extension, before: &Path, bundle: &Bundle, app: &App) -> String {
-    let mut rows = vec![("extension", title(extension)), ("folder", extension.root.display().to_string())];
-    rows.extend(additions(extension, before, &app.rules));
-    rows.push(("digest", bundle.digest.to_string()));
-    format!("{}\n{}", lines(&rows), difference::text(before, bundle.copy()))
+    words.filter_map(|word| Path::new(&word).strip_prefix(&extension.root).map(Path::to_owned).ok()).collect()
 }
 
 /// What an extension brings now that it did not when it was approved, and what it no longer brings.
-pub(super) fn additions(extension: &Extension, before: &Path, rules: &Rules) -> Vec<(&'static str, String)> {
+pub(super) fn additions(extension: &Extension, before: &Path, rules: &Rules) -> Vec<Row> {
     let (old, _) = validate_extension(before, rules);
     let mut rows = Vec::new();
     let (was, is) = (&old.manifest.version, &extension.manifest.version);
     if was != is {
-        let lower = difference::is_lower(is, was);
+        let lower = is_lower(is, was);
         rows.push(("version", format!("{was} → {is}{}", if lower { ", which is lower" } else { "" })));
     }
     let (old, new) = (parts(&old), parts(extension));
@@ -88,8 +75,14 @@ pub(super) fn additions(extension: &Extension, before: &Path, rules: &Rules) -> 
     rows
 }
 
+/// Whether a version is lower than another.
+fn is_lower(version: &str, than: &str) -> bool {
+    let parse = |text: &str| semver::Version::parse(text).ok();
+    matches!((parse(version), parse(than)), (Some(version), Some(than)) if version < than)
+}
+
 /// An extension in rows: what it is, and everything it brings.
-pub(super) fn brings(extension: &Extension) -> Vec<(&'static str, String)> {
+pub(super) fn brings(extension: &Extension) -> Vec<Row> {
     let manifest = &extension.manifest;
     let mut rows = vec![
         ("extension", title(extension)),
@@ -109,7 +102,7 @@ fn title(extension: &Extension) -> String {
 }
 
 /// Everything it brings or wants, each on a line that does not depend on where its folder is.
-fn parts(extension: &Extension) -> Vec<(&'static str, String)> {
+fn parts(extension: &Extension) -> Vec<Row> {
     let manifest = &extension.manifest;
     let hooks = extension.hooks.iter().map(|hook| ("hook", hook_line(hook, &extension.root)));
     let servers = manifest.servers.iter().map(|(name, server)| ("server", format!("{name}: {server}")));
@@ -122,7 +115,7 @@ fn parts(extension: &Extension) -> Vec<(&'static str, String)> {
 fn hook_line(hook: &Hook, root: &Path) -> String {
     let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
     let folder = format!("{}/", root.display());
-    let command = command_line(hook).replace(&folder, "");
+    let command = command_text(hook).replace(&folder, "");
     format!("{} at {} ({}): {command}", hook.spec.name, events.join(", "), hook.matcher.text())
 }
 

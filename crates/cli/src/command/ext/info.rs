@@ -10,7 +10,6 @@ use serde_json::{Value, json};
 use super::consent::brings;
 use super::{Approved, approved, list, named};
 use crate::command::config::problem_entry;
-use crate::command::hook::command_line;
 use crate::error::{Failure, OK};
 use crate::output::Output;
 use crate::problem;
@@ -48,7 +47,7 @@ fn details(extension: &Extension, state: &Approved, problems: &[&Problem], world
                 "id": hook.id(),
                 "name": hook.spec.name,
                 "events": hook.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-                "command": command_line(hook),
+                "command": ollm_trust::command_text(hook),
             })
         })
         .collect();

@@ -22,7 +22,7 @@ pub(super) fn run(name: Option<&str>, world: &World, output: &mut Output) -> Res
     for extension in chosen {
         failed |= extension.error().is_some();
         output.line(&one_line(&line(extension, &app)))?;
-        if let Some(before) = app.engine.trust.approved_bundle(&extension.name, &extension.root)
+        if let Some(before) = app.engine.trust.approved_extension(&extension.name, &extension.root)
             && approved(extension, &app).trust == "modified"
             && extension.error().is_none()
         {

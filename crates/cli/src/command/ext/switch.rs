@@ -6,8 +6,9 @@ use ollm_app::{App, Only, World, extensions_again, refuse_agents};
 use ollm_catalog::{Extension, Index};
 use ollm_store::{Switch, one_line, set_switches};
 
-use super::trust::{ask_person, bundle, by_digest, is_approved, record};
+use super::trust::{ask_person, by_digest, is_approved, propose, record};
 use super::{named, understood, unknown};
+use crate::command::review::Uncovered;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::{Output, is_terminal};
 
@@ -28,15 +29,15 @@ pub(super) fn enable(names: &[String], world: &World, output: &mut Output) -> Re
 
 /// Switches an extension on; on a terminal a person approves it first, otherwise what approves it is given back.
 fn switch_on(extension: &Extension, app: &App, world: &World, output: &mut Output) -> Result<Option<String>, Failure> {
-    let bundle = bundle(extension, app)?;
-    let waits = !is_approved(extension, &bundle.digest, app);
+    let whole = propose(extension, app)?;
+    let waits = !is_approved(extension, &whole.identity.digest, Uncovered::Refused, app);
     if waits && is_terminal() {
         // Who says no does not want it on either.
-        ask_person(extension, &bundle, app, output)?;
-        record(extension, &bundle, app, output)?;
+        ask_person(extension, &whole, app, output)?;
+        record(extension, &whole, Uncovered::Refused, app, output)?;
     }
     set(extension, true, world)?;
-    Ok((waits && !is_terminal()).then(|| by_digest(&bundle)))
+    Ok((waits && !is_terminal()).then(|| by_digest(extension, &whole)))
 }
 
 /// Says which are on now, and of those that are not what is missing.

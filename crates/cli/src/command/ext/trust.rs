@@ -4,37 +4,43 @@ use std::sync::Arc;
 
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Extension;
-use ollm_engine::{Bundle, Proposal, Standing, Unready};
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
-use ollm_store::{Digest, VaultError, digest_bytes, read_bounded};
+use ollm_store::{Digest, digest_bytes, read_bounded};
+use ollm_trust::{ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
 
 use super::{consent, hooks, loaded, understood};
-use crate::command::hook::{nobody_to_ask, show_long, unpinned, unwritten};
-use crate::command::mcp::unpinned as unpinned_package;
+use crate::command::hook::nobody_to_ask;
+use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 
 /// Larger manifests are not read.
 const LARGEST_MANIFEST: u64 = 1 << 20;
 
-pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn run(
+    name: &str,
+    digest: Option<&str>,
+    uncovered: Uncovered,
+    world: &World,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     refuse_agents(world, "approve extensions")?;
     let app = App::load_as_is(world)?;
     let extension = understood(name, &app)?;
-    let bundle = bundle(extension, &app)?;
+    let whole = propose(extension, &app)?;
     // Whoever names a digest counts on it, also where nothing is left to approve.
     if let Some(named) = digest {
-        check_digest(&bundle, named)?;
+        check_digest(extension, &whole, named)?;
     }
-    if is_approved(extension, &bundle.digest, &app) {
+    if is_approved(extension, &whole.identity.digest, uncovered, &app) {
         output.tell(&format!("extension `{name}` is trusted already"));
         return Ok(OK);
     }
     if digest.is_none() {
-        ask_person(extension, &bundle, &app, output)?;
+        ask_person(extension, &whole, &app, output)?;
     }
-    record(extension, &bundle, &app, output)?;
+    record(extension, &whole, uncovered, &app, output)?;
     Ok(OK)
 }
 
@@ -42,7 +48,7 @@ pub(super) fn run(name: &str, digest: Option<&str>, world: &World, output: &mut 
 pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Failure> {
     let extension = loaded(name, app)?;
     let digest = app.engine.trust.tree_digest(&extension.root).ok();
-    if digest.is_some_and(|digest| is_approved(extension, &digest, app)) {
+    if digest.is_some_and(|digest| is_approved(extension, &digest, Uncovered::Refused, app)) {
         return Ok(hooks(extension, app));
     }
     Err(Failure::new(Kind::Untrusted, format!("extension `{name}` is not approved as it is, so nothing of it runs"))
@@ -50,13 +56,15 @@ pub(super) fn approved_hooks(name: &str, app: &App) -> Result<Vec<Arc<Hook>>, Fa
 }
 
 /// The extension as it is now, with a copy to look at.
-pub(super) fn bundle(extension: &Extension, app: &App) -> Result<Bundle, Failure> {
-    let bundle = app.engine.trust.bundle(&extension.name, &extension.root).map_err(|why| {
+pub(super) fn propose(extension: &Extension, app: &App) -> Result<Proposal, Failure> {
+    let context = app.engine.environment().trust_context();
+    let whole = app.engine.trust.propose(&consent::folder(extension), &context).map_err(|why| {
         Failure::new(Kind::Environment, format!("extension `{}` cannot be approved: {why}", extension.name))
     })?;
-    let manifest = read_bounded(&bundle.copy().join("manifest.json"), LARGEST_MANIFEST).ok().flatten();
+    let manifest = whole.copy_folder().map(|copy| copy.join("manifest.json"));
+    let manifest = manifest.and_then(|file| read_bounded(&file, LARGEST_MANIFEST).ok().flatten());
     // What is shown was read earlier than the copy was made.
-    if manifest.map(|bytes| digest_bytes(&bytes)) == extension.digest { Ok(bundle) } else { Err(changed(extension)) }
+    if manifest.map(|bytes| digest_bytes(&bytes)) == extension.digest { Ok(whole) } else { Err(changed(extension)) }
 }
 
 fn changed(extension: &Extension) -> Failure {
@@ -64,72 +72,109 @@ fn changed(extension: &Extension) -> Failure {
     Failure::new(Kind::Untrusted, message).hint("look through it again")
 }
 
-/// Whether the whole, and every hook that can run at all, is approved as it is.
-pub(super) fn is_approved(extension: &Extension, digest: &Digest, app: &App) -> bool {
-    let trust = &app.engine.trust;
-    let whole = trust.bundle_standing(&extension.name, &extension.root, digest) == Standing::Approved;
+/// Whether the whole, and every hook that can run at all, is approved as it is. Hooks that no approval covers are left out
+/// unless they are wanted.
+pub(super) fn is_approved(extension: &Extension, digest: &Digest, uncovered: Uncovered, app: &App) -> bool {
+    let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
+    let whole = trust.extension_standing(&extension.name, &extension.root, digest) == Standing::Approved;
+    let left_out = |hook: &Hook| {
+        uncovered == Uncovered::Refused && !trust.uncovered(hook, &context).unwrap_or_default().is_empty()
+    };
     whole
         && hooks(extension, app).iter().all(|hook| {
-            let identity = trust.identity(hook, app.engine.environment()).ok();
-            unpinned(hook).is_some()
-                || identity.is_none_or(|identity| trust.standing(hook, Some(&identity)) == Standing::Approved)
+            let identity = trust.identity(&**hook, &context).ok();
+            identity.is_none_or(|identity| trust.standing(&**hook, Some(&identity)) == Standing::Approved)
+                || left_out(hook)
         })
 }
 
-fn check_digest(bundle: &Bundle, named: &str) -> Result<(), Failure> {
-    if bundle.digest.to_string() == named {
+fn check_digest(extension: &Extension, whole: &Proposal, named: &str) -> Result<(), Failure> {
+    if whole.identity.digest.to_string() == named {
         return Ok(());
     }
-    let message = format!("extension `{}` is not what {named} names; nothing was approved", bundle.name);
+    let message = format!("extension `{}` is not what {named} names; nothing was approved", extension.name);
     Err(Failure::new(Kind::Untrusted, message)
-        .hint(format!("review {}, then read its digest with `ollm ext list --json`", bundle.root.display())))
+        .hint(format!("review {}, then read its digest with `ollm ext list --json`", extension.root.display())))
 }
 
 /// Shows everything that would run, or only what is new, and asks. Without a terminal nobody approves anything.
 pub(super) fn ask_person(
     extension: &Extension,
-    bundle: &Bundle,
+    whole: &Proposal,
     app: &App,
     output: &mut Output,
 ) -> Result<(), Failure> {
-    show_long(&consent::text(extension, bundle, app), app, output);
+    let screen = review::text(&consent::review(extension, whole, uncovered_parts(extension, app), app));
+    review::show(&screen, app.engine.environment().get("PATH"), output);
     let name = &extension.name;
     let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes? [y/N] ");
     match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
         Some("y" | "yes" | "a" | "always") => Ok(()),
         Some(_) => Err(Failure::new(Kind::Untrusted, format!("extension `{name}` was not approved"))),
         None => Err(nobody_to_ask(&format!("extension `{name}` was not approved"))
-            .hint(format!("a script may approve by naming the digest: `{}`", by_digest(bundle)))),
+            .hint(format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole)))),
     }
+}
+
+/// What hooks and servers of an extension may run without being part of what is approved.
+fn uncovered_parts(extension: &Extension, app: &App) -> Vec<String> {
+    let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
+    let of_hooks = hooks(extension, app).into_iter().flat_map(|hook| {
+        let parts = trust.uncovered(&*hook, &context).unwrap_or_default();
+        parts.into_iter().map(move |part| format!("hook `{}`: {part}", hook.spec.name))
+    });
+    of_hooks.chain(uncovered_servers(extension, app)).collect()
+}
+
+fn uncovered_servers(extension: &Extension, app: &App) -> Vec<String> {
+    let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
+    let servers = extension.servers_in(&extension.root).0.into_iter();
+    let parts = servers.flat_map(|server| {
+        let parts = trust.uncovered(&server, &context).unwrap_or_default();
+        parts.into_iter().map(move |part| format!("server `{}`: {part}", server.name))
+    });
+    parts.collect()
 }
 
 /// The command by which a script approves.
-pub(super) fn by_digest(bundle: &Bundle) -> String {
-    format!("ollm ext trust {} --digest {}", shell_word(&bundle.name), bundle.digest)
+pub(super) fn by_digest(extension: &Extension, whole: &Proposal) -> String {
+    format!("ollm ext trust {} --digest {}", shell_word(&extension.name), whole.identity.digest)
 }
 
-/// Keeps the approval of the whole and of each hook; a hook that cannot run now is told and left out.
-pub(super) fn record(extension: &Extension, bundle: &Bundle, app: &App, output: &mut Output) -> Result<(), Failure> {
-    let mut proposals: Vec<(Arc<Hook>, Proposal)> = Vec::new();
+/// Keeps the approval of the whole and of each hook; a hook that cannot run now, or that no approval covers, is told and
+/// left out.
+pub(super) fn record(
+    extension: &Extension,
+    whole: &Proposal,
+    uncovered: Uncovered,
+    app: &App,
+    output: &mut Output,
+) -> Result<(), Failure> {
+    let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
+    let unapproved = |error| review::unapproved(&format!("extension `{}`", extension.name), error);
+    let servers = uncovered_servers(extension, app);
+    if uncovered == Uncovered::Refused && !servers.is_empty() {
+        return Err(unapproved(ApproveError::Uncovered(servers)));
+    }
+    let folder = consent::folder(extension);
+    let mut approvals = vec![trust.approval_of(&folder, whole, Term::Always, &context).map_err(unapproved)?];
     for hook in hooks(extension, app) {
-        if let Some(package) = unpinned(&hook) {
-            let why = format!("`{package}` names no version and may change any time");
-            output.tell(&format!("hook `{}` was not approved: {why}; name an exact one", hook.id()));
-            continue;
-        }
-        match app.engine.trust.propose_in(bundle, &hook, app.engine.environment()) {
-            Ok(proposal) => proposals.push((hook, proposal)),
-            Err(Unready::NoCopy(VaultError::Changed { .. })) => return Err(changed(extension)),
-            Err(why) => output.tell(&format!("hook `{}` cannot run: {why}", hook.id())),
-        }
-    }
-    app.engine.trust.approve_bundle(bundle, &proposals, app.engine.environment()).map_err(unwritten)?;
-    output.tell(&format!("extension `{}` is approved as {}", extension.name, bundle.digest));
-    for server in extension.servers_in(bundle.copy()).0 {
-        if let Some(package) = unpinned_package(&server) {
-            let what = "names no version: what runs may change without being asked about again";
-            output.tell(&format!("server `{}`: `{package}` {what}", server.name));
+        let proposal = match trust.propose_part(whole, &*hook, &context) {
+            Ok(proposal) => uncovered.applied(proposal),
+            Err(Unready::NoCopy(ContentStoreError::Changed { .. })) => return Err(changed(extension)),
+            Err(why) => {
+                output.tell(&format!("hook `{}` cannot run: {why}", hook.id()));
+                continue;
+            }
+        };
+        match trust.approval_of(&*hook, &proposal, Term::Always, &context) {
+            Ok(approval) => approvals.push(approval),
+            Err(error) => {
+                output.tell(&format!("hook `{}` was not approved: {error}; `--uncovered` approves it", hook.id()));
+            }
         }
     }
+    trust.approve_together(approvals).map_err(unapproved)?;
+    output.tell(&format!("extension `{}` is approved as {}", extension.name, whole.identity.digest));
     Ok(())
 }

@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::Positions;
-use ollm_engine::Standing;
-use ollm_protocol::{ActionSpec, Hook, Origin, Source};
-use ollm_shell::shell_word;
+use ollm_protocol::Hook;
+use ollm_trust::{Approvable, Standing, command_text};
 use serde_json::{Value, json};
 
 use super::{list, rules, trust};
@@ -44,7 +43,7 @@ pub(super) fn states(hooks: Vec<Arc<Hook>>, app: &App) -> Vec<(Arc<Hook>, State)
 }
 
 pub(super) fn state(hook: &Hook, app: &App) -> State {
-    let (identity, unready) = match app.engine.trust.identity(hook, app.engine.environment()) {
+    let (identity, unready) = match app.engine.trust.identity(hook, &app.engine.environment().trust_context()) {
         Ok(identity) => (Some(identity), None),
         Err(why) => (None, Some(why.to_string())),
     };
@@ -89,7 +88,7 @@ fn more(hook: &Hook, state: &State) -> Value {
         "description": spec.description,
         "version": spec.version,
         "matcher": hook.matcher.text(),
-        "command": command(hook),
+        "command": command_text(hook),
         "script": hook.script().map(|path| shown(path)),
         "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
         "timeoutFrom": hook.timeout.basis.name(),
@@ -106,68 +105,13 @@ fn more(hook: &Hook, state: &State) -> Value {
     })
 }
 
-/// The command line a person should see before approving it.
-pub(crate) fn command(hook: &Hook) -> String {
-    match &hook.spec.action {
-        ActionSpec::Command { command, args, .. } => {
-            std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
-        }
-        ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
-        ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
-        ActionSpec::RunCommand { line, .. } => line.clone(),
-        ActionSpec::Http { url, .. } => format!("POST {url}"),
-        ActionSpec::Mcp { server, tool, args } => {
-            format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))
-        }
-        ActionSpec::Builtin(_) if hook.broken.is_some() => "nothing".to_owned(),
-        ActionSpec::Builtin(_) => "built in".to_owned(),
-    }
-}
-
-/// Everything about a hook that a person should see before it may run.
-pub(crate) fn asked(hook: &Hook, digest: String, changed: bool) -> String {
-    let trust = if changed { "modified" } else { "untrusted" };
-    text(hook, &State { trust, digest: Some(digest), group_digest: None, unready: None })
-}
-
-/// A value as it may be shown: the user's own secrets are hidden, while what came from elsewhere must be seen.
-fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
-    let secret = hook.spec.source == Source::User && ollm_store::looks_secret(name);
-    if secret { "(hidden)".to_owned() } else { shell_word(value).into_owned() }
-}
-
-/// Where a hook is declared, as far as that is known.
-fn place(origin: &Origin) -> String {
-    let file = origin.file.display();
-    if origin.line == 0 { file.to_string() } else { format!("{file}:{}:{}", origin.line, origin.column) }
-}
-
+/// Everything about a hook, for people.
 pub(super) fn text(hook: &Hook, state: &State) -> String {
-    let spec = &hook.spec;
-    let origin = &spec.origin;
-    let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
-    let mut rows = vec![
-        ("hook", hook.id().to_owned()),
-        ("name", spec.name.clone()),
-        ("declared", format!("{} ({})", place(origin), spec.source.name())),
-        ("events", format!("{}, matcher {}", events.join(", "), hook.matcher.text())),
-        ("runs", command(hook)),
-        ("dialect", hook.dialect.name().to_owned()),
-        ("timeout", format!("{:?} (from the {})", hook.timeout.value, hook.timeout.basis.name())),
-        ("on failure", format!("{} (from the {})", hook.on_failure.value.name(), hook.on_failure.basis.name())),
-        ("enabled", hook.off.clone().unwrap_or_else(|| spec.enabled.to_string())),
-        ("trust", state.trust.to_owned()),
-    ];
-    rows.extend(rules::rows(hook));
-    rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
-    rows.extend(
-        spec.env.iter().map(|(name, value)| ("variable", format!("{name}={}", shown_value(hook, name, value)))),
-    );
-    rows.extend(spec.pass_env.iter().map(|name| ("variable", format!("{name}, passed on"))));
-    rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
-    rows.extend(spec.description.clone().map(|description| ("description", description)));
+    let mut rows = hook.rows();
+    let declared = rows.iter().position(|(name, _)| *name == "enabled").map_or(rows.len(), |at| at + 1);
+    rows.insert(declared, ("trust", state.trust.to_owned()));
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
-    if let Some(group) = &spec.group {
+    if let Some(group) = &hook.spec.group {
         let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();
         rows.push(("group", format!("{group}, approved together{common}")));
     }

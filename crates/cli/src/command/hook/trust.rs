@@ -4,20 +4,19 @@ use std::sync::Arc;
 
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Positions;
-use ollm_engine::{Proposal, Standing, Term};
-use ollm_protocol::{ActionSpec, Hook, Source};
+use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::UpdateError;
+use ollm_trust::{Proposal, Standing, Term};
 
-use super::show;
 use crate::arguments::hook::TrustArguments;
 use crate::command::ext;
+use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
 use crate::output::{Output, ask};
 
 pub(super) mod group;
 mod list;
-pub(super) mod review;
 
 use group::Target;
 
@@ -29,8 +28,9 @@ pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Ou
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
     let digest = arguments.digest.as_deref();
+    let way = Way { digest, uncovered: Uncovered::of_flag(arguments.uncovered) };
     if !arguments.all && !arguments.review {
-        return approve_named(&arguments.ids, digest, &app, output);
+        return approve_named(&arguments.ids, way, &app, output);
     }
     let hooks = waiting(&app);
     if hooks.is_empty() {
@@ -38,35 +38,35 @@ pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Ou
         return Ok(OK);
     }
     if arguments.all {
-        let proposals: Vec<Proposal> = hooks.iter().map(|hook| propose(hook, &app)).collect::<Result<_, _>>()?;
+        let proposals: Vec<Proposal> = hooks.iter().map(|hook| propose(hook, way, &app)).collect::<Result<_, _>>()?;
         ask_together(&hooks, &proposals, &app, output)?;
         return record_all(&hooks, &proposals, &app, output);
     }
     let each = hooks.iter().map(|hook| Target::One(Arc::clone(hook))).collect();
-    approve_each(each, digest, &app, output)
+    approve_each(each, way, &app, output)
 }
 
 /// The hooks and groups that were named, each group once.
-fn approve_named(ids: &[String], digest: Option<&str>, app: &App, output: &mut Output) -> Result<u8, Failure> {
+fn approve_named(ids: &[String], way: Way<'_>, app: &App, output: &mut Output) -> Result<u8, Failure> {
     let mut targets: Vec<Target> = Vec::new();
     for id in ids {
-        let target = group::target(id, digest, app)?;
+        let target = group::target(id, way.digest, app)?;
         let known = |other: &Target| matches!((other, &target), (Target::Group(a), Target::Group(b)) if a == b);
         if !targets.iter().any(known) {
             targets.push(target);
         }
     }
-    approve_each(targets, digest, app, output)
+    approve_each(targets, way, app, output)
 }
 
 /// One after the other; what is refused keeps nobody from the next.
-fn approve_each(targets: Vec<Target>, digest: Option<&str>, app: &App, output: &mut Output) -> Result<u8, Failure> {
+fn approve_each(targets: Vec<Target>, way: Way<'_>, app: &App, output: &mut Output) -> Result<u8, Failure> {
     let only = targets.len() == 1;
     let mut refused = None;
     for target in targets {
         let done = match target {
-            Target::One(hook) => approve_one(&hook, digest, app, output).map(|()| OK),
-            Target::Group(group) => group::approve(&group, digest, app, output),
+            Target::One(hook) => approve_one(&hook, way, app, output).map(|()| OK),
+            Target::Group(group) => group::approve(&group, way, app, output),
         };
         match done {
             Ok(_) => {}
@@ -80,7 +80,7 @@ fn approve_each(targets: Vec<Target>, digest: Option<&str>, app: &App, output: &
 pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "change approvals")?;
     if all {
-        let removed = ollm_store::revoke_all(&world.approvals()).map_err(unwritten)?;
+        let removed = ollm_trust::revoke_all(&world.approvals()).map_err(unwritten)?;
         output.tell(&format!("{removed} approvals are withdrawn"));
         return Ok(OK);
     }
@@ -97,7 +97,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
             let of_extension = hook.spec.extension.as_ref().and_then(|name| app.extensions.get(name));
             let removed = match of_extension {
                 Some(extension) => ext::revoke(extension, &app)?,
-                None => app.engine.trust.revoke(&hook).map_err(unwritten)?,
+                None => app.engine.trust.revoke(&*hook).map_err(unwritten)?,
             };
             let said = if removed { "is no longer approved" } else { "was not approved" };
             output.tell(&format!("hook `{}` {said}", hook.id()));
@@ -114,11 +114,11 @@ fn waiting(app: &App) -> Vec<Arc<Hook>> {
 }
 
 fn standing(hook: &Hook, app: &App) -> Standing {
-    let identity = app.engine.trust.identity(hook, app.engine.environment()).ok();
+    let identity = app.engine.trust.identity(hook, &app.engine.environment().trust_context()).ok();
     app.engine.trust.standing(hook, identity.as_ref())
 }
 
-fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output) -> Result<(), Failure> {
+fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Result<(), Failure> {
     if let Some(extension) = &hook.spec.extension {
         let message =
             format!("hook `{}` belongs to the extension `{extension}`, which is approved as a whole", hook.id());
@@ -126,29 +126,24 @@ fn approve_one(hook: &Hook, digest: Option<&str>, app: &App, output: &mut Output
     }
     if standing(hook, app) == Standing::Approved {
         // Whoever names a digest counts on it, also where nothing is left to approve.
-        if let Some(named) = digest {
-            check_digest(hook, &propose(hook, app)?, named)?;
+        if let Some(named) = way.digest {
+            check_digest(hook, &propose(hook, way, app)?, named)?;
         }
         output.tell(&format!("hook `{}` is trusted already", hook.id()));
         return Ok(());
     }
-    let proposal = propose(hook, app)?;
-    let term = match digest {
+    let proposal = propose(hook, way, app)?;
+    let term = match way.digest {
         Some(named) => check_digest(hook, &proposal, named)?,
         None => ask_person(hook, &proposal, app, output)?,
     };
-    if term == Term::Always
-        && let Some(package) = unpinned(hook)
-    {
-        return Err(not_for_ever(hook, package));
-    }
     record(hook, &proposal, term, app, output)
 }
 
 /// Shows all of them, and asks once.
 fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
-    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| review::text(hook, one, app)).collect();
-    review::show(&texts.join("\n\n"), app, output);
+    let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
+    review::show(&texts.join("\n\n"), app.engine.environment().get("PATH"), output);
     let question =
         format!("\nLet these {} hooks run from now on, as long as nothing of them changes? [y/N] ", hooks.len());
     match ask(&question).as_deref() {
@@ -162,42 +157,27 @@ fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: 
 /// Keeps the approval of each, for as long as nothing of it changes.
 fn record_all(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<u8, Failure> {
     for (hook, proposal) in hooks.iter().zip(proposals) {
-        if let Some(package) = unpinned(hook) {
-            output.tell(&not_for_ever(hook, package).message);
-            continue;
+        match record(hook, proposal, Term::Always, app, output) {
+            Err(failure) if failure.kind == Kind::Untrusted => output.tell(&failure.message),
+            done => done?,
         }
-        record(hook, proposal, Term::Always, app, output)?;
     }
     Ok(OK)
 }
 
-/// A package without a version may be another one tomorrow.
-pub(crate) fn unpinned(hook: &Hook) -> Option<&str> {
-    let ActionSpec::Command { command, args, .. } = &hook.spec.action else { return None };
-    let runner = command.rsplit('/').next().unwrap_or_default();
-    let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;
-    let version = package.rsplit_once("==").or_else(|| package.rsplit_once('@'));
-    let pinned = version.is_some_and(|(name, version)| {
-        !name.is_empty()
-            && version.starts_with(|first: char| first.is_ascii_digit())
-            && !version.contains(['x', '*', ' '])
-    });
-    (matches!(runner, "npx" | "uvx") && !pinned).then_some(package)
+/// How an approval is given.
+#[derive(Clone, Copy)]
+struct Way<'a> {
+    /// The digest that a script names.
+    digest: Option<&'a str>,
+    uncovered: Uncovered,
 }
 
-fn not_for_ever(hook: &Hook, package: &str) -> Failure {
-    let message =
-        format!("hook `{}` was not approved: `{package}` names no version and may change any time", hook.id());
-    Failure::new(Kind::Untrusted, message)
-        .hint("name an exact version, as in `package@1.2.3`")
-        .hint("on a terminal it can be approved once, or for one session")
-}
-
-fn propose(hook: &Hook, app: &App) -> Result<Proposal, Failure> {
-    app.engine
-        .trust
-        .propose(hook, app.engine.environment())
-        .map_err(|why| Failure::new(Kind::Environment, format!("hook `{}` cannot be approved: {why}", hook.id())))
+fn propose(hook: &Hook, way: Way<'_>, app: &App) -> Result<Proposal, Failure> {
+    let proposal = app.engine.trust.propose(hook, &app.engine.environment().trust_context());
+    let proposal = proposal
+        .map_err(|why| Failure::new(Kind::Environment, format!("hook `{}` cannot be approved: {why}", hook.id())))?;
+    Ok(way.uncovered.applied(proposal))
 }
 
 fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, Failure> {
@@ -210,7 +190,7 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
-    review::show(&review::text(hook, proposal, app), app, output);
+    review::show(&screen(hook, proposal, app), app.engine.environment().get("PATH"), output);
     let question = "\nMay this hook run, as long as nothing of it changes? [a]lways, one [s]ession, [o]nce, [N]o: ";
     match ask(question).map(|answer| answer.to_lowercase()).as_deref() {
         Some("a" | "always" | "y" | "yes") => Ok(Term::Always),
@@ -219,6 +199,11 @@ fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) 
         Some(_) => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
         None => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
     }
+}
+
+/// What is shown of one hook.
+fn screen(hook: &Hook, proposal: &Proposal, app: &App) -> String {
+    review::text(&app.engine.trust.review(hook, proposal))
 }
 
 /// Nobody approves anything without a terminal.
@@ -238,7 +223,8 @@ fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut 
         Term::Once => " for its next run",
         Term::Session(_) => " for the next session that meets it",
     };
-    app.engine.trust.approve(hook, proposal, term, app.engine.environment()).map_err(unwritten)?;
+    let approved = app.engine.trust.approve(hook, proposal, term, &app.engine.environment().trust_context());
+    approved.map_err(|error| review::unapproved(&format!("hook `{}`", hook.id()), error))?;
     output.tell(&format!("hook `{}` is approved{until} as {}", hook.id(), proposal.identity.digest));
     Ok(())
 }

@@ -1,19 +1,25 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
-use ollm_app::servers::{Known, Servers, id, reason, source};
+use ollm_app::servers::{Known, Servers, reason};
 use ollm_app::{App, World, refuse_agents};
-use ollm_catalog::{Address, Positions, ServerSpec};
+use ollm_catalog::Positions;
 use ollm_protocol::Source;
 use ollm_shell::shell_word;
-use ollm_store::{Approval, Digest, Standing, Term, UpdateError, escape_for_people};
+use ollm_store::{Digest, UpdateError};
+use ollm_trust::{Proposal, Standing, Term};
 
-use super::review::review;
 use crate::command::ext::revoke;
+use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
-use crate::open;
 use crate::output::{Output, ask};
 
-pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn approve(
+    name: &str,
+    digest: Option<&str>,
+    uncovered: Uncovered,
+    world: &World,
+    output: &mut Output,
+) -> Result<u8, Failure> {
     refuse_agents(world, "approve servers")?;
     world.need_home()?;
     let servers = Servers::load(world)?;
@@ -35,22 +41,17 @@ pub(super) fn approve(name: &str, digest: Option<&str>, world: &World, output: &
     if let Some(bundle) = &known.bundle {
         return Err(part_of(name, &bundle.extension));
     }
-    let now = match (&known.digest, &known.program) {
-        (Some(digest), Ok(_)) => digest,
-        (_, Err(why)) => {
-            return Err(Failure::new(Kind::Environment, format!("server `{name}` cannot be approved: {why}")));
-        }
-        (None, Ok(_)) => return Err(Failure::new(Kind::Environment, format!("server `{name}` cannot be approved"))),
-    };
+    let proposal = servers.trust.propose(&*known.spec, &world.trust_context());
+    let proposal = proposal
+        .map_err(|why| Failure::new(Kind::Environment, format!("server `{name}` cannot be approved: {why}")))?;
+    let proposal = uncovered.applied(proposal);
     match digest {
-        Some(named) => check_digest(name, now, named)?,
-        None => ask_person(known, &servers, output)?,
+        Some(named) => check_digest(name, &proposal.identity.digest, named)?,
+        None => ask_person(known, &proposal, &servers, output)?,
     }
-    if let Some(package) = unpinned(&known.spec) {
-        output.tell(&format!("`{package}` names no version: what runs may change without being asked about again"));
-    }
-    ollm_store::approve(&world.approvals(), approval(known, *now, world)).map_err(unwritten)?;
-    output.tell(&format!("server `{name}` is approved as {now}"));
+    let approved = servers.trust.approve(&*known.spec, &proposal, Term::Always, &world.trust_context());
+    approved.map_err(|error| review::unapproved(&format!("server `{name}`"), error))?;
+    output.tell(&format!("server `{name}` is approved as {}", proposal.identity.digest));
     Ok(OK)
 }
 
@@ -65,7 +66,7 @@ pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> 
             continue;
         }
         let spec = &known.spec;
-        let removed = ollm_store::revoke(&world.approvals(), &source(spec), &id(spec)).map_err(unwritten)?;
+        let removed = servers.trust.revoke(&**spec).map_err(unwritten)?;
         let said = match (removed, spec.source) {
             (true, _) => "is no longer approved",
             (false, Source::User) => "is the user's own and needs no approval; `enabled: false` switches it off",
@@ -92,21 +93,6 @@ fn withdraw_extension(name: &str, extension: &str, world: &World, output: &mut O
     Ok(())
 }
 
-fn approval(known: &Known, digest: Digest, world: &World) -> Approval {
-    let user = ["USER", "LOGNAME"].iter().find_map(|name| world.variable(name));
-    Approval {
-        source: source(&known.spec),
-        id: id(&known.spec),
-        hash: digest,
-        approved_at: world.timestamp(),
-        approved_by: user.unwrap_or_else(|| "user".to_owned()),
-        digest,
-        term: Term::Always,
-        copy: None,
-        program: None,
-    }
-}
-
 fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
     if now.to_string() == named {
         return Ok(());
@@ -116,13 +102,10 @@ fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
-fn ask_person(known: &Known, servers: &Servers<'_>, output: &mut Output) -> Result<(), Failure> {
+fn ask_person(known: &Known, proposal: &Proposal, servers: &Servers<'_>, output: &mut Output) -> Result<(), Failure> {
     let name = &known.spec.name;
-    let text = review(known, servers);
-    let text = escape_for_people(&text);
-    if !open::page(&text, servers.world.search_path()) {
-        output.explain(&text);
-    }
+    let screen = review::text(&servers.trust.review(&*known.spec, proposal));
+    review::show(&screen, servers.world.search_path(), output);
     match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
         Some("y" | "Y" | "yes" | "a" | "always") => Ok(()),
         Some(_) => Err(Failure::new(Kind::Untrusted, format!("server `{name}` was not approved"))),
@@ -136,17 +119,6 @@ fn ask_person(known: &Known, servers: &Servers<'_>, output: &mut Output) -> Resu
         ))
         .hint("`ollm mcp list --json` prints the digest, after you reviewed the declaration")),
     }
-}
-
-/// A package without a version may be another one tomorrow.
-pub(crate) fn unpinned(server: &ServerSpec) -> Option<&str> {
-    let Address::Command { command, args, .. } = &server.address else { return None };
-    let runner = command.rsplit('/').next().unwrap_or_default();
-    let package = args.iter().find(|arg| !arg.starts_with('-')).map(String::as_str)?;
-    let version = package.rsplit_once("==").or_else(|| package.rsplit_once('@'));
-    let pinned = version
-        .is_some_and(|(name, version)| !name.is_empty() && version.starts_with(|first: char| first.is_ascii_digit()));
-    (matches!(runner, "npx" | "uvx" | "bunx" | "pipx") && !pinned).then_some(package)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]

@@ -108,7 +108,7 @@ fn the_manifest_loads_and_its_hooks_run_once_they_are_approved() {
     // Ruling 9: an extension's hooks need approval wherever it lies.
     assert_eq!(lab.run(&["hook", "run", "before_tool"]).skip("validate-github")["reason"], "untrusted");
     let digest = info["digest"].as_str().unwrap_or_else(|| panic!("{info:#}"));
-    let trusted = lab.run(&["ext", "trust", "github-integration", "--digest", digest]);
+    let trusted = lab.run(&["ext", "trust", "github-integration", "--digest", digest, "--uncovered"]);
     assert_eq!(trusted.code, 0, "{trusted:?}");
     let ran = lab.run(&["hook", "run", "before_tool"]);
     assert_eq!((ran.code, &ran.answer()["reason"]), (2, &json!("unset")), "{ran:?}");

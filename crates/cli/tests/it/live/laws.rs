@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::time::SystemTime;
 
-use ollm_engine::{Environment, Trust};
 use ollm_store::{Switch, set_switches};
+use ollm_trust::{ExtensionFolder, Term, Trust, TrustContext};
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use proptest::test_runner::{TestCaseError, TestRunner};
@@ -44,8 +44,9 @@ fn furnish(lab: &Lab, name: &str, hooks: usize, servers: usize) {
     fs::write(root.join("manifest.json"), manifest.to_string()).unwrap();
     fs::write(root.join("run.sh"), "").unwrap();
     let trust = Trust::new(lab.home.join(".ollm/trusted-hooks.json"), SystemTime::now);
-    let bundle = trust.bundle(name, &root).unwrap();
-    trust.approve_bundle(&bundle, &[], &Environment::default()).unwrap();
+    let (folder, context) = (ExtensionFolder::new(name, &root), TrustContext::default());
+    let proposal = trust.propose(&folder, &context).unwrap();
+    trust.approve(&folder, &proposal, Term::Always, &context).unwrap();
 }
 
 /// What there must be of such an extension.

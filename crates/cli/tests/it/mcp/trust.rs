@@ -201,15 +201,15 @@ fn a_person_sees_every_key_that_the_approval_is_bound_to_and_the_files_it_covers
     declare(&lab, PROJECT, &json!({"s": keys}));
     let ran = on_a_terminal(&lab, "y\\n", &["mcp", "trust", "s"]);
     for shown in [
-        "timeout      7s",
-        "toolTimeout  8s",
-        "idleTimeout  9s",
-        "lazy         false",
-        "autoRestart  true",
-        "allowTools   'read_*'",
-        "denyTools    'read secret'",
-        "limits       cpu 5s, memory 268435456, files 64",
-        "covers       server.py, conf.json",
+        "timeout     7s",
+        "toolTimeout 8s",
+        "idleTimeout 9s",
+        "lazy        false",
+        "autoRestart true",
+        "allowTools  'read_*'",
+        "denyTools   'read secret'",
+        "limits      cpu 5s, memory 268435456, files 64",
+        "covers      server.py, conf.json",
     ] {
         assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
     }
@@ -219,12 +219,12 @@ fn a_person_sees_every_key_that_the_approval_is_bound_to_and_the_files_it_covers
     declare(&lab, PROJECT, &json!({"s": {"url": "https://example.com/mcp", "type": "sse", "oauth": oauth}}));
     let ran = on_a_terminal(&lab, "n\\n", &["mcp", "trust", "s"]);
     for shown in [
-        "transport    sse",
+        "transport   sse",
         "callbackPort 8765",
         "http://localhost:1/x",
-        "asks for     a b",
-        "covers       no file",
-        "changed      since it was approved",
+        "asks for    a b",
+        "covers      no file",
+        "changed     since it was approved",
     ] {
         assert!(ran.stdout.contains(shown), "{shown}: {}", ran.stdout);
     }

@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use ollm_app::App;
-use ollm_engine::{Proposal, Standing};
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
+use ollm_trust::{Proposal, Standing};
 
-use super::{ask_together, propose, record_all, standing};
+use super::{Way, ask_together, propose, record_all, standing};
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
@@ -28,7 +28,13 @@ pub(super) fn target(id: &str, digest: Option<&str>, app: &App) -> Result<Target
         Err(_) if !members(id, app).is_empty() => return Ok(Target::Group(id.to_owned())),
         Err(error) => return Err(error.into()),
     };
-    let own = || app.engine.trust.identity(&hook, app.engine.environment()).ok().map(|own| own.digest.to_string());
+    let own = || {
+        app.engine
+            .trust
+            .identity(&*hook, &app.engine.environment().trust_context())
+            .ok()
+            .map(|own| own.digest.to_string())
+    };
     match &hook.spec.group {
         Some(group) if digest.is_none() || own().as_deref() != digest => Ok(Target::Group(group.clone())),
         _ => Ok(Target::One(hook)),
@@ -48,21 +54,21 @@ pub(crate) fn digest<'a>(members: impl Iterator<Item = Option<&'a str>>) -> Opti
 }
 
 /// Approves all members: on a terminal after they were shown, else by their common digest.
-pub(super) fn approve(group: &str, named: Option<&str>, app: &App, output: &mut Output) -> Result<u8, Failure> {
+pub(super) fn approve(group: &str, way: Way<'_>, app: &App, output: &mut Output) -> Result<u8, Failure> {
     let all = members(group, app);
     let waiting: Vec<Arc<Hook>> =
         all.iter().filter(|hook| standing(hook, app) != Standing::Approved).cloned().collect();
-    let propose_all = || all.iter().map(|hook| propose(hook, app)).collect::<Result<Vec<Proposal>, _>>();
+    let propose_all = || all.iter().map(|hook| propose(hook, way, app)).collect::<Result<Vec<Proposal>, _>>();
     if waiting.is_empty() {
         // Whoever names a digest counts on it, also where nothing is left to approve.
-        if let Some(named) = named {
+        if let Some(named) = way.digest {
             check(group, &all, &propose_all()?, named)?;
         }
         output.tell(&format!("all {} hooks of the group `{group}` are trusted already", all.len()));
         return Ok(OK);
     }
     let proposals = propose_all()?;
-    match named {
+    match way.digest {
         Some(named) => check(group, &all, &proposals, named)?,
         None => ask_together(&all, &proposals, app, output)?,
     }

@@ -2,8 +2,8 @@
 
 use ollm_app::{App, World};
 use ollm_catalog::Positions;
-use ollm_engine::{Standing, Term};
-use ollm_store::{Approval, Approvals};
+use ollm_trust::{Approvable, Approval, Approvals};
+use ollm_trust::{Standing, Term};
 use serde_json::{Value, json};
 
 use super::super::list::columns;
@@ -45,8 +45,7 @@ fn state(approval: &Approval, app: &App) -> &'static str {
     if let Some(standing) = ext::standing(approval, app) {
         return shown(Some(standing));
     }
-    let here =
-        app.hooks().into_iter().find(|hook| hook.id() == approval.id && ollm_engine::source(hook) == approval.source);
+    let here = app.hooks().into_iter().find(|hook| hook.id() == approval.id && hook.source() == approval.source);
     shown(here.map(|hook| standing(&hook, app)))
 }
 

@@ -9,7 +9,7 @@ use std::io::{IsTerminal, Write, stdin, stdout};
 use ollm_agent::{Approve, Consent, News, Request, Show};
 use ollm_app::App;
 use ollm_app::session::{PromptPorts, SessionOptions, run_prompt};
-use ollm_engine::{Approver, Choice, Question};
+use ollm_trust::{Approver, Choice, Question};
 
 /// Whoever sits at the terminal.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ impl Approve for Terminal {
 /// Hooks that lack an approval.
 impl Approver for Terminal {
     fn ask(&self, question: &Question<'_>) -> Choice {
-        let asked = format!("hook {} is not approved: may it run this time?", question.hook.id());
+        let asked = format!("hook {} is not approved: may it run this time?", question.id);
         if yes(&asked) { Choice::Once } else { Choice::No }
     }
 }

@@ -12,10 +12,9 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use ollm_store::versioned::{self, Loaded, broken};
+use ollm_store::{Digest, Trouble, UpdateError};
 use serde_json::{Map, Value, json};
-
-use crate::digest::Digest;
-use crate::versioned::{self, Loaded, Trouble, UpdateError, broken};
 
 const VERSION: u32 = 1;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;

@@ -6,24 +6,24 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
+use ollm_store::{digest_bytes, digest_tree};
 use proptest::prelude::*;
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
-use crate::digest::{digest_bytes, digest_tree};
 
-/// A folder with two scripts and a vault beside it.
+/// A folder with two scripts and a store beside it.
 struct World {
     folder: TempDir,
-    vault: Vault,
+    store: ContentStore,
 }
 
 impl World {
     fn new() -> Self {
         let folder = tempdir().unwrap();
-        let vault = Vault::new(folder.path().join("home/store"));
-        let world = Self { folder, vault };
+        let store = ContentStore::new(folder.path().join("home/store"));
+        let world = Self { folder, store };
         fs::create_dir_all(world.base().join("lib/deep")).unwrap();
         world.write("guard.sh", b"#!/bin/sh\nexit 0\n", 0o755);
         world.write("lib/deep/rules.json", b"{}", 0o664);
@@ -35,7 +35,7 @@ impl World {
     }
 
     fn root(&self) -> &Path {
-        &self.vault.root
+        &self.store.root
     }
 
     fn write(&self, place: &str, bytes: &[u8], mode: u32) {
@@ -44,17 +44,17 @@ impl World {
         fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
     }
 
-    fn piece(&self, place: &str) -> Piece {
+    fn piece(&self, place: &str) -> StoredFile {
         let path = self.base().join(place);
-        Piece { digest: digest_bytes(&fs::read(&path).unwrap()), path }
+        StoredFile { digest: digest_bytes(&fs::read(&path).unwrap()), path }
     }
 
-    fn pieces(&self) -> Vec<Piece> {
+    fn pieces(&self) -> Vec<StoredFile> {
         vec![self.piece("guard.sh"), self.piece("lib/deep/rules.json")]
     }
 
-    fn keep(&self) -> Result<Kept, VaultError> {
-        self.vault.keep(&self.base(), &self.pieces())
+    fn keep(&self) -> Result<StoredCopy, ContentStoreError> {
+        self.store.keep(&self.base(), &self.pieces())
     }
 
     fn names(&self) -> Vec<String> {
@@ -110,13 +110,13 @@ fn a_copy_has_the_bytes_the_layout_and_the_executable_bits() {
 #[test]
 fn a_copy_is_named_by_its_content_alone() {
     let (one, other) = (World::new(), World::new());
-    let name = |world: &World| Vault::name_of(&world.base(), &world.pieces()).unwrap();
+    let name = |world: &World| ContentStore::name_of(&world.base(), &world.pieces()).unwrap();
     assert_eq!(one.keep().unwrap().folder.file_name().unwrap().to_str().unwrap(), name(&one));
     assert_eq!(name(&one), name(&other));
     let twice: Vec<_> = one.pieces().into_iter().rev().chain(one.pieces()).collect();
-    assert_eq!(Vault::name_of(&one.base(), &twice).unwrap(), name(&one));
+    assert_eq!(ContentStore::name_of(&one.base(), &twice).unwrap(), name(&one));
     let tree = digest_tree(&one.base(), TreeLimits::default()).unwrap();
-    assert_eq!(Vault::name_of_tree(&tree), name(&one));
+    assert_eq!(ContentStore::name_of_tree(&tree), name(&one));
     other.write("guard.sh", b"#!/bin/sh\nexit 0\n", 0o644);
     assert_ne!(name(&one), name(&other));
 }
@@ -140,8 +140,8 @@ fn pieces_outside_their_folder_are_refused() {
     let world = World::new();
     let base = world.base();
     for path in [base.join("../hooks/guard.sh"), base.join("lib/../guard.sh"), base.clone(), "/etc/passwd".into()] {
-        let kept = world.vault.keep(&base, &[Piece { path, digest: digest_bytes(b"") }]);
-        assert!(matches!(kept, Err(VaultError::Outside { .. })), "{kept:?}");
+        let kept = world.store.keep(&base, &[StoredFile { path, digest: digest_bytes(b"") }]);
+        assert!(matches!(kept, Err(ContentStoreError::Outside { .. })), "{kept:?}");
     }
 }
 
@@ -151,7 +151,7 @@ fn a_link_is_kept_as_the_file_it_leads_to() {
     let elsewhere = world.folder.path().join("elsewhere");
     fs::write(&elsewhere, b"linked").unwrap();
     symlink(&elsewhere, world.base().join("link")).unwrap();
-    let kept = world.vault.keep(&world.base(), &[world.piece("link")]).unwrap();
+    let kept = world.store.keep(&world.base(), &[world.piece("link")]).unwrap();
     assert_eq!(content_of(&kept.folder), [("link".to_owned(), 0o400, b"linked".to_vec())]);
 }
 
@@ -161,12 +161,12 @@ fn content_that_was_not_approved_is_not_copied() {
     let mut pieces = world.pieces();
     pieces[1].digest = digest_bytes(b"something else");
     let path = pieces[1].path.clone();
-    let error = world.vault.keep(&world.base(), &pieces).unwrap_err();
-    assert!(matches!(&error, VaultError::Changed { path: found } if *found == path), "{error}");
+    let error = world.store.keep(&world.base(), &pieces).unwrap_err();
+    assert!(matches!(&error, ContentStoreError::Changed { path: found } if *found == path), "{error}");
     assert!(error.to_string().ends_with("is no longer what was approved; look through it and approve it again"));
     assert_eq!(world.names(), [".vault.lock"]);
-    let twice = [world.piece("guard.sh"), Piece { digest: digest_bytes(b""), ..world.piece("guard.sh") }];
-    assert!(matches!(world.vault.keep(&world.base(), &twice), Err(VaultError::Changed { .. })));
+    let twice = [world.piece("guard.sh"), StoredFile { digest: digest_bytes(b""), ..world.piece("guard.sh") }];
+    assert!(matches!(world.store.keep(&world.base(), &twice), Err(ContentStoreError::Changed { .. })));
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn what_is_written_while_it_is_copied_is_never_kept() {
     let world = World::new();
     let (good, evil) = (vec![b'g'; 100_000], vec![b'e'; 100_000]);
     let path = world.base().join("guard.sh");
-    let pieces = [Piece { path: path.clone(), digest: digest_bytes(&good) }];
+    let pieces = [StoredFile { path: path.clone(), digest: digest_bytes(&good) }];
     world.write("guard.sh", &good, 0o755);
     let done = AtomicBool::new(false);
     let mut refused = 0;
@@ -190,12 +190,12 @@ fn what_is_written_while_it_is_copied_is_never_kept() {
             }
         });
         for _ in 0..100 {
-            match world.vault.keep(&world.base(), &pieces) {
+            match world.store.keep(&world.base(), &pieces) {
                 Ok(kept) => assert!(fs::read(kept.folder.join("guard.sh")).unwrap() == good),
-                Err(VaultError::Changed { .. }) => refused += 1,
+                Err(ContentStoreError::Changed { .. }) => refused += 1,
                 Err(other) => panic!("{other}"),
             }
-            world.vault.sweep(&|_| false);
+            world.store.sweep(&|_| false);
         }
         done.store(true, Ordering::Relaxed);
     });
@@ -274,7 +274,7 @@ fn a_tampered_copy_is_never_used() {
         let mut world = World::new();
         // As seen from the future everything is settled, hence remembered.
         let digests = Arc::new(FileDigests::new(SystemTime::now() + Duration::from_mins(1)));
-        world.vault = world.vault.clone().remembering(digests);
+        world.store = world.store.clone().remembering(digests);
         let kept = world.keep().unwrap();
         world.keep().unwrap();
         until_the_clock_ticks(world.folder.path());
@@ -309,7 +309,7 @@ fn a_tampered_copy_of_changed_content_is_gone() {
     let kept = world.keep().unwrap();
     overwrite(&kept.folder.join("guard.sh"), b"evil");
     world.write("guard.sh", b"other", 0o755);
-    assert!(matches!(world.vault.keep(&world.base(), &pieces), Err(VaultError::Changed { .. })));
+    assert!(matches!(world.store.keep(&world.base(), &pieces), Err(ContentStoreError::Changed { .. })));
     assert_eq!(world.names(), [".vault.lock"]);
 }
 
@@ -335,7 +335,7 @@ fn a_copy_of_somebody_else_is_never_used() {
 }
 
 #[test]
-fn a_vault_that_others_can_enter_is_not_used() {
+fn a_store_that_others_can_enter_is_not_used() {
     for (mode, words) in [(0o777, "is writable by others (mode 0777)"), (0o755, "is open to others (mode 0755)")] {
         let world = World::new();
         world.keep().unwrap();
@@ -348,24 +348,24 @@ fn a_vault_that_others_can_enter_is_not_used() {
 }
 
 #[test]
-fn something_else_in_place_of_the_vault_is_an_error() {
+fn something_else_in_place_of_the_store_is_an_error() {
     let world = World::new();
     fs::create_dir_all(world.root().parent().unwrap()).unwrap();
     fs::write(world.root(), b"").unwrap();
-    assert!(matches!(world.keep(), Err(VaultError::NotFolder { .. })));
+    assert!(matches!(world.keep(), Err(ContentStoreError::NotFolder { .. })));
     fs::remove_file(world.root()).unwrap();
     let elsewhere = world.folder.path().join("elsewhere");
     DirBuilder::new().mode(0o700).create(&elsewhere).unwrap();
     symlink(&elsewhere, world.root()).unwrap();
-    assert!(matches!(world.keep(), Err(VaultError::NotFolder { kind: "symbolic link", .. })));
-    world.vault.sweep(&|_| false);
+    assert!(matches!(world.keep(), Err(ContentStoreError::NotFolder { kind: "symbolic link", .. })));
+    world.store.sweep(&|_| false);
     assert_eq!(names_in(&elsewhere), [""; 0]);
 }
 
 #[test]
 fn many_at_once_end_in_one_folder() {
     let world = World::new();
-    let all: Vec<Kept> = thread::scope(|scope| {
+    let all: Vec<StoredCopy> = thread::scope(|scope| {
         let threads: Vec<_> = (0..50).map(|_| scope.spawn(|| world.keep().unwrap())).collect();
         threads.into_iter().map(|thread| thread.join().unwrap()).collect()
     });
@@ -378,7 +378,7 @@ fn many_at_once_end_in_one_folder() {
 fn child(name: &str, script: &str, folder: &Path) -> Command {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("{script}\nexec \"$0\" \"$@\"")]).arg(env::current_exe().unwrap());
-    command.args(["--ignored", "--exact", "--test-threads=1", &format!("vault::tests::{name}")]);
+    command.args(["--ignored", "--exact", "--test-threads=1", &format!("content_store::tests::{name}")]);
     command.env("OLLM_STORE_TEST_PATH", folder).stdin(Stdio::null()).stdout(Stdio::null());
     command
 }
@@ -388,12 +388,12 @@ fn child(name: &str, script: &str, folder: &Path) -> Command {
 fn child_that_keeps_for_ever() {
     let Some(folder) = env::var_os("OLLM_STORE_TEST_PATH") else { return };
     let folder = Path::new(&folder);
-    let vault = Vault::new(folder.join("store"));
+    let store = ContentStore::new(folder.join("store"));
     let digest = digest_tree(&folder.join("tree"), TreeLimits::default()).unwrap();
     loop {
-        vault.keep_tree(&folder.join("tree"), &digest, TreeLimits::default()).unwrap();
+        store.keep_tree(&folder.join("tree"), &digest, TreeLimits::default()).unwrap();
         fs::write(folder.join("round"), b"").unwrap();
-        vault.sweep(&|_| false);
+        store.sweep(&|_| false);
     }
 }
 
@@ -421,11 +421,11 @@ fn a_kill_at_any_moment_leaves_nothing_half_used() {
             assert_eq!(digest_tree(&root.join(name), TreeLimits::default()).unwrap(), digest);
         }
     }
-    let vault = Vault::new(root.clone());
-    let kept = vault.keep_tree(&tree, &digest, TreeLimits::default()).unwrap();
+    let store = ContentStore::new(root.clone());
+    let kept = store.keep_tree(&tree, &digest, TreeLimits::default()).unwrap();
     assert_eq!(digest_tree(&kept.folder, TreeLimits::default()).unwrap(), digest);
-    vault.sweep(&|_| true);
-    assert_eq!(names_in(&root), [".vault.lock".to_owned(), Vault::name_of_tree(&digest)]);
+    store.sweep(&|_| true);
+    assert_eq!(names_in(&root), [".vault.lock".to_owned(), ContentStore::name_of_tree(&digest)]);
 }
 
 #[test]
@@ -435,9 +435,10 @@ fn child_on_a_bad_disk() {
     let folder = Path::new(&folder);
     let piece = |name: &str| {
         let path = folder.join("hooks").join(name);
-        Piece { digest: digest_bytes(&fs::read(&path).unwrap()), path }
+        StoredFile { digest: digest_bytes(&fs::read(&path).unwrap()), path }
     };
-    let keep = |root: &str, name: &str| Vault::new(folder.join(root)).keep(&folder.join("hooks"), &[piece(name)]);
+    let keep =
+        |root: &str, name: &str| ContentStore::new(folder.join(root)).keep(&folder.join("hooks"), &[piece(name)]);
     let full = keep("disk/store", "large").unwrap_err().to_string();
     assert!(full.contains("free some space and try again"), "{full}");
     assert_eq!(names_in(&folder.join("disk/store")), [".vault.lock"]);
@@ -449,7 +450,7 @@ fn child_on_a_bad_disk() {
         let error = keep(root, "other").unwrap_err().to_string();
         assert!(error.contains("its file system is read-only"), "{error}");
     }
-    Vault::new(folder.join("disk/store")).sweep(&|_| false);
+    ContentStore::new(folder.join("disk/store")).sweep(&|_| false);
     assert_eq!(keep("disk/store", "small").unwrap(), kept);
 }
 
@@ -489,7 +490,7 @@ fn a_script_that_imports_a_declared_neighbour_runs_from_the_copy() {
     );
     world.write("lib/rules.py", b"VALUE = 'approved'\n", 0o644);
     let pieces = [world.piece("main.py"), world.piece("lib/rules.py")];
-    let kept = world.vault.keep(&world.base(), &pieces).unwrap();
+    let kept = world.store.keep(&world.base(), &pieces).unwrap();
     world.write("lib/rules.py", b"VALUE = 'changed'\n", 0o644);
     let script = kept.path_of(&world.base().join("main.py")).unwrap();
     match Command::new("python3").arg(script).current_dir("/").output() {
@@ -497,7 +498,7 @@ fn a_script_that_imports_a_declared_neighbour_runs_from_the_copy() {
         Err(error) => eprintln!("skipped: no python3 ({error})"),
     }
     let again = [pieces[0].clone(), pieces[1].clone()];
-    assert_eq!(world.vault.keep(&world.base(), &again).unwrap(), kept, "running it changed nothing");
+    assert_eq!(world.store.keep(&world.base(), &again).unwrap(), kept, "running it changed nothing");
 }
 
 fn sample_tree(folder: &Path) -> PathBuf {
@@ -517,7 +518,7 @@ fn a_whole_folder_is_kept_with_its_links() {
     let root = sample_tree(world.folder.path());
     let limits = TreeLimits::default();
     let digest = digest_tree(&root, limits).unwrap();
-    let kept = world.vault.keep_tree(&root, &digest, limits).unwrap();
+    let kept = world.store.keep_tree(&root, &digest, limits).unwrap();
     let entry = |place: &str, mode, bytes: &[u8]| (place.to_owned(), mode, bytes.to_vec());
     let all = [
         entry("bin", 0o500, b""),
@@ -529,7 +530,7 @@ fn a_whole_folder_is_kept_with_its_links() {
     assert_eq!(content_of(&kept.folder), all);
     assert_eq!(fs::read(kept.path_of(&root.join("bin/link")).unwrap()).unwrap(), b"{}");
     remove(&root);
-    assert_eq!(world.vault.keep_tree(&root, &digest, limits).unwrap(), kept, "the copy does not need the original");
+    assert_eq!(world.store.keep_tree(&root, &digest, limits).unwrap(), kept, "the copy does not need the original");
 }
 
 #[test]
@@ -547,28 +548,28 @@ fn a_whole_folder_that_is_not_the_approved_one_is_refused() {
         let root = sample_tree(folder.path());
         let digest = digest_tree(&root, limits).unwrap();
         change(&root);
-        let error = world.vault.keep_tree(&root, &digest, limits).unwrap_err().to_string();
+        let error = world.store.keep_tree(&root, &digest, limits).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
         assert_eq!(world.names(), [".vault.lock"]);
     }
     let root = sample_tree(world.folder.path());
     let digest = digest_tree(&root, limits).unwrap();
     let small = TreeLimits { bytes: 3, ..limits };
-    let error = world.vault.keep_tree(&root, &digest, small).unwrap_err();
-    assert!(matches!(error, VaultError::File(FileError::TooLarge { max: 3, .. })), "{error}");
+    let error = world.store.keep_tree(&root, &digest, small).unwrap_err();
+    assert!(matches!(error, ContentStoreError::File(FileError::TooLarge { max: 3, .. })), "{error}");
 }
 
 #[test]
 fn a_sweep_removes_what_nobody_wants() {
     let world = World::new();
-    world.vault.sweep(&|_| false);
+    world.store.sweep(&|_| false);
     assert!(!world.root().exists());
     let wanted = world.keep().unwrap();
-    let other = world.vault.keep(&world.base(), &[world.piece("guard.sh")]).unwrap();
+    let other = world.store.keep(&world.base(), &[world.piece("guard.sh")]).unwrap();
     fs::create_dir(world.root().join(".new-left")).unwrap();
     fs::write(world.root().join("sha256-notes"), b"mine").unwrap();
-    let wanted_name = Vault::name_of(&world.base(), &world.pieces()).unwrap();
-    world.vault.sweep(&|name| name == wanted_name);
+    let wanted_name = ContentStore::name_of(&world.base(), &world.pieces()).unwrap();
+    world.store.sweep(&|name| name == wanted_name);
     assert!(wanted.folder.exists());
     assert!(!other.folder.exists());
     let mut names = vec![".vault.lock".to_owned(), wanted_name, "sha256-notes".to_owned()];
@@ -595,13 +596,13 @@ proptest! {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(&path, bytes).unwrap();
             set_mode(&path, if *executable { 0o755 } else { 0o644 });
-            pieces.push(Piece { digest: digest_bytes(bytes), path });
+            pieces.push(StoredFile { digest: digest_bytes(bytes), path });
         }
-        let vault = Vault::new(folder.path().join("store"));
-        let kept = vault.keep(&base, &pieces).unwrap();
+        let store = ContentStore::new(folder.path().join("store"));
+        let kept = store.keep(&base, &pieces).unwrap();
         let found = content_of(&kept.folder).into_iter().filter(|(place, ..)| !kept.folder.join(place).is_dir());
         let wanted = files.into_iter().map(|(place, (bytes, executable))| (place, mode_for(executable), bytes));
         prop_assert_eq!(found.collect::<Vec<_>>(), wanted.collect::<Vec<_>>());
-        prop_assert_eq!(vault.keep(&base, &pieces).unwrap(), kept);
+        prop_assert_eq!(store.keep(&base, &pieces).unwrap(), kept);
     }
 }

@@ -1,13 +1,12 @@
-//! The port to the person who decides about hooks that nobody approved yet.
+//! The port to the person who decides about what nobody approved yet.
 
 use std::fmt;
 
-use ollm_protocol::Hook;
-use ollm_store::Approval;
+use crate::approvals::Approval;
+use crate::identity::Identity;
+use crate::review::Review;
 
-use crate::trust::Identity;
-
-/// Somebody who can be asked, before the event proceeds, whether a hook may run.
+/// Somebody who can be asked, before the event proceeds, whether something may run.
 pub trait Approver: Send + Sync + fmt::Debug {
     /// Asks, and waits for the answer.
     fn ask(&self, question: &Question<'_>) -> Choice;
@@ -16,14 +15,18 @@ pub trait Approver: Send + Sync + fmt::Debug {
 /// What the person is asked about.
 #[derive(Clone, Copy, Debug)]
 pub struct Question<'a> {
-    /// The hook.
-    pub hook: &'a Hook,
+    /// Its id.
+    pub id: &'a str,
     /// What an approval would be bound to.
     pub identity: &'a Identity,
-    /// The approval of what the hook was before.
+    /// Everything to look at, with the files as they would run.
+    pub review: &'a Review,
+    /// The approval of what it was before.
     pub previous: Option<&'a Approval>,
     /// Whether it changed since it was approved.
     pub changed: bool,
+    /// The command that approves it for good.
+    pub command: &'a str,
 }
 
 /// What the person answers.

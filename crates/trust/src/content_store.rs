@@ -4,14 +4,14 @@
 //! opened, Node turns the descriptor back into a path. So approved content runs from a copy that belongs to its user
 //! alone and cannot be written, hashed while and after it is copied.
 //!
-//! A folder of the vault is called `sha256-` and the [tree digest](crate::digest_tree) of what it holds. Whether a copy
+//! A folder of the store is called `sha256-` and the [tree digest](ollm_store::digest_tree) of what it holds. Whether a copy
 //! is still what it was is therefore a question to the copy alone: owner, modes and digest. One that fails is moved aside
 //! and made anew, never used.
 //!
 //! **Writers** take turns under one lock; a copy is filled under another name and renamed when it is complete, so what a
 //! killed writer leaves is never taken for a copy and is removed by the next one. **Readers** take no lock.
 //!
-//! Not its duty: who may change the folders above its root (that is [`check_owner`](crate::check_owner)), and what else
+//! Not its duty: who may change the folders above its root (that is [`check_owner`](ollm_store::check_owner)), and what else
 //! runs as the same user, who could change the approvals as well.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -22,17 +22,16 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
+use ollm_store::raw::{Lock, failed, kind_of, open_regular, random_name, sync_folder};
+use ollm_store::tree::{self, Entry, Kind};
+use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe, Why, current_uid};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
-
-use crate::digest::tree::{self, Entry, Kind};
-use crate::digest::{Digest, FileDigests, StatKey, TreeLimits, digest_reader};
-use crate::file::{FileError, Lock, failed, open_regular, random_name, sync_folder};
-use crate::owner::{Unsafe, Why, current_uid};
 
 const PREFIX: &str = "sha256-";
 const NEW: &str = ".new-";
 const OLD: &str = ".old-";
+/// Versions that run at the same time take turns by this name.
 const LOCK: &str = "vault";
 /// So many files are brought to the disk one by one.
 const FEW: usize = 8;
@@ -43,17 +42,18 @@ const FEW: usize = 8;
 /// # let folder = tempfile::tempdir().unwrap();
 /// # let base = folder.path().join("hooks");
 /// # std::fs::create_dir(&base).unwrap();
-/// use ollm_store::{Piece, Vault, digest_bytes};
+/// use ollm_store::digest_bytes;
+/// use ollm_trust::{ContentStore, StoredFile};
 /// let script = base.join("guard.sh");
 /// std::fs::write(&script, "exit 0").unwrap();
-/// let approved = Piece { path: script.clone(), digest: digest_bytes(b"exit 0") };
+/// let approved = StoredFile { path: script.clone(), digest: digest_bytes(b"exit 0") };
 ///
-/// let kept = Vault::new(folder.path().join("store")).keep(&base, &[approved]).unwrap();
+/// let kept = ContentStore::new(folder.path().join("store")).keep(&base, &[approved]).unwrap();
 /// std::fs::write(&script, "exit 1").unwrap();
 /// assert_eq!(std::fs::read(kept.path_of(&script).unwrap()).unwrap(), b"exit 0");
 /// ```
 #[derive(Debug, Clone)]
-pub struct Vault {
+pub struct ContentStore {
     root: PathBuf,
     digests: Arc<FileDigests>,
     /// Copies that this process has found good, with the states of everything in them at that time.
@@ -66,7 +66,7 @@ type States = Vec<(PathBuf, StatKey)>;
 
 /// One file to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct StoredFile {
     /// Where it is, absolute.
     pub path: PathBuf,
     /// The digest of its bytes, as approved.
@@ -75,7 +75,7 @@ pub struct Piece {
 
 /// A copy that was found to be what was approved.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Kept {
+pub struct StoredCopy {
     /// The folder that stands for the original one.
     pub folder: PathBuf,
     base: PathBuf,
@@ -84,7 +84,7 @@ pub struct Kept {
 /// Why there is no copy.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
-pub enum VaultError {
+pub enum ContentStoreError {
     /// The original is not what was approved.
     #[error("{} is no longer what was approved; look through it and approve it again", path.display())]
     Changed {
@@ -99,13 +99,13 @@ pub enum VaultError {
         /// The folder.
         base: PathBuf,
     },
-    /// The vault's own folder could be changed by others.
+    /// The store's own folder could be changed by others.
     #[error("approved content is not run from there: {0}")]
     Unsafe(#[from] Unsafe),
-    /// Something else stands where the vault's folder belongs.
+    /// Something else stands where the store's folder belongs.
     #[error("{} must be a folder and is a {kind}; move it away", path.display())]
     NotFolder {
-        /// The place of the vault.
+        /// The place of the store.
         path: PathBuf,
         /// What is there.
         kind: &'static str,
@@ -113,7 +113,7 @@ pub enum VaultError {
     /// Owners and modes are not kept by the file system.
     #[error("{} cannot hold files that belong to you alone; use a file system that keeps owners and modes", path.display())]
     Unfit {
-        /// The place of the vault.
+        /// The place of the store.
         path: PathBuf,
     },
     /// A file could not be read or written.
@@ -121,7 +121,7 @@ pub enum VaultError {
     File(#[from] FileError),
 }
 
-impl Kept {
+impl StoredCopy {
     /// Where the copy of a file or folder is; `None` when it is not part of the copy.
     ///
     /// Paths are compared as they are written: `original` must begin with the base the copy was made with.
@@ -133,8 +133,8 @@ impl Kept {
     }
 }
 
-impl Vault {
-    /// A vault in this folder, which is made when it is first needed.
+impl ContentStore {
+    /// A store in this folder, which is made when it is first needed.
     pub fn new(root: PathBuf) -> Self {
         // A memory that lives at the beginning of time remembers nothing: each copy is read each time.
         Self { root, digests: Arc::new(FileDigests::new(UNIX_EPOCH)), good: Arc::default() }
@@ -148,22 +148,22 @@ impl Vault {
     /// A folder that holds exactly these files at their places relative to `base`, with their executable bits.
     ///
     /// All of them must lie in `base`, as their paths are written; a symbolic link among them becomes a file.
-    pub fn keep(&self, base: &Path, pieces: &[Piece]) -> Result<Kept, VaultError> {
+    pub fn keep(&self, base: &Path, pieces: &[StoredFile]) -> Result<StoredCopy, ContentStoreError> {
         let order = Order::of_pieces(base, pieces)?;
         self.ensure(base, order.digest, TreeLimits::default(), |_| Ok(order))
     }
 
-    /// A copy of a whole folder whose [tree digest](crate::digest_tree) is the approved one; links stay links.
-    pub fn keep_tree(&self, root: &Path, digest: &Digest, limits: TreeLimits) -> Result<Kept, VaultError> {
+    /// A copy of a whole folder whose [tree digest](ollm_store::digest_tree) is the approved one; links stay links.
+    pub fn keep_tree(&self, root: &Path, digest: &Digest, limits: TreeLimits) -> Result<StoredCopy, ContentStoreError> {
         self.ensure(root, *digest, limits, |digest| Order::of_tree(root, digest, limits))
     }
 
-    /// The name of the folder that [`Vault::keep`] would return; [`Vault::sweep`] asks about such names.
-    pub fn name_of(base: &Path, pieces: &[Piece]) -> Result<String, VaultError> {
+    /// The name of the folder that [`ContentStore::keep`] would return; [`ContentStore::sweep`] asks about such names.
+    pub fn name_of(base: &Path, pieces: &[StoredFile]) -> Result<String, ContentStoreError> {
         Ok(Self::name_of_tree(&Order::of_pieces(base, pieces)?.digest))
     }
 
-    /// The name of the folder that [`Vault::keep_tree`] would return.
+    /// The name of the folder that [`ContentStore::keep_tree`] would return.
     pub fn name_of_tree(digest: &Digest) -> String {
         format!("{PREFIX}{}", digest.hex())
     }
@@ -194,10 +194,10 @@ impl Vault {
         base: &Path,
         digest: Digest,
         limits: TreeLimits,
-        order: impl FnOnce(Digest) -> Result<Order<'a>, VaultError>,
-    ) -> Result<Kept, VaultError> {
+        order: impl FnOnce(Digest) -> Result<Order<'a>, ContentStoreError>,
+    ) -> Result<StoredCopy, ContentStoreError> {
         let folder = self.root.join(Self::name_of_tree(&digest));
-        let kept = Kept { folder, base: base.to_owned() };
+        let kept = StoredCopy { folder, base: base.to_owned() };
         if self.root_is_safe()? && self.inspect(&kept.folder, digest, limits)? == State::Good {
             return Ok(kept);
         }
@@ -216,14 +216,14 @@ impl Vault {
     }
 
     /// False when there is no root yet.
-    fn root_is_safe(&self) -> Result<bool, VaultError> {
+    fn root_is_safe(&self) -> Result<bool, ContentStoreError> {
         let meta = match fs::symlink_metadata(&self.root) {
             Ok(meta) => meta,
             Err(source) if source.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(source) => return Err(failed("inspect", &self.root, source).into()),
         };
         if !meta.is_dir() {
-            return Err(VaultError::NotFolder { path: self.root.clone(), kind: crate::file::kind_of(&meta) });
+            return Err(ContentStoreError::NotFolder { path: self.root.clone(), kind: kind_of(&meta) });
         }
         let why = match meta.mode() {
             _ if meta.uid() != current_uid() => Why::Foreign,
@@ -234,7 +234,7 @@ impl Vault {
         Err(Unsafe::of(&self.root, &meta, why).into())
     }
 
-    fn make_root(&self) -> Result<(), VaultError> {
+    fn make_root(&self) -> Result<(), ContentStoreError> {
         if self.root_is_safe()? {
             return Ok(());
         }
@@ -304,19 +304,21 @@ impl Vault {
     }
 
     /// Fills a folder under another name and gives it its own when all of it is there.
-    fn make(&self, order: &Order<'_>, folder: &Path) -> Result<(), VaultError> {
+    fn make(&self, order: &Order<'_>, folder: &Path) -> Result<(), ContentStoreError> {
         let new = New::create(self.root.join(format!("{NEW}{}", random_name())))?;
         order.fill(&new.path)?;
         match self.inspect(&new.path, order.digest, order.limits)? {
             State::Good => {}
-            State::Exposed => return Err(VaultError::Unfit { path: self.root.clone() }),
-            State::Missing | State::Different => return Err(VaultError::Changed { path: order.base.to_owned() }),
+            State::Exposed => return Err(ContentStoreError::Unfit { path: self.root.clone() }),
+            State::Missing | State::Different => {
+                return Err(ContentStoreError::Changed { path: order.base.to_owned() });
+            }
         }
         new.rename(folder)?;
         Ok(sync_folder(&self.root)?)
     }
 
-    /// Takes a folder out of use in one step; [`Vault::clear`] removes it.
+    /// Takes a folder out of use in one step; [`ContentStore::clear`] removes it.
     fn set_aside(&self, folder: &Path) -> Result<(), FileError> {
         let aside = self.root.join(format!("{OLD}{}", random_name()));
         fs::rename(folder, &aside).map_err(|source| failed("move away", folder, source))
@@ -359,12 +361,12 @@ struct Order<'a> {
 }
 
 impl<'a> Order<'a> {
-    fn of_pieces(base: &'a Path, pieces: &[Piece]) -> Result<Self, VaultError> {
+    fn of_pieces(base: &'a Path, pieces: &[StoredFile]) -> Result<Self, ContentStoreError> {
         let mut content = BTreeMap::new();
         for piece in pieces {
             let place = place_in(base, &piece.path)?;
             if content.insert(place, piece.digest).is_some_and(|other| other != piece.digest) {
-                return Err(VaultError::Changed { path: piece.path.clone() });
+                return Err(ContentStoreError::Changed { path: piece.path.clone() });
             }
         }
         let folders: BTreeSet<_> = content.keys().flat_map(|place| place.ancestors().skip(1)).collect();
@@ -381,12 +383,12 @@ impl<'a> Order<'a> {
         Ok(Self { base, digest, entries, content, flags: OFlags::empty(), limits: TreeLimits::default() })
     }
 
-    fn of_tree(base: &'a Path, digest: Digest, limits: TreeLimits) -> Result<Self, VaultError> {
+    fn of_tree(base: &'a Path, digest: Digest, limits: TreeLimits) -> Result<Self, ContentStoreError> {
         let entries = tree::list(base, limits.entries)?.into_iter().map(|(entry, _)| entry).collect();
         Ok(Self { base, digest, entries, content: BTreeMap::new(), flags: OFlags::NOFOLLOW, limits })
     }
 
-    fn fill(&self, folder: &Path) -> Result<(), VaultError> {
+    fn fill(&self, folder: &Path) -> Result<(), ContentStoreError> {
         let mut left = self.limits.bytes;
         for entry in &self.entries {
             let to = folder.join(&entry.path);
@@ -401,7 +403,7 @@ impl<'a> Order<'a> {
     }
 
     /// Copies one file from one descriptor and returns its size.
-    fn copy(&self, entry: &Entry, executable: bool, to: &Path, left: u64) -> Result<u64, VaultError> {
+    fn copy(&self, entry: &Entry, executable: bool, to: &Path, left: u64) -> Result<u64, ContentStoreError> {
         let from = self.base.join(&entry.path);
         let Some((mut source, meta)) = open_regular(&from, self.flags)? else {
             return Err(changed(self.base, entry));
@@ -413,7 +415,7 @@ impl<'a> Order<'a> {
         let writing = |source| failed("write", to, source);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(writing)?;
         let write = |bytes: &[u8]| (&file).write_all(bytes).map_err(writing);
-        let (digest, size) = digest_reader(&from, &mut source, left, write)?;
+        let (digest, size) = ollm_store::raw::digest_reader(&from, &mut source, left, write)?;
         file.set_permissions(Permissions::from_mode(mode_for(executable))).map_err(writing)?;
         let expected = self.content.get(&entry.path).unwrap_or(&digest);
         if digest != *expected || tree::is_executable(&meta) != executable || size > left {
@@ -482,18 +484,18 @@ fn is_damage(source: &io::Error) -> bool {
     matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::ACCESS | Errno::PERM))
 }
 
-fn changed(base: &Path, entry: &Entry) -> VaultError {
-    VaultError::Changed { path: base.join(&entry.path) }
+fn changed(base: &Path, entry: &Entry) -> ContentStoreError {
+    ContentStoreError::Changed { path: base.join(&entry.path) }
 }
 
-fn place_in(base: &Path, path: &Path) -> Result<PathBuf, VaultError> {
+fn place_in(base: &Path, path: &Path) -> Result<PathBuf, ContentStoreError> {
     let place = path.strip_prefix(base).unwrap_or(Path::new(""));
     let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
     if plain && place != Path::new("") {
         // Spelled anew: a path may say `a//b` or `a/./b`.
         return Ok(place.components().collect());
     }
-    Err(VaultError::Outside { path: path.to_owned(), base: base.to_owned() })
+    Err(ContentStoreError::Outside { path: path.to_owned(), base: base.to_owned() })
 }
 
 fn create_folder(path: &Path) -> Result<(), FileError> {

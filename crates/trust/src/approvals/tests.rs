@@ -2,11 +2,11 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::thread;
 
+use ollm_store::digest_bytes;
 use proptest::prelude::*;
 use tempfile::tempdir;
 
 use super::*;
-use crate::digest::digest_bytes;
 
 fn approval(source: &str) -> Approval {
     Approval {

@@ -1,42 +1,44 @@
-//! The approvals, read again when their file changed.
+//! The approvals of one file, read again when the file changed.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ollm_store::{Approvals, StatKey, Trouble};
+use ollm_store::{StatKey, Trouble};
+
+use crate::approvals::Approvals;
 
 #[derive(Debug)]
-pub(super) struct Ledger {
+pub(crate) struct ApprovalsFile {
     path: PathBuf,
-    read: Mutex<Option<Read>>,
+    read: Mutex<Option<ReadState>>,
 }
 
 type Contents = (Approvals, Option<Trouble>);
 
 #[derive(Debug)]
-struct Read {
+struct ReadState {
     key: Option<StatKey>,
     contents: Arc<Contents>,
 }
 
-impl Ledger {
-    pub(super) fn new(path: PathBuf) -> Ledger {
-        Ledger { path, read: Mutex::new(None) }
+impl ApprovalsFile {
+    pub(crate) fn new(path: PathBuf) -> ApprovalsFile {
+        ApprovalsFile { path, read: Mutex::new(None) }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn current(&self) -> Arc<Contents> {
+    pub(crate) fn current(&self) -> Arc<Contents> {
         let key = fs::metadata(&self.path).ok().map(|meta| StatKey::of(&meta));
         let mut read = self.read.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(read) = read.as_ref().filter(|read| read.key == key) {
             return Arc::clone(&read.contents);
         }
         let contents = Arc::new(Approvals::load(&self.path));
-        *read = Some(Read { key, contents: Arc::clone(&contents) });
+        *read = Some(ReadState { key, contents: Arc::clone(&contents) });
         contents
     }
 }

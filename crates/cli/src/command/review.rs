@@ -1,0 +1,90 @@
+//! Prints what a person sees before they approve something: one screen for hooks, extensions, servers and the chat's
+//! questions.
+
+use std::ffi::OsStr;
+use std::fmt::Write;
+
+use ollm_app::servers::reason;
+use ollm_store::escape_for_people;
+use ollm_trust::{ApproveError, Proposal, Review};
+
+use crate::error::{Failure, Kind};
+use crate::open;
+use crate::output::Output;
+
+/// The whole screen as text.
+pub(crate) fn text(review: &Review) -> String {
+    let mut text = String::new();
+    for (name, value) in &review.rows {
+        row(&mut text, name, value);
+    }
+    for uncovered in &review.uncovered {
+        row(&mut text, "uncovered", uncovered);
+    }
+    row(&mut text, "digest", &review.digest.to_string());
+    if let Some(changes) = &review.changes {
+        let _ = write!(text, "\n--- changed since it was approved\n{changes}---\n");
+    }
+    for file in &review.files {
+        let _ = write!(text, "\n--- {}\n{}\n---\n", file.path.display(), file.text);
+    }
+    if let Some((more, folder)) = &review.unseen {
+        let folder = folder.display();
+        let _ = match more {
+            1 => writeln!(text, "\n1 more file is approved with these and not shown here; read it in {folder}"),
+            more => {
+                writeln!(text, "\n{more} more files are approved with these and not shown here; read them in {folder}")
+            }
+        };
+    }
+    text
+}
+
+fn row(text: &mut String, name: &str, value: &str) {
+    let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
+}
+
+/// Shows a text, through a pager where it is long and somebody reads along.
+pub(crate) fn show(text: &str, search_path: Option<&OsStr>, output: &mut Output) {
+    let text = escape_for_people(text);
+    if !open::page(&text, search_path) {
+        output.explain(&text);
+    }
+}
+
+/// Why something was not approved, with the way out.
+pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
+    match error {
+        ApproveError::Update(error) => {
+            Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(&error)))
+        }
+        ApproveError::Uncovered(parts) => {
+            let message = format!("{what} was not approved: {}", parts.join("; "));
+            Failure::new(Kind::Untrusted, message)
+                .hint("name exact versions and files, as in `package@1.2.3`, so that an approval covers them")
+                .hint("`--uncovered` approves it for good all the same")
+        }
+    }
+}
+
+/// Whether a person wants approved for good what no approval covers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Uncovered {
+    Refused,
+    Accepted,
+}
+
+impl Uncovered {
+    /// What the flag `--uncovered` says.
+    pub(crate) fn of_flag(given: bool) -> Uncovered {
+        if given { Uncovered::Accepted } else { Uncovered::Refused }
+    }
+
+    /// A proposal that may be approved for good as far as this allows it.
+    pub(crate) fn applied(self, proposal: Proposal) -> Proposal {
+        match self {
+            Uncovered::Refused => proposal,
+            Uncovered::Accepted => proposal.accept_uncovered(),
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Everything that can be approved, by one trait.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::{Layer, Source};
+use ollm_store::{Digest, Hasher, digest_bytes};
+
+use crate::context::TrustContext;
+use crate::coverage::CommandLine;
+use crate::identity::Unready;
+
+/// A line of a review: what it says something about, and what it says.
+pub type Row = (&'static str, String);
+
+/// Something that runs only if a person approved exactly its content: a hook, an extension, a server.
+pub trait Approvable {
+    /// What its approval is filed under, beside its id.
+    fn source(&self) -> String;
+
+    /// Its id among the things of one source.
+    fn id(&self) -> Cow<'_, str>;
+
+    /// Who wrote it; this decides whether it needs approval at all.
+    fn origin(&self) -> Source;
+
+    /// Whose folder it is in; this decides whose its files must be.
+    fn layer(&self) -> Layer;
+
+    /// The file that declares it.
+    fn declared_in(&self) -> Option<&Path>;
+
+    /// Everything that decides what happens, except files. None where the content of a folder is all there is.
+    fn definition(&self) -> Option<Definition>;
+
+    /// The program that runs it, by absolute path; an empty path where no program does.
+    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready>;
+
+    /// What it starts, with everything filled in.
+    fn command_line(&self, context: &TrustContext<'_>) -> Option<CommandLine>;
+
+    /// The folder whose files it may name.
+    fn folder<'a>(&'a self, context: &TrustContext<'a>) -> Option<&'a Path>;
+
+    /// The file whose content decides what happens, if its declaration names one.
+    fn script(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Further files that its declaration says it depends on.
+    fn inputs(&self) -> &[PathBuf] {
+        &[]
+    }
+
+    /// The folder whose whole content decides what happens.
+    fn tree(&self) -> Option<&Path> {
+        None
+    }
+
+    /// Whether it needs no approval where the user trusts a whole project.
+    fn trusts_with_workspace(&self) -> bool {
+        false
+    }
+
+    /// Whether it runs from its own place if its code looks for files beside itself, or for packages. Its files are then
+    /// compared right before it starts.
+    fn may_keep_its_place(&self) -> bool {
+        false
+    }
+
+    /// The files of its folder that a person should read, by their places in it.
+    fn shown(&self) -> Vec<PathBuf> {
+        let place = self.script().zip(self.tree()).and_then(|(script, root)| script.strip_prefix(root).ok());
+        place.map(Path::to_owned).into_iter().collect()
+    }
+
+    /// What a person should see of its declaration, line by line.
+    fn rows(&self) -> Vec<Row>;
+
+    /// What it is, in a few words.
+    fn title(&self) -> String;
+
+    /// The command that approves it for good.
+    fn approve_command(&self) -> String;
+}
+
+/// How something is defined.
+#[derive(Clone, Debug)]
+pub struct Definition {
+    /// Of the definition alone, where an approval names it apart from the rest.
+    pub digest: Option<Digest>,
+    /// What follows is added to the definition.
+    pub hasher: Hasher,
+}
+
+impl Definition {
+    /// A definition that is one text.
+    pub fn of_text(text: &str) -> Definition {
+        let hasher = Hasher::new().field("definition", text.as_bytes());
+        Definition { digest: Some(digest_bytes(text.as_bytes())), hasher }
+    }
+
+    /// A definition that was hashed field by field.
+    pub fn of_fields(hasher: Hasher) -> Definition {
+        Definition { digest: None, hasher }
+    }
+}

@@ -1,0 +1,87 @@
+//! Programs that run a package, or whatever a file of the project says at that time.
+
+use std::path::Path;
+
+/// Programs that fetch and run a package.
+const PACKAGES: &[&str] = &["npx", "uvx", "bunx", "pipx"];
+/// Programs that run what files of the project say.
+const TASKS: &[&str] = &[
+    "make",
+    "gmake",
+    "just",
+    "rake",
+    "task",
+    "npm",
+    "pnpm",
+    "yarn",
+    "bun",
+    "gradle",
+    "mvn",
+    "tox",
+    "nox",
+    "ninja",
+    "ant",
+    "docker-compose",
+];
+
+/// What a program runs that no approval can be bound to.
+pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<String> {
+    let runner = command.rsplit('/').next().unwrap_or_default();
+    if TASKS.contains(&runner) {
+        let task: Vec<&str> = std::iter::once(runner).chain(args.iter().map(String::as_str)).take(3).collect();
+        return Some(format!("`{}` runs what files of the project say at that time", task.join(" ")));
+    }
+    if !PACKAGES.contains(&runner) {
+        return None;
+    }
+    let package = args.iter().find(|arg| !arg.starts_with('-') && *arg != "run")?;
+    if top.join(package).is_dir() {
+        return Some(format!("`{package}` is a folder, and anything in it may run"));
+    }
+    let (name, pinned) = pinned(package);
+    if !pinned {
+        return Some(format!("`{package}` names no version and may change any time"));
+    }
+    let local = top.join("node_modules").join(name).is_dir();
+    local.then(|| format!("`{package}` may run from node_modules of the project, which is not looked through"))
+}
+
+/// The name of a package, and whether it says exactly which version.
+fn pinned(package: &str) -> (&str, bool) {
+    let Some((name, version)) = package.rsplit_once("==").or_else(|| package.rsplit_once('@')) else {
+        return (package, false);
+    };
+    let exact = version.starts_with(|first: char| first.is_ascii_digit()) && !version.contains(['x', '*', ' ']);
+    (name, !name.is_empty() && exact)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_an_exact_version_of_a_package_that_is_not_in_the_project_is_covered() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::create_dir_all(folder.path().join("node_modules/is-safe")).unwrap();
+        std::fs::create_dir_all(folder.path().join("srv")).unwrap();
+        for (line, expected) in [
+            ("npx -y pkg@1.2.3", false),
+            ("uvx pkg==2.0", false),
+            ("npx @scope/pkg@1.0.0", false),
+            ("npx pkg", true),
+            ("npx @scope/pkg", true),
+            ("npx pkg@1.x", true),
+            ("npx pkg@latest", true),
+            ("npx -y is-safe@1.2.3", true),
+            ("npx -y ./srv", true),
+            ("npm start", true),
+            ("make serve", true),
+            ("python3 x.py", false),
+        ] {
+            let mut words = line.split(' ').map(str::to_owned);
+            let command = words.next().unwrap();
+            let found = uncovered(&command, &words.collect::<Vec<_>>(), folder.path());
+            assert_eq!(found.is_some(), expected, "{line}: {found:?}");
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! What code loads, by the words that load it: `import`, `from`, `require`. Names in comments and texts count too.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use ollm_store::tree;
+
+use super::{Found, Search, TooMuch};
+
+/// A language whose ways to load code are known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Language {
+    Shell,
+    Python,
+    Node,
+    /// Perl, Ruby and the like: quoted names of files count.
+    Other,
+}
+
+/// Endings that Node adds to a name.
+const NODE_ENDINGS: &[&str] =
+    &["", ".js", ".mjs", ".cjs", ".json", ".node", ".ts", "/index.js", "/index.mjs", "/index.cjs", "/package.json"];
+
+impl Language {
+    /// By the name of an interpreter.
+    pub(super) fn of_interpreter(command: &str) -> Option<Language> {
+        let name = command.rsplit('/').next().unwrap_or_default();
+        let stem = name.trim_end_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+        match stem {
+            "sh" | "bash" | "dash" | "zsh" | "ksh" | "ash" => Some(Language::Shell),
+            "python" => Some(Language::Python),
+            "node" | "nodejs" | "deno" | "bun" | "tsx" | "ts-node" => Some(Language::Node),
+            "perl" | "ruby" | "php" | "lua" => Some(Language::Other),
+            _ => None,
+        }
+    }
+
+    /// By the name of a file, and its first line.
+    pub(super) fn of_file(file: &Path, text: &str) -> Option<Language> {
+        match file.extension().and_then(|extension| extension.to_str()) {
+            Some("sh" | "bash" | "zsh" | "ksh") => return Some(Language::Shell),
+            Some("py") => return Some(Language::Python),
+            Some("js" | "mjs" | "cjs" | "ts" | "mts" | "cts") => return Some(Language::Node),
+            Some("pl" | "rb" | "php" | "lua") => return Some(Language::Other),
+            Some("json") => return None,
+            _ => {}
+        }
+        let first = text.lines().next()?.strip_prefix("#!")?;
+        first.split_whitespace().find_map(Language::of_interpreter)
+    }
+
+    /// Whether code asks for the place it is in, to find other files from there.
+    pub(super) fn looks_beside_itself(self, text: &str) -> bool {
+        let signs: &[&str] = match self {
+            Language::Shell => &["$0", "${0", "BASH_SOURCE"],
+            Language::Python => &["__file__", "pkgutil", "importlib"],
+            Language::Node => &["__dirname", "__filename", "import.meta", "require.main"],
+            Language::Other => &["__FILE__", "__DIR__", "__dir__", "FindBin"],
+        };
+        signs.iter().any(|sign| text.contains(sign))
+    }
+}
+
+/// Whether a file is code by its name, its mode or its first line.
+pub(super) fn looks_like_code(file: &Path) -> bool {
+    let executable = || file.metadata().is_ok_and(|meta| tree::is_executable(&meta));
+    let first = || {
+        let mut start = [0; 128];
+        let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+        String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned()
+    };
+    executable() || Language::of_file(file, &first()).is_some()
+}
+
+/// The files that Node may mean by a name.
+pub(super) fn node_files(name: &str) -> Vec<String> {
+    NODE_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
+}
+
+impl Search<'_> {
+    pub(super) fn python(&mut self, text: &str, at: Option<(&Path, &Path)>) -> Result<(), TooMuch> {
+        let mut folders: Vec<PathBuf> = match at {
+            Some((_, root)) => vec![root.to_owned()],
+            None => self.here.clone(),
+        };
+        folders.extend(self.roots.iter().cloned());
+        let beside = at.and_then(|(file, _)| file.parent());
+        for (name, items) in imports(text) {
+            let dots = name.chars().take_while(|letter| *letter == '.').count();
+            let module = name.trim_start_matches('.');
+            let within: Vec<PathBuf> = match (dots, beside) {
+                (0, _) => folders.clone(),
+                (dots, Some(beside)) => beside.ancestors().nth(dots - 1).map(Path::to_owned).into_iter().collect(),
+                (_, None) => Vec::new(),
+            };
+            for folder in within {
+                let root = folders.first().cloned().unwrap_or_else(|| folder.clone());
+                self.module_in(module, &folder, &root)?;
+                for item in &items {
+                    let dot = if module.is_empty() { "" } else { "." };
+                    self.module_in(&format!("{module}{dot}{item}"), &folder, &root)?;
+                }
+            }
+        }
+        for call in ["import_module(", "__import__(", "run_path(", "run_module("] {
+            for rest in after(text, call) {
+                match quoted(rest) {
+                    Some(name) => self.loaded_by_name(name, &folders)?,
+                    None => self.made_up(&shown(call, rest), at.map(|(file, _)| file)),
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn loaded_by_name(&mut self, name: &str, folders: &[PathBuf]) -> Result<(), TooMuch> {
+        for folder in folders {
+            self.module_in(name, folder, folder)?;
+            if let Found::File(file) = self.at(&folder.join(name))? {
+                self.push_code(file, Some(Language::Python));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn node(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
+        let beside = file.and_then(Path::parent).map(Path::to_owned);
+        let folders: Vec<PathBuf> = beside.map_or_else(|| self.here.clone(), |beside| vec![beside]);
+        for folder in folders.iter().flat_map(|folder| folder.ancestors()) {
+            // It says how the files around it are read.
+            if folder.starts_with(&self.places.top) && folder.join("package.json").is_file() {
+                self.coverage.needs_its_place = true;
+            }
+        }
+        for call in ["require(", "import(", "require.resolve("] {
+            for rest in after(text, call) {
+                match quoted(rest) {
+                    Some(name) => self.node_name(name, &folders, file)?,
+                    // A declaration of such a function, as bundlers write it, loads nothing.
+                    None if rest.trim_start().starts_with(')') => {}
+                    None => self.made_up(&shown(call, rest), file),
+                }
+            }
+        }
+        for word in ["from", "import"] {
+            for rest in after(text, word) {
+                if let Some(name) = quoted(rest) {
+                    self.node_name(name, &folders, file)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn node_name(&mut self, name: &str, folders: &[PathBuf], file: Option<&Path>) -> Result<(), TooMuch> {
+        for folder in folders {
+            if name.starts_with('.') || name.starts_with('/') || name.starts_with("file://") {
+                for candidate in node_files(name.strip_prefix("file://").unwrap_or(name)) {
+                    if let Found::File(found) = self.at(&folder.join(candidate))? {
+                        self.push_code(found, Some(Language::Node));
+                        break;
+                    }
+                }
+                continue;
+            }
+            let mut parts = name.split('/');
+            let first = parts.next().unwrap_or_default();
+            let package = match parts.next() {
+                Some(second) if first.starts_with('@') => format!("{first}/{second}"),
+                _ => first.to_owned(),
+            };
+            let top = self.places.top.clone();
+            for ancestor in folder.ancestors().take_while(|ancestor| ancestor.starts_with(&top)) {
+                if !package.is_empty()
+                    && let Found::Folder(_) = self.at(&ancestor.join("node_modules").join(&package))?
+                {
+                    self.coverage.needs_its_place = true;
+                    let place = file.map(|file| format!(", which `{}` loads", self.short(file))).unwrap_or_default();
+                    let what = format!("`{package}` in node_modules of the project is not looked through{place}");
+                    self.coverage.uncovered.push(what);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Quoted names of files, from the place of the code or from where it runs.
+    pub(super) fn literals(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
+        let beside = file.and_then(Path::parent).map(Path::to_owned);
+        let folders: Vec<PathBuf> = beside.into_iter().chain(self.here.clone()).collect();
+        for name in text.split(['"', '\'']).filter(|name| !name.contains(char::is_whitespace) && name.len() < 256) {
+            for folder in &folders {
+                for ending in ["", ".rb", ".pm", ".lua"] {
+                    if name.is_empty() {
+                        continue;
+                    }
+                    if let Found::File(found) = self.at(&folder.join(format!("{name}{ending}")))? {
+                        self.push_code(found, Some(Language::Other));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The modules that Python code imports, each with what is taken from it.
+fn imports(text: &str) -> Vec<(String, Vec<String>)> {
+    let mut found = Vec::new();
+    let name = |text: &str| -> String {
+        text.trim().chars().take_while(|letter| letter.is_alphanumeric() || matches!(letter, '_' | '.')).collect()
+    };
+    let starts = std::iter::once(0).chain(text.match_indices(['\n', ';', ':']).map(|(at, _)| at + 1));
+    for start in starts {
+        let rest = text.get(start..).unwrap_or_default().trim_start_matches([' ', '\t']);
+        let line = rest.lines().next().unwrap_or_default();
+        if let Some(list) = line.strip_prefix("import ") {
+            found.extend(list.split(',').map(|one| (name(one), Vec::new())));
+        } else if let Some(from) = rest.strip_prefix("from ")
+            && let Some((module, list)) = from.split_once("import")
+            && !module.contains('\n')
+        {
+            let list = list.trim_start_matches([' ', '\t']);
+            let list = match list.strip_prefix('(') {
+                Some(long) => long.split(')').next().unwrap_or_default(),
+                None => list.lines().next().unwrap_or_default(),
+            };
+            let items = list.split(',').map(name).filter(|item| !item.is_empty()).collect();
+            found.push((name(module), items));
+        }
+    }
+    found.retain(|(module, items)| !module.is_empty() || !items.is_empty());
+    found
+}
+
+/// What follows each place where a word stands that is no part of a longer one.
+fn after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
+    let is_part = |letter: char| letter.is_alphanumeric() || matches!(letter, '_' | '$');
+    let alone = |at: usize| !text.get(..at).unwrap_or_default().ends_with(|letter| is_part(letter) || letter == '.');
+    let places = text.match_indices(word).filter(|(at, _)| alone(*at));
+    places.filter_map(|(at, word)| text.get(at + word.len()..)).collect()
+}
+
+/// The text in quotes at the beginning, if there is one that nothing is filled into.
+fn quoted(text: &str) -> Option<&str> {
+    let text = text.trim_start();
+    let quote = text.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
+    let inner = text.get(1..)?.split(quote).next()?;
+    let follows = text.get(inner.len() + 2..).unwrap_or_default().trim_start();
+    (!inner.contains("${") && !inner.contains('\n') && !follows.starts_with('+')).then_some(inner)
+}
+
+fn shown(call: &str, rest: &str) -> String {
+    let argument: String = rest.chars().take_while(|letter| !matches!(letter, ')' | '\n')).take(60).collect();
+    format!("{call}{argument})")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn python_imports_are_found_in_all_their_forms() {
+        let text = "import os, a.b as c\nfrom x import y, z as w\nif 1: import d\n    from . import s\nfrom ..p.q import (\n  r,\n  t)\n";
+        let found: Vec<String> =
+            imports(text).iter().map(|(name, items)| format!("{name}:{}", items.join(","))).collect();
+        assert_eq!(found, ["os:", "a.b:", "x:y,z", "d:", ".:s", "..p.q:r,t"]);
+    }
+
+    #[test]
+    fn a_name_that_is_put_together_is_no_literal() {
+        assert_eq!(quoted("'./x')"), Some("./x"));
+        assert_eq!(quoted("\"./x\" + y)"), None);
+        assert_eq!(quoted("`./${x}`)"), None);
+        assert_eq!(quoted("name)"), None);
+    }
+}

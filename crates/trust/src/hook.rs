@@ -1,0 +1,192 @@
+//! Hooks as things that can be approved.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Requires, Source};
+use ollm_shell::shell_word;
+use ollm_store::looks_secret;
+
+use crate::approvable::{Approvable, Definition, Row};
+use crate::context::TrustContext;
+use crate::coverage::CommandLine;
+use crate::identity::{Unready, existing, on_path};
+
+impl Approvable for Hook {
+    fn source(&self) -> String {
+        match self.script() {
+            Some(path) => path.display().to_string(),
+            None => format!("{}#{}", self.spec.origin.file.display(), self.id()),
+        }
+    }
+
+    fn id(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.spec.id)
+    }
+
+    fn origin(&self) -> Source {
+        self.spec.source
+    }
+
+    fn layer(&self) -> Layer {
+        self.spec.layer
+    }
+
+    fn declared_in(&self) -> Option<&Path> {
+        Some(&self.spec.origin.file)
+    }
+
+    fn definition(&self) -> Option<Definition> {
+        Some(Definition::of_text(&Hook::definition(self).to_string()))
+    }
+
+    fn program(&self, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
+        match &self.action {
+            Action::Builtin(_) | Action::AskAgent { .. } | Action::Http { .. } | Action::Mcp { .. } => {
+                Ok(PathBuf::new())
+            }
+            Action::Shell { .. } => Ok(PathBuf::from("/bin/sh")),
+            Action::Command { program, .. } | Action::RunCommand { program, .. }
+                if Path::new(program).is_absolute() =>
+            {
+                existing(self.own_file(program).unwrap_or(Path::new(program)))
+            }
+            Action::Command { program, .. } | Action::RunCommand { program, .. } => on_path(program, context),
+        }
+    }
+
+    fn command_line(&self, context: &TrustContext<'_>) -> Option<CommandLine> {
+        let spec = &self.spec;
+        let line = match &spec.action {
+            ActionSpec::Command { command, args, .. } => {
+                CommandLine { program: command.clone(), args: args.clone(), ..CommandLine::default() }
+            }
+            ActionSpec::Shell { script } => CommandLine { shell: Some(script.clone()), ..CommandLine::default() },
+            ActionSpec::RunCommand { words, .. } => {
+                let mut words = words.iter().cloned();
+                CommandLine { program: words.next()?, args: words.collect(), ..CommandLine::default() }
+            }
+            ActionSpec::AskAgent { .. } | ActionSpec::Http { .. } | ActionSpec::Mcp { .. } | ActionSpec::Builtin(_) => {
+                return None;
+            }
+        };
+        let own = spec.origin.file.parent().map(Path::to_owned);
+        let project = context.project.map(Path::to_owned);
+        let home = context.home.map(Path::to_owned);
+        let folders = [("OLLM_HOOK_DIR", own), ("OLLM_PROJECT_DIR", project.clone()), ("CLAUDE_PROJECT_DIR", project)];
+        let folders = folders.into_iter().chain([("HOME", home)]);
+        let folders = folders.filter_map(|(name, folder)| Some((name, folder?))).collect();
+        Some(CommandLine { env: spec.env.clone(), cwd: spec.cwd.clone(), folders, ..line })
+    }
+
+    fn folder<'a>(&'a self, context: &TrustContext<'a>) -> Option<&'a Path> {
+        let own = || self.script().map_or(&self.spec.origin.file, |script| script).parent();
+        self.spec.tree.as_deref().or(context.project).or_else(own)
+    }
+
+    fn script(&self) -> Option<&Path> {
+        Hook::script(self).map(PathBuf::as_path)
+    }
+
+    fn inputs(&self) -> &[PathBuf] {
+        &self.spec.inputs
+    }
+
+    fn tree(&self) -> Option<&Path> {
+        self.spec.tree.as_deref()
+    }
+
+    fn trusts_with_workspace(&self) -> bool {
+        true
+    }
+
+    fn rows(&self) -> Vec<Row> {
+        let spec = &self.spec;
+        let events: Vec<&str> = self.events.iter().map(|kind| kind.name()).collect();
+        let mut rows = vec![
+            ("hook", self.spec.id.clone()),
+            ("name", spec.name.clone()),
+            ("declared", format!("{} ({})", place(&spec.origin), spec.source.name())),
+            ("events", format!("{}, matcher {}", events.join(", "), self.matcher.text())),
+            ("runs", command_text(self)),
+            ("dialect", self.dialect.name().to_owned()),
+            ("timeout", format!("{:?} (from the {})", self.timeout.value, self.timeout.basis.name())),
+            ("on failure", format!("{} (from the {})", self.on_failure.value.name(), self.on_failure.basis.name())),
+            ("enabled", self.off.clone().unwrap_or_else(|| spec.enabled.to_string())),
+        ];
+        rows.extend(rules(self));
+        rows.extend(spec.cwd.as_ref().map(|cwd| ("folder", cwd.display().to_string())));
+        let variables = spec.env.iter();
+        rows.extend(variables.map(|(name, value)| ("variable", format!("{name}={}", shown_value(self, name, value)))));
+        rows.extend(spec.pass_env.iter().map(|name| ("variable", format!("{name}, passed on"))));
+        rows.extend(spec.inputs.iter().map(|input| ("input", input.display().to_string())));
+        rows.extend(spec.description.clone().map(|description| ("description", description)));
+        rows
+    }
+
+    fn title(&self) -> String {
+        format!("{} hook `{}`", self.spec.source.name(), self.spec.id)
+    }
+
+    fn approve_command(&self) -> String {
+        match &self.spec.extension {
+            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
+            None => format!("ollm hook trust {}", shell_word(&self.spec.id)),
+        }
+    }
+}
+
+/// The command line a person should see before approving it.
+pub fn command_text(hook: &Hook) -> String {
+    match &hook.spec.action {
+        ActionSpec::Command { command, args, .. } => {
+            std::iter::once(command).chain(args).map(|word| shell_word(word)).collect::<Vec<_>>().join(" ")
+        }
+        ActionSpec::Shell { script } => format!("sh -c {}", shell_word(script)),
+        ActionSpec::AskAgent { prompt } => format!("asks the agent: {prompt}"),
+        ActionSpec::RunCommand { line, .. } => line.clone(),
+        ActionSpec::Http { url, .. } => format!("POST {url}"),
+        ActionSpec::Mcp { server, tool, args } => {
+            format!("calls {tool} of MCP server {server} with {}", serde_json::Value::from(args.clone()))
+        }
+        ActionSpec::Builtin(_) if hook.broken.is_some() => "nothing".to_owned(),
+        ActionSpec::Builtin(_) => "built in".to_owned(),
+    }
+}
+
+/// When it runs, as far as that is not as usual.
+fn rules(hook: &Hook) -> Vec<Row> {
+    let spec = &hook.spec;
+    let mut rows = Vec::new();
+    if (hook.reach.value, hook.reach.basis) != (Reach::All, Basis::Dialect) {
+        rows.push(("scope", format!("{} (from the {})", hook.reach.value.name(), hook.reach.basis.name())));
+    }
+    rows.extend((!spec.file_patterns.is_empty()).then(|| ("files", spec.file_patterns.join(", "))));
+    rows.extend(spec.condition.clone().map(|condition| ("if", condition)));
+    rows.extend(spec.rate_limit.describe().map(|limit| ("at most", limit)));
+    let Requires { commands, files, services } = &spec.requires;
+    rows.extend(commands.iter().chain(files).chain(services).map(|thing| ("requires", thing.clone())));
+    let detached = hook.events.iter().any(|kind| hook.detached(*kind));
+    rows.extend(detached.then(|| ("async", "nobody waits for it, and it decides nothing".to_owned())));
+    if let ActionSpec::Http { headers, .. } = &spec.action {
+        rows.extend(headers.iter().map(|(name, value)| ("header", format!("{name}: {}", header(hook, name, value)))));
+    }
+    rows
+}
+
+/// The user's own secrets are hidden, while what came from elsewhere must be seen.
+fn header(hook: &Hook, name: &str, value: &str) -> String {
+    let secret = hook.spec.source == Source::User && (looks_secret(name) || name.eq_ignore_ascii_case("authorization"));
+    if secret && !value.contains("${") { "(hidden)".to_owned() } else { value.to_owned() }
+}
+
+fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
+    let secret = hook.spec.source == Source::User && looks_secret(name);
+    if secret { "(hidden)".to_owned() } else { shell_word(value).into_owned() }
+}
+
+/// Where a hook is declared, as far as that is known.
+fn place(origin: &Origin) -> String {
+    let file = origin.file.display();
+    if origin.line == 0 { file.to_string() } else { format!("{file}:{}:{}", origin.line, origin.column) }
+}

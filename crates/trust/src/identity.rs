@@ -1,0 +1,335 @@
+//! What something is: everything that decides what happens when it runs, as one digest.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe};
+
+use crate::approvable::{Approvable, Definition};
+use crate::approvals::{Approval, Term};
+use crate::content_store::{ContentStoreError, StoredFile};
+use crate::context::TrustContext;
+use crate::coverage::{Coverage, Places, TooMuch, files_covered};
+
+/// Larger scripts and inputs are not hashed at every event.
+const LARGEST_FILE: u64 = 64 << 20;
+
+/// What an approval is bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Identity {
+    /// What the approval is filed under: the script's path, or `file#id` without a script.
+    pub source: String,
+    /// The digest of the script's bytes, or of the definition without a script.
+    pub hash: Digest,
+    /// The digest of everything that decides what happens.
+    pub digest: Digest,
+    /// What runs it, by absolute path, if a program does: it is part of the digest.
+    pub program: Option<PathBuf>,
+}
+
+impl Identity {
+    /// The approval of something with this identity.
+    pub(crate) fn approval(&self, id: &str, term: Term, by: String, at: String) -> Approval {
+        Approval {
+            source: self.source.clone(),
+            id: id.to_owned(),
+            hash: self.hash,
+            digest: self.digest,
+            approved_at: at,
+            approved_by: by,
+            term,
+            copy: None,
+            program: self.program.as_ref().map(|program| program.display().to_string()),
+        }
+    }
+}
+
+/// Why something cannot be started at all.
+#[derive(Debug, thiserror::Error)]
+pub enum Unready {
+    /// The program is not installed.
+    #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]
+    NoProgram(String),
+    /// A file is not there.
+    #[error("{} does not exist; restore it, or change the hook that names it", .0.display())]
+    NoFile(PathBuf),
+    /// The program of a server is not there, or is none.
+    #[error("{0}")]
+    NotProgram(String),
+    /// A file cannot be read.
+    #[error(transparent)]
+    Unreadable(#[from] FileError),
+    /// Somebody else could change what runs.
+    #[error(transparent)]
+    Unsafe(Unsafe),
+    /// No copy of what is approved can be kept.
+    #[error(transparent)]
+    NoCopy(#[from] ContentStoreError),
+    /// It names more than anybody looks through.
+    #[error(transparent)]
+    TooMuch(#[from] TooMuch),
+}
+
+impl Unready {
+    /// Whether something is missing, rather than not to be relied on.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Unready::NoProgram(_) | Unready::NoFile(_) | Unready::NotProgram(_))
+    }
+}
+
+/// An identity, and the files it was taken from.
+#[derive(Debug)]
+pub(crate) struct Identified {
+    pub(crate) identity: Identity,
+    pub(crate) program: PathBuf,
+    /// The files that are copied.
+    pub(crate) files: Vec<StoredFile>,
+    /// The folder whose whole content was taken, with its digest.
+    pub(crate) tree: Option<(PathBuf, Digest)>,
+    pub(crate) coverage: Arc<Coverage>,
+}
+
+impl Identified {
+    /// The folder all files are in; none when there are no files.
+    pub(crate) fn base(&self) -> Option<PathBuf> {
+        let mut folders = self.files.iter().filter_map(|file| file.path.parent());
+        let first = folders.next()?;
+        let common = folders.fold(first, |common, folder| {
+            common.ancestors().find(|ancestor| folder.starts_with(ancestor)).unwrap_or(common)
+        });
+        Some(common.to_owned())
+    }
+}
+
+/// What was learnt about files, for as long as they are the same.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    pub(crate) digests: Arc<FileDigests>,
+    /// How scripts begin, by the digest of their content. One that was exchanged while it was read is filed wrongly and
+    /// then not recognised as what was approved.
+    env_words: Mutex<HashMap<Digest, Option<String>>>,
+    /// How things are defined, by the place where they are: to write that down costs more than all else about them. What
+    /// somebody refers to, if only weakly, neither changes nor makes room for another one.
+    defined: Mutex<HashMap<usize, Noted>>,
+    /// What commands cover, by the definition and the folder they run in.
+    covered: Mutex<HashMap<(Digest, PathBuf), SeenCoverage>>,
+}
+
+/// Whose definition it is, the definition, and its digest.
+type Noted = (Weak<dyn Any + Send + Sync>, Arc<KnownDefinition>);
+
+/// A definition with what it is known by.
+#[derive(Debug)]
+pub(crate) struct KnownDefinition {
+    definition: Option<Definition>,
+    key: Option<Digest>,
+}
+
+/// A coverage, with the states of the files and folders it was found in.
+type SeenCoverage = (Arc<Coverage>, Vec<(PathBuf, Option<StatKey>)>);
+
+impl KnownDefinition {
+    pub(crate) fn of(thing: &(impl Approvable + ?Sized)) -> KnownDefinition {
+        let definition = thing.definition();
+        // Equal definitions in different places may name different files.
+        let key =
+            definition.as_ref().map(|known| known.hasher.clone().field("source", thing.source().as_bytes()).finish());
+        KnownDefinition { definition, key }
+    }
+}
+
+impl Memory {
+    pub(crate) fn new(digests: Arc<FileDigests>) -> Memory {
+        Memory { digests, env_words: Mutex::default(), defined: Mutex::default(), covered: Mutex::default() }
+    }
+
+    pub(crate) fn defined<T: Approvable + Any + Send + Sync>(&self, thing: &Arc<T>) -> Arc<KnownDefinition> {
+        let mut known = self.defined.lock().unwrap_or_else(PoisonError::into_inner);
+        let place = Arc::as_ptr(thing).addr();
+        if let Some((_, defined)) = known.get(&place) {
+            return Arc::clone(defined);
+        }
+        if known.len().is_power_of_two() {
+            // Of things that are gone.
+            known.retain(|_, (thing, _)| thing.strong_count() > 0);
+        }
+        let defined = Arc::new(KnownDefinition::of(&**thing));
+        let weak: Weak<dyn Any + Send + Sync> = Arc::<T>::downgrade(thing);
+        known.insert(place, (weak, Arc::clone(&defined)));
+        defined
+    }
+
+    fn env_word(&self, script: &Path, content: Digest) -> Option<String> {
+        let mut words = self.env_words.lock().unwrap_or_else(PoisonError::into_inner);
+        words.entry(content).or_insert_with(|| env_word(script)).clone()
+    }
+
+    /// What a command covers, looked up again only if something was touched since.
+    pub(crate) fn coverage(
+        &self,
+        thing: &(impl Approvable + ?Sized),
+        key: Option<Digest>,
+        program: &Path,
+        context: &TrustContext<'_>,
+    ) -> Result<Arc<Coverage>, Unready> {
+        let place = context.folder.or(context.project).unwrap_or(Path::new("")).to_owned();
+        let key = key.map(|key| (key, place));
+        if let Some(key) = &key
+            && let Some((coverage, states)) = self.covered.lock().unwrap_or_else(PoisonError::into_inner).get(key)
+            && states.iter().all(|(path, state)| state_of(path) == *state)
+        {
+            return Ok(Arc::clone(coverage));
+        }
+        let Some(line) = thing.command_line(context) else { return Ok(Arc::default()) };
+        let Some(top) = thing.folder(context).and_then(|folder| folder.canonicalize().ok()) else {
+            return Ok(Arc::default());
+        };
+        let mut states = Vec::new();
+        let places = Places::new(top, &line, context, thing);
+        let coverage = Arc::new(files_covered(&line, Some(program), &places, &mut |path: &Path| {
+            states.push((path.to_owned(), state_of(path)));
+        })?);
+        // A change that follows at once could have the same time.
+        let quiet =
+            |(_, state): &(PathBuf, Option<StatKey>)| state.is_none_or(|state| self.digests.is_quiet(state.ctime_ns));
+        if let Some(key) = key.filter(|_| states.iter().all(quiet)) {
+            let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+            covered.insert(key, (Arc::clone(&coverage), states));
+        }
+        Ok(coverage)
+    }
+}
+
+fn state_of(path: &Path) -> Option<StatKey> {
+    fs::metadata(path).ok().map(|meta| StatKey::of(&meta))
+}
+
+pub(crate) fn identify<T: Approvable + ?Sized>(
+    thing: &T,
+    known: &KnownDefinition,
+    held: Option<Digest>,
+    memory: &Memory,
+    context: &TrustContext<'_>,
+) -> Result<Identified, Unready> {
+    let program = thing.program(context)?;
+    let digests = &*memory.digests;
+    let whole = |root: &Path| held.map_or_else(|| of_tree(root, digests), |digest| Ok((root.to_owned(), digest)));
+    let tree = thing.tree().map(whole).transpose()?;
+    let source = thing.source();
+    let Some(definition) = &known.definition else {
+        let digest = tree.as_ref().map(|(_, digest)| *digest).ok_or_else(|| Unready::NoFile(PathBuf::from(&source)))?;
+        let identity = Identity { source, hash: digest, digest, program: None };
+        return Ok(Identified { identity, program, files: Vec::new(), tree, coverage: Arc::default() });
+    };
+    let mut hasher = definition.hasher.clone();
+    if definition.digest.is_some() || !program.as_os_str().is_empty() {
+        hasher = hasher.field("program", program.as_os_str().as_encoded_bytes());
+    }
+    if let Some((_, digest)) = &tree {
+        hasher = hasher.tree_digest("tree", digest);
+    }
+    let mut files = Vec::new();
+    let mut add_file = |path: &Path| -> Result<Digest, Unready> {
+        let digest = digests.digest(path, LARGEST_FILE).map_err(|error| unreadable(path, error))?;
+        files.push(StoredFile { path: path.to_owned(), digest });
+        Ok(digest)
+    };
+    let script = thing.script().map(&mut add_file).transpose()?;
+    if let Some(digest) = &script {
+        hasher = hasher.digest("script", digest);
+    }
+    let is_script = thing.script() == Some(&*program);
+    let coverage = memory.coverage(thing, known.key, &program, context)?;
+    let mut program_digest = script.filter(|_| is_script);
+    if !is_script && context.project.is_some_and(|project| program.starts_with(project)) {
+        if let Some(real) = led_out(&program, context) {
+            hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
+        } else {
+            let digest = digests.digest(&program, LARGEST_FILE)?;
+            hasher = hasher.digest("program content", &digest);
+            program_digest = Some(digest);
+            // One that was found on PATH has its place among others it needs, and is not torn away from them.
+            if coverage.program_is_named {
+                files.push(StoredFile { path: program.clone(), digest });
+            }
+        }
+    }
+    let mut runs = Some(program.clone()).filter(|program| !program.as_os_str().is_empty());
+    if let Some(name) = program_digest.and_then(|digest| memory.env_word(&program, digest)) {
+        let interpreter = on_path(&name, context)?;
+        hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
+        runs = Some(interpreter);
+    }
+    for input in thing.inputs() {
+        let digest = digests.digest(input, LARGEST_FILE).map_err(|error| unreadable(input, error))?;
+        files.push(StoredFile { path: input.clone(), digest });
+        hasher = hasher.digest("input", &digest);
+    }
+    if let Some((root, _)) = &tree
+        && let Some(file) = files.iter().find(|file| !file.path.starts_with(root))
+    {
+        // It would run from where anybody may change it after it was looked at.
+        return Err(ContentStoreError::Outside { path: file.path.clone(), base: root.clone() }.into());
+    }
+    // The whole folder is hashed already.
+    for file in coverage.files.iter().filter(|_| tree.is_none()) {
+        if files.iter().any(|known| known.path == *file) {
+            continue;
+        }
+        let digest = digests.digest(file, LARGEST_FILE)?;
+        hasher = hasher.field("file", file.as_os_str().as_encoded_bytes()).digest("content", &digest);
+        if coverage.top.as_ref().is_some_and(|top| file.starts_with(top)) {
+            files.push(StoredFile { path: file.clone(), digest });
+        }
+    }
+    let digest = hasher.finish();
+    let hash = script.or(definition.digest).unwrap_or(digest);
+    let identity = Identity { source, hash, digest, program: runs };
+    Ok(Identified { identity, program, files, tree, coverage })
+}
+
+/// Where a program leads that stands in the project as a link out of it.
+fn led_out(program: &Path, context: &TrustContext<'_>) -> Option<PathBuf> {
+    let project = context.project?.canonicalize().ok()?;
+    program.canonicalize().ok().filter(|real| !real.starts_with(project))
+}
+
+/// A folder with everything in it.
+pub(crate) fn of_tree(root: &Path, digests: &FileDigests) -> Result<(PathBuf, Digest), Unready> {
+    Ok((root.to_owned(), digests.tree(&existing(root)?, TreeLimits::default())?))
+}
+
+/// Whether the files of something that needs no approval are there.
+pub(crate) fn present(thing: &(impl Approvable + ?Sized)) -> Result<(), Unready> {
+    thing.script().map_or(Ok(()), |script| existing(script).map(drop))
+}
+
+pub(crate) fn existing(path: &Path) -> Result<PathBuf, Unready> {
+    if path.exists() { Ok(path.to_owned()) } else { Err(Unready::NoFile(path.to_owned())) }
+}
+
+fn unreadable(path: &Path, error: FileError) -> Unready {
+    match &error {
+        FileError::Io { source, .. } if source.kind() == io::ErrorKind::NotFound => Unready::NoFile(path.to_owned()),
+        _ => error.into(),
+    }
+}
+
+/// The program of this name on the search path.
+pub(crate) fn on_path(program: &str, context: &TrustContext<'_>) -> Result<PathBuf, Unready> {
+    context.find_program(program).ok_or_else(|| Unready::NoProgram(program.to_owned()))
+}
+
+/// The name in `#!/usr/bin/env NAME`; any other interpreter is named by the script's own bytes.
+fn env_word(script: &Path) -> Option<String> {
+    let mut start = [0; 256];
+    let count = File::open(script).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+    let text = String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned();
+    let mut words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
+    words.next().filter(|word| word.ends_with("/env"))?;
+    words.find(|word| !word.starts_with('-') && !word.contains('=')).map(str::to_owned)
+}

@@ -1,0 +1,40 @@
+//! What may run: which exact content a person approved, which files that covers, what they see before, and the copies it
+//! runs from.
+//!
+//! Hooks, extensions and servers are [`Approvable`]. [`Trust`] compares what is there with what was approved, and alone
+//! makes a [`Trusted`], without which nothing is started. It runs nothing and prints nothing, and reads neither
+//! environment nor home.
+//!
+//! - [`Approvals`]: which exact content a person has approved.
+//! - [`ContentStore`]: owner-only copies of approved content, named by their content, from which it runs.
+//! - [`Coverage`]: the files that a command names, and what no approval can be bound to.
+//! - [`Review`]: what a person sees before they approve.
+
+#![forbid(unsafe_code)]
+
+mod approvable;
+mod approvals;
+mod approvals_file;
+mod approver;
+mod content_store;
+mod context;
+mod coverage;
+mod extension;
+mod hook;
+mod identity;
+mod review;
+mod trust;
+
+pub use approvable::{Approvable, Definition, Row};
+pub use approvals::{
+    Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all, revoke_many,
+};
+pub use approver::{Approver, Choice, Question};
+pub use content_store::{ContentStore, ContentStoreError, StoredCopy, StoredFile};
+pub use context::TrustContext;
+pub use coverage::{CommandLine, Coverage, Mentioned, TooMuch};
+pub use extension::{ExtensionFolder, extension_id};
+pub use hook::command_text;
+pub use identity::{Identity, Unready};
+pub use review::{Review, ReviewFile, difference, files_in};
+pub use trust::{ApproveError, Clock, Proposal, Refusal, RefusalReason, Trust, Trusted, Untrusted};
