@@ -101,7 +101,7 @@ impl<'w> Servers<'w> {
         let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
-            problems.push(whole_file(&world.approvals(), message));
+            problems.push(Problem::of_file(Severity::Error, &world.approvals(), message));
         }
         let cache = cache(world).all();
         let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, world, &trust, &cache));
@@ -471,19 +471,5 @@ fn bounds(spec: &LimitsSpec) -> Limits {
         files: spec.files,
         file_size: spec.file_size,
         ..Limits::default()
-    }
-}
-
-fn whole_file(file: &Path, message: String) -> Problem {
-    Problem {
-        severity: Severity::Error,
-        file: file.to_owned(),
-        line: 0,
-        column: 0,
-        field: String::new(),
-        value: None,
-        message,
-        help: None,
-        snippet: None,
     }
 }

@@ -25,6 +25,7 @@ mod rotating_log;
 mod secrets;
 mod switches;
 pub mod usage;
+mod variables;
 pub mod versioned;
 mod visible;
 
@@ -42,5 +43,6 @@ pub use redact::{Hidden, Redactor, Stream, looks_secret};
 pub use rotating_log::{Bounds, Lines, RotatingLog};
 pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
+pub use variables::is_shared_variable;
 pub use versioned::{Loaded, Trouble, UpdateError};
 pub use visible::{cut, escape_for_json, escape_for_people, one_line};
