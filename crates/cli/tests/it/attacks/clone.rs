@@ -249,23 +249,18 @@ fn a04_a_program_of_the_project_is_covered_however_it_is_named() {
 }
 
 #[test]
-fn a05_a_changed_input_takes_the_approval_back_and_an_undeclared_one_is_not_found() {
+fn a05_a_changed_input_takes_the_approval_back_whether_or_not_it_is_declared() {
     const ID: &str = "workspace:hooks.json:before_tool:guest";
     let lab = Lab::new();
-    lab.workspace("lib.sh", CANARY);
     lab.workspace("guest.sh", ". \"${0%/*}/lib.sh\"");
-    lab.workspace("hooks.json", hook_file("before_tool", "guest", r#", "inputs": ["lib.sh"]"#));
-    lab.approve(ID);
-    assert_eq!(standing(&lab), "ran");
-    lab.workspace("lib.sh", format!("{CANARY} #"));
-    assert_eq!(standing(&lab), "modified");
-
-    lab.workspace("hooks.json", hook_file("before_tool", "guest", ""));
-    lab.approve(ID);
-    let ran = lab.event(shell_event("ls"));
-    assert_eq!((canaries(&lab), &ran.hook("guest")["status"]), (0, &json!("failed")));
-    let error = ran.hook("guest")["error"].as_str().unwrap().to_owned();
-    assert!(error.ends_with(r#"add "inputs": ["lib.sh"] to the hook"#), "{error}");
+    for declared in [r#", "inputs": ["lib.sh"]"#, ""] {
+        lab.workspace("lib.sh", CANARY);
+        lab.workspace("hooks.json", hook_file("before_tool", "guest", declared));
+        lab.approve(ID);
+        assert_eq!(standing(&lab), "ran", "{declared}");
+        lab.workspace("lib.sh", format!("{CANARY} #"));
+        assert_eq!(standing(&lab), "modified", "{declared}");
+    }
 }
 
 #[test]
