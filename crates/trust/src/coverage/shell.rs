@@ -2,84 +2,20 @@
 //!
 //! Whatever could run counts, whichever branch it stands in. Text that cannot be read is uncovered.
 
-use std::path::{Path, PathBuf};
+mod value;
+
+use std::path::Path;
 
 use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
-use super::{Found, LONGEST_PATH, Search, TooMuch, runner};
+use super::{Found, Search, TooMuch, runner};
+use value::{Filled, MOST_BYTES, Scope};
 
 /// Programs that run the command in their arguments.
 const BEFORE: &[&str] =
     &["exec", "command", "builtin", "nohup", "sudo", "nice", "time", "env", "xargs", "timeout", "setsid", "stdbuf"];
-/// Commands that print nothing and lead nowhere.
-const SILENT: &[&str] = &[":", "true", "set", "unset", "exit"];
-/// Stands for a value that is only known when it runs; as shell text it is just as unknown.
-const UNKNOWN: &str = "$(…)";
-
-/// What is known while text is read.
-#[derive(Default)]
-struct Scope<'a> {
-    /// The file the text stands in; none for a command line, whose every part somebody wrote for this hook.
-    file: Option<&'a Path>,
-    /// Variables that the text itself sets, with their values where these are known.
-    set: Vec<(String, Option<Value>)>,
-    /// How deep this part nests in the text, counted as the reader of shell text counts.
-    depth: usize,
-    /// Whether this part may as well not run.
-    branch: bool,
-}
-
-/// What a variable or an expansion stands for.
-#[derive(Clone)]
-struct Value {
-    text: String,
-    /// Whether nothing else in the text may give another value.
-    certain: bool,
-}
-
-impl Value {
-    fn path(path: &Path) -> Value {
-        Value { text: path.display().to_string(), certain: true }
-    }
-
-    fn map(self, change: impl FnOnce(&str) -> String) -> Value {
-        Value { text: change(&self.text), ..self }
-    }
-}
-
-/// A word with its expansions filled in; what is unknown is still there as an expansion.
-struct Filled {
-    text: String,
-    known: bool,
-    /// Whether it is known for sure.
-    certain: bool,
-}
-
-impl Filled {
-    fn value(self) -> Option<Value> {
-        self.known.then_some(Value { text: self.text, certain: self.certain })
-    }
-}
-
-impl Scope<'_> {
-    /// A value that is unknown or depends on a branch leaves the one before, which is then no longer certain.
-    fn assign(&mut self, name: &str, value: Option<Value>) {
-        let value = value.filter(|value| value.text.len() <= LONGEST_PATH);
-        let before = self.variable(name).and_then(|(_, value)| value.clone());
-        let is_open = |before: &Value| value.as_ref().is_none_or(|new| self.branch && new.text != before.text);
-        let value = match before.filter(is_open) {
-            Some(before) => Some(Value { certain: false, ..before }),
-            None => value,
-        };
-        self.set.push((name.to_owned(), value));
-    }
-
-    fn variable(&self, name: &str) -> Option<&(String, Option<Value>)> {
-        self.set.iter().rev().find(|(set, _)| set == name)
-    }
-}
 
 impl Search<'_> {
     /// A line that a shell runs: every name in it counts, and what is made up is told.
@@ -90,7 +26,7 @@ impl Search<'_> {
 
     /// A script: what it sources and starts counts.
     pub(super) fn shell_script(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
-        self.shell_text(text, &mut Scope { file, ..Scope::default() })
+        self.shell_text(text, &mut Scope::in_file(file))
     }
 
     fn shell_text(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
@@ -117,9 +53,9 @@ impl Search<'_> {
 
     /// Commands whose variables nobody else sees.
     fn apart(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
-        let outside = scope.set.len();
+        let outside = scope.assigned();
         self.list(list, scope)?;
-        scope.set.truncate(outside);
+        scope.forget(outside);
         Ok(())
     }
 
@@ -206,8 +142,17 @@ impl Search<'_> {
                 self.variable(name, &value.text)?;
             }
         }
-        let words: Vec<Filled> = words.iter().map(|word| self.filled(word, scope)).collect();
-        let mut words = words.as_slice();
+        let mut filled = Vec::with_capacity(words.len());
+        let mut bytes = 0;
+        for word in words {
+            let word = self.filled(word, scope);
+            bytes += word.text.len();
+            if bytes > MOST_BYTES {
+                return Err(TooMuch);
+            }
+            filled.push(word);
+        }
+        let mut words = filled.as_slice();
         let mut skipping = false;
         while let Some((first, rest)) = words.split_first() {
             if BEFORE.contains(&first.text.as_str()) {
@@ -338,100 +283,6 @@ impl Search<'_> {
         }
         Ok(())
     }
-
-    fn filled(&self, word: &Word, scope: &Scope<'_>) -> Filled {
-        let most = word.span.len() + LONGEST_PATH;
-        let mut filled = Filled { text: String::new(), known: true, certain: true };
-        for piece in word {
-            if let Some(value) = self.expansion(piece, scope) {
-                filled.text.push_str(&value.text);
-                filled.certain &= value.certain;
-            } else {
-                filled.text.push_str(&unknown(piece));
-                filled.known = false;
-            }
-            if filled.text.len() > most {
-                return Filled { text: UNKNOWN.to_owned(), known: false, certain: false };
-            }
-        }
-        filled.known &= !filled.text.contains("{{");
-        filled.certain &= filled.known;
-        filled
-    }
-
-    /// What a piece of a word stands for.
-    fn expansion(&self, piece: &Piece, scope: &Scope<'_>) -> Option<Value> {
-        match piece {
-            Piece::Plain(text) | Piece::Quoted(text) => Some(Value { text: text.clone(), certain: true }),
-            Piece::Variable { name, .. } => self.value(name, scope),
-            Piece::Parameter { name, operator, word, .. } => {
-                let value = self.value(name, scope);
-                let operand = || self.filled(word, scope).value();
-                match (*operator, name.as_str()) {
-                    (":-" | "-" | ":=" | "=", _) => value.or_else(|| {
-                        let is_set = scope.variable(name).is_some();
-                        if is_set { None } else { operand() }
-                    }),
-                    (":?" | "?", _) | ("", "0") => value,
-                    ("%", _) if operand()?.text == "/*" => Some(value?.map(parent)),
-                    ("", "BASH_SOURCE") => match operand()?.text.strip_prefix("[0]")? {
-                        "%/*" => Some(value?.map(parent)),
-                        rest if rest.is_empty() || rest.starts_with(":-") => value,
-                        _ => None,
-                    },
-                    _ => None,
-                }
-            }
-            Piece::Output { list, .. } => self.printed(list, scope),
-            Piece::Process(_) | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => None,
-        }
-    }
-
-    fn value(&self, name: &str, scope: &Scope<'_>) -> Option<Value> {
-        if let Some((_, value)) = scope.variable(name) {
-            return value.clone();
-        }
-        let path = match name {
-            "0" | "BASH_SOURCE" => scope.file,
-            "PWD" => self.here.first().map(PathBuf::as_path),
-            _ => self.folders.iter().find(|(known, _)| *known == name).map(|(_, path)| path.as_path()),
-        };
-        path.map(Value::path)
-    }
-
-    /// The path that commands print, where these are the usual ones to ask for a path.
-    fn printed(&self, list: &List, scope: &Scope<'_>) -> Option<Value> {
-        let mut folder = self.here.first()?.clone();
-        let mut printed: Option<String> = None;
-        let mut certain = true;
-        for step in list {
-            let [Command { body: Body::Simple { words, .. }, .. }] = step.pipeline.as_slice() else { return None };
-            let words: Vec<Value> = words.iter().map(|word| self.filled(word, scope).value()).collect::<Option<_>>()?;
-            certain &= words.iter().all(|word| word.certain);
-            let mut words = words.iter().map(|word| word.text.as_str());
-            let program = words.find(|word| !matches!(*word, "command" | "builtin"))?;
-            let arg = words.clone().find(|word| !word.starts_with('-'));
-            let path = match program {
-                "cd" => {
-                    folder = super::plain(&folder.join(arg?));
-                    continue;
-                }
-                silent if SILENT.contains(&silent) => continue,
-                "pwd" => folder.display().to_string(),
-                "dirname" => parent(arg?),
-                "readlink" | "realpath" => folder.join(arg?).display().to_string(),
-                "git" if words.eq(["rev-parse", "--show-toplevel"]) => self.places.top.display().to_string(),
-                _ => return None,
-            };
-            if printed.replace(path).is_some() {
-                return None;
-            }
-            if step.joint == Joint::Or {
-                break;
-            }
-        }
-        Some(Value { text: printed?, certain })
-    }
 }
 
 /// Text in the command line that a command reads as its input.
@@ -445,24 +296,6 @@ fn input(redirects: &[Redirect]) -> Option<&Word> {
     };
     let last = redirects.iter().rev().find(is_input)?;
     matches!(last, Redirect::Text { .. } | Redirect::Document { .. }).then(|| last.word())?
-}
-
-/// How an expansion looks whose value is unknown.
-fn unknown(piece: &Piece) -> String {
-    match piece {
-        Piece::Variable { name, .. } => format!("${{{name}}}"),
-        Piece::Parameter { name, .. } if !name.is_empty() => format!("${{{name}}}"),
-        _ => UNKNOWN.to_owned(),
-    }
-}
-
-/// What `dirname` prints.
-fn parent(path: &str) -> String {
-    match path.trim_end_matches('/').rsplit_once('/') {
-        Some(("", _)) => "/".to_owned(),
-        Some((parent, _)) => parent.to_owned(),
-        None => ".".to_owned(),
-    }
 }
 
 /// A word that only sets a variable.
@@ -542,8 +375,19 @@ mod tests {
     #[test]
     fn text_that_cannot_be_read_is_uncovered() {
         let deep = format!("{}:{}", "( ".repeat(300), " )".repeat(300));
+        let (open, close) = ("( ".repeat(60), " )".repeat(60));
+        let deep_code = format!("{open}sh -c '{open}:{close}'{close}");
         let deep_word = format!("X={}x{}", "${X:-".repeat(300), "}".repeat(300));
-        for text in ["echo 'open", "if true; then :", "case x in x) :", "echo $[1]", "cat <<END\n", &deep, &deep_word] {
+        for text in [
+            "echo 'open",
+            "if true; then :",
+            "case x in x) :",
+            "echo $[1]",
+            "cat <<END\n",
+            &deep,
+            &deep_code,
+            &deep_word,
+        ] {
             for (line, script) in [(text, ""), ("sh run.sh", text)] {
                 let (_, uncovered) = covered(line, script);
                 assert!(uncovered.contains("cannot be read as shell text"), "{line}: {uncovered}");
@@ -555,8 +399,12 @@ mod tests {
 
     #[test]
     fn a_value_cannot_grow_without_end() {
-        let script = format!("X=aaaaaaaa\n{}. $X", "X=$X$X\n".repeat(64));
-        let (_, uncovered) = covered("sh run.sh", &script);
-        assert!(uncovered.contains("made up when it runs"), "{uncovered}");
+        let doubled = format!("X=aaaaaaaa\n{}. $X", "X=$X$X\n".repeat(64));
+        let long = format!("X={}\n", "a".repeat(4096));
+        let many: Vec<String> = (0..20_000).map(|index| format!("A{index}=$X")).collect();
+        for script in [doubled, format!("{long}{}\n. $A19999", many.join("\n"))] {
+            let (_, uncovered) = covered("sh run.sh", &script);
+            assert!(uncovered.contains("made up when it runs"), "{uncovered}");
+        }
     }
 }
