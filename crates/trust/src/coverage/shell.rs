@@ -1,160 +1,272 @@
 //! The code that shell text runs: what stands where a command, a script or a sourced file stands.
 //!
-//! The text is split into simple commands by its letters alone; what this misreads is at most a file too many or a name
-//! that counts as made up.
+//! Whatever could run counts, whichever branch it stands in. Text that cannot be read is uncovered.
 
-use std::path::{Path, PathBuf};
+mod value;
+
+use std::path::Path;
 
 use ollm_protocol::hook::{Runs, runs};
+use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
 use super::{Found, Search, TooMuch, runner};
+use value::{Filled, MOST_BYTES, Scope};
 
-/// Words after which a command follows.
-const BEFORE: &[&str] = &[
-    "if", "then", "else", "elif", "while", "until", "do", "!", "{", "exec", "command", "builtin", "nohup", "sudo",
-    "nice", "time", "env", "xargs", "timeout", "setsid", "stdbuf",
-];
-/// Deeper nesting is not read.
-const DEEPEST: usize = 8;
-
-/// What is known while text is read.
-#[derive(Clone, Default)]
-struct Scope<'a> {
-    /// The file the text stands in; none for a command line, whose every part somebody wrote for this hook.
-    file: Option<&'a Path>,
-    /// Variables that the text itself sets.
-    set: Vec<(String, String)>,
-    depth: usize,
-}
+/// Programs that run the command in their arguments.
+const BEFORE: &[&str] =
+    &["exec", "command", "builtin", "nohup", "sudo", "nice", "time", "env", "xargs", "timeout", "setsid", "stdbuf"];
 
 impl Search<'_> {
     /// A line that a shell runs: every name in it counts, and what is made up is told.
     pub(super) fn shell(&mut self, text: &str) -> Result<(), TooMuch> {
         self.text(text)?;
-        self.commands(text, &mut Scope::default())
+        self.shell_text(text, &mut Scope::default())
     }
 
     /// A script: what it sources and starts counts.
     pub(super) fn shell_script(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
-        self.commands(text, &mut Scope { file, ..Scope::default() })
+        self.shell_text(text, &mut Scope::in_file(file))
     }
 
-    fn commands(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
-        if scope.depth > DEEPEST {
-            return Ok(());
-        }
-        for words in split(text) {
-            for inner in words.iter().flat_map(|word| substitutions(word)) {
-                let mut inside = Scope { depth: scope.depth + 1, ..scope.clone() };
-                self.commands(&inner, &mut inside)?;
+    fn shell_text(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+        match parse(text, scope.depth) {
+            Ok(list) => self.apart(&list, scope),
+            Err(error) => {
+                self.unreadable(text, error, scope);
+                Ok(())
             }
-            self.simple(&words, scope)?;
+        }
+    }
+
+    fn unreadable(&mut self, text: &str, error: Unreadable, scope: &Scope<'_>) {
+        let why = match error {
+            Unreadable::TooDeep { .. } => "it nests too deep".to_owned(),
+            Unreadable::Unclosed { opened, .. } => format!("{opened} is never closed"),
+            Unreadable::Syntax { construct, .. } => format!("{construct} is unusual there"),
+        };
+        let what = scope.file.map_or_else(|| text.chars().take(60).collect(), |file| self.short(file));
+        let line = text.get(..error.at()).unwrap_or_default().matches('\n').count() + 1;
+        let what = format!("`{what}` cannot be read as shell text (line {line}: {why}), so anything in it may run");
+        self.coverage.uncovered.push(what);
+    }
+
+    /// Commands whose variables nobody else sees.
+    fn apart(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+        let outside = scope.assigned();
+        self.list(list, scope)?;
+        scope.forget(outside);
+        Ok(())
+    }
+
+    fn list(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+        let outside = scope.branch;
+        scope.depth += 1;
+        for step in list {
+            for command in &step.pipeline {
+                self.shell_command(command, scope)?;
+            }
+            scope.branch = outside || matches!(step.joint, Joint::And | Joint::Or);
+        }
+        scope.depth -= 1;
+        scope.branch = outside;
+        Ok(())
+    }
+
+    fn shell_command(&mut self, command: &Command, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+        let outside = scope.branch;
+        scope.depth += 1;
+        self.substitutions(command.redirects.iter().filter_map(Redirect::word), scope)?;
+        match &command.body {
+            Body::Simple { assigns, words } => {
+                self.substitutions(assigns.iter().flat_map(|assign| assign.value.iter().chain(&assign.others)), scope)?;
+                self.substitutions(words, scope)?;
+                self.simple(assigns, words, &command.redirects, scope)?;
+            }
+            Body::Branches { words, lists, repeats } => {
+                self.substitutions(words, scope)?;
+                scope.branch |= *repeats || lists.len() > 1 || !words.is_empty();
+                for list in lists {
+                    self.list(list, scope)?;
+                }
+            }
+            Body::Subshell(list) => self.apart(list, scope)?,
+            Body::For { name, words, list } => {
+                self.substitutions(words.iter().flatten(), scope)?;
+                scope.branch = true;
+                scope.assign(name, None);
+                self.list(list, scope)?;
+            }
+            Body::Function { body, .. } => {
+                scope.branch = true;
+                self.shell_command(body, scope)?;
+            }
+        }
+        scope.depth -= 1;
+        scope.branch = outside;
+        Ok(())
+    }
+
+    /// The commands within words.
+    fn substitutions<'w>(
+        &mut self,
+        words: impl IntoIterator<Item = &'w Word>,
+        scope: &mut Scope<'_>,
+    ) -> Result<(), TooMuch> {
+        for piece in words.into_iter().flatten() {
+            match piece {
+                Piece::Output { list, .. } | Piece::Process(list) => self.apart(list, scope)?,
+                Piece::Parameter { word, .. } | Piece::Arithmetic(word) | Piece::Opaque(word) => {
+                    scope.depth += 1;
+                    self.substitutions(std::iter::once(word), scope)?;
+                    scope.depth -= 1;
+                }
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
+            }
         }
         Ok(())
     }
 
-    fn simple(&mut self, words: &[String], scope: &mut Scope<'_>) -> Result<(), TooMuch> {
-        let mut words = words;
+    fn simple(
+        &mut self,
+        assigns: &[Assign],
+        words: &[Word],
+        redirects: &[Redirect],
+        scope: &mut Scope<'_>,
+    ) -> Result<(), TooMuch> {
+        for Assign { name, value, .. } in assigns {
+            let value = value.as_ref().and_then(|value| self.filled(value, scope).value());
+            if words.is_empty() {
+                scope.assign(name, value);
+            } else if let Some(value) = value {
+                self.variable(name, &value.text)?;
+            }
+        }
+        let mut filled = Vec::with_capacity(words.len());
+        let mut bytes = 0;
+        for word in words {
+            let word = self.filled(word, scope);
+            bytes += word.text.len();
+            if bytes > MOST_BYTES {
+                return Err(TooMuch);
+            }
+            filled.push(word);
+        }
+        let mut words = filled.as_slice();
         let mut skipping = false;
         while let Some((first, rest)) = words.split_first() {
-            if let Some((name, value)) = assignment(first) {
-                if let Some(value) = self.resolved(value, scope) {
-                    if rest.is_empty() {
-                        scope.set.push((name.to_owned(), value));
-                    } else {
-                        self.variable(name, &value)?;
-                    }
-                }
-            } else if BEFORE.contains(&first.as_str()) {
+            if BEFORE.contains(&first.text.as_str()) {
                 skipping = true;
-            } else if !(skipping && (first.starts_with('-') || first.starts_with(|c: char| c.is_ascii_digit()))) {
+            } else if let Some((name, value)) = assignment(&first.text).filter(|_| skipping) {
+                if first.known {
+                    self.variable(name, value)?;
+                }
+            } else if !first.text.starts_with(|letter: char| letter == '-' || skipping && letter.is_ascii_digit()) {
                 break;
             }
             words = rest;
         }
         let Some((first, args)) = words.split_first() else { return Ok(()) };
-        match first.as_str() {
+        match first.text.as_str() {
             "." | "source" => match args.first() {
                 Some(name) => self.sourced(name, scope),
                 None => Ok(()),
             },
             "cd" | "pushd" => {
-                self.enter(args, scope);
+                self.enter(args);
                 Ok(())
             }
             "eval" if scope.file.is_none() => {
+                let args: Vec<&str> = args.iter().map(|arg| arg.text.as_str()).collect();
                 self.made_up(&format!("eval {}", args.join(" ")), None);
                 Ok(())
             }
-            _ => self.started(first, args, scope),
+            _ => self.started(first, args, redirects, scope),
         }
     }
 
-    fn sourced(&mut self, name: &str, scope: &Scope<'_>) -> Result<(), TooMuch> {
-        if let Some(path) = self.resolved(name, scope) {
-            return self.shell_file(&path, scope, Some(Language::Shell));
+    fn sourced(&mut self, name: &Filled, scope: &Scope<'_>) -> Result<(), TooMuch> {
+        if !name.certain {
+            self.made_up(&name.text, scope.file);
         }
-        self.made_up(name, scope.file);
-        Ok(())
+        if name.known { self.shell_file(&name.text, scope, Some(Language::Shell)) } else { Ok(()) }
     }
 
     /// What follows is meant from another folder.
-    fn enter(&mut self, args: &[String], scope: &Scope<'_>) {
-        let target = args.iter().find(|arg| !arg.starts_with('-')).and_then(|arg| self.resolved(arg, scope));
+    fn enter(&mut self, args: &[Filled]) {
+        let target = args.iter().find(|arg| !arg.text.starts_with('-')).filter(|arg| arg.known);
         let Some(target) = target else { return };
         for folder in self.here.clone() {
-            let entered = super::plain(&folder.join(&target));
+            let entered = super::plain(&folder.join(&target.text));
             if entered.starts_with(&self.places.top) && !self.here.contains(&entered) && self.here.len() < 16 {
                 self.here.push(entered);
             }
         }
     }
 
-    fn started(&mut self, first: &str, args: &[String], scope: &mut Scope<'_>) -> Result<(), TooMuch> {
-        let Some(program) = self.resolved(first, scope) else {
-            if scope.file.is_none() {
-                self.made_up(first, None);
-            }
+    fn started(
+        &mut self,
+        first: &Filled,
+        args: &[Filled],
+        redirects: &[Redirect],
+        scope: &mut Scope<'_>,
+    ) -> Result<(), TooMuch> {
+        let is_line = scope.file.is_none();
+        if is_line && !first.certain {
+            self.made_up(&first.text, None);
+        }
+        if !first.known {
             return Ok(());
-        };
+        }
+        let program = &first.text;
         if program.contains('/') {
-            self.shell_file(&program, scope, None)?;
+            self.shell_file(program, scope, None)?;
         }
-        if scope.file.is_none() {
-            self.coverage.uncovered.extend(runner::uncovered(&program, args, &self.places.top));
+        let texts: Vec<String> = args.iter().map(|arg| arg.text.clone()).collect();
+        if is_line {
+            self.coverage.uncovered.extend(runner::uncovered(program, &texts, &self.places.top));
         }
-        let Some(language) = Language::of_interpreter(&program) else { return Ok(()) };
-        let known: Vec<String> = args.iter().map(|arg| self.resolved(arg, scope).unwrap_or_default()).collect();
-        match runs(&program, args) {
-            Runs::Script(index) => match known.get(index).filter(|path| !path.is_empty()) {
-                Some(path) => self.shell_file(path, scope, Some(language))?,
-                None if scope.file.is_none() => self.made_up(args.get(index).map_or("", String::as_str), None),
-                None => {}
-            },
+        let Some(language) = Language::of_interpreter(program) else { return Ok(()) };
+        match runs(program, &texts) {
+            Runs::Script(index) => {
+                if let Some(script) = args.get(index).filter(|script| is_line && !script.certain) {
+                    self.made_up(&script.text, None);
+                }
+                if let Some(script) = args.get(index).filter(|script| script.known) {
+                    self.shell_file(&script.text, scope, Some(language))?;
+                }
+            }
             Runs::Code => {
-                for module in super::modules(args, Runs::Itself) {
+                for module in super::modules(&texts, Runs::Itself) {
                     self.module(module)?;
                 }
-                for code in args.iter().filter(|arg| !arg.starts_with('-')) {
-                    match language {
-                        Language::Shell => {
-                            let mut inside = Scope { depth: scope.depth + 1, ..scope.clone() };
-                            self.commands(code, &mut inside)?;
-                        }
-                        other => self.read(code, other, None)?,
-                    }
+                for code in texts.iter().filter(|arg| !arg.starts_with('-')) {
+                    self.code(code, language, scope)?;
                 }
             }
-            Runs::Input if scope.file.is_none() => {
-                self.coverage.uncovered.push(format!("`{program}` runs what it reads"));
-            }
-            Runs::Itself | Runs::Input | Runs::Nothing => {}
+            Runs::Input => match input(redirects) {
+                Some(word) => {
+                    let code = self.filled(word, scope).text;
+                    self.code(&code, language, scope)?;
+                }
+                None if is_line => self.coverage.uncovered.push(format!("`{program}` runs what it reads")),
+                None => {}
+            },
+            Runs::Itself | Runs::Nothing => {}
         }
         if language == Language::Node {
-            self.runs(&program, &known, Runs::Itself)?;
+            let known: Vec<String> =
+                args.iter().map(|arg| if arg.known { arg.text.clone() } else { String::new() }).collect();
+            self.runs(program, &known, Runs::Itself)?;
         }
         Ok(())
+    }
+
+    fn code(&mut self, code: &str, language: Language, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+        match language {
+            Language::Shell => self.shell_text(code, scope),
+            other => self.read(code, other, None),
+        }
     }
 
     /// A file that runs, meant from the working folder or from the place of the script.
@@ -171,63 +283,19 @@ impl Search<'_> {
         }
         Ok(())
     }
+}
 
-    /// A word with its variables filled in, as far as they are known.
-    fn resolved(&self, word: &str, scope: &Scope<'_>) -> Option<String> {
-        let mut text = String::new();
-        let mut rest = word;
-        while let Some(at) = rest.find(['$', '`']) {
-            text.push_str(rest.get(..at)?);
-            rest = rest.get(at..)?;
-            let (value, length) = self.expansion(rest, scope)?;
-            text.push_str(&value);
-            rest = rest.get(length..)?;
-        }
-        text.push_str(rest);
-        (!text.contains("{{")).then_some(text)
-    }
-
-    /// What a `$…` at the beginning stands for, and how long it is.
-    fn expansion(&self, text: &str, scope: &Scope<'_>) -> Option<(String, usize)> {
-        let here = || self.here.first().map(|here| here.display().to_string());
-        let own = || scope.file.and_then(Path::parent).map(|own| own.display().to_string());
-        if text.starts_with("$(") {
-            let length = closing(text, '(', ')')?;
-            let inner = text.get(2..length - 1)?;
-            let value = match inner.trim() {
-                "pwd" => here(),
-                "git rev-parse --show-toplevel" => Some(self.places.top.display().to_string()),
-                inner if inner.contains("dirname") && (inner.contains("$0") || inner.contains("BASH_SOURCE")) => {
-                    let up = "/..".repeat(inner.matches("/..").count());
-                    own().map(|own| format!("{own}{up}"))
-                }
-                _ => None,
-            };
-            return value.map(|value| (value, length));
-        }
-        let (name, length) = if text.starts_with("${") {
-            let length = closing(text, '{', '}')?;
-            (text.get(2..length - 1)?, length)
-        } else {
-            let name = text.get(1..)?;
-            let end = name.find(|letter: char| !letter.is_alphanumeric() && letter != '_').unwrap_or(name.len());
-            (name.get(..end).filter(|name| !name.is_empty())?, end + 1)
-        };
-        let value = match name {
-            "0%/*" | "BASH_SOURCE%/*" | "BASH_SOURCE[0]%/*" => own(),
-            _ => self.value(name, scope),
-        };
-        value.map(|value| (value, length))
-    }
-
-    fn value(&self, name: &str, scope: &Scope<'_>) -> Option<String> {
-        let (name, default) = name.split_once(":-").map_or((name, None), |(name, default)| (name, Some(default)));
-        let set = scope.set.iter().rev().find(|(set, _)| set == name).map(|(_, value)| value.clone());
-        let folder =
-            || self.folders.iter().find(|(known, _)| *known == name).map(|(_, path)| path.display().to_string());
-        let here = || self.here.first().filter(|_| name == "PWD").map(|here: &PathBuf| here.display().to_string());
-        set.or_else(folder).or_else(here).or_else(|| default.map(str::to_owned))
-    }
+/// Text in the command line that a command reads as its input.
+fn input(redirects: &[Redirect]) -> Option<&Word> {
+    let is_input = |redirect: &&Redirect| match redirect {
+        Redirect::Write(_) => false,
+        Redirect::Read { input, .. }
+        | Redirect::Duplicate { input, .. }
+        | Redirect::Text { input, .. }
+        | Redirect::Document { input, .. } => *input,
+    };
+    let last = redirects.iter().rev().find(is_input)?;
+    matches!(last, Redirect::Text { .. } | Redirect::Document { .. }).then(|| last.word())?
 }
 
 /// A word that only sets a variable.
@@ -238,158 +306,105 @@ fn assignment(word: &str) -> Option<(&str, &str)> {
     (plain && !first.is_ascii_digit()).then_some((name, value))
 }
 
-/// How long the text in brackets at the beginning is, with the brackets and what stands before them.
-fn closing(text: &str, open: char, close: char) -> Option<usize> {
-    let mut depth = 0_usize;
-    for (at, letter) in text.char_indices() {
-        if letter == open {
-            depth += 1;
-        } else if letter == close {
-            depth = depth.checked_sub(1)?;
-            if depth == 0 {
-                return Some(at + letter.len_utf8());
-            }
-        }
-    }
-    None
-}
-
-/// The commands in a word's `$(…)` and backticks.
-fn substitutions(word: &str) -> Vec<String> {
-    let mut found = Vec::new();
-    let mut rest = word;
-    while let Some(at) = rest.find("$(") {
-        rest = rest.get(at..).unwrap_or_default();
-        let Some(length) = closing(rest, '(', ')') else { break };
-        found.extend(rest.get(2..length - 1).map(str::to_owned));
-        rest = rest.get(length..).unwrap_or_default();
-    }
-    found.extend(word.split('`').skip(1).step_by(2).map(str::to_owned));
-    found
-}
-
-/// The simple commands of a text, each as its words without quotes. Redirections and comments are left out.
-fn split(text: &str) -> Vec<Vec<String>> {
-    let mut splitter = Splitter::default();
-    let mut letters = text.char_indices().peekable();
-    while let Some((at, letter)) = letters.next() {
-        match letter {
-            '\\' => match letters.next() {
-                None | Some((_, '\n')) => {}
-                Some((_, next)) => splitter.push(next),
-            },
-            '\'' => {
-                splitter.open();
-                for (_, inner) in letters.by_ref().take_while(|(_, inner)| *inner != '\'') {
-                    splitter.push(inner);
-                }
-            }
-            '"' => {
-                splitter.open();
-                while let Some((at, inner)) = letters.next() {
-                    match inner {
-                        '"' => break,
-                        '\\' => {
-                            if let Some((_, next)) = letters.next() {
-                                splitter.push(next);
-                            }
-                        }
-                        '$' if text.get(at..).is_some_and(|rest| rest.starts_with("$(")) => {
-                            let length = text.get(at..).and_then(|rest| closing(rest, '(', ')')).unwrap_or(1);
-                            splitter.take(text, at, length);
-                            while letters.next_if(|(next, _)| *next < at + length).is_some() {}
-                        }
-                        other => splitter.push(other),
-                    }
-                }
-            }
-            '$' if matches!(letters.peek(), Some((_, '(' | '{'))) => {
-                let (open, close) = if matches!(letters.peek(), Some((_, '('))) { ('(', ')') } else { ('{', '}') };
-                let length = text.get(at..).and_then(|rest| closing(rest, open, close)).unwrap_or(1);
-                splitter.take(text, at, length);
-                while letters.next_if(|(next, _)| *next < at + length).is_some() {}
-            }
-            '`' => {
-                let length = text.get(at + 1..).and_then(|rest| rest.find('`')).map_or(1, |end| end + 2);
-                splitter.take(text, at, length);
-                while letters.next_if(|(next, _)| *next < at + length).is_some() {}
-            }
-            '#' if splitter.word.is_none() => while letters.next_if(|(_, next)| *next != '\n').is_some() {},
-            '<' | '>' => splitter.redirect(),
-            '&' if splitter.redirects => {}
-            ';' | '|' | '&' | '\n' | '(' | ')' => splitter.end_command(),
-            letter if letter.is_whitespace() => splitter.end_word(),
-            other => splitter.push(other),
-        }
-    }
-    splitter.end_command();
-    splitter.commands
-}
-
-#[derive(Default)]
-struct Splitter {
-    commands: Vec<Vec<String>>,
-    words: Vec<String>,
-    word: Option<String>,
-    /// The next word is where output goes to or input comes from.
-    redirects: bool,
-}
-
-impl Splitter {
-    fn open(&mut self) {
-        self.word.get_or_insert_default();
-    }
-
-    fn push(&mut self, letter: char) {
-        self.word.get_or_insert_default().push(letter);
-    }
-
-    fn take(&mut self, text: &str, at: usize, length: usize) {
-        let taken = text.get(at..at + length).unwrap_or_default();
-        self.word.get_or_insert_default().push_str(taken);
-    }
-
-    fn redirect(&mut self) {
-        // `2>` names a descriptor, no word.
-        if self.word.as_ref().is_some_and(|word| word.chars().all(|letter| letter.is_ascii_digit())) {
-            self.word = None;
-        }
-        self.end_word();
-        self.redirects = true;
-    }
-
-    fn end_word(&mut self) {
-        if let Some(word) = self.word.take()
-            && !std::mem::take(&mut self.redirects)
-        {
-            self.words.push(word);
-        }
-    }
-
-    fn end_command(&mut self) {
-        self.end_word();
-        self.redirects = false;
-        if !self.words.is_empty() {
-            self.commands.push(std::mem::take(&mut self.words));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use super::super::{CommandLine, Places, files_covered};
+
+    /// The files that a line covers beside `run.sh`, and what it leaves uncovered.
+    fn covered(line: &str, script: &str) -> (String, String) {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        fs::create_dir(top.join("lib")).unwrap();
+        for (file, text) in [("run.sh", script), ("lib/a", ":\n"), ("lib/b", ":\n"), ("a", ":\n")] {
+            fs::write(top.join(file), text).unwrap();
+        }
+        let places = Places { written: top.clone(), top: top.clone(), here: vec![top.clone()], own: Vec::new() };
+        let line = CommandLine { shell: Some(line.to_owned()), ..CommandLine::default() };
+        let coverage = files_covered(&line, None, &places, &mut |_| {}).unwrap();
+        let files: BTreeSet<String> =
+            coverage.files.iter().map(|file| file.strip_prefix(&top).unwrap().display().to_string()).collect();
+        let files: Vec<String> = files.into_iter().filter(|file| file != "run.sh").collect();
+        (files.join(" "), coverage.uncovered.join("; "))
+    }
 
     #[test]
-    fn text_is_split_into_commands() {
-        for (text, expected) in [
-            ("sh a.sh && ./b 'c d' \"e $X\"", "sh a.sh|./b c d e $X"),
-            ("cd srv; . \"$(dirname \"$0\")/lib.sh\" # no", "cd srv|. $(dirname \"$0\")/lib.sh"),
-            ("a 2>&1 >out <in | b", "a|b"),
-            ("x=$(cat y | z) ./run", "x=$(cat y | z) ./run"),
-            ("if test -f a; then\n  source b\nfi", "if test -f a|then|source b|fi"),
+    fn files_that_a_script_runs_are_covered() {
+        for (script, files) in [
+            (". lib/a; ./lib/b 'c d' \"e $X\" >a", "lib/a lib/b"),
+            ("if test -f a; then\n  source lib/a\nelse sh ./lib/b\nfi", "lib/a lib/b"),
+            ("X=lib; . \"$X/a\" # lib/b", "lib/a"),
+            (". \"${X:-lib}/a\"", "lib/a"),
+            ("echo `. lib/a` \"$(. lib/b)\" <(./a)", "a lib/a lib/b"),
+            ("f() { . lib/a; }; case x in x) ./lib/b;; esac", "lib/a lib/b"),
+            ("sudo -E env X=1 timeout 5 sh lib/a", "lib/a"),
+            ("sh -c 'sh -c \". lib/a\"'", "lib/a"),
+            ("sh <<'END'\n. lib/a\nEND\n", "lib/a"),
+            ("bash <<< '. lib/a'", "lib/a"),
+            ("cat <<'END'\n. lib/a\nEND\n", ""),
+            ("cd lib && . ./b", "lib/b"),
+            (". \"$(dirname \"$0\")/lib/a\"", "lib/a"),
+            ("HERE=$(CDPATH= cd -- \"$(dirname -- \"$0\")/lib\" >/dev/null && pwd -P || exit 1)\n$HERE/a", "lib/a"),
+            (". ${0%/*}/lib/a; . ${BASH_SOURCE[0]%/*}/lib/b", "lib/a lib/b"),
+            ("S=$(readlink -f \"${BASH_SOURCE[0]:-$0}\"); . \"$(dirname \"$S\")/lib/a\"", "lib/a"),
+            (". \"$(git rev-parse --show-toplevel)/lib/a\"", "lib/a"),
         ] {
-            let found: Vec<String> = split(text).iter().map(|words| words.join(" ")).collect();
-            assert_eq!(found.join("|"), expected, "{text}");
+            assert_eq!(covered("sh run.sh", script), (files.to_owned(), String::new()), "{script}");
+        }
+    }
+
+    #[test]
+    fn a_name_that_depends_on_the_run_is_uncovered() {
+        for (script, files, said) in [
+            (". $X/a", "", "`${X}/a` in `run.sh`"),
+            (". \"$(pick)\"", "", "`$(…)` in `run.sh`"),
+            ("X=lib; X=$(pick); . $X/a", "lib/a", "`lib/a` in `run.sh`"),
+            ("X=lib; test -f b && X=.; . $X/a", "lib/a", "`lib/a` in `run.sh`"),
+            ("X=lib; (X=.); . $X/a", "lib/a", ""),
+            ("X=.; X=lib; . $X/a", "lib/a", ""),
+            ("for f in a b; do . lib/$f; done", "", "`lib/${f}` in `run.sh`"),
+        ] {
+            let (found, uncovered) = covered("sh run.sh", script);
+            assert_eq!(found, files, "{script}");
+            assert!(uncovered.starts_with(said) && uncovered.is_empty() == said.is_empty(), "{script}: {uncovered}");
+        }
+    }
+
+    #[test]
+    fn text_that_cannot_be_read_is_uncovered() {
+        let deep = format!("{}:{}", "( ".repeat(300), " )".repeat(300));
+        let (open, close) = ("( ".repeat(60), " )".repeat(60));
+        let deep_code = format!("{open}sh -c '{open}:{close}'{close}");
+        let deep_word = format!("X={}x{}", "${X:-".repeat(300), "}".repeat(300));
+        for text in [
+            "echo 'open",
+            "if true; then :",
+            "case x in x) :",
+            "echo $[1]",
+            "cat <<END\n",
+            &deep,
+            &deep_code,
+            &deep_word,
+        ] {
+            for (line, script) in [(text, ""), ("sh run.sh", text)] {
+                let (_, uncovered) = covered(line, script);
+                assert!(uncovered.contains("cannot be read as shell text"), "{line}: {uncovered}");
+            }
+        }
+        let (_, uncovered) = covered("sh run.sh", "sh -c 'echo \"open'");
+        assert!(uncovered.starts_with("`run.sh` cannot be read as shell text (line 1: a double quote"), "{uncovered}");
+    }
+
+    #[test]
+    fn a_value_cannot_grow_without_end() {
+        let doubled = format!("X=aaaaaaaa\n{}. $X", "X=$X$X\n".repeat(64));
+        let long = format!("X={}\n", "a".repeat(4096));
+        let many: Vec<String> = (0..20_000).map(|index| format!("A{index}=$X")).collect();
+        for script in [doubled, format!("{long}{}\n. $A19999", many.join("\n"))] {
+            let (_, uncovered) = covered("sh run.sh", &script);
+            assert!(uncovered.contains("made up when it runs"), "{uncovered}");
         }
     }
 }
