@@ -28,7 +28,7 @@ pub struct Decision {
     /// Messages for the conversation, in plan order.
     pub system_messages: Vec<String>,
     /// Messages for the person.
-    pub messages: Vec<Said>,
+    pub messages: Vec<HookNote>,
     /// Context for the model, in plan order.
     pub context: Vec<String>,
     /// The complete arguments, when they were changed.
@@ -38,14 +38,14 @@ pub struct Decision {
     /// The tools that stay on offer.
     pub tools: Option<Vec<String>>,
     /// Prompts for the agent.
-    pub prompts: Vec<Said>,
+    pub prompts: Vec<HookNote>,
     /// What the hooks passed on among themselves.
     pub data: Map<String, Value>,
 }
 
 /// Something a hook said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct HookNote {
     /// The hook's name.
     pub hook: String,
     /// Its words.
@@ -197,7 +197,7 @@ pub enum News<'a> {
         reason: &'a str,
     },
     /// A hook has something to say to the person.
-    Note(&'a Said),
+    Note(&'a HookNote),
     /// A message that entered the conversation.
     System(&'a str),
     /// What the host is doing.

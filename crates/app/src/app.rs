@@ -20,7 +20,7 @@ use ollm_trust::{Trust, Untrusted};
 use crate::error::{AppError, ErrorKind};
 use crate::guards::{guards, refusing_guard, unread_project};
 use crate::port::Notices;
-use crate::servers::Toolbox;
+use crate::servers::McpTools;
 use crate::trace;
 use crate::world::World;
 
@@ -48,7 +48,7 @@ pub struct App {
     /// The whole configuration.
     pub config: Config,
     /// The tools of MCP servers, if a hook or an agent may want one.
-    pub toolbox: Option<Arc<Toolbox>>,
+    pub mcp_tools: Option<Arc<McpTools>>,
     /// What became different in the extensions, where they were known before.
     pub changes: Changes,
     /// Hook files that can no longer be read, and why; their hooks are those from before.
@@ -59,7 +59,7 @@ pub struct App {
 }
 
 /// Who dispatches events, and for how long.
-pub struct Stay<'a> {
+pub struct LoadOptions<'a> {
     /// Who goes on with async hooks after us; threads of our own run them without.
     pub background: Option<Launcher>,
     /// What was there before, for who lives on: what can no longer be read stays as it was.
@@ -81,35 +81,35 @@ pub struct Only<'a> {
     pub index: &'a Index,
 }
 
-impl Stay<'_> {
+impl LoadOptions<'_> {
     /// One event, and then we end.
-    pub fn short(world: &World) -> Stay<'static> {
+    pub fn short(world: &World) -> LoadOptions<'static> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        Stay { background, previous: None, as_is: false, only: None, refused_by: None }
+        LoadOptions { background, previous: None, as_is: false, only: None, refused_by: None }
     }
 }
 
 impl App {
     /// Loads everything; a security setting that cannot be read stops us here.
     pub fn load(world: &World, positions: Positions) -> Result<App, AppError> {
-        App::load_with(world, positions, Stay::short(world))
+        App::load_with(world, positions, LoadOptions::short(world))
     }
 
     /// Like [`App::load`], with the extensions as they are in their folders, also those of which something else goes on
     /// that was approved.
     pub fn load_as_is(world: &World) -> Result<App, AppError> {
-        App::load_with(world, Positions::Always, Stay { as_is: true, ..Stay::short(world) })
+        App::load_with(world, Positions::Always, LoadOptions { as_is: true, ..LoadOptions::short(world) })
     }
 
     /// Like [`App::load_as_is`], for who cares for some extensions only: others may be there by name alone.
     pub fn load_only(world: &World, only: Only<'_>) -> Result<App, AppError> {
-        App::load_with(world, Positions::Always, Stay { only: Some(only), ..Stay::short(world) })
+        App::load_with(world, Positions::Always, LoadOptions { only: Some(only), ..LoadOptions::short(world) })
     }
 
     /// Like [`App::load`], for a stay of another kind.
-    pub fn load_with(world: &World, positions: Positions, stay: Stay<'_>) -> Result<App, AppError> {
+    pub fn load_with(world: &World, positions: Positions, stay: LoadOptions<'_>) -> Result<App, AppError> {
         let env = |name: &str| world.variable(name);
         App::new(world, positions, ollm_catalog::load(&world.places, &env, &world.overrides, positions), stay)
     }
@@ -122,7 +122,7 @@ impl App {
         let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world)).flatten();
         let places = readable(world, refused_by.as_deref());
         let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
-        App::new(world, Positions::OnDemand, found, Stay { refused_by, ..Stay::short(world) })
+        App::new(world, Positions::OnDemand, found, LoadOptions { refused_by, ..LoadOptions::short(world) })
     }
 
     /// Where it was loaded.
@@ -132,8 +132,8 @@ impl App {
 
     /// Ends what runs: servers in order, then what hooks and tools left behind. What was learned of files is kept.
     pub fn close(self, notices: &mut dyn Notices) {
-        if let Some(toolbox) = &self.toolbox {
-            toolbox.close(notices);
+        if let Some(mcp_tools) = &self.mcp_tools {
+            mcp_tools.close(notices);
         }
         self.engine.trust.remember();
         self.engine.children().kill_adopted();
@@ -159,7 +159,7 @@ impl App {
         world: &World,
         positions: Positions,
         (catalog, mut problems): (Catalog, Vec<Problem>),
-        stay: Stay<'_>,
+        stay: LoadOptions<'_>,
     ) -> Result<App, AppError> {
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(
@@ -230,7 +230,7 @@ impl App {
             directories,
             extensions_off,
             config,
-            toolbox: None,
+            mcp_tools: None,
             changes,
             kept,
             world: world.clone(),
@@ -292,10 +292,10 @@ impl App {
     }
 
     /// The tools of MCP servers, for hooks and whoever asks; that alone reads and starts nothing.
-    pub fn tools(&mut self, world: &World) -> Arc<Toolbox> {
-        let toolbox = Arc::clone(self.toolbox.get_or_insert_with(|| Arc::new(Toolbox::new(world))));
-        self.engine.tools = Some(toolbox.clone());
-        toolbox
+    pub fn tools(&mut self, world: &World) -> Arc<McpTools> {
+        let mcp_tools = Arc::clone(self.mcp_tools.get_or_insert_with(|| Arc::new(McpTools::new(world))));
+        self.engine.tools = Some(mcp_tools.clone());
+        mcp_tools
     }
 
     /// Tells the person what is wrong with the files, one line each.

@@ -8,7 +8,7 @@ use ollm_catalog::Positions;
 use ollm_protocol::Hook;
 use ollm_trust::Approver;
 
-use crate::app::{App, Stay};
+use crate::app::{App, LoadOptions};
 use crate::error::{AppError, ErrorKind};
 use crate::port::Person;
 use crate::trace;
@@ -88,7 +88,7 @@ impl AppBuilder {
     pub fn build(self) -> Result<App, AppError> {
         let mut world = World::new(self.variables, self.folder, Some(self.user_home));
         (world.program, world.person) = (self.helper, self.person);
-        let mut app = App::load_with(&world, Positions::OnDemand, Stay::short(&world))?;
+        let mut app = App::load_with(&world, Positions::OnDemand, LoadOptions::short(&world))?;
         for hook in self.hooks {
             let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());
             app.engine.registry.register(hook).map_err(taken)?;

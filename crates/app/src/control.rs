@@ -34,7 +34,7 @@ const SUFFIX: &str = ".sock";
 
 /// What a conversation is asked to do with its servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum ControlCommand {
     /// Say how they are.
     Status,
     /// End them.
@@ -45,49 +45,53 @@ pub enum Deed {
     Logs,
 }
 
-impl Deed {
-    const ALL: [(&'static str, Deed); 4] =
-        [("status", Deed::Status), ("stop", Deed::Stop), ("restart", Deed::Restart), ("logs", Deed::Logs)];
+impl ControlCommand {
+    const ALL: [(&'static str, ControlCommand); 4] = [
+        ("status", ControlCommand::Status),
+        ("stop", ControlCommand::Stop),
+        ("restart", ControlCommand::Restart),
+        ("logs", ControlCommand::Logs),
+    ];
 
     fn name(self) -> &'static str {
-        Deed::ALL.iter().find(|(_, deed)| *deed == self).map_or("status", |(name, _)| name)
+        ControlCommand::ALL.iter().find(|(_, deed)| *deed == self).map_or("status", |(name, _)| name)
     }
 
-    fn named(name: &str) -> Option<Deed> {
-        Deed::ALL.iter().find(|(known, _)| *known == name).map(|(_, deed)| *deed)
+    fn named(name: &str) -> Option<ControlCommand> {
+        ControlCommand::ALL.iter().find(|(known, _)| *known == name).map(|(_, deed)| *deed)
     }
 
     /// Whether anything is different afterwards.
     fn changes(self) -> bool {
-        matches!(self, Deed::Stop | Deed::Restart)
+        matches!(self, ControlCommand::Stop | ControlCommand::Restart)
     }
 }
 
 /// An order.
 #[derive(Debug, PartialEq, Eq)]
-struct Order {
-    deed: Deed,
+struct ControlRequest {
+    deed: ControlCommand,
     /// The project whose conversations are meant.
     place: String,
     /// The servers; all without one.
     servers: Vec<String>,
 }
 
-impl Order {
+impl ControlRequest {
     fn to_json(&self) -> Value {
         json!({"version": VERSION, "do": self.deed.name(), "place": self.place, "servers": self.servers})
     }
 
-    fn from_json(value: &Value) -> Result<Order, String> {
+    fn from_json(value: &Value) -> Result<ControlRequest, String> {
         if value.get("version").and_then(Value::as_u64) != Some(VERSION) {
             return Err(format!("this conversation understands version {VERSION} of orders; update both programs"));
         }
         let text = |name: &str| value.get(name).and_then(Value::as_str).ok_or(format!("the order has no `{name}`"));
         let word = text("do")?;
-        let deed = Deed::named(word).ok_or_else(|| format!("there is no order `{word}`"))?;
+        let deed = ControlCommand::named(word).ok_or_else(|| format!("there is no order `{word}`"))?;
         let servers = value.get("servers").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
         let servers = servers.iter().filter_map(|name| name.as_str().map(str::to_owned)).collect();
-        Ok(Order { deed, place: text("place")?.to_owned(), servers })
+        Ok(ControlRequest { deed, place: text("place")?.to_owned(), servers })
     }
 }
 
@@ -155,14 +159,14 @@ mod tests {
 
     #[test]
     fn an_order_is_read_as_it_was_written_and_another_version_is_refused() {
-        for (_, deed) in Deed::ALL {
-            let order = Order { deed, place: "/p".to_owned(), servers: vec!["a".to_owned()] };
-            assert_eq!(Order::from_json(&order.to_json()), Ok(order));
+        for (_, deed) in ControlCommand::ALL {
+            let order = ControlRequest { deed, place: "/p".to_owned(), servers: vec!["a".to_owned()] };
+            assert_eq!(ControlRequest::from_json(&order.to_json()), Ok(order));
         }
         let newer = json!({"version": 2, "do": "stop", "place": "/p"});
-        assert!(Order::from_json(&newer).unwrap_err().contains("version 1"));
+        assert!(ControlRequest::from_json(&newer).unwrap_err().contains("version 1"));
         let unknown = json!({"version": 1, "do": "dance", "place": "/p"});
-        assert_eq!(Order::from_json(&unknown), Err("there is no order `dance`".to_owned()));
+        assert_eq!(ControlRequest::from_json(&unknown), Err("there is no order `dance`".to_owned()));
     }
 
     #[test]

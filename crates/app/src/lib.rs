@@ -25,10 +25,11 @@ mod world;
 
 pub use agent_signs::{agent_above, refuse_agents};
 pub use app::{
-    App, Only, Stay, approximately, extensions, extensions_again, extensions_as_approved, switch_name, unreliable,
+    App, LoadOptions, Only, approximately, extensions, extensions_again, extensions_as_approved, switch_name,
+    unreliable,
 };
 pub use builder::AppBuilder;
 pub use error::{AppError, ErrorKind};
 pub use port::{Notices, Person};
-pub use reload::Lookout;
+pub use reload::ReloadWatcher;
 pub use world::World;

@@ -21,7 +21,7 @@ const LISTING: Duration = Duration::from_secs(10);
 
 /// What the configuration says about the model.
 #[derive(Debug, Default)]
-pub struct Wish {
+pub struct ModelConfig {
     provider: Option<String>,
     name: Option<String>,
     base_url: Option<String>,
@@ -36,10 +36,10 @@ pub struct Wish {
     options: Map<String, Value>,
 }
 
-impl Wish {
+impl ModelConfig {
     /// What this configuration says.
-    pub fn of(config: &Config) -> Wish {
-        let mut wish = Wish::default();
+    pub fn of(config: &Config) -> ModelConfig {
+        let mut wish = ModelConfig::default();
         for (name, setting) in config.model() {
             let text = || setting.value.as_str().filter(|text| !text.is_empty()).map(str::to_owned);
             match name.as_str() {
@@ -116,7 +116,7 @@ impl Wish {
 }
 
 /// The model to ask, by the name that was typed.
-pub fn open(typed: Option<&str>, wish: &Wish, world: &World) -> Result<Box<dyn Model>, AppError> {
+pub fn open(typed: Option<&str>, wish: &ModelConfig, world: &World) -> Result<Box<dyn Model>, AppError> {
     let named = typed.map(str::to_owned).or_else(|| world.variable("OLLM_MODEL").filter(|name| !name.is_empty()));
     let (name, configured) = match named {
         Some(typed) => {

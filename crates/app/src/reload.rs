@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ollm_catalog::{Footprint, Severity, find_project};
+use ollm_catalog::{FileStamps, Severity, find_project};
 
 use crate::app::App;
-use crate::servers::Toolbox;
+use crate::servers::McpTools;
 use crate::session;
 use crate::world::World;
 
@@ -26,8 +26,8 @@ use news::Lapsed;
 const GLANCE: Duration = Duration::from_secs(1);
 
 /// Notices changes for one conversation.
-pub struct Lookout {
-    seen: Footprint,
+pub struct ReloadWatcher {
+    seen: FileStamps,
     /// What the person knows of approved extensions that are no longer what was approved.
     lapsed: Lapsed,
     /// A nearer project that the person knows of, although it does not count.
@@ -41,7 +41,7 @@ pub struct Lookout {
 /// What the conversation and the thread have in common.
 struct Shared {
     world: Mutex<World>,
-    toolbox: Option<Arc<Toolbox>>,
+    mcp_tools: Option<Arc<McpTools>>,
     state: Mutex<State>,
 }
 
@@ -53,20 +53,20 @@ struct State {
     untold: Vec<String>,
 }
 
-impl Lookout {
+impl ReloadWatcher {
     /// From now on, changes are noticed.
-    pub fn new(app: &App, world: &World) -> Lookout {
-        let (world, toolbox) = (Mutex::new(world.clone()), app.toolbox.clone());
-        let shared = Arc::new(Shared { world, toolbox, state: Mutex::default() });
+    pub fn new(app: &App, world: &World) -> ReloadWatcher {
+        let (world, mcp_tools) = (Mutex::new(world.clone()), app.mcp_tools.clone());
+        let shared = Arc::new(Shared { world, mcp_tools, state: Mutex::default() });
         let (end, ended) = channel();
         let idle = Arc::clone(&shared);
         // Without the thread, servers are ended with the next line only.
         let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
         let (seen, lapsed) = (shared.look(&app.directories), news::lapsed(app));
-        Lookout { seen, lapsed, passed: None, shared, end: Some(end), thread }
+        ReloadWatcher { seen, lapsed, passed: None, shared, end: Some(end), thread }
     }
 
-    /// Takes in what has changed, and holds it still until [`Lookout::rest`]; what became different, in one line.
+    /// Takes in what has changed, and holds it still until [`ReloadWatcher::rest`]; what became different, in one line.
     pub fn begin(&mut self, app: &RefCell<App>) -> Option<String> {
         let now = self.shared.look(&app.borrow().directories);
         let changed = std::mem::replace(&mut self.seen, now) != now;
@@ -132,7 +132,7 @@ fn may_move(world: &World) -> bool {
     !world.places.project_speaks()
 }
 
-impl Drop for Lookout {
+impl Drop for ReloadWatcher {
     fn drop(&mut self) {
         self.end = None;
         if let Some(thread) = self.thread.take() {
@@ -157,10 +157,10 @@ impl Shared {
         found.and_then(|project| world.in_project(project)).unwrap_or(world)
     }
 
-    fn look(&self, directories: &[PathBuf]) -> Footprint {
+    fn look(&self, directories: &[PathBuf]) -> FileStamps {
         let world = self.world_now();
         let files = [world.switches(), world.approvals(), world.places.secrets()];
-        Footprint::take(&world.places, directories, &files)
+        FileStamps::take(&world.places, directories, &files)
     }
 
     /// Reads everything anew, as a whole or not at all; what became different.
@@ -177,7 +177,7 @@ impl Shared {
         news.extend(news::between(&app.borrow(), &fresh));
         app.borrow_mut().renew(fresh);
         app.borrow().hold_kept();
-        news.extend(self.toolbox.iter().flat_map(|toolbox| toolbox.reload()));
+        news.extend(self.mcp_tools.iter().flat_map(|mcp_tools| mcp_tools.reload()));
         news
     }
 
@@ -187,15 +187,15 @@ impl Shared {
         if before.places == world.places {
             return Vec::new();
         }
-        self.toolbox.iter().for_each(|toolbox| toolbox.enter(world));
+        self.mcp_tools.iter().for_each(|mcp_tools| mcp_tools.enter(world));
         let project = world.places.project.iter();
         project.map(|project| format!("{} is a project now", project.display())).collect()
     }
 
     /// The life of the thread.
     fn watch(&self, ended: &Receiver<()>) {
-        let Some(toolbox) = &self.toolbox else { return };
-        let look = || self.look(&toolbox.directories());
+        let Some(mcp_tools) = &self.mcp_tools else { return };
+        let look = || self.look(&mcp_tools.directories());
         let mut seen = look();
         let mut last = seen;
         while ended.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {
@@ -206,7 +206,7 @@ impl Shared {
             }
             let mut state = self.state();
             if !state.busy {
-                state.untold.extend(toolbox.reload());
+                state.untold.extend(mcp_tools.reload());
                 seen = now;
             }
         }

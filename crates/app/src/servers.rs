@@ -23,19 +23,19 @@ use crate::port::Notices;
 use crate::world::World;
 
 mod bundled;
-mod crew;
 mod gate;
 mod live;
+mod loaded;
+mod mcp_tools;
 mod names;
-mod opened;
-mod toolbox;
+mod server_set;
 mod wait;
 
 pub use bundled::Bundled;
 use bundled::Joined;
-pub use crew::{log_file, reason, remarks, taken, told};
 pub use live::Live;
-pub use toolbox::Toolbox;
+pub use mcp_tools::McpTools;
+pub use server_set::{log_file, reason, remarks, taken, told};
 
 /// Where the configuration declares servers.
 pub const DECLARED: &str = "mcp.servers";
@@ -46,7 +46,7 @@ pub struct Servers<'w> {
     /// Where they were looked for.
     pub world: &'w World,
     /// Each once, nearest to the user first.
-    pub all: Vec<Known>,
+    pub all: Vec<DeclaredServer>,
     /// What the configuration says about all of them.
     pub settings: McpSettings,
     /// What the names of their tools begin with.
@@ -67,7 +67,7 @@ pub struct Servers<'w> {
 
 /// One server that is declared.
 #[derive(Debug)]
-pub struct Known {
+pub struct DeclaredServer {
     /// As it was declared.
     pub spec: Arc<ServerSpec>,
     /// Whether it may be started.
@@ -101,11 +101,12 @@ impl<'w> Servers<'w> {
         let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
-            problems.push(whole_file(&world.approvals(), message));
+            problems.push(Problem::of_file(Severity::Error, &world.approvals(), message));
         }
         let cache = cache(world).all();
-        let own = specs.into_iter().map(|spec| Known::of(spec, world, &trust, &cache));
-        let bundled = servers.into_iter().map(|(spec, bundle)| Known::bundled(spec, bundle, world, &trust, &cache));
+        let own = specs.into_iter().map(|spec| DeclaredServer::of(spec, world, &trust, &cache));
+        let bundled =
+            servers.into_iter().map(|(spec, bundle)| DeclaredServer::bundled(spec, bundle, world, &trust, &cache));
         let all = names::settle(own.chain(bundled).collect(), &mut problems);
         // Guards know the tools of servers by their names: nothing that is farther from the user changes those.
         let labels = Labels::ranked(all.iter().map(|known| (names::rank(known), known.spec.name.as_str())));
@@ -156,12 +157,12 @@ impl<'w> Servers<'w> {
     }
 
     /// The server of a name.
-    pub fn find(&self, name: &str) -> Result<&Known, AppError> {
+    pub fn find(&self, name: &str) -> Result<&DeclaredServer, AppError> {
         self.all.iter().find(|known| known.spec.name == name).ok_or_else(|| self.unknown(name))
     }
 
     /// The servers of these names; all without one.
-    pub fn chosen(&self, names: &[String]) -> Result<Vec<&Known>, AppError> {
+    pub fn chosen(&self, names: &[String]) -> Result<Vec<&DeclaredServer>, AppError> {
         match names {
             [] => Ok(self.all.iter().collect()),
             names => names.iter().map(|name| self.find(name)).collect(),
@@ -169,13 +170,13 @@ impl<'w> Servers<'w> {
     }
 
     /// Why a server may not be started, if it may not.
-    pub fn refusal(&self, known: &Known) -> Option<AppError> {
+    pub fn refusal(&self, known: &DeclaredServer) -> Option<AppError> {
         let (kind, why) = self.obstacle(known)?;
         Some(AppError::new(kind, format!("server `{}` is not started: {why}", known.spec.name)))
     }
 
     /// What stands between a server and its start.
-    pub fn obstacle(&self, known: &Known) -> Option<(ErrorKind, String)> {
+    pub fn obstacle(&self, known: &DeclaredServer) -> Option<(ErrorKind, String)> {
         if !self.settings.enabled {
             return Some((ErrorKind::Configuration, "mcp.enabled is false".to_owned()));
         }
@@ -196,7 +197,7 @@ impl<'w> Servers<'w> {
     }
 
     /// The tools of a server's list, under the names models use.
-    pub fn offers(&self, known: &Known, listed: &[serde_json::Value]) -> Offers {
+    pub fn offers(&self, known: &DeclaredServer, listed: &[serde_json::Value]) -> Offers {
         let filter = filter(&known.spec);
         self.labels.of(&known.spec.name).map(|label| Offers::read(label, listed, &filter)).unwrap_or_default()
     }
@@ -214,8 +215,8 @@ impl<'w> Servers<'w> {
     }
 }
 
-impl Known {
-    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, Entry)]) -> Known {
+impl DeclaredServer {
+    fn of(spec: ServerSpec, world: &World, trust: &Trust, cache: &[(Digest, Entry)]) -> DeclaredServer {
         let spec = Arc::new(spec);
         let (program, identity) = looked_up(&spec, world, trust);
         let standing = trust.standing(&*spec, identity.as_ref());
@@ -223,7 +224,7 @@ impl Known {
         let declared = || spec.definition().map(|definition| definition.hasher.finish());
         let digest = identity.map(|identity| identity.digest).or_else(declared);
         let cached = cached(cache, digest.as_ref());
-        Known { spec, trust: standing, digest, key: digest, bundle: None, program, cached }
+        DeclaredServer { spec, trust: standing, digest, key: digest, bundle: None, program, cached }
     }
 
     /// A server of an extension. All its files are part of what is approved, and of the names of the copies they are in.
@@ -233,12 +234,12 @@ impl Known {
         world: &World,
         trust: &Trust,
         cache: &[(Digest, Entry)],
-    ) -> Known {
+    ) -> DeclaredServer {
         let spec = Arc::new(spec);
         let (program, identity) = looked_up(&spec, world, trust);
         let key = identity.map(|identity| identity.digest);
         let cached = cached(cache, key.as_ref());
-        Known { spec, trust: bundle.trust, digest: bundle.digest, key, bundle: Some(bundle), program, cached }
+        DeclaredServer { spec, trust: bundle.trust, digest: bundle.digest, key, bundle: Some(bundle), program, cached }
     }
 
     /// The server, if it may be started as it is now.
@@ -470,19 +471,5 @@ fn bounds(spec: &LimitsSpec) -> Limits {
         files: spec.files,
         file_size: spec.file_size,
         ..Limits::default()
-    }
-}
-
-fn whole_file(file: &Path, message: String) -> Problem {
-    Problem {
-        severity: Severity::Error,
-        file: file.to_owned(),
-        line: 0,
-        column: 0,
-        field: String::new(),
-        value: None,
-        message,
-        help: None,
-        snippet: None,
     }
 }

@@ -14,9 +14,9 @@ use ollm_store::{Redactor, looks_secret};
 use ollm_trust::Approver;
 
 use crate::agent_signs::refuse_agents;
-use crate::app::{App, Stay};
+use crate::app::{App, LoadOptions};
 use crate::error::{AppError, ErrorKind};
-use crate::model::{self, Wish};
+use crate::model::{self, ModelConfig};
 use crate::port::Notices;
 use crate::questions::{Questions, Sampler};
 use crate::servers::DECLARED;
@@ -27,7 +27,7 @@ mod hooks;
 mod prompt;
 
 use hooks::Hooks;
-pub use hooks::{Desk, EventListener};
+pub use hooks::{EventListener, HookContext};
 pub use prompt::{PromptOutcome, PromptPorts, run_prompt};
 
 /// What the model is told before everything else.
@@ -43,11 +43,11 @@ const SMALLEST_CONTEXT: usize = 16 << 10;
 
 /// How long an agent stays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Visit {
+pub enum SessionKind {
     /// For one task: async hooks may need longer, and are handed over.
-    Task,
+    Prompt,
     /// For as long as somebody talks to it: async hooks run beside it.
-    Talk,
+    Chat,
 }
 
 /// What a session is asked to be.
@@ -82,9 +82,9 @@ impl Default for SessionOptions {
 }
 
 /// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
-pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
-    let background = Stay::short(world).background.filter(|_| visit == Visit::Task);
-    let mut app = read(world, Stay { background, previous: None, as_is: false, only: None, refused_by: None })?;
+pub fn load(world: &World, visit: SessionKind, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
+    let background = LoadOptions::short(world).background.filter(|_| visit == SessionKind::Prompt);
+    let mut app = read(world, LoadOptions { background, previous: None, as_is: false, only: None, refused_by: None })?;
     app.tools(world);
     trace::listen(&mut app);
     // An agent may not approve hooks for itself, so it is not asked either.
@@ -96,10 +96,10 @@ pub fn load(world: &World, visit: Visit, approver: Option<Box<dyn Approver>>) ->
 
 /// All hooks as they are now, for an agent that has been talking for a while.
 pub fn load_again(world: &World, previous: &App) -> Result<App, AppError> {
-    read(world, Stay { background: None, previous: Some(previous), as_is: false, only: None, refused_by: None })
+    read(world, LoadOptions { background: None, previous: Some(previous), as_is: false, only: None, refused_by: None })
 }
 
-fn read(world: &World, stay: Stay<'_>) -> Result<App, AppError> {
+fn read(world: &World, stay: LoadOptions<'_>) -> Result<App, AppError> {
     let mut app = App::load_with(world, Positions::OnDemand, stay)?;
     // Whoever reads all declarations of servers tells what is wrong with them.
     app.problems.retain(|problem| !problem.field.starts_with(DECLARED));
@@ -107,7 +107,7 @@ fn read(world: &World, stay: Stay<'_>) -> Result<App, AppError> {
 }
 
 /// Everything a session begins with but its ports.
-pub struct Host {
+pub struct SessionSetup {
     /// Interrupts what is under way.
     pub cancel: Cancel,
     /// What the person should know before it begins.
@@ -118,26 +118,33 @@ pub struct Host {
     messages: Vec<Message>,
 }
 
-impl Host {
+impl SessionSetup {
     /// Gathers model, settings and what was said before.
-    pub fn gather(options: &SessionOptions, app: &App, cancel: &Cancel) -> Result<Host, AppError> {
+    pub fn gather(options: &SessionOptions, app: &App, cancel: &Cancel) -> Result<SessionSetup, AppError> {
         let world = app.world();
         // Whether there is such a conversation is known at once; whether a model answers may take a while.
         let past = resumed(options, app, world)?;
-        let wish = Wish::of(&app.config);
+        let wish = ModelConfig::of(&app.config);
         let mut model = model::open(options.model.as_deref(), &wish, world)?;
         if let Some(file) = &options.record {
             model = model::record(model, &world.cwd.join(file))?;
         }
-        if let Some(toolbox) = &app.toolbox
+        if let Some(mcp_tools) = &app.mcp_tools
             && let Some(questions) = Questions::new(world, Sampler::new(&app.config, options.model.as_deref()))
         {
-            toolbox.answer_with(questions);
+            mcp_tools.answer_with(questions);
         }
         let past = past.unwrap_or_else(|| begun(app, world, model.name()));
         let settings = Settings { limits: limits(&wish, &app.config), ..settings(options, &wish, world, &past.id) };
         let cancel = cancel.clone();
-        Ok(Host { cancel, notes: past.notes, settings, model, transcript: past.transcript, messages: past.messages })
+        Ok(SessionSetup {
+            cancel,
+            notes: past.notes,
+            settings,
+            model,
+            transcript: past.transcript,
+            messages: past.messages,
+        })
     }
 
     /// The session's id.
@@ -153,7 +160,7 @@ impl Host {
     /// Begins the session.
     pub fn start<'a, 'o: 'a>(
         self,
-        desk: Desk<'a, 'o>,
+        desk: HookContext<'a, 'o>,
         approve: Box<dyn Approve + 'a>,
         show: Box<dyn Show + 'a>,
         hear: EventListener<'a>,
@@ -178,8 +185,8 @@ impl Host {
 
 /// More tools: those of MCP servers, which begin to start here.
 fn sources(app: &App, notices: &mut dyn Notices) -> Vec<Arc<dyn ToolSource>> {
-    app.toolbox.iter().for_each(|toolbox| toolbox.begin(notices));
-    app.toolbox.iter().cloned().map(|toolbox| toolbox as Arc<dyn ToolSource>).collect()
+    app.mcp_tools.iter().for_each(|mcp_tools| mcp_tools.begin(notices));
+    app.mcp_tools.iter().cloned().map(|mcp_tools| mcp_tools as Arc<dyn ToolSource>).collect()
 }
 
 /// Where conversations are kept.
@@ -239,7 +246,7 @@ fn latest(world: &World) -> Result<String, AppError> {
     })
 }
 
-fn settings(options: &SessionOptions, wish: &Wish, world: &World, id: &str) -> Settings {
+fn settings(options: &SessionOptions, wish: &ModelConfig, world: &World, id: &str) -> Settings {
     let spill = world.places.home.join("state/output");
     // What cannot be made cannot be filled; the shell tool says so when it needs it.
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(&spill).is_ok();
@@ -266,7 +273,7 @@ fn settings(options: &SessionOptions, wish: &Wish, world: &World, id: &str) -> S
 }
 
 /// How far a session may go with this model.
-fn limits(wish: &Wish, config: &Config) -> Limits {
+fn limits(wish: &ModelConfig, config: &Config) -> Limits {
     let usual = Limits::default();
     let window = wish.context_window.map(|tokens| usize::try_from(tokens).unwrap_or(usize::MAX));
     let context = window.map_or(usual.context, |tokens| tokens.saturating_mul(TOKEN).max(SMALLEST_CONTEXT));

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use ollm_catalog::TraceSettings;
 use ollm_engine::{Done, Launcher, Outcome, trace};
 use ollm_protocol::Event;
-use ollm_store::{Bounds, Trail};
+use ollm_store::{Bounds, RotatingLog};
 
 use crate::app::App;
 use crate::port::Notices;
@@ -15,14 +15,14 @@ use crate::world::World;
 const FILE: &str = "trace.jsonl";
 
 /// The records of all dispatches; none without a home to keep them in.
-pub fn trail(world: &World, settings: &TraceSettings) -> Option<Trail> {
+pub fn trail(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
     let files = usize::try_from(settings.max_files).unwrap_or(usize::MAX);
     let bounds = Bounds { file: settings.max_size, files };
-    Some(Trail::new(world.own_home()?.join("trace"), FILE, bounds))
+    Some(RotatingLog::new(world.own_home()?.join("trace"), FILE, bounds))
 }
 
 /// The records, if any are kept.
-fn kept(world: &World, settings: &TraceSettings) -> Option<Trail> {
+fn kept(world: &World, settings: &TraceSettings) -> Option<RotatingLog> {
     trail(world, settings).filter(|_| settings.enabled)
 }
 
@@ -37,14 +37,14 @@ pub fn left_to(mut launcher: Launcher, world: &World, settings: &TraceSettings) 
 }
 
 /// Where that process leaves its records, as [`left_to`] has told it.
-pub fn told(words: &[OsString]) -> Option<Trail> {
+pub fn told(words: &[OsString]) -> Option<RotatingLog> {
     let [folder, size, files] = words else { return None };
     let bounds = Bounds { file: size.to_str()?.parse().ok()?, files: files.to_str()?.parse().ok()? };
-    Some(Trail::new(folder.into(), FILE, bounds))
+    Some(RotatingLog::new(folder.into(), FILE, bounds))
 }
 
 /// Writes down what came of a hook that nobody waited for. Who would be told that it cannot be written has gone.
-pub fn leave_late(trail: &Trail, done: &Done) {
+pub fn leave_late(trail: &RotatingLog, done: &Done) {
     let _ = trail.append(&trace::late(done, SystemTime::now(), env!("CARGO_PKG_VERSION")));
 }
 

@@ -14,16 +14,16 @@ use valid::Invalid;
 
 pub(crate) mod agent;
 pub(crate) mod events;
+mod fail_closed_placeholder;
 mod form;
 mod modern;
-mod stand_in;
 mod valid;
 mod when_then;
 
 pub use form::Form;
 
 /// Takes in every hook of a file, in whichever form it is written.
-pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     match Form::of(root) {
         Some(Form::Events) => events::take(root, intake),
         Some(Form::Modern) => modern::take(root, intake),
@@ -101,7 +101,7 @@ pub(crate) struct Ids {
 
 /// The hooks of one file on their way in.
 #[derive(Debug)]
-pub(crate) struct Intake<'a> {
+pub(crate) struct HookCollector<'a> {
     pub(crate) context: &'a Context<'a>,
     pub(crate) ids: &'a mut Ids,
     pub(crate) hooks: Vec<Hook>,
@@ -119,15 +119,15 @@ pub(crate) struct Untaken {
 
 /// Where an entry stands: under an event, perhaps in a group.
 #[derive(Clone, Copy)]
-pub(crate) struct Spotted<'a> {
+pub(crate) struct EntryLocation<'a> {
     pub(crate) event: &'a str,
     pub(crate) group: Option<&'a Cursor<'a>>,
     pub(crate) entry: &'a Cursor<'a>,
 }
 
-impl Intake<'_> {
+impl HookCollector<'_> {
     /// Takes one hook in, if it is valid.
-    fn take(&mut self, draft: Draft, action: ActionSpec, at: Spotted<'_>) -> Result<(), Untaken> {
+    fn take(&mut self, draft: Draft, action: ActionSpec, at: EntryLocation<'_>) -> Result<(), Untaken> {
         let chosen = draft.id.clone();
         let made_up = chosen.is_none().then(|| self.made_up(&draft, at.event));
         let id = chosen.clone().or_else(|| made_up.clone()).unwrap_or_default();
@@ -171,7 +171,7 @@ impl Intake<'_> {
     fn take_single(&mut self, root: &Cursor<'_>, event: &str, own: Own) {
         let before = self.findings.len();
         if let Err(untaken) = self.single(root, event, own) {
-            self.stand_in(before, untaken, Spotted { event: "", group: None, entry: root });
+            self.fail_closed_placeholder(before, untaken, EntryLocation { event: "", group: None, entry: root });
         }
     }
 
@@ -186,7 +186,7 @@ impl Intake<'_> {
         let action = root.get("action").or_else(|| root.get("then"));
         let action = draft.act(action.as_ref().unwrap_or(root), self.context, &mut self.findings);
         let action = action.ok_or_else(Untaken::default)?;
-        self.take(draft, action, Spotted { event: &first, group: None, entry: root })
+        self.take(draft, action, EntryLocation { event: &first, group: None, entry: root })
     }
 
     /// Whether the key is the name of an event; if not, that is a finding.
@@ -275,7 +275,7 @@ impl Intake<'_> {
 }
 
 /// The finding at the key that is at fault, wherever its form keeps that key.
-fn invalid(error: &Invalid, at: Spotted<'_>) -> Finding {
+fn invalid(error: &Invalid, at: EntryLocation<'_>) -> Finding {
     let field = error.field();
     let action = at.entry.get("action").or_else(|| at.entry.get("then"));
     let when = at.entry.get("when");

@@ -21,7 +21,7 @@ pub mod edit;
 mod entry;
 mod extension;
 mod file;
-mod footprint;
+mod file_stamps;
 mod format;
 mod json_edit;
 mod load;
@@ -47,7 +47,7 @@ pub use extension::{
     named_extensions, reload_extensions, settings_schema, validate_extension,
 };
 pub use file::{Syntax, TrailingCommas, json_value};
-pub use footprint::Footprint;
+pub use file_stamps::FileStamps;
 pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{

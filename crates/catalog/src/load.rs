@@ -8,7 +8,7 @@ use ollm_protocol::{Hook, Layer, Rules, Source};
 
 use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
-use crate::format::{self, Context, Ids, Intake, Moment, agent};
+use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
 use crate::node::Cursor;
 use crate::path::Walked;
 use crate::place::{Places, same_place};
@@ -155,7 +155,7 @@ struct Incoming<'a> {
     folder: &'a Path,
     group: Option<&'static str>,
     syntax: Syntax,
-    take: fn(&Cursor<'_>, &mut Intake<'_>),
+    take: fn(&Cursor<'_>, &mut HookCollector<'_>),
 }
 
 impl Loading<'_> {
@@ -248,9 +248,9 @@ impl Loading<'_> {
         };
         let spots = (self.reading.positions == Positions::Always).then(Vec::new);
         let mut intake =
-            Intake { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
+            HookCollector { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
         take(&Cursor::root(&node), &mut intake);
-        let Intake { mut hooks, spots, findings, .. } = intake;
+        let HookCollector { mut hooks, spots, findings, .. } = intake;
         if let Some(spots) = spots {
             for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {
                 (hook.spec.origin.line, hook.spec.origin.column) = (at.line, at.column);

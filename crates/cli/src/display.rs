@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 
-use ollm_agent::{News, Said, Show, Turn, TurnEnd};
+use ollm_agent::{HookNote, News, Show, Turn, TurnEnd};
 use ollm_protocol::joined;
 use ollm_store::{cut, escape_for_people};
 use serde_json::{Value, json};
@@ -91,7 +91,7 @@ impl Display<'_, '_> {
                 let what = tool.unwrap_or(event.name());
                 self.tell(&format!("hook `{hook}` refused {what}: {reason}"));
             }
-            News::Note(Said { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
+            News::Note(HookNote { hook, text }) => self.tell(&format!("hook `{hook}`: {text}")),
             News::Error(text) => self.tell(text),
             News::Called { name, result, failed: true, .. } => {
                 self.tell(&format!("✗ {name}: {}", cut(&gist(result), LONGEST)));
@@ -129,7 +129,7 @@ fn to_json(news: &News<'_>) -> Value {
         News::Refused { event, tool, hook, reason } => {
             json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
         }
-        News::Note(Said { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
+        News::Note(HookNote { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
         News::System(text) => json!({"type": "system", "text": text}),
         News::Status(text) => json!({"type": "status", "text": text}),
         News::Error(text) => json!({"type": "error", "text": text}),

@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ollm_app::World;
 use ollm_engine::trace::iso;
-use ollm_store::{Bounds, Redactor, Trail, cut, one_line};
+use ollm_store::{Bounds, Redactor, RotatingLog, cut, one_line};
 
 const LARGEST_FILE: u64 = 1 << 20;
 /// One process has no more to say; a flood of problems must not push out everything else.
@@ -39,7 +39,7 @@ impl Log {
         let level = level.unwrap_or_default();
         let Some(home) = world.own_home().filter(|_| !lines.is_empty() && level != "off") else { return };
         let file = settings.map_or(LARGEST_FILE, |settings| settings.max_size);
-        let trail = Trail::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
+        let trail = RotatingLog::new(home.join("log"), "ollm.log", Bounds { file, files: 3 });
         let redactor = Redactor::new(world.secrets());
         for (_, line) in lines.iter().filter(|(kind, _)| level != "error" || *kind == "error") {
             if trail.append(&cut(&redactor.redact_str(line), LONGEST_LINE)).is_err() {

@@ -42,34 +42,34 @@ pub(crate) enum Task {
     /// Start this program.
     Job(Box<Job>),
     /// Do this on a thread of its own.
-    Errand(Errand),
+    RemoteTask(RemoteTask),
 }
 
 /// A task without a process.
 #[derive(Debug)]
-pub(crate) enum Errand {
-    /// Post the event.
+pub(crate) enum RemoteTask {
+    /// HttpRequest the event.
     #[cfg(feature = "http")]
-    Post(Box<http::Post>),
+    HttpRequest(Box<http::HttpRequest>),
     /// Call a tool.
     Call(Box<mcp::Call>),
     /// Call a closure that may take only so long.
     Builtin(Box<builtin::TimedCall>),
 }
 
-impl Errand {
-    pub(crate) fn run(self) -> Said {
+impl RemoteTask {
+    pub(crate) fn run(self) -> TaskReply {
         match self {
             #[cfg(feature = "http")]
-            Errand::Post(post) => post.run(),
-            Errand::Call(call) => call.run(),
-            Errand::Builtin(call) => call.run(),
+            RemoteTask::HttpRequest(post) => post.run(),
+            RemoteTask::Call(call) => call.run(),
+            RemoteTask::Builtin(call) => call.run(),
         }
     }
 
     /// Whoever may know why it takes so long.
     pub(crate) fn witness(&self) -> Option<Witness> {
-        let Errand::Call(call) = self else { return None };
+        let RemoteTask::Call(call) = self else { return None };
         Some(call.witness())
     }
 
@@ -77,16 +77,16 @@ impl Errand {
     pub(crate) fn timeout(&self) -> Duration {
         match self {
             #[cfg(feature = "http")]
-            Errand::Post(post) => post.timeout,
-            Errand::Call(call) => call.what.timeout,
-            Errand::Builtin(call) => call.timeout,
+            RemoteTask::HttpRequest(post) => post.timeout,
+            RemoteTask::Call(call) => call.what.timeout,
+            RemoteTask::Builtin(call) => call.timeout,
         }
     }
 }
 
-/// What an errand brought back.
+/// What an remote_task brought back.
 #[derive(Debug)]
-pub(crate) enum Said {
+pub(crate) enum TaskReply {
     /// Something to read, and how it ended, as if it had been a process.
     Something(Vec<u8>, End),
     /// That there is nothing to say.
@@ -100,28 +100,28 @@ pub(crate) enum Said {
     Overdue(Duration, String),
 }
 
-impl Said {
-    pub(crate) fn failed(why: impl Into<String>) -> Said {
-        Said::Failure(why.into(), Vec::new())
+impl TaskReply {
+    pub(crate) fn failed(why: impl Into<String>) -> TaskReply {
+        TaskReply::Failure(why.into(), Vec::new())
     }
 
-    pub(crate) fn late(timeout: Duration) -> Said {
-        Said::Something(Vec::new(), End::TimedOut(timeout))
+    pub(crate) fn late(timeout: Duration) -> TaskReply {
+        TaskReply::Something(Vec::new(), End::TimedOut(timeout))
     }
 
     /// What was said, in the words of the hook's dialect.
     pub(crate) fn read(&self, hook: &Hook, event: &Event) -> Answer {
         let read = |body: &[u8], end| hook.dialect.read_verdict(event.kind, &Output { end, stdout: body, stderr: b"" });
         match self {
-            Said::Nothing => Answer::default(),
-            Said::Decided(verdict) => Answer { verdict: Verdict::clone(verdict), ..Answer::default() },
-            Said::Something(body, end) => read(body, *end),
-            Said::Failure(why, body) => {
+            TaskReply::Nothing => Answer::default(),
+            TaskReply::Decided(verdict) => Answer { verdict: Verdict::clone(verdict), ..Answer::default() },
+            TaskReply::Something(body, end) => read(body, *end),
+            TaskReply::Failure(why, body) => {
                 let verdict = read(body, End::Exited(0)).verdict;
                 let refusal = Some(verdict).filter(|verdict| verdict.flow.refuses());
                 Answer { verdict: refusal.unwrap_or_default(), failure: Some(why.clone()), warnings: Vec::new() }
             }
-            Said::Overdue(after, why) => {
+            TaskReply::Overdue(after, why) => {
                 let answer = read(b"", End::TimedOut(*after));
                 Answer { failure: answer.failure.map(|text| format!("{text}; {why}")), ..answer }
             }
@@ -131,10 +131,10 @@ impl Said {
     /// How it ended, as if it had been a process.
     pub(crate) fn end(&self) -> End {
         match self {
-            Said::Something(_, end) => *end,
-            Said::Nothing | Said::Decided(_) => End::Exited(0),
-            Said::Failure(..) => End::Exited(1),
-            Said::Overdue(after, _) => End::TimedOut(*after),
+            TaskReply::Something(_, end) => *end,
+            TaskReply::Nothing | TaskReply::Decided(_) => End::Exited(0),
+            TaskReply::Failure(..) => End::Exited(1),
+            TaskReply::Overdue(after, _) => End::TimedOut(*after),
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::action::Task;
 use crate::environment::Environment;
 use crate::present::{presentable, redactor};
 use crate::report::Report;
-use crate::run::{Means, Sent, answered, remains, returned};
+use crate::run::{RunContext, Sent, answered, remains, returned};
 
 mod payload;
 
@@ -113,7 +113,13 @@ impl Background {
     }
 
     /// Starts a task; why it could not be otherwise.
-    pub(crate) fn start(&self, hook: &Arc<Hook>, event: &Event, task: Task, means: &Means<'_>) -> Result<(), String> {
+    pub(crate) fn start(
+        &self,
+        hook: &Arc<Hook>,
+        event: &Event,
+        task: Task,
+        means: &RunContext<'_>,
+    ) -> Result<(), String> {
         if let Some(launcher) = &means.environment.background {
             return hand_over(launcher, hook, event, &task, means);
         }
@@ -212,7 +218,7 @@ impl Work {
                 let process = remains(&outcome, bytes);
                 Report { process, ..answered(&self.hook, &self.event, &outcome, &sent) }
             }
-            Task::Errand(errand) => returned(&self.hook, &self.event, &errand.run(), &sent),
+            Task::RemoteTask(remote_task) => returned(&self.hook, &self.event, &remote_task.run(), &sent),
         };
         if let Some(told) = &self.told {
             let report = presentable(Report { detached: true, ..report }, &self.environment);
@@ -226,7 +232,13 @@ fn shown_id(hook: &Hook, environment: &Environment) -> String {
     redactor(std::iter::once(hook), environment).redact_str(hook.id()).into_owned()
 }
 
-fn hand_over(launcher: &Launcher, hook: &Hook, event: &Event, task: &Task, means: &Means<'_>) -> Result<(), String> {
+fn hand_over(
+    launcher: &Launcher,
+    hook: &Hook,
+    event: &Event,
+    task: &Task,
+    means: &RunContext<'_>,
+) -> Result<(), String> {
     let id = shown_id(hook, means.environment);
     let stdin = payload::write(hook, &id, event, task, means.wire.trace_id)?;
     let job = Job {

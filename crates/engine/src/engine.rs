@@ -20,7 +20,7 @@ use crate::present::leaving;
 use crate::rate::Rates;
 use crate::registry::Registry;
 use crate::report::{Outcome, Reason, Report, Skip};
-use crate::run::{self, Means, Stop};
+use crate::run::{self, RunContext, Stop};
 use crate::select::select;
 use crate::twin;
 
@@ -208,7 +208,7 @@ impl Engine {
         stages: Vec<Stage>,
         mut progress: Progress<'e>,
         mut facts: Facts,
-        means: &Means<'_>,
+        means: &RunContext<'_>,
     ) -> Progress<'e> {
         for stage in stages {
             if let Some(refuser) = progress.stopped_by.clone() {
@@ -239,7 +239,7 @@ impl Engine {
 
     /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
     /// can get past it by rewriting what it has seen.
-    fn look_again(&self, progress: &mut Progress<'_>, original: &Event, means: &Means<'_>) {
+    fn look_again(&self, progress: &mut Progress<'_>, original: &Event, means: &RunContext<'_>) {
         if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
             return;
         }
@@ -251,8 +251,8 @@ impl Engine {
         progress.take(reports);
     }
 
-    fn means<'a>(&'a self, wire: Wire<'a>, stop: Stop<'a>) -> Means<'a> {
-        Means {
+    fn means<'a>(&'a self, wire: Wire<'a>, stop: Stop<'a>) -> RunContext<'a> {
+        RunContext {
             children: &self.children,
             environment: &self.environment,
             tools: self.tools.as_ref(),

@@ -4,27 +4,11 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use ollm_protocol::{Event, Hook};
-use ollm_store::{Hidden, looks_secret};
+use ollm_store::{Hidden, is_shared_variable, looks_secret};
 use ollm_trust::TrustContext;
 
 use crate::background::Launcher;
 use crate::narrow::Surroundings;
-
-const ALLOWED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "TZ",
-    "TERM",
-    "TMPDIR",
-    "DISPLAY",
-    "WAYLAND_DISPLAY",
-    "DBUS_SESSION_BUS_ADDRESS",
-];
-const ALLOWED_PREFIXES: &[&str] = &["LC_", "XDG_", "OLLM_"];
 
 /// The surroundings of the engine, as values: it reads no environment by itself.
 #[derive(Clone, Debug, Default)]
@@ -78,7 +62,7 @@ impl Environment {
 
     /// The variables that programs of others may see: an allow-list, and the sign that an agent started them.
     pub fn common(&self) -> Vec<(OsString, OsString)> {
-        let passed = |name: &OsStr| name != "OLLM_AGENT" && allowed(name.to_str().unwrap_or_default());
+        let passed = |name: &OsStr| name != "OLLM_AGENT" && is_shared_variable(name.to_str().unwrap_or_default());
         let mut seen: Vec<(OsString, OsString)> =
             self.variables.iter().filter(|(name, _)| passed(name)).cloned().collect();
         seen.push(("OLLM_AGENT".into(), "ollm".into()));
@@ -89,7 +73,7 @@ impl Environment {
     pub(crate) fn for_hook(&self, hook: &Hook, event: &Event) -> Result<Vec<(OsString, OsString)>, String> {
         let passed = |name: &OsStr| {
             let name = name.to_str().unwrap_or_default();
-            allowed(name) || hook.spec.pass_env.iter().any(|passed| passed == name)
+            is_shared_variable(name) || hook.spec.pass_env.iter().any(|passed| passed == name)
         };
         let mut seen: Vec<(OsString, OsString)> =
             self.variables.iter().filter(|(name, _)| passed(name)).cloned().collect();
@@ -118,7 +102,7 @@ impl Environment {
     /// What patterns and conditions see.
     pub(crate) fn surroundings(&self) -> Surroundings {
         let readable = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
-        let seen = readable.filter(|(name, _)| allowed(name));
+        let seen = readable.filter(|(name, _)| is_shared_variable(name));
         Surroundings {
             cwd: self.cwd.display().to_string(),
             root: self.project.as_ref().unwrap_or(&self.cwd).display().to_string(),
@@ -133,8 +117,4 @@ impl Environment {
         let here = told.unwrap_or_else(|| self.cwd.clone());
         hook.spec.cwd.as_ref().map_or_else(|| here.clone(), |cwd| here.join(cwd))
     }
-}
-
-fn allowed(name: &str) -> bool {
-    ALLOWED.contains(&name) || (ALLOWED_PREFIXES.iter().any(|prefix| name.starts_with(prefix)) && !looks_secret(name))
 }

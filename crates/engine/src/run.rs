@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use ollm_process::{Children, Job};
 use ollm_protocol::{Answer, End, Event, EventKind, Flow, Hook, Output, Verdict};
 
-use crate::action::{self, Errand, Prepared, Said, Task, ToolCaller, Witness, prepare};
+use crate::action::{self, Prepared, RemoteTask, Task, TaskReply, ToolCaller, Witness, prepare};
 use crate::background::Background;
 use crate::bus::Wire;
 use crate::clear::Step;
@@ -29,7 +29,7 @@ const INTERRUPTED: &str = "was interrupted";
 
 /// What hooks are run with.
 #[derive(Debug)]
-pub(crate) struct Means<'a> {
+pub(crate) struct RunContext<'a> {
     pub(crate) children: &'a Children,
     pub(crate) environment: &'a Environment,
     pub(crate) tools: Option<&'a Arc<dyn ToolCaller>>,
@@ -57,11 +57,11 @@ impl std::fmt::Debug for Stop<'_> {
 }
 
 /// Runs the hooks of one stage at once; the reports are in plan order.
-pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Report> {
+pub(crate) fn stage(steps: &[Step], event: &Event, means: &RunContext<'_>) -> Vec<Report> {
     let mut reports: Vec<Option<Report>> = Vec::with_capacity(steps.len());
     let mut jobs: Vec<Job> = Vec::with_capacity(steps.len());
     let mut waiting: Vec<(usize, &Trusted<Hook>, Sent)> = Vec::with_capacity(steps.len());
-    let mut errands: Vec<(usize, &Trusted<Hook>, Sent, Away)> = Vec::new();
+    let mut remote_tasks: Vec<(usize, &Trusted<Hook>, Sent, PendingTask)> = Vec::new();
     for step in steps {
         means.wire.starts(step.hook(), event);
         let mut sent = Sent::now();
@@ -80,10 +80,10 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Rep
                         jobs.push(*job);
                         None
                     }
-                    Prepared::Task(Task::Errand(errand), warnings) => {
+                    Prepared::Task(Task::RemoteTask(remote_task), warnings) => {
                         sent.warnings = warnings;
-                        let away = Away::send(errand, sent.started);
-                        errands.push((reports.len(), trusted, sent, away));
+                        let away = PendingTask::send(remote_task, sent.started);
+                        remote_tasks.push((reports.len(), trusted, sent, away));
                         None
                     }
                     Prepared::Decided(verdict, warnings) => {
@@ -114,7 +114,7 @@ pub(crate) fn stage(steps: &[Step], event: &Event, means: &Means<'_>) -> Vec<Rep
         }
         put(at, report);
     }
-    for (at, trusted, sent, away) in errands {
+    for (at, trusted, sent, away) in remote_tasks {
         put(at, returned(trusted.hook(), event, &away.wait(means.stop), &sent));
     }
     let reports = reports.into_iter().flatten();
@@ -158,52 +158,52 @@ fn left(hook: &Arc<Hook>, started: Result<(), String>, sent: &Sent) -> Report {
     }
 }
 
-/// An errand under way, on a thread that is left behind if it takes too long.
-struct Away {
-    told: Receiver<Said>,
+/// An remote_task under way, on a thread that is left behind if it takes too long.
+struct PendingTask {
+    told: Receiver<TaskReply>,
     started: Instant,
     timeout: Duration,
     witness: Option<Witness>,
 }
 
-impl Away {
-    fn send(errand: Errand, started: Instant) -> Away {
-        let (timeout, witness) = (errand.timeout(), errand.witness());
+impl PendingTask {
+    fn send(remote_task: RemoteTask, started: Instant) -> PendingTask {
+        let (timeout, witness) = (remote_task.timeout(), remote_task.witness());
         let (tell, told) = mpsc::channel();
         let failed = tell.clone();
-        let sent = thread::Builder::new().name("ollm-errand".to_owned()).spawn(move || {
+        let sent = thread::Builder::new().name("ollm-remote_task".to_owned()).spawn(move || {
             // Whoever sent us may have lost patience.
-            let _ = tell.send(errand.run());
+            let _ = tell.send(remote_task.run());
         });
         if let Err(error) = sent {
-            let _ = failed.send(Said::failed(format!("no thread could be started for it: {error}")));
+            let _ = failed.send(TaskReply::failed(format!("no thread could be started for it: {error}")));
         }
-        Away { told, started, timeout, witness }
+        PendingTask { told, started, timeout, witness }
     }
 
-    fn wait(self, stop: Stop<'_>) -> Said {
+    fn wait(self, stop: Stop<'_>) -> TaskReply {
         loop {
             let left = self.timeout.saturating_sub(self.started.elapsed());
             match self.told.recv_timeout(if stop.0.is_some() { left.min(LOOKING) } else { left }) {
                 Ok(said) => return said,
-                Err(RecvTimeoutError::Disconnected) => return Said::failed("it panicked"),
-                Err(RecvTimeoutError::Timeout) if stop.is_set() => return Said::failed(INTERRUPTED),
+                Err(RecvTimeoutError::Disconnected) => return TaskReply::failed("it panicked"),
+                Err(RecvTimeoutError::Timeout) if stop.is_set() => return TaskReply::failed(INTERRUPTED),
                 Err(RecvTimeoutError::Timeout) if left <= LOOKING => return self.late(),
                 Err(RecvTimeoutError::Timeout) => {}
             }
         }
     }
 
-    fn late(&self) -> Said {
+    fn late(&self) -> TaskReply {
         match &self.witness {
-            Some(witness) => Said::Overdue(self.timeout, witness.testify()),
-            None => Said::late(self.timeout),
+            Some(witness) => TaskReply::Overdue(self.timeout, witness.testify()),
+            None => TaskReply::late(self.timeout),
         }
     }
 }
 
-/// What an errand brought back, as a report.
-pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &Said, sent: &Sent) -> Report {
+/// What an remote_task brought back, as a report.
+pub(crate) fn returned(hook: &Arc<Hook>, event: &Event, said: &TaskReply, sent: &Sent) -> Report {
     report_of(hook, said.read(hook, event), said.end(), sent)
 }
 

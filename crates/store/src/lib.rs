@@ -11,7 +11,7 @@
 //! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`Hidden`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`Secrets`], [`Keyring`]: what a person entrusted to us, in the system's keyring or a file of its owner alone.
-//! - [`Trail`]: bounded, owner-only files of lines that many processes append to at once.
+//! - [`RotatingLog`]: bounded, owner-only files of lines that many processes append to at once.
 //! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
 
 #![forbid(unsafe_code)]
@@ -25,10 +25,11 @@ mod file;
 mod keyring;
 mod owner;
 mod redact;
+mod rotating_log;
 mod secrets;
 mod switches;
-mod trail;
 pub mod usage;
+mod variables;
 pub mod versioned;
 mod visible;
 
@@ -43,8 +44,9 @@ pub use file::{FileError, lock_file, read_bounded, rewrite, update, write_atomic
 pub use keyring::{Keyring, KeyringError};
 pub use owner::{Owners, Unsafe, Why, check_owner, current_gid, current_uid};
 pub use redact::{Hidden, Redactor, Stream, looks_secret};
+pub use rotating_log::{Bounds, Lines, RotatingLog};
 pub use secrets::{Deposit, Place, SecretError, Secrets, drop_secrets, keep_secret};
 pub use switches::{Switch, Switches, set_switches};
-pub use trail::{Bounds, Lines, Trail};
+pub use variables::is_shared_variable;
 pub use versioned::{Loaded, Trouble, UpdateError};
 pub use visible::{cut, escape_for_json, escape_for_people, one_line};

@@ -52,7 +52,7 @@ impl Default for Patience {
 
 /// What to send.
 #[derive(Clone, Debug)]
-pub(crate) struct Letter {
+pub(crate) struct HttpRequest {
     pub(crate) url: String,
     pub(crate) key: Option<String>,
     pub(crate) network: Network,
@@ -91,7 +91,11 @@ pub(crate) struct Reply<'a> {
 }
 
 /// Sends a letter and waits for the beginning of the reply.
-pub(crate) fn send<'a>(letter: &'a Letter, patience: &Patience, cancel: &'a Cancel) -> Result<Reply<'a>, ModelError> {
+pub(crate) fn send<'a>(
+    letter: &'a HttpRequest,
+    patience: &Patience,
+    cancel: &'a Cancel,
+) -> Result<Reply<'a>, ModelError> {
     let (sender, arrivals) = sync_channel(QUEUE);
     let (order, patience) = (letter.clone(), *patience);
     let spawned = thread::Builder::new().name("model".to_owned()).spawn(move || carry(&order, &patience, &sender));
@@ -157,7 +161,7 @@ impl Reply<'_> {
 }
 
 /// Runs on the client's thread; ends as soon as nobody listens.
-fn carry(letter: &Letter, patience: &Patience, sender: &SyncSender<Arrival>) {
+fn carry(letter: &HttpRequest, patience: &Patience, sender: &SyncSender<Arrival>) {
     let response = match request(letter, patience) {
         Ok(response) => response,
         Err(error) => {
@@ -183,7 +187,7 @@ fn carry(letter: &Letter, patience: &Patience, sender: &SyncSender<Arrival>) {
     }
 }
 
-fn request(letter: &Letter, patience: &Patience) -> Result<Response<ureq::Body>, ModelError> {
+fn request(letter: &HttpRequest, patience: &Patience) -> Result<Response<ureq::Body>, ModelError> {
     let config = Agent::config_builder()
         .http_status_as_error(false)
         // A redirected request would take the key along to who knows where.

@@ -4,7 +4,7 @@ use ollm_net::Network;
 use serde_json::Value;
 
 use super::ModelError;
-use super::http::{Letter, Patience, send};
+use super::http::{HttpRequest, Patience, send};
 use crate::cancel::Cancel;
 
 /// More than any list of models needs.
@@ -41,7 +41,7 @@ pub fn models(
     patience: &Patience,
 ) -> Result<Vec<String>, ModelError> {
     let url = format!("{base_url}/models");
-    let letter = Letter { network: network.clone(), url, key: key.map(str::to_owned), body: None };
+    let letter = HttpRequest { network: network.clone(), url, key: key.map(str::to_owned), body: None };
     let cancel = Cancel::default();
     let mut reply = send(&letter, patience, &cancel)?;
     let body = reply.body(LARGEST)?;

@@ -8,7 +8,7 @@ use ollm_protocol::schema::{Api, lower};
 use ollm_store::{Redactor, cut};
 use serde_json::{Map, Value, json};
 
-use super::http::{Letter, Patience, Reply, send};
+use super::http::{HttpRequest, Patience, Reply, send};
 use super::sse::Sse;
 use super::{Answer, Model, ModelError, Piece, Question, tokens};
 use crate::message::{Arguments, Call, Message};
@@ -85,7 +85,7 @@ impl OpenAi {
         self
     }
 
-    fn letter(&self, question: &Question<'_>) -> Letter {
+    fn letter(&self, question: &Question<'_>) -> HttpRequest {
         let mut body = json!({
             "model": self.model,
             "messages": question.messages.iter().map(message).collect::<Vec<_>>(),
@@ -104,13 +104,13 @@ impl OpenAi {
             }
         }
         let url = format!("{}/chat/completions", self.base_url);
-        Letter { network: self.network.clone(), url, key: self.key.clone(), body: Some(body.to_string()) }
+        HttpRequest { network: self.network.clone(), url, key: self.key.clone(), body: Some(body.to_string()) }
     }
 
     /// Asks again while the server may yet come round.
     fn reply<'a>(
         &self,
-        letter: &'a Letter,
+        letter: &'a HttpRequest,
         question: &Question<'a>,
         hear: &mut dyn FnMut(Piece<'_>),
     ) -> Result<Reply<'a>, ModelError> {
@@ -136,7 +136,7 @@ impl OpenAi {
         Err(ModelError::Dropped { url: letter.url.clone(), why: "no try is left".to_owned() })
     }
 
-    fn refused(&self, letter: &Letter, reply: &mut Reply<'_>) -> ModelError {
+    fn refused(&self, letter: &HttpRequest, reply: &mut Reply<'_>) -> ModelError {
         let status = reply.head.status;
         let body = match reply.body(LONGEST_REFUSAL) {
             Ok(body) => body,

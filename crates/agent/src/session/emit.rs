@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::{Prompt, Session, Stage};
 use crate::message::Message;
-use crate::port::{Decision, News, Said};
+use crate::port::{Decision, HookNote, News};
 use crate::time::iso;
 
 /// How many messages every event tells of, and how much of each.
@@ -114,7 +114,7 @@ impl Session<'_> {
     }
 
     /// Queues a prompt of a hook; a chain of them has an end.
-    fn queue_prompt(&mut self, said: &Said) {
+    fn queue_prompt(&mut self, said: &HookNote) {
         let chain = self.chain + 1;
         let known = self.queue.iter().any(|prompt| prompt.text == said.text);
         if known || said.text.trim().is_empty() {

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_agent::{
-    Approval, Approve, Cancel, Clock, Consent, Decision, Events, Limits, Message, Model, News, Opening, Ports, Replay,
-    Request, Said, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript,
+    Approval, Approve, Cancel, Clock, Consent, Decision, Events, HookNote, Limits, Message, Model, News, Opening,
+    Ports, Replay, Request, Session, Settings, ShellSettings, Show, StartError, ToolSource, Transcript,
 };
 use ollm_protocol::{Event, EventKind, Flow};
 use proptest::prelude::ProptestConfig;
@@ -226,6 +226,6 @@ pub(crate) fn flow(flow: Flow, reason: &str) -> Decision {
     Decision { flow, ..Decision::block("guard", reason) }
 }
 
-pub(crate) fn said(text: &str) -> Said {
-    Said { hook: "asker".to_owned(), text: text.to_owned() }
+pub(crate) fn said(text: &str) -> HookNote {
+    HookNote { hook: "asker".to_owned(), text: text.to_owned() }
 }

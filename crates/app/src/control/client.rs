@@ -13,7 +13,9 @@ use std::time::Duration;
 use ollm_store::current_uid;
 use serde_json::Value;
 
-use super::{Deed, LONGEST_ANSWER, Order, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way};
+use super::{
+    ControlCommand, ControlRequest, LONGEST_ANSWER, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way,
+};
 use crate::world::World;
 
 /// More conversations than this are nobody's.
@@ -51,9 +53,9 @@ impl Chat {
 }
 
 /// Asks all conversations of this project that have servers at once; the oldest comes first.
-pub fn ask(world: &World, deed: Deed, servers: &[String]) -> Found {
+pub fn ask(world: &World, deed: ControlCommand, servers: &[String]) -> Found {
     let folder = folder(world);
-    let order = Order { deed, place: place(world), servers: servers.to_vec() };
+    let order = ControlRequest { deed, place: place(world), servers: servers.to_vec() };
     let names = match sockets(&folder) {
         Ok(names) => names,
         Err(why) => return Found { chats: Vec::new(), troubles: vec![why] },
@@ -91,11 +93,12 @@ pub(super) fn sockets(folder: &Path) -> Result<Vec<String>, String> {
 /// What one conversation says; nothing if it is another project's, or gone. To do something may take it minutes, so
 /// it is asked how it is before, and again and again meanwhile: one that is frozen is not waited for, and one that was
 /// frozen before does not obey when it is long too late.
-fn ask_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, String> {
+fn ask_one(folder: &Path, name: &str, order: &ControlRequest) -> Result<Option<Chat>, String> {
     if !order.deed.changes() {
         return tell_one(folder, name, order);
     }
-    let look = Order { deed: Deed::Status, place: order.place.clone(), servers: order.servers.clone() };
+    let look =
+        ControlRequest { deed: ControlCommand::Status, place: order.place.clone(), servers: order.servers.clone() };
     if tell_one(folder, name, &look)?.is_none() {
         return Ok(None);
     }
@@ -117,7 +120,7 @@ fn ask_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, Str
     })
 }
 
-fn tell_one(folder: &Path, name: &str, order: &Order) -> Result<Option<Chat>, String> {
+fn tell_one(folder: &Path, name: &str, order: &ControlRequest) -> Result<Option<Chat>, String> {
     let Some(stream) = connect(folder, name)? else { return Ok(None) };
     read(&exchange(&stream, order, TELLING).map_err(|error| unanswered(name, TELLING, &error))?)
 }
@@ -152,7 +155,7 @@ fn unanswered(name: &str, patience: Duration, error: &io::Error) -> String {
     }
 }
 
-fn exchange(stream: &UnixStream, order: &Order, patience: Duration) -> io::Result<Value> {
+fn exchange(stream: &UnixStream, order: &ControlRequest, patience: Duration) -> io::Result<Value> {
     stream.set_write_timeout(Some(TELLING))?;
     stream.set_read_timeout(Some(patience))?;
     send(stream, &order.to_json())?;

@@ -14,9 +14,11 @@ use ollm_store::current_uid;
 use serde_json::{Value, json};
 
 use super::client::sockets;
-use super::{Deed, LONGEST_ORDER, Order, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way};
+use super::{
+    ControlCommand, ControlRequest, LONGEST_ORDER, SUFFIX, VERSION, folder, is_own, peer, place, receive, send, way,
+};
 use crate::agent_signs::agent_above;
-use crate::servers::Toolbox;
+use crate::servers::McpTools;
 use crate::world::World;
 
 /// Orders that are carried out at once.
@@ -35,16 +37,17 @@ pub struct Control {
 
 /// What a thread needs to carry out orders.
 struct Obeying {
-    toolbox: Arc<Toolbox>,
+    mcp_tools: Arc<McpTools>,
     session: String,
     busy: AtomicUsize,
 }
 
 impl Control {
     /// Listens for orders, if there can be servers to be ordered about.
-    pub fn open(toolbox: Option<&Arc<Toolbox>>, session: &str, world: &World) -> Result<Option<Control>, String> {
-        let Some(toolbox) = toolbox else { return Ok(None) };
-        let obeying = Obeying { toolbox: Arc::clone(toolbox), session: session.to_owned(), busy: AtomicUsize::new(0) };
+    pub fn open(mcp_tools: Option<&Arc<McpTools>>, session: &str, world: &World) -> Result<Option<Control>, String> {
+        let Some(mcp_tools) = mcp_tools else { return Ok(None) };
+        let obeying =
+            Obeying { mcp_tools: Arc::clone(mcp_tools), session: session.to_owned(), busy: AtomicUsize::new(0) };
         let folder = folder(world);
         let opened = own(&folder).and_then(|()| {
             sweep(&folder);
@@ -130,18 +133,18 @@ fn hear(listener: &UnixListener, obeying: Obeying, closing: &AtomicBool) {
 /// Carries out one order. Who does not take the answer does not get one.
 fn obey(stream: &UnixStream, here: &Obeying) {
     let answer = read(stream).and_then(|order| {
-        if order.place != place(&here.toolbox.world()) {
+        if order.place != place(&here.mcp_tools.world()) {
             return Ok(json!({"version": VERSION, "elsewhere": true}));
         }
         allowed(stream, order.deed)?;
-        let servers = carry_out(&order, &here.toolbox);
+        let servers = carry_out(&order, &here.mcp_tools);
         Ok(json!({"version": VERSION, "pid": std::process::id(), "session": here.session, "servers": servers}))
     });
     let answer = answer.unwrap_or_else(|why| json!({"version": VERSION, "error": why}));
     let _ = send(stream, &answer);
 }
 
-fn read(stream: &UnixStream) -> Result<Order, String> {
+fn read(stream: &UnixStream) -> Result<ControlRequest, String> {
     let unread = |error: io::Error| format!("the order cannot be read: {error}");
     stream.set_read_timeout(Some(PATIENCE)).map_err(unread)?;
     stream.set_write_timeout(Some(PATIENCE)).map_err(unread)?;
@@ -150,11 +153,11 @@ fn read(stream: &UnixStream) -> Result<Order, String> {
     {
         return Err("this conversation is another user's".to_owned());
     }
-    Order::from_json(&receive(stream, LONGEST_ORDER).map_err(unread)?)
+    ControlRequest::from_json(&receive(stream, LONGEST_ORDER).map_err(unread)?)
 }
 
 /// Whoever was started by an agent may look, and no more: a hook may rely on the very server.
-fn allowed(stream: &UnixStream, deed: Deed) -> Result<(), String> {
+fn allowed(stream: &UnixStream, deed: ControlCommand) -> Result<(), String> {
     if !deed.changes() {
         return Ok(());
     }
@@ -165,14 +168,14 @@ fn allowed(stream: &UnixStream, deed: Deed) -> Result<(), String> {
     }
 }
 
-fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
+fn carry_out(order: &ControlRequest, mcp_tools: &McpTools) -> Vec<Value> {
     let outcomes: Vec<(String, Result<(), String>)> = match order.deed {
-        Deed::Status | Deed::Logs => Vec::new(),
-        Deed::Stop => each(&named(order, toolbox), &|name| toolbox.stop(name)),
-        Deed::Restart => each(&named(order, toolbox), &|name| toolbox.restart(name)),
+        ControlCommand::Status | ControlCommand::Logs => Vec::new(),
+        ControlCommand::Stop => each(&named(order, mcp_tools), &|name| mcp_tools.stop(name)),
+        ControlCommand::Restart => each(&named(order, mcp_tools), &|name| mcp_tools.restart(name)),
     };
     let mut told = Vec::new();
-    for status in toolbox.statuses() {
+    for status in mcp_tools.statuses() {
         if !order.servers.is_empty() && !order.servers.contains(&status.name) {
             continue;
         }
@@ -188,8 +191,8 @@ fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
             "error": failed.map(String::as_str).or(status.state.problem()),
             "failed": failed.is_some(),
         });
-        if let (Deed::Logs, Some(server)) = (order.deed, server.as_object_mut()) {
-            server.insert("lines".to_owned(), toolbox.log(&status.name).into());
+        if let (ControlCommand::Logs, Some(server)) = (order.deed, server.as_object_mut()) {
+            server.insert("lines".to_owned(), mcp_tools.log(&status.name).into());
         }
         told.push(server);
     }
@@ -204,9 +207,9 @@ fn carry_out(order: &Order, toolbox: &Toolbox) -> Vec<Value> {
     told
 }
 
-fn named(order: &Order, toolbox: &Toolbox) -> Vec<String> {
+fn named(order: &ControlRequest, mcp_tools: &McpTools) -> Vec<String> {
     if order.servers.is_empty() {
-        return toolbox.statuses().into_iter().map(|status| status.name).collect();
+        return mcp_tools.statuses().into_iter().map(|status| status.name).collect();
     }
     order.servers.clone()
 }

@@ -4,7 +4,7 @@ use ollm_catalog::{Config, Origin, Setting, find_key};
 use ollm_protocol::Layer;
 use ollm_store::{Place, Secrets};
 
-use super::Wish;
+use super::ModelConfig;
 use crate::error::AppError;
 use crate::secrets;
 use crate::world::World;
@@ -20,7 +20,7 @@ pub(super) fn find(url: &str, world: &World) -> Result<Option<String>, AppError>
 
 /// The server that the configuration names: a key is for one server.
 pub fn server(config: &Config, world: &World) -> Result<String, AppError> {
-    Wish::of(config).server(world)
+    ModelConfig::of(config).server(world)
 }
 
 /// Keeps the key for a server; says where, to stand after what was kept.
@@ -35,7 +35,7 @@ pub fn forget(url: &str, world: &World) -> Result<bool, AppError> {
 
 /// The key as a setting, if there is one for the server that the configuration names.
 pub fn setting(config: &Config, world: &World) -> Option<Setting> {
-    let url = Wish::of(config).server(world).ok()?;
+    let url = ModelConfig::of(config).server(world).ok()?;
     let file = world.places.secrets();
     let origin = match Secrets::load(&file, None).0.place(&name(&url))? {
         Place::Keyring => Origin::Keyring,

@@ -7,7 +7,7 @@ use ollm_catalog::Config;
 use serde_json::{Value, json};
 
 use super::{quoted, word};
-use crate::model::{self, Wish};
+use crate::model::{self, ModelConfig};
 use crate::port::Person;
 use crate::world::World;
 
@@ -33,7 +33,7 @@ enum Sampling {
 #[derive(Debug)]
 pub struct Sampler {
     policy: Sampling,
-    wish: Wish,
+    wish: ModelConfig,
     /// The model as it was named, if it was.
     model: Mutex<Option<String>>,
     /// Servers that may ask until the session ends.
@@ -49,7 +49,12 @@ impl Sampler {
             _ => Sampling::Deny,
         };
         let model = Mutex::new(model.map(str::to_owned));
-        (policy != Sampling::Deny).then(|| Sampler { policy, wish: Wish::of(config), model, trusted: Mutex::default() })
+        (policy != Sampling::Deny).then(|| Sampler {
+            policy,
+            wish: ModelConfig::of(config),
+            model,
+            trusted: Mutex::default(),
+        })
     }
 
     pub(super) fn needs_nobody(&self) -> bool {

@@ -10,7 +10,7 @@ use ollm_mcp::Admit;
 use ollm_protocol::Source;
 use ollm_trust::Trust;
 
-use super::{Known, told_refusal as told};
+use super::{DeclaredServer, told_refusal as told};
 use crate::world::World;
 
 /// What is looked at.
@@ -37,7 +37,7 @@ impl Gate {
 
     /// Looks at this server from now on. The user's own need no approval, and those of extensions run from a copy of what
     /// was approved.
-    pub(super) fn watch(&self, known: &Known) {
+    pub(super) fn watch(&self, known: &DeclaredServer) {
         let name = known.spec.name.clone();
         if known.spec.source == Source::User || known.bundle.is_some() {
             self.lock().servers.remove(&name);

@@ -8,9 +8,9 @@ use ollm_agent::Cancel;
 use ollm_mcp::{BlockingClient, CallError, Pending, Ports, ServerNotice, ServerState, ServerStatus, Spill, Watch};
 use serde_json::Value;
 
-use super::crew::Crew;
+use super::server_set::ServerSet;
 use super::wait::wait;
-use super::{Known, Servers};
+use super::{DeclaredServer, Servers};
 use crate::error::AppError;
 use crate::port::Notices;
 use crate::questions::Questions;
@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(2);
 
 /// The servers of one command; gone with it.
 pub struct Live {
-    crew: Crew,
+    server_set: ServerSet,
     news: Receiver<(String, ServerState)>,
     /// Who answers the questions of servers, if anybody does.
     questions: Option<Arc<Questions>>,
@@ -44,7 +44,7 @@ impl Live {
     /// Makes these servers ready to be started; all of them may be. Cancelled, they are ended.
     pub fn new(
         servers: &Servers<'_>,
-        chosen: &[&Known],
+        chosen: &[&DeclaredServer],
         cancel: &Cancel,
         notices: &mut dyn Notices,
     ) -> Result<Live, AppError> {
@@ -52,11 +52,11 @@ impl Live {
         let questions = Questions::new(servers.world, None);
         let ports = questions.as_ref().map(Questions::ports).unwrap_or_default();
         let watch: Arc<dyn Watch> = Arc::new(Messenger(Mutex::new(sender)));
-        let (crew, problems) = Crew::gather(servers, chosen, Ports { watch: Some(watch), ..ports })?;
+        let (server_set, problems) = ServerSet::gather(servers, chosen, Ports { watch: Some(watch), ..ports })?;
         for problem in problems {
             notices.tell(&problem.to_string());
         }
-        Ok(Live { crew, news, questions, cancel: cancel.clone() })
+        Ok(Live { server_set, news, questions, cancel: cancel.clone() })
     }
 
     /// Starts all of them at once, and tells the person what takes long.
@@ -104,7 +104,7 @@ impl Live {
 
     /// The live servers themselves.
     pub fn fleet(&self) -> &BlockingClient {
-        self.crew.fleet()
+        self.server_set.fleet()
     }
 
     /// The tools a server lists, as it wrote them.
@@ -114,16 +114,16 @@ impl Live {
 
     /// Where results of a server are kept that are too large to show.
     pub fn spill(&self, world: &World, name: &str) -> Spill {
-        self.crew.spill(world, name)
+        self.server_set.spill(world, name)
     }
 
     /// Remembers what the servers said, and ends them; with little time where somebody wants us to end.
     pub fn close(self, notices: &mut dyn Notices) {
-        self.crew.keep().iter().for_each(|trouble| notices.tell(trouble));
+        self.server_set.keep().iter().for_each(|trouble| notices.tell(trouble));
         if self.cancel.is_set() {
             self.fleet().hurry();
         }
-        self.crew.close();
+        self.server_set.close();
     }
 
     /// Tells what has happened since.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-use ollm_agent::{Cancel, Decision, Events, Said};
+use ollm_agent::{Cancel, Decision, Events, HookNote};
 use ollm_engine::{Outcome, Reason};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::cut;
@@ -25,7 +25,7 @@ pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
 
 /// The engine as the agent sees it.
 pub(super) struct Hooks<'a, 'o> {
-    desk: Desk<'a, 'o>,
+    desk: HookContext<'a, 'o>,
     /// Hooks that did not run and that the person knows about.
     told: BTreeSet<String>,
     /// Whether the person knows that nothing is traced.
@@ -38,7 +38,7 @@ pub(super) struct Hooks<'a, 'o> {
 
 /// Where events are dispatched, and where people are told of it.
 #[derive(Clone, Copy)]
-pub struct Desk<'a, 'o> {
+pub struct HookContext<'a, 'o> {
     /// Read anew between turns, never within one.
     pub app: &'a RefCell<App>,
     /// Who is told.
@@ -58,7 +58,7 @@ impl Events for Hooks<'_, '_> {
 }
 
 impl<'a, 'o> Hooks<'a, 'o> {
-    pub(super) fn new(desk: Desk<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
+    pub(super) fn new(desk: HookContext<'a, 'o>, cancel: Cancel, hear: EventListener<'a>) -> Hooks<'a, 'o> {
         Hooks { desk, told: BTreeSet::new(), untraced: false, cancel, leaving: None, hear }
     }
 
@@ -86,7 +86,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
 
     /// Writes down what came of an event. That it cannot be written is told once and changes nothing.
     fn trace(&mut self, event: &Event, outcome: &Outcome) {
-        let Desk { app, notices } = self.desk;
+        let HookContext { app, notices } = self.desk;
         let mut notices = notices.borrow_mut();
         if let Err(why) = trace::record(&app.borrow(), event, outcome, &mut *notices)
             && !std::mem::replace(&mut self.untraced, true)
@@ -96,7 +96,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
     }
 
     /// What a person should know about hooks that did not run, once, and about those that failed.
-    fn news(&mut self, outcome: &Outcome) -> Vec<Said> {
+    fn news(&mut self, outcome: &Outcome) -> Vec<HookNote> {
         let mut news = Vec::new();
         for skip in &outcome.skipped {
             let matters =
@@ -115,7 +115,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
 }
 
 /// What hooks changed about what was to happen, a line each.
-fn deeds(event: &Event, outcome: &Outcome) -> Vec<Said> {
+fn deeds(event: &Event, outcome: &Outcome) -> Vec<HookNote> {
     let tool = event.text("tool_name").unwrap_or("the call");
     let mut deeds = Vec::new();
     for report in &outcome.reports {
@@ -154,11 +154,11 @@ fn decision(outcome: &Outcome) -> Decision {
     }
 }
 
-fn by_hook(outcome: &Outcome, texts: fn(&ollm_protocol::Verdict) -> &Vec<String>) -> Vec<Said> {
+fn by_hook(outcome: &Outcome, texts: fn(&ollm_protocol::Verdict) -> &Vec<String>) -> Vec<HookNote> {
     let reports = outcome.reports.iter();
     reports.flat_map(|report| texts(&report.verdict).iter().map(|text| said(&report.hook.spec.name, text))).collect()
 }
 
-fn said(hook: &str, text: &str) -> Said {
-    Said { hook: hook.to_owned(), text: text.to_owned() }
+fn said(hook: &str, text: &str) -> HookNote {
+    HookNote { hook: hook.to_owned(), text: text.to_owned() }
 }

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use ollm_agent::{Approve, Cancel, NobodyAsked, Show, StartError, Turn, Unseen};
 
-use super::{Desk, EventListener, Host, SessionOptions};
+use super::{EventListener, HookContext, SessionOptions, SessionSetup};
 use crate::app::App;
 use crate::control::Control;
 use crate::error::AppError;
@@ -56,7 +56,7 @@ pub fn run_prompt(
     ports: PromptPorts<'_>,
     notices: &RefCell<dyn Notices + '_>,
 ) -> Result<PromptOutcome, AppError> {
-    let host = Host::gather(options, &app, &ports.cancel)?;
+    let host = SessionSetup::gather(options, &app, &ports.cancel)?;
     for note in &host.notes {
         notices.borrow_mut().tell(note);
     }
@@ -68,15 +68,15 @@ pub fn run_prompt(
 }
 
 fn work(
-    host: Host,
+    host: SessionSetup,
     app: &RefCell<App>,
     (prompt, context): (&str, Option<&str>),
     ports: PromptPorts<'_>,
     notices: &RefCell<dyn Notices + '_>,
 ) -> Result<Vec<Turn>, StartError> {
     let id = host.id().to_owned();
-    let mut session = host.start(Desk { app, notices }, ports.approve, ports.show, ports.hear)?;
-    let servers = app.borrow().toolbox.clone();
+    let mut session = host.start(HookContext { app, notices }, ports.approve, ports.show, ports.hear)?;
+    let servers = app.borrow().mcp_tools.clone();
     // Unlike a chat it gets no servers later.
     let reachable = servers.as_ref().filter(|servers| !servers.statuses().is_empty());
     let _control = Control::open(reachable, &id, app.borrow().world()).map_err(|why| notices.borrow_mut().tell(&why));

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{EditError, add, remove, set, unset};
 use crate::file::{Document, Syntax};
-use crate::format::{Context, Form, Ids, Intake, agent, take};
+use crate::format::{Context, Form, HookCollector, Ids, agent, take};
 use crate::node::{Cursor, Spot};
 use crate::path::Walked;
 use crate::problem::{Problem, Severity};
@@ -159,7 +159,7 @@ impl<'a> Declared<'a> {
             walked: Walked::default(),
         };
         let mut ids = Ids::default();
-        let mut intake = Intake {
+        let mut intake = HookCollector {
             context: &context,
             ids: &mut ids,
             hooks: Vec::new(),
@@ -169,7 +169,7 @@ impl<'a> Declared<'a> {
         let cursor = Cursor::root(root);
         let take = if self.settings { agent::take } else { take };
         take(&cursor, &mut intake);
-        let Intake { hooks, spots, findings, .. } = intake;
+        let HookCollector { hooks, spots, findings, .. } = intake;
         (hooks.into_iter().zip(spots.unwrap_or_default()).collect(), findings)
     }
 }

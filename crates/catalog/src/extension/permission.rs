@@ -10,6 +10,7 @@ use std::slice;
 use ollm_protocol::hook::{Runs, runs};
 use ollm_protocol::pattern::fits_name;
 use ollm_protocol::{Action, ActionSpec, Endpoint, Hook};
+use ollm_store::is_shared_variable;
 
 use super::check::Check;
 use super::manifest::{Manifest, name};
@@ -166,7 +167,7 @@ fn wanted(root: &Cursor<'_>, manifest: &Manifest) -> Vec<(String, String)> {
         let is_meant = |setting: &SettingSpec| {
             setting.env_var.as_deref() == Some(variable) || setting.variable(&extension) == variable
         };
-        SEEN_ANYWAY.contains(&variable) || manifest.settings.iter().any(is_meant)
+        is_shared_variable(variable) || PLACES.contains(&variable) || manifest.settings.iter().any(is_meant)
     };
     let servers = root.get("mcpServers");
     let mut wanted = Vec::new();
@@ -182,19 +183,8 @@ fn wanted(root: &Cursor<'_>, manifest: &Manifest) -> Vec<(String, String)> {
     wanted
 }
 
-/// What every server sees of the environment, and places.
-const SEEN_ANYWAY: &[&str] = &[
-    "PATH",
-    "HOME",
-    "USER",
-    "LOGNAME",
-    "SHELL",
-    "LANG",
-    "TMPDIR",
-    "OLLM_EXTENSION_ROOT",
-    "workspaceFolder",
-    "userHome",
-];
+/// Places that we fill in.
+const PLACES: &[&str] = &["workspaceFolder", "userHome"];
 
 /// Every text in a part of a manifest.
 fn texts_in(at: &Cursor<'_>) -> Vec<String> {

@@ -13,7 +13,7 @@ use super::find::{Candidate, MANIFEST};
 use super::manifest::{self, Manifest};
 use super::{Extension, State, permission, setting};
 use crate::file::{self, Document, Finding, Syntax, whole_file};
-use crate::format::{Context, Ids, Intake, events};
+use crate::format::{Context, HookCollector, Ids, events};
 use crate::load::Positions;
 use crate::node::{Cursor, Node};
 use crate::path::{self, Walked};
@@ -172,9 +172,9 @@ fn take_hooks(
     };
     let spots = (positions == Positions::Always).then(Vec::new);
     let mut intake =
-        Intake { context: &context, ids: &mut Ids::default(), hooks: Vec::new(), spots, findings: Vec::new() };
+        HookCollector { context: &context, ids: &mut Ids::default(), hooks: Vec::new(), spots, findings: Vec::new() };
     events::take_events(events, &mut intake);
-    let Intake { mut hooks, spots, findings: found, .. } = intake;
+    let HookCollector { mut hooks, spots, findings: found, .. } = intake;
     findings.extend(found);
     if let Some(spots) = spots {
         for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {

@@ -2,7 +2,7 @@
 //!
 //! The file belongs to another tool: whatever it holds beside `hooks` is none of our business.
 
-use super::{Intake, Spotted, Untaken};
+use super::{EntryLocation, HookCollector, Untaken};
 use crate::entry::{self, not_loaded};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -15,7 +15,7 @@ const GROUP: &[&str] = &["matcher", "hooks"];
 const MEANINGLESS: &[&str] = &["args", "action", "dialect", "matcher"];
 
 /// Takes in every hook of a file.
-pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     if !matches!(root.node, Node::Map(_)) {
         let message = format!("settings must be a map, not {}; nothing is loaded", root.node.kind());
         return intake.findings.push(wrong(root, message));
@@ -29,7 +29,7 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
     }
 }
 
-fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
+fn take_events(events: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     for (event, groups) in events.entries() {
         if !intake.is_event(event, &groups) || !intake.is_list(&format!("`{event}`"), &groups) {
             continue;
@@ -40,7 +40,7 @@ fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
     }
 }
 
-fn take_group(event: &str, group: &Cursor<'_>, intake: &mut Intake<'_>) {
+fn take_group(event: &str, group: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     let Some(hooks) = group.get("hooks") else {
         let message = "a group must have a list `hooks`; nothing of it is loaded";
         return intake.findings.push(wrong(group, message.to_owned()));
@@ -58,24 +58,32 @@ fn take_group(event: &str, group: &Cursor<'_>, intake: &mut Intake<'_>) {
             let message = format!("`matcher` must be text, not {}; the group is not loaded", matcher.node.kind());
             intake.findings.push(wrong(&matcher, message));
             for entry in hooks.items() {
-                intake.stand_in(before, Untaken::default(), Spotted { event, group: Some(group), entry: &entry });
+                intake.fail_closed_placeholder(
+                    before,
+                    Untaken::default(),
+                    EntryLocation { event, group: Some(group), entry: &entry },
+                );
             }
             return;
         }
     };
     let before = intake.findings.len();
     if !intake.is_list("`hooks`", &hooks) {
-        return intake.stand_in(before, Untaken::default(), Spotted { event, group: Some(group), entry: &hooks });
+        return intake.fail_closed_placeholder(
+            before,
+            Untaken::default(),
+            EntryLocation { event, group: Some(group), entry: &hooks },
+        );
     }
     for entry in hooks.items() {
-        let (before, at) = (intake.findings.len(), Spotted { event, group: Some(group), entry: &entry });
+        let (before, at) = (intake.findings.len(), EntryLocation { event, group: Some(group), entry: &entry });
         if let Err(untaken) = take_entry(matcher.clone(), at, intake) {
-            intake.stand_in(before, untaken, at);
+            intake.fail_closed_placeholder(before, untaken, at);
         }
     }
 }
 
-fn take_entry(matcher: Option<String>, at: Spotted<'_>, intake: &mut Intake<'_>) -> Result<(), Untaken> {
+fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<(), Untaken> {
     let entry = at.entry;
     let draft = entry::read(entry, intake.context, &mut intake.findings, entry::no_own);
     let mut draft = draft.ok_or_else(Untaken::default)?;

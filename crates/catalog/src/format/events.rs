@@ -1,6 +1,6 @@
 //! Hook files in the form `{"hooks": {EVENT: [ENTRY, …]}}`, also without the wrapper.
 
-use super::{Form, Intake, Spotted, Untaken};
+use super::{EntryLocation, Form, HookCollector, Untaken};
 use crate::entry;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -10,7 +10,7 @@ use crate::problem::Severity;
 const BESIDE: &[&str] = &["hooks", "$schema", "name", "version", "description"];
 
 /// Takes in every hook of a file.
-pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     if root.get("hooks").is_none() {
         return take_events(root, intake);
     }
@@ -25,14 +25,18 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
 }
 
 /// Takes in the hooks of a map of events.
-pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
+pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     for (event, list) in events.entries() {
         let before = intake.findings.len();
         if !intake.is_event(event, &list) {
             continue;
         }
         if !intake.is_list(&format!("`{event}`"), &list) {
-            intake.stand_in(before, Untaken::default(), Spotted { event, group: None, entry: &list });
+            intake.fail_closed_placeholder(
+                before,
+                Untaken::default(),
+                EntryLocation { event, group: None, entry: &list },
+            );
             continue;
         }
         let fits = intake.context.moment.is_none_or(|moment| moment.fits_event(event));
@@ -44,14 +48,14 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut Intake<'_>) {
     }
 }
 
-fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut Intake<'_>) {
-    let (before, at) = (intake.findings.len(), Spotted { event, group: None, entry });
+fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut HookCollector<'_>) {
+    let (before, at) = (intake.findings.len(), EntryLocation { event, group: None, entry });
     if let Err(untaken) = try_entry(at, intake) {
-        intake.stand_in(before, untaken, at);
+        intake.fail_closed_placeholder(before, untaken, at);
     }
 }
 
-fn try_entry(at: Spotted<'_>, intake: &mut Intake<'_>) -> Result<(), Untaken> {
+fn try_entry(at: EntryLocation<'_>, intake: &mut HookCollector<'_>) -> Result<(), Untaken> {
     let draft = entry::read(at.entry, intake.context, &mut intake.findings, entry::no_own);
     let mut draft = draft.ok_or_else(Untaken::default)?;
     let action = at.entry.get("action");
@@ -59,7 +63,7 @@ fn try_entry(at: Spotted<'_>, intake: &mut Intake<'_>) -> Result<(), Untaken> {
     intake.take(draft, action.ok_or_else(Untaken::default)?, at)
 }
 
-fn not_events(at: &Cursor<'_>, intake: &mut Intake<'_>) {
+fn not_events(at: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     intake.findings.push(Finding {
         severity: Severity::Error,
         spot: Some(at.spot(Part::Value)),

@@ -1,11 +1,11 @@
 //! One hook per file that names its event itself: `{"name": …, "eventType": …, "filePatterns": […], "action": {…}}`.
 
-use super::Intake;
+use super::HookCollector;
 use crate::entry::{Draft, Reader};
 use crate::node::Cursor;
 
 /// Takes in the hook of a file.
-pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     intake.take_single(root, "eventType", own);
 }
 

@@ -1,13 +1,13 @@
 //! One hook per file in two parts: `{"name": …, "when": {"type": …, "patterns": […]}, "then": {"type": …, "prompt": …}}`.
 
-use super::Intake;
+use super::HookCollector;
 use crate::entry::{Draft, Reader};
 use crate::node::Cursor;
 
 const WHEN: &[&str] = &["type", "patterns"];
 
 /// Takes in the hook of a file.
-pub(crate) fn take(root: &Cursor<'_>, intake: &mut Intake<'_>) {
+pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     intake.take_single(root, "when.type", own);
 }
 

@@ -25,7 +25,7 @@ impl Lab {
         let [first, second, third, fourth, fifth] = std::array::from_fn(|_| event.clone());
         let outcome = recorded.dispatch(&event);
         let bounds = ollm_store::Bounds { file: 4 << 20, files: 4 };
-        let trail = ollm_store::Trail::new(self.root.join("trace"), "trace.jsonl", bounds);
+        let trail = ollm_store::RotatingLog::new(self.root.join("trace"), "trace.jsonl", bounds);
         let input =
             json!({"event": "before_tool", "data": {"tool_name": "shell", "args": {"command": "ls"}}}).to_string();
         let (no_op, hello) = (self.no_op.clone(), self.hello.clone());

@@ -4,8 +4,8 @@ use std::cell::RefCell;
 
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
-use ollm_app::session::{self, Desk, Host, Visit};
-use ollm_app::{App, Lookout, World};
+use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
+use ollm_app::{App, ReloadWatcher, World};
 
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
@@ -21,10 +21,10 @@ use reader::Reader;
 
 pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let cancel = Cancel::default();
-    let app = session::load(world, Visit::Talk, Some(Box::new(Terminal::new(&cancel))))?;
+    let app = session::load(world, SessionKind::Chat, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
     app.tell_problems(output);
-    let host = Host::gather(&arguments.options()?, &app, &cancel)?;
+    let host = SessionSetup::gather(&arguments.options()?, &app, &cancel)?;
     for note in &host.notes {
         output.tell(note);
     }
@@ -36,14 +36,14 @@ pub(super) fn run(arguments: &AgentArguments, world: &World, output: &mut Output
     code
 }
 
-fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> Result<u8, Failure> {
+fn talk(host: SessionSetup, app: &RefCell<App>, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (id, cancel) = (host.id().to_owned(), host.cancel.clone());
     // What changes while the session begins counts as well.
-    let lookout = Lookout::new(&app.borrow(), world);
+    let lookout = ReloadWatcher::new(&app.borrow(), world);
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
     let shared = RefCell::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
-    let desk = Desk { app, notices: &shared };
+    let desk = HookContext { app, notices: &shared };
     let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), Box::new(|_, _, _| {})) {
         Ok(session) => session,
         Err(StartError::Refused(_)) => return Ok(BLOCKED),
@@ -51,7 +51,7 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
     let _control =
-        Control::open(app.borrow().toolbox.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
+        Control::open(app.borrow().mcp_tools.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
     let reader = Reader::new(world, &cancel)?;
     let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout };
     while let Some(line) = reader.next() {
@@ -70,11 +70,11 @@ fn talk(host: Host, app: &RefCell<App>, world: &World, output: &mut Output) -> R
 
 struct Chat<'a, 'o> {
     session: Session<'a>,
-    desk: Desk<'a, 'o>,
+    desk: HookContext<'a, 'o>,
     output: &'a RefCell<&'o mut Output>,
     cancel: Cancel,
     id: String,
-    lookout: Lookout,
+    lookout: ReloadWatcher,
 }
 
 impl Chat<'_, '_> {

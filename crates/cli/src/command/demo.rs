@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::time::Instant;
 
 use ollm_agent::{Approval, Cancel, Session, Turn, TurnEnd};
-use ollm_app::session::{self, Desk, Host, SessionOptions, Visit};
+use ollm_app::session::{self, HookContext, SessionKind, SessionOptions, SessionSetup};
 use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use serde_json::json;
@@ -37,26 +37,26 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
     let world = stage::furnish(root.path(), world).map_err(|error| unwritable(&error))?;
     stage::approve(&App::load(&world, Positions::OnDemand)?)?;
     // The story has a hook that nobody approved, and nobody is to be asked about it.
-    let app = session::load(&world, Visit::Task, None)?;
-    let host = Host::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
+    let app = session::load(&world, SessionKind::Prompt, None)?;
+    let host = SessionSetup::gather(&options(&root.path().join("talk.jsonl").display().to_string()), &app, &cancel)?;
     let app = RefCell::new(app);
     let shown = show(host, &app, &cancel, &Story::new(output, as_json));
     app.into_inner().close(output);
     shown
 }
 
-fn show(host: Host, app: &RefCell<App>, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
+fn show(host: SessionSetup, app: &RefCell<App>, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
     let began = Instant::now();
     if !story.quiet {
         story.output.borrow_mut().text(INTRODUCTION)?;
     }
-    let desk = Desk { app, notices: &story.output };
+    let desk = HookContext { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
     let session = host.start(desk, Box::new(Terminal::new(cancel)), Box::new(story), hear);
     let session =
         session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
-    if let Some(toolbox) = &app.borrow().toolbox {
-        toolbox.settle(cancel, &mut |text| story.output.borrow_mut().tell(text));
+    if let Some(mcp_tools) = &app.borrow().mcp_tools {
+        mcp_tools.settle(cancel, &mut |text| story.output.borrow_mut().tell(text));
     }
     let turns = say(session);
     let mut output = story.output.borrow_mut();

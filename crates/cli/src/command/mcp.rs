@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use ollm_app::World;
-use ollm_app::servers::{Known, Live, Servers};
+use ollm_app::servers::{DeclaredServer, Live, Servers};
 use ollm_mcp::CallError;
 use serde_json::{Map, Value, json};
 
@@ -64,7 +64,7 @@ fn with_server<T>(
     servers: &Servers<'_>,
     name: &str,
     output: &mut Output,
-    question: impl FnOnce(&Live, &Known, &mut Output) -> Result<T, Failure>,
+    question: impl FnOnce(&Live, &DeclaredServer, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let known = servers.find(name)?;
     if let Some(error) = servers.refusal(known) {
@@ -76,7 +76,7 @@ fn with_server<T>(
 /// These servers, ready to be started; whatever comes of it, they are ended, and a signal is how we exit.
 fn with_live<T>(
     servers: &Servers<'_>,
-    chosen: &[&Known],
+    chosen: &[&DeclaredServer],
     output: &mut Output,
     work: impl FnOnce(&Live, &mut Output) -> Result<T, Failure>,
 ) -> Result<T, Failure> {

@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
-use ollm_app::session::{self, PromptPorts, Visit};
+use ollm_app::session::{self, PromptPorts, SessionKind};
 use ollm_app::{App, World};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
@@ -27,7 +27,7 @@ const PATIENCE: Duration = Duration::from_mins(1);
 pub(super) fn run(arguments: &TaskArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let (prompt, context) = task(arguments, output)?;
     let cancel = Cancel::default();
-    let app = session::load(world, Visit::Task, Some(Box::new(Terminal::new(&cancel))))?;
+    let app = session::load(world, SessionKind::Prompt, Some(Box::new(Terminal::new(&cancel))))?;
     world.tell_notices(output);
     app.tell_problems(output);
     interrupt::listen(&cancel);

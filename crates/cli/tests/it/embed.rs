@@ -46,8 +46,9 @@ fn refused(lab: &Lab) -> Vec<String> {
         .collect()
 }
 
-fn text(value: &Value) -> String {
-    value.as_str().unwrap_or_default().to_owned()
+/// The first line of a text.
+fn text(value: &Value) -> &str {
+    value.as_str().and_then(|text| text.lines().next()).unwrap_or_default()
 }
 
 #[test]

@@ -220,3 +220,18 @@ fn every_abuse_case_has_its_test_or_its_reason_in_the_guide() {
     let claimed: BTreeSet<String> = rows.into_iter().filter(|(_, tested)| *tested).map(|(case, _)| case).collect();
     assert_eq!(claimed, tested());
 }
+
+/// The tables of ARCHITECTURE.md lead somewhere: a file that was moved is moved there too.
+#[test]
+fn every_file_that_the_architecture_names_exists() {
+    let page = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let named = page.split('`').skip(1).step_by(2).filter_map(|text| text.split_whitespace().next());
+    let files: Vec<&str> = named.filter(|name| name.ends_with(".rs") && !name.contains(['<', '*'])).collect();
+    assert!(files.len() > 30, "{files:?}");
+    for file in files {
+        let (room, rest) = file.split_once('/').unwrap_or((file, ""));
+        let place =
+            if room == "crates" { root().join(file) } else { root().join("crates").join(room).join("src").join(rest) };
+        assert!(place.is_file(), "{file}");
+    }
+}

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ollm_protocol::{Builtin, Event, Hook, Verdict};
 
-use super::{Errand, Prepared, Said, Task};
+use super::{Prepared, RemoteTask, Task, TaskReply};
 
 /// A call that may take only so long.
 #[derive(Debug)]
@@ -19,15 +19,16 @@ pub(crate) struct TimedCall {
 }
 
 impl TimedCall {
-    pub(crate) fn run(&self) -> Said {
-        verdict(&self.builtin, &self.event).map_or_else(Said::failed, |verdict| Said::Decided(Box::new(verdict)))
+    pub(crate) fn run(&self) -> TaskReply {
+        verdict(&self.builtin, &self.event)
+            .map_or_else(TaskReply::failed, |verdict| TaskReply::Decided(Box::new(verdict)))
     }
 }
 
 pub(super) fn prepare(hook: &Hook, builtin: &Builtin, event: &Event) -> Prepared {
     if hook.spec.timeout.is_some() && !hook.detached(event.kind) {
         let call = TimedCall { builtin: builtin.clone(), event: event.clone(), timeout: hook.timeout.value };
-        return Prepared::Task(Task::Errand(Errand::Builtin(Box::new(call))), Vec::new());
+        return Prepared::Task(Task::RemoteTask(RemoteTask::Builtin(Box::new(call))), Vec::new());
     }
     match verdict(builtin, event) {
         Ok(verdict) => Prepared::Decided(Box::new(verdict), Vec::new()),

@@ -3,7 +3,7 @@
 //! Names are looked up once and the connection goes to what was found and checked, so no second look-up can lead
 //! elsewhere. Where a proxy is set it looks the name up, so only names go through it, and a public one only over TLS: a
 //! server that is led to in its place has no certificate for the name. Nothing is followed, unpacked or kept. The
-//! deadline covers everything, the look-up included, because the whole errand runs on a thread that nobody waits for any
+//! deadline covers everything, the look-up included, because the whole remote_task runs on a thread that nobody waits for any
 //! longer.
 
 use std::io::{self, Read};
@@ -19,7 +19,7 @@ use ureq::http::header::{CONTENT_ENCODING, LOCATION};
 use ureq::typestate::AgentScope;
 use ureq::{Agent, Body};
 
-use super::{Errand, Prepared, Said, Task, limits, written};
+use super::{Prepared, RemoteTask, Task, TaskReply, limits, written};
 use crate::environment::Environment;
 
 mod address;
@@ -29,7 +29,7 @@ const LONGEST_HEAD: usize = 64 << 10;
 
 /// A request that is ready to be made.
 #[derive(Clone)]
-pub(crate) struct Post {
+pub(crate) struct HttpRequest {
     pub(crate) endpoint: Endpoint,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
@@ -40,10 +40,10 @@ pub(crate) struct Post {
     pub(crate) cap: usize,
 }
 
-impl std::fmt::Debug for Post {
+impl std::fmt::Debug for HttpRequest {
     /// Without the values of headers and without the event.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.debug_struct("Post").field("endpoint", &self.endpoint).finish_non_exhaustive()
+        formatter.debug_struct("HttpRequest").field("endpoint", &self.endpoint).finish_non_exhaustive()
     }
 }
 
@@ -66,7 +66,7 @@ pub(super) fn prepare(
         }
     }
     let limits = limits(hook);
-    let post = Post {
+    let post = HttpRequest {
         endpoint: endpoint.clone(),
         headers: filled,
         body: written(hook, event),
@@ -75,24 +75,24 @@ pub(super) fn prepare(
         timeout: limits.timeout,
         cap: limits.output,
     };
-    Prepared::Task(Task::Errand(Errand::Post(Box::new(post))), Vec::new())
+    Prepared::Task(Task::RemoteTask(RemoteTask::HttpRequest(Box::new(post))), Vec::new())
 }
 
-impl Post {
-    pub(crate) fn run(self) -> Said {
+impl HttpRequest {
+    pub(crate) fn run(self) -> TaskReply {
         let started = Instant::now();
         let route = match self.route() {
             Ok(route) => route,
-            Err(why) => return Said::failed(why),
+            Err(why) => return TaskReply::failed(why),
         };
         let left = self.timeout.saturating_sub(started.elapsed());
         if left.is_zero() {
-            return Said::late(self.timeout);
+            return TaskReply::late(self.timeout);
         }
         match self.send(route, left) {
             Ok(response) => self.receive(response),
-            Err(Failure::Late) => Said::late(self.timeout),
-            Err(Failure::Other(why)) => Said::failed(why),
+            Err(Failure::Late) => TaskReply::late(self.timeout),
+            Err(Failure::Other(why)) => TaskReply::failed(why),
         }
     }
 
@@ -145,11 +145,11 @@ impl Post {
             .accept_encoding("identity")
     }
 
-    fn receive(&self, mut response: Response<Body>) -> Said {
+    fn receive(&self, mut response: Response<Body>) -> TaskReply {
         let status = response.status();
         let encoding = response.headers().get(CONTENT_ENCODING).map(|value| String::from_utf8_lossy(value.as_bytes()));
         if let Some(encoding) = encoding.filter(|encoding| !encoding.eq_ignore_ascii_case("identity")) {
-            return Said::failed(format!("the answer is packed as `{encoding}`, which was not asked for"));
+            return TaskReply::failed(format!("the answer is packed as `{encoding}`, which was not asked for"));
         }
         let failure = match status.as_u16() {
             200..=299 => None,
@@ -158,14 +158,14 @@ impl Post {
         };
         let (body, over) = match bounded(&mut response, self.cap) {
             Ok(read) => read,
-            Err(Failure::Late) => return Said::late(self.timeout),
-            Err(Failure::Other(why)) => return Said::failed(why),
+            Err(Failure::Late) => return TaskReply::late(self.timeout),
+            Err(Failure::Other(why)) => return TaskReply::failed(why),
         };
         match failure {
-            Some(why) => Said::Failure(why, body),
-            None if over => Said::Something(body, End::Overflowed(self.cap)),
-            None if status == 204 => Said::Nothing,
-            None => Said::Something(body, End::Exited(0)),
+            Some(why) => TaskReply::Failure(why, body),
+            None if over => TaskReply::Something(body, End::Overflowed(self.cap)),
+            None if status == 204 => TaskReply::Nothing,
+            None => TaskReply::Something(body, End::Exited(0)),
         }
     }
 }

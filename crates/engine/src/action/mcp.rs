@@ -7,7 +7,7 @@ use std::time::Duration;
 use ollm_protocol::{End, Hook};
 use serde_json::{Map, Value};
 
-use super::{Errand, Prepared, Said, Task, limits};
+use super::{Prepared, RemoteTask, Task, TaskReply, limits};
 use crate::template::{Template, TemplateWarning};
 
 /// Calls tools of MCP servers.
@@ -80,12 +80,12 @@ impl Call {
         Witness { caller: Arc::clone(&self.caller), server: self.what.server.clone() }
     }
 
-    pub(super) fn run(self) -> Said {
+    pub(super) fn run(self) -> TaskReply {
         match self.caller.call(&self.what) {
-            Ok(text) if text.len() > self.cap => Said::Something(Vec::new(), End::Overflowed(self.cap)),
-            Ok(text) => Said::Something(text.into_bytes(), End::Exited(0)),
-            Err(ToolFailure { why, said }) if said.len() > self.cap => Said::failed(why),
-            Err(ToolFailure { why, said }) => Said::Failure(why, said.into_bytes()),
+            Ok(text) if text.len() > self.cap => TaskReply::Something(Vec::new(), End::Overflowed(self.cap)),
+            Ok(text) => TaskReply::Something(text.into_bytes(), End::Exited(0)),
+            Err(ToolFailure { why, said }) if said.len() > self.cap => TaskReply::failed(why),
+            Err(ToolFailure { why, said }) => TaskReply::Failure(why, said.into_bytes()),
         }
     }
 }
@@ -107,7 +107,7 @@ pub(super) fn prepare(
     let limits = limits(hook);
     let what = ToolCall { server: server.to_owned(), tool: tool.to_owned(), args, timeout: limits.timeout };
     let call = Call { what, caller: Arc::clone(caller), cap: limits.output };
-    Prepared::Task(Task::Errand(Errand::Call(Box::new(call))), warnings)
+    Prepared::Task(Task::RemoteTask(RemoteTask::Call(Box::new(call))), warnings)
 }
 
 /// Fills in the texts of a value, each on its own: what an event holds never becomes another argument.

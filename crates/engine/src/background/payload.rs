@@ -10,7 +10,7 @@ use ollm_protocol::{Action, End, Event, EventKind, Hook, Output, dialect};
 use ollm_store::{Redactor, cut, looks_secret};
 use serde_json::{Map, Value, json};
 
-use crate::action::{Errand, Task};
+use crate::action::{RemoteTask, Task};
 use crate::report::{Process, Status};
 use crate::run::remains;
 
@@ -44,8 +44,8 @@ pub(super) fn write(hook: &Hook, id: &str, event: &Event, task: &Task, trace_id:
     let task = match task {
         Task::Job(job) => json!({"job": write_job(job)}),
         #[cfg(feature = "http")]
-        Task::Errand(Errand::Post(post)) => json!({"post": post::write(post)}),
-        Task::Errand(Errand::Call(_) | Errand::Builtin(_)) => {
+        Task::RemoteTask(RemoteTask::HttpRequest(post)) => json!({"post": post::write(post)}),
+        Task::RemoteTask(RemoteTask::Call(_) | RemoteTask::Builtin(_)) => {
             return Err("an async mcp hook needs a process that lives on; remove `async`".to_owned());
         }
     };

@@ -42,7 +42,7 @@ impl Reader {
         let _ = editor.load_history(&history);
         let (wishes, asked) = channel();
         let (sender, lines) = channel();
-        let desk = Desk { editor, history, cancel: cancel.clone() };
+        let desk = EditorThread { editor, history, cancel: cancel.clone() };
         let began = thread::Builder::new().name("editor".to_owned()).spawn(move || desk.serve(&asked, &sender));
         began.map_err(|error| unread(ReadlineError::Io(error)))?;
         Ok(Reader { wishes, lines, cancel: cancel.clone(), modes: tcgetattr(io::stdin()).ok() })
@@ -70,13 +70,13 @@ impl Reader {
 }
 
 /// The thread's side.
-struct Desk {
+struct EditorThread {
     editor: DefaultEditor,
     history: PathBuf,
     cancel: Cancel,
 }
 
-impl Desk {
+impl EditorThread {
     fn serve(mut self, asked: &Receiver<()>, lines: &Sender<Option<String>>) {
         while asked.recv().is_ok() {
             let line = self.read();

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use ollm_app::model::{self, Wish};
-use ollm_app::servers::Toolbox;
+use ollm_app::model::{self, ModelConfig};
+use ollm_app::servers::McpTools;
 use ollm_store::{escape_for_people, one_line};
 use serde_json::Value;
 
@@ -65,8 +65,8 @@ impl Chat<'_, '_> {
 
     /// Says something to the model, which then has the tools of the servers that could be started.
     fn say(&mut self, line: &str) {
-        if let Some(toolbox) = self.toolbox() {
-            toolbox.settle(&self.cancel, &mut |text| self.output.borrow_mut().tell(text));
+        if let Some(mcp_tools) = self.mcp_tools() {
+            mcp_tools.settle(&self.cancel, &mut |text| self.output.borrow_mut().tell(text));
         }
         self.session.say(line, None);
     }
@@ -85,8 +85,8 @@ impl Chat<'_, '_> {
         Ok(())
     }
 
-    fn toolbox(&self) -> Option<Arc<Toolbox>> {
-        self.desk.app.borrow().toolbox.clone()
+    fn mcp_tools(&self) -> Option<Arc<McpTools>> {
+        self.desk.app.borrow().mcp_tools.clone()
     }
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
@@ -110,18 +110,18 @@ impl Chat<'_, '_> {
     }
 
     fn mcp(&self, rest: &str) -> String {
-        let Some(toolbox) = self.toolbox() else { return "there are no servers".to_owned() };
+        let Some(mcp_tools) = self.mcp_tools() else { return "there are no servers".to_owned() };
         let (word, name) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
         let done = match (word, name.trim()) {
-            ("", _) => return servers(&toolbox.rows()),
-            ("start" | "restart", name) if !name.is_empty() => toolbox.restart(name),
-            ("stop", name) if !name.is_empty() => toolbox.stop(name),
-            (name, _) => match toolbox.prefix(name) {
+            ("", _) => return servers(&mcp_tools.rows()),
+            ("start" | "restart", name) if !name.is_empty() => mcp_tools.restart(name),
+            ("stop", name) if !name.is_empty() => mcp_tools.stop(name),
+            (name, _) => match mcp_tools.prefix(name) {
                 Ok(prefix) => return self.tools(&prefix),
                 Err(why) => Err(why),
             },
         };
-        done.map_or_else(|why| why, |()| servers(&toolbox.rows()))
+        done.map_or_else(|why| why, |()| servers(&mcp_tools.rows()))
     }
 
     /// As `ollm ext` does it; what comes of it counts at once.
@@ -170,10 +170,14 @@ impl Chat<'_, '_> {
 
     fn model(&mut self, name: &str) -> Result<(), Failure> {
         if !name.is_empty() {
-            match model::open(Some(name), &Wish::of(&self.desk.app.borrow().config), self.desk.app.borrow().world()) {
+            match model::open(
+                Some(name),
+                &ModelConfig::of(&self.desk.app.borrow().config),
+                self.desk.app.borrow().world(),
+            ) {
                 Ok(model) => {
                     if let Some(questions) =
-                        self.desk.app.borrow().toolbox.as_ref().and_then(|toolbox| toolbox.questions())
+                        self.desk.app.borrow().mcp_tools.as_ref().and_then(|mcp_tools| mcp_tools.questions())
                     {
                         questions.set_model(name);
                     }

@@ -66,8 +66,8 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     let hold = children.hold_signals();
     let timed = timed(event);
     let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.dispatch(&timed) };
-    if let Some(toolbox) = &app.toolbox {
-        toolbox.close(output);
+    if let Some(mcp_tools) = &app.mcp_tools {
+        mcp_tools.close(output);
     }
     children.kill_adopted();
     trace::leave(&app, event, &outcome, output);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ollm_app::servers::{Known, Live, Servers, taken, told};
+use ollm_app::servers::{DeclaredServer, Live, Servers, taken, told};
 use ollm_app::{Notices, World};
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
@@ -110,7 +110,7 @@ fn show(result: ToolResult, arguments: &CallArguments, spill: &Spill, output: &m
 fn fitting(
     tool: &str,
     args: &Map<String, Value>,
-    known: &Known,
+    known: &DeclaredServer,
     servers: &Servers<'_>,
     live: &Live,
     output: &mut Output,
@@ -157,7 +157,7 @@ impl Fitting {
 }
 
 /// The tool that is meant, whichever way it is named, if the server has it and its declaration keeps it back.
-fn denied(tool: &str, known: &Known, servers: &Servers<'_>, listed: &[Value]) -> Option<String> {
+fn denied(tool: &str, known: &DeclaredServer, servers: &Servers<'_>, listed: &[Value]) -> Option<String> {
     let names = listed.iter().filter_map(|entry| entry.get("name").and_then(Value::as_str));
     let held: Vec<&str> = names.filter(|name| !known.admits(name)).collect();
     let label = servers.labels.of(&known.spec.name).unwrap_or_default();
@@ -167,7 +167,7 @@ fn denied(tool: &str, known: &Known, servers: &Servers<'_>, listed: &[Value]) ->
 }
 
 /// A tool that the declaration keeps back; what the server said has nothing to do with it.
-fn withheld(tool: &str, known: &Known) -> Failure {
+fn withheld(tool: &str, known: &DeclaredServer) -> Failure {
     let (name, origin) = (&known.spec.name, &known.spec.origin);
     Failure::new(Kind::Usage, format!("tool `{tool}` of server `{name}` is denied by its declaration")).hint(format!(
         "`allowTools` and `denyTools` in {}:{} say so",

@@ -1,6 +1,6 @@
 //! `ollm mcp list`: every server there is, without starting any.
 
-use ollm_app::servers::{Known, Servers};
+use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{ErrorKind, World};
 use serde_json::{Value, json};
 
@@ -27,7 +27,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 
 /// How a server is, for a list.
 pub(super) struct Row<'a> {
-    pub(super) known: &'a Known,
+    pub(super) known: &'a DeclaredServer,
     /// How it is spoken to: as declared, or as it was reached.
     pub(super) transport: String,
     pub(super) state: &'static str,
@@ -38,7 +38,7 @@ pub(super) struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// A server that does not run, and what would keep it from running.
-    pub(super) fn resting(known: &'a Known, servers: &Servers<'_>) -> Row<'a> {
+    pub(super) fn resting(known: &'a DeclaredServer, servers: &Servers<'_>) -> Row<'a> {
         let bundled = known.bundle.as_ref().and_then(|bundle| bundle.obstacle.as_ref());
         let off = bundled.is_some_and(|(kind, _)| *kind == ErrorKind::Configuration);
         let on = servers.settings.enabled && known.spec.enabled && !off;

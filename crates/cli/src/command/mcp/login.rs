@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use ollm_app::servers::{Known, Servers, tokens};
+use ollm_app::servers::{DeclaredServer, Servers, tokens};
 use ollm_app::{World, refuse_agents};
 use ollm_catalog::{Address, ServerSpec};
 use ollm_mcp::{Grant, Login, LoginError, Wanted, log_out};
@@ -73,7 +73,7 @@ fn file(world: &World) -> PathBuf {
 }
 
 /// Where to log in and as whom, as it is declared.
-fn wanted(known: &Known, servers: &Servers<'_>) -> Result<Wanted, Failure> {
+fn wanted(known: &DeclaredServer, servers: &Servers<'_>) -> Result<Wanted, Failure> {
     let (spec, missing) = known.expanded(servers);
     if let Some(problem) = missing.iter().find(|problem| problem.field.contains(".oauth.")) {
         return Err(Failure::new(Kind::Configuration, problem.to_string()));
@@ -125,7 +125,7 @@ fn show(login: &Login, arguments: &LoginArguments, world: &World, output: &mut O
     }
 }
 
-fn told(known: &Known, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+fn told(known: &DeclaredServer, grant: &Grant, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let name = &known.spec.name;
     let scopes = if grant.scopes.is_empty() { String::new() } else { format!(" for {}", grant.scopes.join(", ")) };
     output.tell(&format!("server `{name}`: logged in at {}{scopes}", grant.issuer));
@@ -140,7 +140,7 @@ fn entry(name: &str, grant: &Grant) -> Value {
 }
 
 /// What went wrong, without the word that only the issuer should know.
-fn failed(known: &Known, error: &LoginError, secret: Option<&str>) -> Failure {
+fn failed(known: &DeclaredServer, error: &LoginError, secret: Option<&str>) -> Failure {
     let text = format!("nobody is logged in to server `{}`: {error}", known.spec.name);
     let redactor = Redactor::new(secret.map(|secret| ("oauth.clientSecret", secret)));
     Failure::new(Kind::Environment, redactor.redact_str(&text))

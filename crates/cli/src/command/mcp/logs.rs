@@ -1,7 +1,7 @@
 //! `ollm mcp logs`: what a server said on its standard error, in the conversations that run or when it last ran.
 
 use ollm_app::World;
-use ollm_app::control::{Chat, Deed, Found, ask};
+use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::{Servers, log_file};
 use ollm_store::{escape_for_people, read_bounded};
 use serde_json::{Value, json};
@@ -14,7 +14,7 @@ const LARGEST_LOG: u64 = 1 << 20;
 pub(super) fn run(server: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
     let known = servers.find(server)?;
-    let Found { chats, troubles } = ask(world, Deed::Logs, std::slice::from_ref(&known.spec.name));
+    let Found { chats, troubles } = ask(world, ControlCommand::Logs, std::slice::from_ref(&known.spec.name));
     for trouble in &troubles {
         output.tell(trouble);
     }

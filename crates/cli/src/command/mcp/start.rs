@@ -1,8 +1,8 @@
 //! `ollm mcp start` and `restart`: servers are tried, their tools remembered, and then they are ended; `restart` first
 //! looks for conversations whose servers are meant.
 
-use ollm_app::control::Deed;
-use ollm_app::servers::{Known, Servers, cache, remarks};
+use ollm_app::control::ControlCommand;
+use ollm_app::servers::{DeclaredServer, Servers, cache, remarks};
 use ollm_app::{ErrorKind, World};
 use ollm_mcp::{CallError, ServerState, ServerStatus};
 
@@ -20,7 +20,7 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
 pub(super) fn again(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
     servers.chosen(names)?;
-    if let Some(code) = order(Deed::Restart, names, world, as_json, output)? {
+    if let Some(code) = order(ControlCommand::Restart, names, world, as_json, output)? {
         return Ok(code);
     }
     output.tell("no conversation with servers runs in this project; the servers are tried anew instead");
@@ -47,13 +47,13 @@ fn try_all(servers: &Servers<'_>, names: &[String], as_json: bool, output: &mut 
 /// Starts those that may be, and says how each is; the code is that of the worst.
 fn probe<'a>(
     servers: &'a Servers<'a>,
-    chosen: &[&'a Known],
+    chosen: &[&'a DeclaredServer],
     named: bool,
     output: &mut Output,
 ) -> Result<(Vec<Row<'a>>, u8), Failure> {
     let mut code = OK;
     let mut rows: Vec<Row<'a>> = chosen.iter().map(|known| Row::resting(known, servers)).collect();
-    let able: Vec<&Known> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
+    let able: Vec<&DeclaredServer> = chosen.iter().copied().filter(|known| servers.refusal(known).is_none()).collect();
     for row in &mut rows {
         let Some(failure) = servers.refusal(row.known) else { continue };
         let missing = failure.kind == ErrorKind::Environment;

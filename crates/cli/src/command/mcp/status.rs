@@ -1,7 +1,7 @@
 //! `ollm mcp status`: how servers are declared, and how they are in the conversations that run.
 
 use ollm_app::World;
-use ollm_app::control::{Chat, Deed, Found, ask};
+use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::Servers;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
     let servers = Servers::load(world)?;
     servers.tell_problems(output);
     let rows: Vec<Row<'_>> = servers.chosen(names)?.iter().map(|known| Row::resting(known, &servers)).collect();
-    let Found { chats, troubles } = ask(world, Deed::Status, names);
+    let Found { chats, troubles } = ask(world, ControlCommand::Status, names);
     for trouble in &troubles {
         output.tell(trouble);
     }

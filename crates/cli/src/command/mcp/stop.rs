@@ -1,6 +1,6 @@
 //! `ollm mcp stop`, and `restart` where a conversation runs: orders to the conversations of this project.
 
-use ollm_app::control::{Chat, Deed, Found, ask};
+use ollm_app::control::{Chat, ControlCommand, Found, ask};
 use ollm_app::servers::Servers;
 use ollm_app::{World, refuse_agents};
 use serde_json::{Value, json};
@@ -11,7 +11,7 @@ use crate::output::Output;
 pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let servers = Servers::load(world)?;
     servers.chosen(names)?;
-    if let Some(code) = order(Deed::Stop, names, world, as_json, output)? {
+    if let Some(code) = order(ControlCommand::Stop, names, world, as_json, output)? {
         return Ok(code);
     }
     output.tell("there is nothing to stop: no `ollm chat` or `ollm run` with servers runs in this project");
@@ -23,7 +23,7 @@ pub(super) fn run(names: &[String], world: &World, as_json: bool, output: &mut O
 
 /// Has all conversations of this project do something, and says what came of it; nothing where there are none.
 pub(super) fn order(
-    deed: Deed,
+    deed: ControlCommand,
     names: &[String],
     world: &World,
     as_json: bool,

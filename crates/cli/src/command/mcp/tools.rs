@@ -1,7 +1,7 @@
 //! `ollm mcp tools`: the tools of all servers in one list.
 
 use ollm_app::World;
-use ollm_app::servers::{Known, Servers, remarks};
+use ollm_app::servers::{DeclaredServer, Servers, remarks};
 use ollm_mcp::{Offers, ServerState};
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -37,18 +37,18 @@ pub(super) fn run(
     })
 }
 
-type Listed<'a> = (&'a Known, Offers, &'static str);
+type Listed<'a> = (&'a DeclaredServer, Offers, &'static str);
 
 /// The tools of each server: as remembered, or as it lists them now.
 fn gather<'a>(
     servers: &'a Servers<'a>,
-    chosen: &[&'a Known],
+    chosen: &[&'a DeclaredServer],
     refresh: bool,
     output: &mut Output,
 ) -> Result<(Vec<Listed<'a>>, u8), Failure> {
     let mut code = OK;
     let mut lists: Vec<Listed<'a>> = Vec::new();
-    let mut unknown: Vec<&Known> = Vec::new();
+    let mut unknown: Vec<&DeclaredServer> = Vec::new();
     for known in chosen {
         if let Some(failure) = servers.refusal(known) {
             output.tell(&failure.message);
@@ -87,13 +87,13 @@ fn gather<'a>(
     Ok((lists, code))
 }
 
-fn tell(known: &Known, warnings: &[String], offers: &Offers, output: &mut Output) {
+fn tell(known: &DeclaredServer, warnings: &[String], offers: &Offers, output: &mut Output) {
     for remark in remarks(&known.spec.name, warnings, offers) {
         output.tell(&remark);
     }
 }
 
-fn entries<'a>(known: &'a Known, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
+fn entries<'a>(known: &'a DeclaredServer, offers: &'a Offers, state: &'a str) -> impl Iterator<Item = Value> + 'a {
     offers.tools.iter().map(move |offer| {
         json!({
             "server": known.spec.name,

@@ -1,6 +1,6 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
-use ollm_app::servers::{Known, Servers, reason};
+use ollm_app::servers::{DeclaredServer, Servers, reason};
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::Positions;
 use ollm_protocol::Source;
@@ -102,7 +102,12 @@ fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
-fn ask_person(known: &Known, proposal: &Proposal, servers: &Servers<'_>, output: &mut Output) -> Result<(), Failure> {
+fn ask_person(
+    known: &DeclaredServer,
+    proposal: &Proposal,
+    servers: &Servers<'_>,
+    output: &mut Output,
+) -> Result<(), Failure> {
     let name = &known.spec.name;
     let screen = review::text(&servers.trust.review(&*known.spec, proposal));
     review::show(&screen, servers.world.search_path(), output);

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 
 use ollm_engine::trace::VERSION;
-use ollm_store::{FileError, Lines, Trail, escape_for_json};
+use ollm_store::{FileError, Lines, RotatingLog, escape_for_json};
 use serde_json::Value;
 
 use crate::error::{Failure, Kind};
@@ -129,7 +129,7 @@ pub(super) struct Records {
 }
 
 impl Records {
-    pub(super) fn open(trail: Option<Trail>) -> Result<Records, Failure> {
+    pub(super) fn open(trail: Option<RotatingLog>) -> Result<Records, Failure> {
         let lines = trail.map(|trail| trail.lines()).transpose().map_err(|error| unreadable(&error))?;
         Ok(Records { lines, late: HashMap::new(), ahead: VecDeque::new(), broken: 0, newer: 0 })
     }

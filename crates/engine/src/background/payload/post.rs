@@ -10,10 +10,10 @@ use ollm_protocol::{Dialect, EventKind, Output};
 use serde_json::{Map, Value, json};
 
 use super::{bytes, unbytes};
-use crate::action::Said;
-use crate::action::http::Post;
+use crate::action::TaskReply;
+use crate::action::http::HttpRequest;
 
-pub(super) fn write(post: &Post) -> Value {
+pub(super) fn write(post: &HttpRequest) -> Value {
     let network = post.network.variables().map(|(name, value)| (name.to_owned(), bytes(value)));
     json!({
         "url": post.endpoint.url,
@@ -27,23 +27,23 @@ pub(super) fn write(post: &Post) -> Value {
 }
 
 /// What went wrong with a request that was made.
-pub(super) fn failure(said: &Said, dialect: &dyn Dialect, event: EventKind) -> Option<String> {
+pub(super) fn failure(said: &TaskReply, dialect: &dyn Dialect, event: EventKind) -> Option<String> {
     match said {
-        Said::Failure(why, _) | Said::Overdue(_, why) => Some(why.clone()),
-        Said::Nothing | Said::Decided(_) => None,
-        Said::Something(body, end) => {
+        TaskReply::Failure(why, _) | TaskReply::Overdue(_, why) => Some(why.clone()),
+        TaskReply::Nothing | TaskReply::Decided(_) => None,
+        TaskReply::Something(body, end) => {
             dialect.read_verdict(event, &Output { end: *end, stdout: body, stderr: b"" }).failure
         }
     }
 }
 
-pub(super) fn read(value: &Value) -> Option<Post> {
+pub(super) fn read(value: &Value) -> Option<HttpRequest> {
     let texts = |value: &Value| {
         value.as_array()?.iter().map(|text| Some(text.as_str()?.to_owned())).collect::<Option<Vec<_>>>()
     };
     let pair = |pair: &Value| Some((pair.get(0)?.as_str()?.to_owned(), pair.get(1)?.as_str()?.to_owned()));
     let network = value.get("network")?;
-    Some(Post {
+    Some(HttpRequest {
         endpoint: Endpoint::parse(value.get("url")?.as_str()?).ok()?,
         headers: value.get("headers")?.as_array()?.iter().map(pair).collect::<Option<_>>()?,
         body: unbytes(value.get("body")?)?.into_vec(),
@@ -62,7 +62,7 @@ mod tests {
     fn a_request_survives_the_way() {
         let variables = [("SSL_CERT_FILE", "/c.pem"), ("https_proxy", "http://me:hush@proxy:3128"), ("NO_PROXY", "*")];
         let find = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value.into());
-        let post = Post {
+        let post = HttpRequest {
             endpoint: Endpoint::parse("https://example.com/x").unwrap(),
             headers: vec![("A".to_owned(), "b".to_owned())],
             body: b"{}".to_vec(),

@@ -6,16 +6,16 @@ use std::sync::Arc;
 
 use ollm_mcp::Ports;
 
-use super::crew::{Crew, Turnover};
-use super::{Known, Servers};
+use super::server_set::{ServerSet, Turnover};
+use super::{DeclaredServer, Servers};
 use crate::error::ErrorKind;
 use crate::world::World;
 
 /// All servers that are declared.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Opened {
+pub(super) struct LoadedServers {
     /// Those that may be started, if there are any.
-    pub(super) crew: Option<Arc<Crew>>,
+    pub(super) server_set: Option<Arc<ServerSet>>,
     /// Why the others may not.
     pub(super) closed: BTreeMap<String, String>,
     /// What a person should know.
@@ -28,18 +28,18 @@ pub(super) struct Opened {
     kept: Vec<String>,
 }
 
-impl Opened {
-    pub(super) fn of(world: &World, ports: Ports) -> Opened {
+impl LoadedServers {
+    pub(super) fn of(world: &World, ports: Ports) -> LoadedServers {
         let servers = match Servers::load(world) {
             Ok(servers) => servers,
-            Err(failure) => return Opened { notes: vec![failure.message], ..Opened::default() },
+            Err(failure) => return LoadedServers { notes: vec![failure.message], ..LoadedServers::default() },
         };
-        let (mut opened, able) = Opened::sorted(&servers);
+        let (mut opened, able) = LoadedServers::sorted(&servers);
         if !able.is_empty() {
-            match Crew::gather(&servers, &able, ports) {
-                Ok((crew, problems)) => {
+            match ServerSet::gather(&servers, &able, ports) {
+                Ok((server_set, problems)) => {
                     opened.notes.extend(problems.iter().map(ToString::to_string));
-                    opened.crew = Some(Arc::new(crew));
+                    opened.server_set = Some(Arc::new(server_set));
                 }
                 Err(failure) => opened.notes.push(failure.message),
             }
@@ -48,7 +48,7 @@ impl Opened {
     }
 
     /// The same after everything was read anew, the servers that are to be started, and what became different.
-    pub(super) fn renewed(&self, world: &World, ports: Ports) -> (Opened, Vec<String>, Vec<String>) {
+    pub(super) fn renewed(&self, world: &World, ports: Ports) -> (LoadedServers, Vec<String>, Vec<String>) {
         let unchanged = || (self.clone(), Vec::new(), Vec::new());
         // Whoever reads the configuration tells what is wrong with it.
         let Ok(servers) = Servers::load(world) else { return unchanged() };
@@ -56,16 +56,16 @@ impl Opened {
         if wrong.is_some() && wrong != self.wrong {
             return unchanged();
         }
-        let Some(crew) = &self.crew else {
-            let after = Opened::of(world, ports);
-            let begun: Vec<String> = after.crew.iter().flat_map(|crew| crew.names()).collect();
+        let Some(server_set) = &self.server_set else {
+            let after = LoadedServers::of(world, ports);
+            let begun: Vec<String> = after.server_set.iter().flat_map(|server_set| server_set.names()).collect();
             let turnover = Turnover { added: begun.clone(), ..Turnover::default() };
             let news = self.news(&after, &turnover);
             return (after, begun, news);
         };
-        let (mut after, able) = Opened::sorted(&servers);
-        let turnover = crew.renew(&servers, &able);
-        after.crew = Some(Arc::clone(crew));
+        let (mut after, able) = LoadedServers::sorted(&servers);
+        let turnover = server_set.renew(&servers, &able);
+        after.server_set = Some(Arc::clone(server_set));
         after.closed.retain(|name, _| !turnover.kept.contains(name));
         after.notes.extend(turnover.problems.iter().map(ToString::to_string));
         after.kept.clone_from(&turnover.kept);
@@ -74,10 +74,10 @@ impl Opened {
     }
 
     /// The servers that may be started, and all the others with what stands in their way.
-    fn sorted<'s>(servers: &'s Servers<'_>) -> (Opened, Vec<&'s Known>) {
+    fn sorted<'s>(servers: &'s Servers<'_>) -> (LoadedServers, Vec<&'s DeclaredServer>) {
         let notes = servers.problems.iter().map(ToString::to_string).collect();
         let (directories, wrong) = (servers.directories.clone(), servers.wrong_configuration());
-        let mut opened = Opened { notes, directories, wrong, ..Opened::default() };
+        let mut opened = LoadedServers { notes, directories, wrong, ..LoadedServers::default() };
         let mut able = Vec::new();
         for known in &servers.all {
             let Some((kind, why)) = servers.obstacle(known) else {
@@ -94,7 +94,7 @@ impl Opened {
     }
 
     /// What a person is told about a change.
-    fn news(&self, after: &Opened, turnover: &Turnover) -> Vec<String> {
+    fn news(&self, after: &LoadedServers, turnover: &Turnover) -> Vec<String> {
         let kept = turnover.kept.iter().filter(|name| !self.kept.contains(name)).cloned().collect();
         let lists = [
             (&turnover.added, "added"),

@@ -9,7 +9,7 @@ use ollm_protocol::{
     ActionSpec, Builtin, Event, Hook, HookSpec, Matcher, OnFailure, Priority, Rules, Verdict, dialect,
 };
 
-use super::{Intake, Spotted, Untaken};
+use super::{EntryLocation, HookCollector, Untaken};
 use crate::entry::{Draft, canonical};
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
@@ -18,9 +18,9 @@ use crate::value::{self, Reading};
 const LEFT_OUT: &str = "; the hook is not loaded";
 const REFUSES: &str = "; until that is mended it refuses whatever it is for";
 
-impl Intake<'_> {
+impl HookCollector<'_> {
     /// Has something stand where an entry could not be taken in, for what was found since `before`.
-    pub(super) fn stand_in(&mut self, before: usize, untaken: Untaken, at: Spotted<'_>) {
+    pub(super) fn fail_closed_placeholder(&mut self, before: usize, untaken: Untaken, at: EntryLocation<'_>) {
         if !self.context.is_users_own() || is_idle(at.entry) {
             return;
         }
@@ -44,7 +44,7 @@ impl Intake<'_> {
     }
 
     /// The hook that stands there, if its failure counts.
-    fn stand(&mut self, at: Spotted<'_>, made_up: Option<String>, why: String) -> Option<Hook> {
+    fn stand(&mut self, at: EntryLocation<'_>, made_up: Option<String>, why: String) -> Option<Hook> {
         let events = events(at);
         let event = events.first()?.clone();
         let name = text(at.entry, "name").map(str::to_owned);
@@ -95,7 +95,7 @@ fn on_failure(entry: &Cursor<'_>) -> Option<OnFailure> {
 }
 
 /// The events that are known: that of the list it stands in, or those it names itself.
-fn events(at: Spotted<'_>) -> Vec<String> {
+fn events(at: EntryLocation<'_>) -> Vec<String> {
     let when = at.entry.get("when");
     let own = find(at.entry, "eventType").or_else(|| when.as_ref()?.get("type").map(|at| at.node));
     let written: Vec<String> = match own.map(value::texts) {
@@ -106,7 +106,7 @@ fn events(at: Spotted<'_>) -> Vec<String> {
     written.into_iter().filter(|name| dialect::is_event(name)).collect()
 }
 
-fn matcher(at: Spotted<'_>) -> Option<&str> {
+fn matcher(at: EntryLocation<'_>) -> Option<&str> {
     match at.group {
         Some(group) => text(group, "matcher"),
         None => text(at.entry, "matcher"),
@@ -123,7 +123,7 @@ fn patterns(entry: &Cursor<'_>) -> Vec<String> {
 }
 
 /// Its dialect, as far as it has a known one of its own.
-fn spoken(at: Spotted<'_>) -> Option<String> {
+fn spoken(at: EntryLocation<'_>) -> Option<String> {
     if at.group.is_some() {
         return Some("agent".to_owned());
     }

@@ -32,9 +32,9 @@ pub struct Bounds {
 /// A file of lines and its predecessors.
 ///
 /// ```
-/// use ollm_store::{Bounds, Trail};
+/// use ollm_store::{Bounds, RotatingLog};
 /// # let home = tempfile::tempdir().unwrap();
-/// let trail = Trail::new(home.path().join("trace"), "trace.jsonl", Bounds { file: 1 << 20, files: 2 });
+/// let trail = RotatingLog::new(home.path().join("trace"), "trace.jsonl", Bounds { file: 1 << 20, files: 2 });
 /// trail.append(r#"{"n":1}"#)?;
 /// trail.append(r#"{"n":2}"#)?;
 /// let lines: Result<Vec<_>, _> = trail.lines()?.collect();
@@ -42,16 +42,16 @@ pub struct Bounds {
 /// # Ok::<(), ollm_store::FileError>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Trail {
+pub struct RotatingLog {
     folder: PathBuf,
     name: String,
     bounds: Bounds,
 }
 
-impl Trail {
+impl RotatingLog {
     /// A trail in a folder of its own; nothing is touched yet.
-    pub fn new(folder: PathBuf, name: impl Into<String>, bounds: Bounds) -> Trail {
-        Trail { folder, name: name.into(), bounds }
+    pub fn new(folder: PathBuf, name: impl Into<String>, bounds: Bounds) -> RotatingLog {
+        RotatingLog { folder, name: name.into(), bounds }
     }
 
     /// Where the newest lines are.

@@ -16,7 +16,7 @@ use ollm_store::{Digest, UpdateError, write_atomic};
 use serde_json::Value;
 
 use super::gate::Gate;
-use super::{Known, Servers, cache, filter, now, tokens};
+use super::{DeclaredServer, Servers, cache, filter, now, tokens};
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
@@ -27,13 +27,13 @@ const MOST_REMARKS: usize = 20;
 
 /// The servers of one command; gone with it.
 #[derive(Debug)]
-pub(super) struct Crew {
+pub(super) struct ServerSet {
     fleet: BlockingClient,
     /// What was granted by logging in, also while we run.
     tokens: Arc<Tokens>,
     /// Looks at those that came with a project once more whenever they are started.
     gate: Arc<Gate>,
-    members: RwLock<BTreeMap<String, Member>>,
+    members: RwLock<BTreeMap<String, ServerEntry>>,
     cache: Cache,
     /// Whether there is a home to remember things in.
     keeps: bool,
@@ -41,7 +41,7 @@ pub(super) struct Crew {
 
 /// What is known of a server beside how to reach it.
 #[derive(Debug)]
-struct Member {
+struct ServerEntry {
     label: String,
     filter: Filter,
     digest: Option<Digest>,
@@ -67,13 +67,13 @@ pub(super) struct Turnover {
     pub(super) problems: Vec<Problem>,
 }
 
-impl Crew {
+impl ServerSet {
     /// Makes these servers ready to be started, all of which may be; what is missing in their declarations is named.
     pub(super) fn gather(
         servers: &Servers<'_>,
-        chosen: &[&Known],
+        chosen: &[&DeclaredServer],
         ports: Ports,
-    ) -> Result<(Crew, Vec<Problem>), AppError> {
+    ) -> Result<(ServerSet, Vec<Problem>), AppError> {
         let tokens = Arc::new(Tokens::new(&tokens(servers.world), servers.world.network.clone(), SystemTime::now));
         let gate = Arc::new(Gate::new(servers.world));
         let ports = Ports { authorize: Some(tokens.clone()), admit: Some(gate.clone()), ..ports };
@@ -81,19 +81,19 @@ impl Crew {
             BlockingClient::new(Arc::new(ClientContext::new(settings(servers), ports, Arc::new(Children::new()))))
                 .map_err(|error| AppError::new(ErrorKind::Environment, format!("no server can be started: {error}")))?;
         let (cache, keeps) = (cache(servers.world), servers.world.own_home().is_some());
-        let crew = Crew { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
-        let Turnover { problems, .. } = crew.renew(servers, chosen);
-        Ok((crew, problems))
+        let server_set = ServerSet { fleet, tokens, gate, members: RwLock::default(), cache, keeps };
+        let Turnover { problems, .. } = server_set.renew(servers, chosen);
+        Ok((server_set, problems))
     }
 
     /// Has exactly these servers from now on. What is no longer among them is ended; what is declared as before goes on
     /// undisturbed; what cannot be read any more stays as it was.
-    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&Known]) -> Turnover {
+    pub(super) fn renew(&self, servers: &Servers<'_>, chosen: &[&DeclaredServer]) -> Turnover {
         let mut turnover = Turnover::default();
         self.gate.enter(servers.world);
         for name in self.names() {
             let now = chosen.iter().find(|known| known.spec.name == name).map(|known| &known.spec.origin.file);
-            let stays = |member: &Member| servers.stay(&member.file, member.extension.as_deref());
+            let stays = |member: &ServerEntry| servers.stay(&member.file, member.extension.as_deref());
             let (same, stays) =
                 self.read(&name, |member| (now == Some(&member.file), stays(member))).unwrap_or_default();
             // Nobody takes the name of one that merely cannot be read for a while.
@@ -133,7 +133,7 @@ impl Crew {
                 list.push(name.clone());
                 turnover.problems.append(&mut missing);
             }
-            self.write().insert(name.clone(), Member::of(known, oauth, servers));
+            self.write().insert(name.clone(), ServerEntry::of(known, oauth, servers));
         }
         turnover
     }
@@ -151,11 +151,11 @@ impl Crew {
         self.fleet.servers().iter().map(|server| server.name().to_owned()).collect()
     }
 
-    fn read<T>(&self, name: &str, look: impl FnOnce(&Member) -> T) -> Option<T> {
+    fn read<T>(&self, name: &str, look: impl FnOnce(&ServerEntry) -> T) -> Option<T> {
         self.members.read().unwrap_or_else(PoisonError::into_inner).get(name).map(look)
     }
 
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, Member>> {
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<String, ServerEntry>> {
         self.members.write().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -233,10 +233,10 @@ impl Crew {
     }
 }
 
-impl Member {
-    fn of(known: &Known, oauth: Option<Oauth>, servers: &Servers<'_>) -> Member {
+impl ServerEntry {
+    fn of(known: &DeclaredServer, oauth: Option<Oauth>, servers: &Servers<'_>) -> ServerEntry {
         let name = &known.spec.name;
-        Member {
+        ServerEntry {
             label: servers.labels.of(name).unwrap_or("server").to_owned(),
             filter: filter(&known.spec),
             digest: known.key,

@@ -15,21 +15,21 @@ const DEEPEST: usize = 8;
 /// What the files that decide anything looked like at a moment. Two are equal while none of them was written, replaced,
 /// added or removed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Footprint(u64);
+pub struct FileStamps(u64);
 
-impl Footprint {
+impl FileStamps {
     /// Looks at hook files, configuration, declarations of servers, these folders of extensions, and these files.
     ///
     /// ```
-    /// use ollm_catalog::{Footprint, Places};
+    /// use ollm_catalog::{FileStamps, Places};
     /// # let folder = tempfile::tempdir().unwrap();
     /// # let home = folder.path().join(".ollm");
     /// let places = Places { home: home.clone(), ..Places::default() };
-    /// let before = Footprint::take(&places, &[], &[]);
+    /// let before = FileStamps::take(&places, &[], &[]);
     /// std::fs::create_dir_all(home.join("hooks")).unwrap();
-    /// assert_ne!(Footprint::take(&places, &[], &[]), before);
+    /// assert_ne!(FileStamps::take(&places, &[], &[]), before);
     /// ```
-    pub fn take(places: &Places, extensions: &[PathBuf], files: &[PathBuf]) -> Footprint {
+    pub fn take(places: &Places, extensions: &[PathBuf], files: &[PathBuf]) -> FileStamps {
         let mut look = Look { hasher: DefaultHasher::new(), left: 0 };
         let project = places.project.as_deref();
         for folder in std::iter::once(places.home.clone()).chain(project.map(|project| project.join(".ollm"))) {
@@ -46,7 +46,7 @@ impl Footprint {
         for file in files {
             look.one(file);
         }
-        Footprint(look.hasher.finish())
+        FileStamps(look.hasher.finish())
     }
 }
 
@@ -125,7 +125,7 @@ mod tests {
         let user_home = home.parent().map(Path::to_owned);
         let places = Places { home: home.clone(), user_home, project: Some(project.clone()) };
         let (extensions, switches) = (home.join("extensions"), home.join("state/switches.json"));
-        let take = || Footprint::take(&places, std::slice::from_ref(&extensions), std::slice::from_ref(&switches));
+        let take = || FileStamps::take(&places, std::slice::from_ref(&extensions), std::slice::from_ref(&switches));
         let write = |path: PathBuf, text: &str| {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, text).unwrap();

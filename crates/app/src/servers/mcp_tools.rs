@@ -14,8 +14,8 @@ use ollm_mcp::{
 };
 use ollm_protocol::{Content, Tool, ToolResult};
 
-use super::crew::Crew;
-use super::opened::Opened;
+use super::loaded::LoadedServers;
+use super::server_set::ServerSet;
 use super::wait::{GLANCE, wait};
 use super::{taken, told};
 use crate::port::Notices;
@@ -32,9 +32,9 @@ const FAREWELL: Duration = Duration::from_millis(500);
 
 /// All servers that may be started, as one set of tools.
 #[derive(Debug)]
-pub struct Toolbox {
+pub struct McpTools {
     world: Mutex<World>,
-    opened: Mutex<Option<Arc<Opened>>>,
+    opened: Mutex<Option<Arc<LoadedServers>>>,
     changes: Arc<Changes>,
     /// The tools there were at a number of changes.
     offered: Mutex<(u64, Arc<Vec<Offered>>)>,
@@ -86,10 +86,10 @@ impl Watch for Changes {
     }
 }
 
-impl Toolbox {
+impl McpTools {
     /// The servers that are declared for these surroundings.
-    pub fn new(world: &World) -> Toolbox {
-        Toolbox {
+    pub fn new(world: &World) -> McpTools {
+        McpTools {
             world: Mutex::new(world.clone()),
             opened: Mutex::default(),
             changes: Arc::new(Changes(AtomicU64::new(1))),
@@ -115,14 +115,14 @@ impl Toolbox {
     pub fn begin(&self, notices: &mut dyn Notices) {
         let opened = self.open();
         opened.notes.iter().for_each(|note| notices.tell(note));
-        let Some(crew) = &opened.crew else { return };
-        let known = |name: &str| crew.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
-        let servers = crew.fleet().servers();
+        let Some(server_set) = &opened.server_set else { return };
+        let known = |name: &str| server_set.fleet().server(name).is_ok_and(|server| server.status().tools > 0);
+        let servers = server_set.fleet().servers();
         let (known, awaited): (Vec<&str>, Vec<&str>) =
             servers.iter().map(|server| server.name()).partition(|name| known(name));
-        known.iter().flat_map(|name| crew.remarks(name)).for_each(|remark| notices.tell(&remark));
+        known.iter().flat_map(|name| server_set.remarks(name)).for_each(|remark| notices.tell(&remark));
         *guard(&self.awaited) = awaited.into_iter().map(str::to_owned).collect();
-        crew.fleet().begin();
+        server_set.fleet().begin();
     }
 
     /// Reads all declarations anew: servers that are gone, off or no longer approved are ended, new ones are started.
@@ -130,8 +130,8 @@ impl Toolbox {
     pub fn reload(&self) -> Vec<String> {
         let Some(before) = guard(&self.opened).clone() else { return Vec::new() };
         let (after, begun, news) = before.renewed(&self.world(), self.ports());
-        if let Some(crew) = &after.crew {
-            begun.iter().filter_map(|name| crew.fleet().server(name).ok()).for_each(|server| server.begin());
+        if let Some(server_set) = &after.server_set {
+            begun.iter().filter_map(|name| server_set.fleet().server(name).ok()).for_each(|server| server.begin());
         }
         guard(&self.awaited).extend(begun);
         *guard(&self.opened) = Some(Arc::new(after));
@@ -139,7 +139,7 @@ impl Toolbox {
         news
     }
 
-    /// Has the declarations of these surroundings from the next [`Toolbox::reload`] on.
+    /// Has the declarations of these surroundings from the next [`McpTools::reload`] on.
     pub fn enter(&self, world: &World) {
         world.clone_into(&mut guard(&self.world));
     }
@@ -157,14 +157,14 @@ impl Toolbox {
     /// Waits for the servers that were begun, no longer than one may take to connect, and tells what became of them.
     /// What crashed since is offered again, so that a call starts it.
     pub fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
-        let Some(crew) = self.crew() else { return };
-        crew.fleet().offer();
+        let Some(server_set) = self.server_set() else { return };
+        server_set.fleet().offer();
         let mut awaited = std::mem::take(&mut *guard(&self.awaited));
-        let timeout = |name: &String| Some(crew.fleet().server(name).ok()?.declaration().connect_timeout);
+        let timeout = |name: &String| Some(server_set.fleet().server(name).ok()?.declaration().connect_timeout);
         let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
         let (began, mut quiet) = (Instant::now(), Instant::now());
         loop {
-            awaited.retain(|name| match crew.fleet().server(name).map(|server| server.status()) {
+            awaited.retain(|name| match server_set.fleet().server(name).map(|server| server.status()) {
                 // One that was connected before rests, because nobody needed it for a while.
                 Ok(
                     ServerStatus { state: ServerState::Configured, revision: None, .. }
@@ -172,7 +172,7 @@ impl Toolbox {
                 ) => true,
                 Ok(ServerStatus { state, .. }) => {
                     state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
-                    crew.remarks(name).iter().for_each(|remark| tell(remark));
+                    server_set.remarks(name).iter().for_each(|remark| tell(remark));
                     false
                 }
                 Err(_) => false,
@@ -195,7 +195,7 @@ impl Toolbox {
     /// How all servers are: name, state, tools, problem.
     pub fn rows(&self) -> Vec<[String; 4]> {
         let opened = self.open();
-        let statuses = opened.crew.as_ref().map(|crew| crew.fleet().statuses()).unwrap_or_default();
+        let statuses = opened.server_set.as_ref().map(|server_set| server_set.fleet().statuses()).unwrap_or_default();
         let live = statuses.into_iter().map(|status| {
             let problem = status.state.problem().unwrap_or_default().to_owned();
             [status.name, status.state.name().to_owned(), status.tools.to_string(), problem]
@@ -206,50 +206,50 @@ impl Toolbox {
 
     /// How the servers are that may be started.
     pub fn statuses(&self) -> Vec<ServerStatus> {
-        self.crew().map(|crew| crew.fleet().statuses()).unwrap_or_default()
+        self.server_set().map(|server_set| server_set.fleet().statuses()).unwrap_or_default()
     }
 
     /// What a server said since the session began.
     pub fn log(&self, name: &str) -> Vec<String> {
-        let server = self.crew().and_then(|crew| crew.fleet().server(name).ok());
+        let server = self.server_set().and_then(|server_set| server_set.fleet().server(name).ok());
         server.map(|server| server.log(0).0).unwrap_or_default()
     }
 
     /// What the names of a server's tools begin with.
     pub fn prefix(&self, name: &str) -> Result<String, String> {
-        let crew = self.member(name)?;
-        Ok(crew.prefix(name))
+        let server_set = self.member(name)?;
+        Ok(server_set.prefix(name))
     }
 
     /// Stops a server of a running session and starts it again.
     pub fn restart(&self, name: &str) -> Result<(), String> {
-        let crew = self.member(name)?;
-        crew.fleet().restart(name).map_err(|error| error.to_string())
+        let server_set = self.member(name)?;
+        server_set.fleet().restart(name).map_err(|error| error.to_string())
     }
 
     /// Stops a server of a running session.
     pub fn stop(&self, name: &str) -> Result<(), String> {
-        let crew = self.member(name)?;
-        crew.fleet().stop(name).map_err(|error| error.to_string())
+        let server_set = self.member(name)?;
+        server_set.fleet().stop(name).map_err(|error| error.to_string())
     }
 
     /// Remembers what the servers said, and ends all that run.
     pub fn close(&self, notices: &mut dyn Notices) {
         let opened = guard(&self.opened).clone();
-        let Some(crew) = opened.as_ref().and_then(|opened| opened.crew.as_ref()) else { return };
-        crew.keep().iter().for_each(|trouble| notices.tell(trouble));
+        let Some(server_set) = opened.as_ref().and_then(|opened| opened.server_set.as_ref()) else { return };
+        server_set.keep().iter().for_each(|trouble| notices.tell(trouble));
         // A server is to hear that a call was given up before it hears that it should end.
         self.closing.store(true, Ordering::Release);
         let began = Instant::now();
         while self.calls.load(Ordering::Acquire) > 0 && began.elapsed() < FAREWELL {
             std::thread::sleep(GLANCE);
         }
-        crew.fleet().stop_all();
+        server_set.fleet().stop_all();
     }
 
-    fn open(&self) -> Arc<Opened> {
+    fn open(&self) -> Arc<LoadedServers> {
         let mut opened = guard(&self.opened);
-        Arc::clone(opened.get_or_insert_with(|| Arc::new(Opened::of(&self.world(), self.ports()))))
+        Arc::clone(opened.get_or_insert_with(|| Arc::new(LoadedServers::of(&self.world(), self.ports()))))
     }
 
     /// Who hears of servers and answers their questions.
@@ -258,18 +258,18 @@ impl Toolbox {
         Ports { watch: Some(self.changes.clone()), ..ports }
     }
 
-    fn crew(&self) -> Option<Arc<Crew>> {
-        self.open().crew.clone()
+    fn server_set(&self) -> Option<Arc<ServerSet>> {
+        self.open().server_set.clone()
     }
 
     /// The servers, if this is one that may be started.
-    fn member(&self, name: &str) -> Result<Arc<Crew>, String> {
+    fn member(&self, name: &str) -> Result<Arc<ServerSet>, String> {
         let opened = self.open();
         if let Some(why) = opened.closed.get(name) {
             return Err(format!("server `{name}` is not started: {why}"));
         }
-        let crew = opened.crew.clone().filter(|crew| crew.fleet().server(name).is_ok());
-        crew.ok_or_else(|| {
+        let server_set = opened.server_set.clone().filter(|server_set| server_set.fleet().server(name).is_ok());
+        server_set.ok_or_else(|| {
             let unknown = format!("there is no server `{name}`; `ollm mcp list` shows those there are");
             let notes = opened.notes.iter().map(String::as_str);
             std::iter::once(unknown.as_str()).chain(notes).collect::<Vec<_>>().join("; ")
@@ -278,18 +278,18 @@ impl Toolbox {
 
     /// The tools there are now.
     fn offered(&self) -> Arc<Vec<Offered>> {
-        let Some(crew) = self.crew() else { return Arc::default() };
-        crew.fleet().refresh();
+        let Some(server_set) = self.server_set() else { return Arc::default() };
+        server_set.fleet().refresh();
         let changes = self.changes.0.load(Ordering::Acquire);
         let mut offered = guard(&self.offered);
         if offered.0 != changes {
-            *offered = (changes, Arc::new(listed(&crew)));
+            *offered = (changes, Arc::new(listed(&server_set)));
         }
         Arc::clone(&offered.1)
     }
 }
 
-impl ToolSource for Toolbox {
+impl ToolSource for McpTools {
     fn tools(&self) -> Vec<Tool> {
         self.offered().iter().filter(|offered| !offered.lapsed).map(|offered| offered.tool.clone()).collect()
     }
@@ -300,7 +300,8 @@ impl ToolSource for Toolbox {
 
     fn call(&self, order: &Order) -> ToolResult {
         let all = self.offered();
-        let (Some(offered), Some(crew)) = (all.iter().find(|offered| offered.tool.name == order.name), self.crew())
+        let (Some(offered), Some(server_set)) =
+            (all.iter().find(|offered| offered.tool.name == order.name), self.server_set())
         else {
             return ToolResult::error(format!("`{}` is not offered any more", order.name));
         };
@@ -315,7 +316,7 @@ impl ToolSource for Toolbox {
         let questions = self.questions.get();
         let _floor = questions.map(|questions| questions.open(vec![offered.server.clone()]));
         let given_up = || order.cancel.is_set() || self.closing.load(Ordering::Acquire);
-        let pending = match crew.fleet().call(&offered.server, call) {
+        let pending = match server_set.fleet().call(&offered.server, call) {
             Ok(pending) => pending,
             Err(error) => return ToolResult::error(error.to_string()),
         };
@@ -330,7 +331,7 @@ impl ToolSource for Toolbox {
         match taken(answer, offered.tool.output.as_ref()) {
             Ok(taken) => {
                 taken.notes.iter().for_each(|note| (order.progress)(note));
-                let spill = crew.spill(&self.world(), &offered.server);
+                let spill = server_set.spill(&self.world(), &offered.server);
                 let bounded = bound_result(taken.result, Limits::default().result, &spill);
                 bounded.notes.iter().for_each(|text| (order.progress)(text));
                 bounded.result
@@ -340,15 +341,15 @@ impl ToolSource for Toolbox {
     }
 }
 
-impl ToolCaller for Toolbox {
+impl ToolCaller for McpTools {
     fn call(&self, call: &ToolCall) -> Result<String, ToolFailure> {
         let began = Instant::now();
         let timeout = call.timeout.saturating_add(MARGIN);
-        let crew = self.member(&call.server)?;
+        let server_set = self.member(&call.server)?;
         let what = Call { tool: call.tool.clone(), args: call.args.clone(), timeout: Some(timeout), progress: None };
-        let pending = crew.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
+        let pending = server_set.fleet().call(&call.server, what).map_err(|error| error.to_string())?;
         let answer = pending.wait_for(timeout.saturating_sub(began.elapsed()));
-        let answer = answer.ok_or_else(|| late(&crew, call))?;
+        let answer = answer.ok_or_else(|| late(&server_set, call))?;
         let result = read_result(&answer.map_err(|error| error.to_string())?, None).result;
         let text = text_of(&result);
         if !result.is_error {
@@ -360,26 +361,26 @@ impl ToolCaller for Toolbox {
     fn last_words(&self, server: &str) -> String {
         // Whoever asks has waited long enough: servers that are still being looked for have said nothing.
         let opened = self.opened.try_lock().ok().and_then(|opened| opened.clone());
-        let crew = opened.and_then(|opened| opened.crew.clone());
-        crew.and_then(|crew| Some(crew.fleet().server(server).ok()?.last_words())).unwrap_or_default()
+        let server_set = opened.and_then(|opened| opened.server_set.clone());
+        server_set.and_then(|server_set| Some(server_set.fleet().server(server).ok()?.last_words())).unwrap_or_default()
     }
 }
 
 /// What there is to say about a hook whose answer did not come.
-fn late(crew: &Crew, call: &ToolCall) -> String {
+fn late(server_set: &ServerSet, call: &ToolCall) -> String {
     let time = call.timeout.as_secs_f64();
     let text = format!("no answer to `{}` came from server `{}` within {time} seconds", call.tool, call.server);
-    match crew.fleet().server(&call.server).map(|server| server.last_words()) {
+    match server_set.fleet().server(&call.server).map(|server| server.last_words()) {
         Ok(said) if !said.is_empty() => format!("{text}; its last words:\n{said}"),
         _ => text,
     }
 }
 
-fn listed(crew: &Crew) -> Vec<Offered> {
+fn listed(server_set: &ServerSet) -> Vec<Offered> {
     let mut all = Vec::new();
-    for server in crew.fleet().servers() {
+    for server in server_set.fleet().servers() {
         let name = server.name();
-        for (offers, lapsed) in [(crew.offers(name), false), (crew.lapsed(name), true)] {
+        for (offers, lapsed) in [(server_set.offers(name), false), (server_set.lapsed(name), true)] {
             let offered = |offer: Offer| Offered { server: name.to_owned(), raw: offer.raw, tool: offer.tool, lapsed };
             all.extend(offers.tools.into_iter().map(offered));
         }

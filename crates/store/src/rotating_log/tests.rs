@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 use super::*;
 
-fn trail(home: &TempDir, bounds: Bounds) -> Trail {
-    Trail::new(home.path().join("trace"), "t.jsonl", bounds)
+fn trail(home: &TempDir, bounds: Bounds) -> RotatingLog {
+    RotatingLog::new(home.path().join("trace"), "t.jsonl", bounds)
 }
 
 const ROOMY: Bounds = Bounds { file: 1 << 20, files: 3 };
 
-fn lines(trail: &Trail) -> Vec<String> {
+fn lines(trail: &RotatingLog) -> Vec<String> {
     let lines = trail.lines().unwrap().map(|line| String::from_utf8(line.unwrap()).unwrap());
     lines.collect()
 }
@@ -47,7 +47,7 @@ fn a_folder_that_was_open_to_others_is_closed() {
 fn a_home_that_does_not_exist_is_not_made() {
     let home = home();
     let missing = home.path().join("nobody");
-    let error = Trail::new(missing.join(".ollm/trace"), "t.jsonl", ROOMY).append("one").unwrap_err();
+    let error = RotatingLog::new(missing.join(".ollm/trace"), "t.jsonl", ROOMY).append("one").unwrap_err();
     assert!(error.to_string().contains("cannot create the folder"), "{error}");
     assert!(!missing.exists());
 }
