@@ -2,13 +2,13 @@
 
 #![expect(clippy::print_stdout, reason = "the point of the program")]
 
-use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_agent::*;
+use ollm_agent::{
+    Approval, Cancel, Decision, Events, Limits, NobodyAsked, Opening, Ports, Replay, Session, Settings, ShellSettings,
+};
 
 struct NoHooks;
-
 impl Events for NoHooks {
     fn dispatch(&mut self, _: &ollm_protocol::Event) -> Decision {
         Decision::default()
@@ -18,7 +18,7 @@ impl Events for NoHooks {
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = tempfile::tempdir()?;
     let settings = Settings {
-        session_id: session_id(SystemTime::now()),
+        session_id: ollm_agent::session_id(SystemTime::now()),
         user: None,
         cwd: folder.path().to_owned(),
         allowed: Vec::new(),
@@ -28,9 +28,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         shell: ShellSettings::new(Vec::new(), folder.path()),
         limits: Limits::default(),
     };
-    let (events, approve, show) = (Box::new(NoHooks), Box::new(NobodyAsked), Box::new(Unseen));
+    let (events, approve, show) = (Box::new(NoHooks), Box::new(NobodyAsked), Box::new(ollm_agent::Unseen));
     let ports = Ports { events, approve, show, sources: Vec::new(), clock: SystemTime::now };
-    let model = Box::new(Replay::parse(Path::new("talk"), r#"{"content": "Good morning."}"#)?);
+    let model = Box::new(Replay::parse("talk".as_ref(), r#"{"content": "Good morning."}"#)?);
     let (messages, cancel) = (Vec::new(), Cancel::default());
     let mut session = Session::start(Opening { settings, ports, model, transcript: None, messages, cancel })?;
     let turns = session.say("Hello", None);
