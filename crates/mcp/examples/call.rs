@@ -21,7 +21,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         secrets: Vec::new(),
         hidden: Vec::new(),
         connect_timeout: Duration::from_secs(10),
-        tool_timeout: Duration::from_secs(60),
+        tool_timeout: Duration::from_mins(1),
         idle: None,
         enabled: true,
         lazy: false,
