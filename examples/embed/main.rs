@@ -2,6 +2,8 @@
 //!
 //!     embed MODEL PROMPT, for instance: embed ollama:llama3.2 "Which files are here?"
 
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "the door of this program")]
+
 use std::cell::RefCell;
 use std::error::Error;
 use std::io::{IsTerminal, Write, stdin, stdout};

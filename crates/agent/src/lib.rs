@@ -1,4 +1,4 @@
-//! The host of ollm: model providers, tools, the agent loop and sessions.
+//! Model providers, tools, the agent loop and sessions; every step is an event.
 //!
 //! # Theory of operation
 //!
@@ -84,6 +84,10 @@
 //! ```
 
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod cancel;
 mod conversation;

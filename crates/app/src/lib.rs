@@ -3,6 +3,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod agent_signs;
 mod app;
 mod builder;

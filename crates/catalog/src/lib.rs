@@ -1,4 +1,4 @@
-//! The shelves of ollm: what is declared and installed.
+//! Reads what is declared and installed: configuration, hook files, extensions, MCP servers.
 //!
 //! [`load`] reads the configuration and every hook file of the user and of the project, and gives back a [`Catalog`]
 //! together with the [`Problem`]s it met. One broken file, entry or key never hides another: whatever can be
@@ -11,6 +11,10 @@
 //! they come in as values.
 
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod config;
 pub mod edit;

@@ -1,4 +1,4 @@
-//! The deeds of ollm: from one event to one verdict.
+//! From one event to one verdict: selects, plans and runs hooks, and merges their answers.
 //!
 //! The hooks for an event are selected ([`select`]) and planned ([`plan`]); stage by stage its hooks are cleared by trust ([`clear`]) and run, and their answers
 //! are folded into one [`Outcome`]. [`Engine::dispatch`] walks that way. It blocks, needs no runtime, prints nothing,
@@ -26,6 +26,10 @@
 //! ```
 
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod action;
 mod background;

@@ -67,6 +67,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod auth;
 mod backoff;
 mod batch;

@@ -1,4 +1,4 @@
-//! How ollm reaches servers: which authorities it trusts, and through which proxy it goes.
+//! Which certificate authorities and proxies to use, for models, hooks and MCP servers alike.
 //!
 //! One [`Network`] serves models, http hooks and MCP servers, so that all three trust the same authorities and take the
 //! same way. It is made of the values of the variables that most programs share: `SSL_CERT_FILE` and `SSL_CERT_DIR`,
@@ -9,6 +9,10 @@
 //! sentence that names variable, file and the way out ([`tls_failure`]); plain connections never notice.
 
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;

@@ -1,4 +1,4 @@
-//! The children of ollm: spawn, group, deadline, caps, kill ladder.
+//! Runs child processes: groups, deadlines, output caps, resource limits, and their end.
 //!
 //! # Theory of operation
 //!
@@ -59,6 +59,10 @@
 //! assert_eq!(outcome.stdout, b"hello");
 //! # }
 //! ```
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod error;
 mod find;

@@ -1,4 +1,4 @@
-//! The words of ollm: events, hooks, verdicts, and the dialects that spell them.
+//! Events, hooks, verdicts and tools, and the dialects that spell them.
 //!
 //! An [`Event`] is one moment in an agent's life. A [`Hook`] is something that wants to have a say at it. A
 //! [`Verdict`] is what it says. A [`Dialect`] puts events and verdicts on the wire and takes them off it again.
@@ -7,6 +7,10 @@
 //! nothing else; `examples/guard.rs` is one.
 
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 pub mod condition;
 pub mod dialect;

@@ -1,4 +1,4 @@
-//! The files of ollm: versioned, locked, atomic; digests, secrets, redaction.
+//! Files that survive crashes and concurrent writers; digests, secrets, redaction.
 //!
 //! A leaf: it knows nothing of hooks, reads neither environment nor home, prints nothing and tells no time. Paths,
 //! times and secrets come in as values.
@@ -15,6 +15,10 @@
 //! - [`escape_for_people`], [`escape_for_json`], [`cut`]: other programs' text made safe to look at.
 
 #![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod digest;
 mod file;

@@ -12,6 +12,10 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod approvable;
 mod approvals;
 mod approvals_file;

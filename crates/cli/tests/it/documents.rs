@@ -1,4 +1,4 @@
-//! The documents: the command reference is generated, links lead somewhere, and no machine is named.
+//! The documents: the command reference is generated, links lead somewhere, READMEs show real examples, no machine is named.
 
 use std::fmt::Write;
 use std::fs;
@@ -97,6 +97,7 @@ fn every_link_between_documents_leads_somewhere() {
     let mut documents: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
     documents.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    documents.extend(published().iter().map(|folder| folder.join("README.md")));
     let mut dead = Vec::new();
     for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
         let text = fs::read_to_string(document).unwrap();
@@ -108,6 +109,25 @@ fn every_link_between_documents_leads_somewhere() {
         }
     }
     assert_eq!(dead, Vec::<String>::new());
+}
+
+#[test]
+fn the_readme_of_each_library_shows_one_of_its_examples() {
+    for folder in published().iter().filter(|folder| folder.join("src/lib.rs").exists()) {
+        let readme = fs::read_to_string(folder.join("README.md")).unwrap();
+        let block = readme.split("```rust").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let (_, shown) = block.split_once('\n').unwrap();
+        let mut examples = fs::read_dir(folder.join("examples")).unwrap().map(|entry| entry.unwrap().path());
+        let found = examples.any(|example| fs::read_to_string(example).unwrap().ends_with(&format!("\n\n{shown}")));
+        assert!(found, "{}: no example ends with\n{shown}", folder.display());
+    }
+}
+
+/// The folders of the crates that are published.
+fn published() -> Vec<PathBuf> {
+    let crates = fs::read_dir(root().join("crates")).unwrap().map(|entry| entry.unwrap().path());
+    let is_private = |folder: &Path| fs::read_to_string(folder.join("Cargo.toml")).unwrap().contains("publish = false");
+    crates.filter(|folder| !is_private(folder)).collect()
 }
 
 /// The relative links of a document.
