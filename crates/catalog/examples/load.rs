@@ -15,7 +15,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     std::fs::write(home.path().join("hooks/mine.json"), HOOKS)?;
     let places = Places { home: home.path().into(), ..Places::default() };
     let (catalog, problems) = load(&places, &|_| None, &Overrides::default(), Positions::OnDemand);
-    problems.iter().for_each(|problem| println!("{problem}"));
+    for problem in &problems {
+        println!("{problem}");
+    }
     assert_eq!((catalog.hooks.len(), problems.len()), (1, 1));
     Ok(())
 }
