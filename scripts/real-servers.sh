@@ -38,4 +38,5 @@ if [ ! -e "$folder/python/bin/mcp-server-fetch" ]; then
         mcp-server-time==2026.10.19 mcp-server-git==2026.10.19 mcp-server-fetch==2026.10.24 || not_installed "servers from PyPI"
 fi
 
-OLLM_REAL_SERVERS="$folder" cargo test -p ollm --test it -- real_servers --nocapture
+# With the features of `cargo test --workspace`, so that nothing is built again.
+OLLM_REAL_SERVERS="$folder" cargo test --workspace --test it real_servers -- --nocapture
