@@ -6,7 +6,7 @@ use std::time::SystemTime;
 
 use ollm_catalog::{GUARDS, Places, Positions, Severity, configuration};
 use ollm_engine::{Reason, Skip};
-use ollm_guard::{Shelter, destructive, tampering, usual};
+use ollm_guard::{Shelter, destructive, tampering};
 use ollm_protocol::{
     Action, ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Reach, Rules, Source, Verdict,
 };
@@ -76,8 +76,8 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
 fn guard(name: &str, world: &World) -> Builtin {
     let (cwd, home) = (world.cwd.clone(), world.places.user_home.clone());
     if name == "self-protection" {
-        let protected = usual(home.as_deref(), &world.places.home, world.places.project.as_deref());
-        let shelter = Shelter { protected, cwd, home };
+        let (ollm_home, project) = (world.places.home.clone(), world.places.project.clone());
+        let shelter = Shelter { home, ollm_home, project, executable: world.program.clone(), cwd };
         return Builtin::new(move |event: &Event| -> Verdict { tampering(event, &shelter) });
     }
     Builtin::new(move |event: &Event| -> Verdict { destructive(event, &cwd, home.as_deref()) })

@@ -123,7 +123,13 @@ fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
         return deeds;
     }
     if script.contains('\r') {
-        deeds.extend(walk(&script.replace("\r\n", "\n").replace('\r', "\n"), place));
+        // To a shell it is a letter, to a person and to some tools a line end: only at a line end it is no matter.
+        let plain = script.replace("\r\n", "\n");
+        if plain.contains('\r') || script.contains("\\\r") {
+            deeds.push(Deed::Unclear("the command holds carriage returns, which shells take for letters".to_owned()));
+        }
+        deeds.extend(walk(script, place.clone()));
+        deeds.extend(walk(&plain.replace('\r', "\n"), place));
     } else {
         deeds.extend(walk(script, place));
     }
@@ -139,7 +145,7 @@ fn place(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Place 
     let mut folders = vec![here.to_owned()];
     let named = effects.iter().filter(|found| found.effect == Effect::RunsIn).filter_map(CallEffect::text);
     folders.extend(named.map(|folder| path::join(here, &path::spelled(folder, home))).filter(|folder| folder != here));
-    Place { folders, lost: false, home: home.map(Path::to_owned) }
+    Place { folders, home: home.map(Path::to_owned), ..Place::default() }
 }
 
 /// The folder of the event.

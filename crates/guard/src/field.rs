@@ -6,11 +6,14 @@
 mod brace;
 mod variables;
 
-use std::path::Path;
+use std::{collections::HashSet, path::Path};
 
 use ollm_shell::{Body, List, Piece, Step, Word, bare};
 
-pub(crate) use variables::Variables;
+use crate::program;
+
+use variables::Assigned;
+pub(crate) use variables::{Variables, literal};
 
 /// Where commands run, and what the shell would put for `~`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,10 +24,14 @@ pub(crate) struct Place {
     pub(crate) lost: bool,
     /// The user's home.
     pub(crate) home: Option<std::path::PathBuf>,
+    /// Folders under another name: what they are called here, and where they really are.
+    pub(crate) mounts: Vec<(String, String)>,
+    /// Whether it is another machine or a container.
+    pub(crate) elsewhere: bool,
 }
 
 /// One argument as a program would receive it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Field {
     /// The text, or the part before what is not known.
     pub(crate) text: String,
@@ -32,17 +39,24 @@ pub(crate) struct Field {
     pub(crate) tail: Option<String>,
     /// Whether wildcards in it count.
     pub(crate) glob: bool,
+    /// What it would be if the variables that nothing in the script sets were empty; only where they alone are not known.
+    pub(crate) hollow: Option<String>,
 }
 
 impl Field {
     /// A field whose text is known.
     pub(crate) fn literal(text: impl Into<String>) -> Field {
-        Field { text: text.into(), tail: None, glob: false }
+        Field { text: text.into(), ..Field::default() }
     }
 
     /// A field of which nothing is known.
     pub(crate) fn unknown() -> Field {
-        Field { text: String::new(), tail: Some(String::new()), glob: false }
+        Field::below("")
+    }
+
+    /// A field of which only the beginning is known.
+    pub(crate) fn below(text: impl Into<String>) -> Field {
+        Field { text: text.into(), tail: Some(String::new()), ..Field::default() }
     }
 
     /// The whole text, when it is known and stands for itself.
@@ -57,10 +71,31 @@ impl Field {
 
     fn push(&mut self, text: &str) {
         self.tail.as_mut().unwrap_or(&mut self.text).push_str(text);
+        if let Some(hollow) = &mut self.hollow {
+            hollow.push_str(text);
+        }
     }
 
     fn lose(&mut self) {
         self.tail = Some(String::new());
+        self.hollow = None;
+    }
+
+    /// Goes on with the value of a variable that nothing sets here: whatever it is, or this.
+    fn lose_unset(&mut self, otherwise: &str) {
+        let before = if self.tail.is_none() { Some(self.text.clone()) } else { self.hollow.take() };
+        self.hollow = before.map(|before| before + otherwise);
+        self.tail = Some(String::new());
+    }
+
+    /// Goes on with another field.
+    fn append(&mut self, other: &Field) {
+        self.push(&other.text);
+        self.glob |= other.glob;
+        if let Some(tail) = &other.tail {
+            self.lose();
+            self.push(tail);
+        }
     }
 
     /// The field as it was written, more or less.
@@ -85,14 +120,35 @@ const FARTHEST: usize = 8;
 pub(crate) struct Expander<'a> {
     pub(crate) variables: &'a Variables<'a>,
     pub(crate) place: &'a Place,
+    /// What is set around the script.
+    pub(crate) outer: &'a Outer,
+    /// What `read` finds, where that is known.
+    pub(crate) fed: &'a [Field],
+}
+
+/// What surrounds a script: the one that runs it, and what that one has set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outer {
+    /// Variables that are set there, so that their values are not known here.
+    pub(crate) names: HashSet<String>,
+    /// Whether any variable may be set there.
+    pub(crate) anything: bool,
+    /// Whether values may fall apart at other separators.
+    pub(crate) separators_change: bool,
+    /// `$1`, `$2` and so on, if the script is given them.
+    pub(crate) positional: Option<Fields>,
 }
 
 impl<'a> Expander<'a> {
     /// Every list of fields that these words may become.
     pub(crate) fn words(&self, words: &'a [Word]) -> Vec<Fields> {
+        self.ways(words, 0)
+    }
+
+    fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
         let mut ways: Vec<Fields> = vec![Fields::new()];
         for word in words {
-            let mut choices = self.word(word, 0);
+            let mut choices = self.word(word, far);
             if ways.len() * choices.len() > MOST_WAYS {
                 choices = vec![vec![Field::unknown()]];
             }
@@ -104,10 +160,8 @@ impl<'a> Expander<'a> {
     /// Every list of fields that one word may become.
     pub(crate) fn word(&self, word: &'a [Piece], far: usize) -> Vec<Fields> {
         match bare(word) {
-            Some(text) => brace::expand(text).map_or_else(
-                || vec![vec![Field { text: brace::stem(text).to_owned(), tail: Some(String::new()), glob: false }]],
-                |texts| self.braced(&texts),
-            ),
+            Some(text) => brace::expand(text)
+                .map_or_else(|| vec![vec![Field::below(brace::stem(text))]], |texts| self.braced(&texts)),
             None if brace::spread(word) => vec![vec![Field::unknown()]],
             None => self.pieces(word, far),
         }
@@ -129,26 +183,87 @@ impl<'a> Expander<'a> {
         let mut ways = vec![Partial::default()];
         for (index, piece) in word.iter().enumerate() {
             match piece {
-                Piece::Plain(text) => self.plain(&mut ways, text, index == 0),
-                Piece::Quoted(text) => push(&mut ways, text),
-                Piece::Variable { name, quoted } => self.variable(&mut ways, name, *quoted, far),
-                Piece::Output { list, quoted } => match self.output(list) {
-                    Some(texts) => choose(&mut ways, &texts, *quoted),
-                    None => lose(&mut ways),
-                },
                 // Joined with other text, or empty, shells make different things of it.
-                Piece::Process(list) if word.len() == 1 && !list.is_empty() => push(&mut ways, "/dev/fd/63"),
-                Piece::Parameter { name, quoted, .. } if is_checked(piece) => {
-                    self.variable(&mut ways, name, *quoted, far);
+                Piece::Process(list) if word.len() == 1 && !list.is_empty() => {
+                    push(&mut ways, if self.prints_its_own_code(list) { "/dev/null" } else { "/dev/fd/63" });
                 }
-                Piece::Process(_)
-                | Piece::Parameter { .. }
-                | Piece::Arithmetic(_)
-                | Piece::Opaque(_)
-                | Piece::Hole(_) => lose(&mut ways),
+                _ => self.piece(&mut ways, piece, index == 0, None, far),
             }
         }
         ways.into_iter().map(Partial::finish).collect()
+    }
+
+    /// One piece; `quoted` says whether values stay in one field, whatever the piece says.
+    fn piece(&self, ways: &mut Vec<Partial>, piece: &'a Piece, first: bool, quoted: Option<bool>, far: usize) {
+        match piece {
+            Piece::Plain(text) => self.plain(ways, text, first),
+            Piece::Quoted(text) => push(ways, text),
+            Piece::Variable { name, quoted: own } => self.variable(ways, name, quoted.unwrap_or(*own), far),
+            Piece::Output { list, quoted: own } => match self.output(list, far) {
+                Some(texts) => choose(ways, &texts, quoted.unwrap_or(*own)),
+                None => lose(ways),
+            },
+            Piece::Parameter { name, operator, word, quoted: own } => {
+                self.parameter(ways, name, operator, word, quoted.unwrap_or(*own), far);
+            }
+            Piece::Process(_) | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => lose(ways),
+        }
+    }
+
+    fn parameter(&self, ways: &mut Vec<Partial>, name: &str, operator: &str, word: &'a Word, quoted: bool, far: usize) {
+        let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        match operator {
+            // The command runs only if the variable has a value, so the value is what counts.
+            ":?" | "?" if named => match self.values(name, far) {
+                Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("set")),
+                _ => self.variable(ways, name, quoted, far),
+            },
+            ":-" | "-" if named && far < FARTHEST => {
+                let mut given = ways.clone();
+                match self.values(name, far) {
+                    Values::Unset => given.iter_mut().for_each(|way| way.open().lose_unset("set")),
+                    _ => self.variable(&mut given, name, quoted, far),
+                }
+                for (index, piece) in word.iter().enumerate() {
+                    self.piece(ways, piece, index == 0, Some(quoted), far + 1);
+                }
+                ways.extend(given);
+                if ways.len() > MOST_WAYS {
+                    lose(ways);
+                    ways.truncate(1);
+                }
+            }
+            "" if word.is_empty() => self.positional(ways, name, quoted),
+            _ => lose(ways),
+        }
+    }
+
+    /// `$1`, `$@` and the like.
+    fn positional(&self, ways: &mut [Partial], name: &str, quoted: bool) {
+        let given = self.outer.positional.as_ref().filter(|_| !self.variables.positional_change);
+        let Some(positional) = given else { return lose(ways) };
+        match name.parse::<usize>() {
+            Ok(at) => match positional.get(at) {
+                Some(field) if quoted || field.known().is_none_or(|text| !text.contains([' ', '\t', '\n'])) => {
+                    for way in ways {
+                        way.open().append(field);
+                    }
+                }
+                Some(_) => lose(ways),
+                None => push(ways, ""),
+            },
+            Err(_) if matches!(name, "@" | "*") => {
+                for way in ways {
+                    for (index, field) in positional.iter().skip(1).enumerate() {
+                        if index > 0 {
+                            way.done.extend(way.current.take());
+                        }
+                        way.open().append(field);
+                    }
+                }
+            }
+            Err(_) => lose(ways),
+        }
     }
 
     fn plain(&self, ways: &mut Vec<Partial>, text: &str, first: bool) {
@@ -173,35 +288,60 @@ impl<'a> Expander<'a> {
             name if name.chars().all(|next| next.is_ascii_alphanumeric() || next == '_') => {
                 choose(ways, &[format!("/home/{name}")], true);
             }
-            _ => lose(ways),
+            name if name.starts_with(['+', '-']) || name.bytes().all(|byte| byte.is_ascii_digit()) => lose(ways),
+            name => push(ways, &format!("~{name}")),
         }
     }
 
     fn variable(&self, ways: &mut Vec<Partial>, name: &str, quoted: bool, far: usize) {
+        // With other separators a value may fall apart anywhere.
+        let whole = quoted || !(self.variables.separators_change || self.outer.separators_change);
         match self.values(name, far) {
-            // With other separators a value may fall apart anywhere.
-            Some(values) if quoted || !self.variables.separators_change => choose(ways, &values, quoted),
-            _ => lose(ways),
+            Values::Texts(values) if whole => choose(ways, &values, quoted),
+            Values::Fed => {
+                *ways = ways.iter().flat_map(|way| self.fed.iter().map(|field| way.with(field))).collect();
+            }
+            Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("")),
+            Values::Texts(_) | Values::Unknown => lose(ways),
         }
     }
 
-    /// Every value a variable may have, if all are known.
-    fn values(&self, name: &str, far: usize) -> Option<Vec<String>> {
-        let mut values = match name {
+    /// Every value a variable may have.
+    fn values(&self, name: &str, far: usize) -> Values {
+        let mut values: Vec<String> = match name {
             "HOME" => self.place.home.iter().filter_map(|home| utf8(home)).collect(),
-            "PWD" if self.place.lost => return None,
+            "PWD" if self.place.lost => return Values::Unknown,
             "PWD" => self.place.folders.iter().filter_map(|folder| utf8(folder)).collect(),
             _ => Vec::new(),
         };
-        if far < FARTHEST {
-            for value in self.variables.of(name)? {
-                for fields in self.value(value, far + 1) {
-                    let [field] = fields.as_slice() else { return None };
-                    values.push(field.tail.is_none().then(|| field.text.clone())?);
+        let known = values.is_empty();
+        if self.outer.names.contains(name) {
+            return Values::Unknown;
+        }
+        match self.variables.of(name) {
+            Assigned::Never if !known => {}
+            Assigned::Never => return self.unset(name),
+            Assigned::Read if !self.fed.is_empty() && self.fed.len() <= MOST_WAYS => return Values::Fed,
+            Assigned::Read | Assigned::Unknown => return Values::Unknown,
+            Assigned::Values(_) if far >= FARTHEST => return Values::Unknown,
+            Assigned::Values(assigned) => {
+                for value in assigned {
+                    for fields in self.value(value, far + 1) {
+                        let [Field { text, tail: None, .. }] = fields.as_slice() else { return Values::Unknown };
+                        values.push(text.clone());
+                    }
                 }
             }
         }
-        (!values.is_empty() && values.len() <= MOST_WAYS).then_some(values)
+        if values.is_empty() || values.len() > MOST_WAYS { Values::Unknown } else { Values::Texts(values) }
+    }
+
+    /// A variable that nothing in the script sets: the user's, or empty.
+    fn unset(&self, name: &str) -> Values {
+        if self.outer.anything || self.variables.anything || name == "HOME" || program::is_precious_variable(name) {
+            return Values::Unknown;
+        }
+        program::by_convention(name).map_or(Values::Unset, |program| Values::Texts(vec![program.to_owned()]))
     }
 
     /// A value is expanded like a quoted word: it is not split.
@@ -214,50 +354,96 @@ impl<'a> Expander<'a> {
             self.plain(&mut ways, value.lead, true);
         }
         for (index, piece) in value.rest.iter().enumerate() {
-            match piece {
-                Piece::Plain(text) => self.plain(&mut ways, text, index == 0 && value.lead.is_empty()),
-                Piece::Quoted(text) => push(&mut ways, text),
-                Piece::Variable { name, .. } => self.variable(&mut ways, name, true, far),
-                Piece::Output { list, .. } => match self.output(list) {
-                    Some(texts) => choose(&mut ways, &texts, true),
-                    None => lose(&mut ways),
-                },
-                Piece::Parameter { name, .. } if is_checked(piece) => self.variable(&mut ways, name, true, far),
-                Piece::Process(_)
-                | Piece::Parameter { .. }
-                | Piece::Arithmetic(_)
-                | Piece::Opaque(_)
-                | Piece::Hole(_) => lose(&mut ways),
-            }
+            self.piece(&mut ways, piece, index == 0 && value.lead.is_empty(), Some(true), far);
         }
         ways.into_iter().map(Partial::finish).collect()
     }
 
     /// What a substitution prints, for the few commands whose answer is known.
-    fn output(&self, list: &List) -> Option<Vec<String>> {
-        let [Step { pipeline, .. }] = list.as_slice() else { return None };
-        let [command] = pipeline.as_slice() else { return None };
-        let Body::Simple { assigns, words } = &command.body else { return None };
-        if !assigns.is_empty() || !command.redirects.is_empty() {
+    fn output(&self, list: &'a List, far: usize) -> Option<Vec<String>> {
+        if self.prints_its_own_code(list) {
+            return Some(vec![String::new()]);
+        }
+        let words = simple(list)?;
+        if far >= FARTHEST {
             return None;
         }
-        let words: Vec<&str> = words.iter().map(|word| bare(word)).collect::<Option<_>>()?;
-        match words.as_slice() {
+        let mut texts = Vec::new();
+        for fields in self.ways(words, far + 1) {
+            let words: Vec<&str> = fields.iter().map(|field| field.known()).collect::<Option<_>>()?;
+            texts.extend(self.printed(&words)?);
+        }
+        (texts.len() <= MOST_WAYS).then_some(texts)
+    }
+
+    fn printed(&self, words: &[&str]) -> Option<Vec<String>> {
+        let one = |text: String| Some(vec![text]);
+        match words {
             ["pwd"] if !self.place.lost => Some(self.place.folders.iter().filter_map(|folder| utf8(folder)).collect()),
-            ["mktemp", rest @ ..] if rest.iter().all(|option| *option == "-d") => Some(vec!["/tmp/tmp.new".to_owned()]),
+            ["mktemp", rest @ ..] if rest.iter().all(|option| *option == "-d") => one("/tmp/tmp.new".to_owned()),
+            ["echo", "-n", rest @ ..] | ["echo", rest @ ..]
+                if !rest.concat().contains('\\') && !rest.first().is_some_and(|first| first.starts_with('-')) =>
+            {
+                one(rest.join(" "))
+            }
+            ["printf", format, rest @ ..] => one(formatted(format, rest)?),
+            ["dirname", file] => one(parent(file)),
+            ["basename", file] => one(file.trim_end_matches('/').rsplit('/').next()?.to_owned()),
+            ["realpath", file] | ["readlink", "-f", file] => one((*file).to_owned()),
+            [name, rest @ ..] if !rest.concat().contains('/') => one(program::printed_word(name)?.to_owned()),
             _ => None,
         }
     }
+
+    /// Whether a substitution is one program that prints its own code.
+    fn prints_its_own_code(&self, list: &'a List) -> bool {
+        let words = simple(list).map(|words| self.ways(words, FARTHEST));
+        words.is_some_and(|ways| {
+            let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
+            let own = |fields: &Fields| fields.first().is_some_and(|first| program::prints_its_own_code(&first.text));
+            ways.iter().all(|fields| plain(fields) && own(fields))
+        })
+    }
 }
 
-/// Whether this is `${NAME:?…}`: the command runs only if the variable has a value, so the value is what counts.
-fn is_checked(piece: &Piece) -> bool {
-    match piece {
-        Piece::Parameter { name, operator: ":?" | "?", word, .. } => {
-            let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
-            named && word.iter().all(|piece| matches!(piece, Piece::Quoted(_)))
-        }
-        _ => false,
+/// What a variable may hold.
+enum Values {
+    Texts(Vec<String>),
+    /// What `read` finds.
+    Fed,
+    /// The user's value, or none.
+    Unset,
+    Unknown,
+}
+
+/// The words of a list that is one plain command.
+fn simple(list: &List) -> Option<&[Word]> {
+    let [Step { pipeline, .. }] = list.as_slice() else { return None };
+    let [command] = pipeline.as_slice() else { return None };
+    let Body::Simple { assigns, words } = &command.body else { return None };
+    (assigns.is_empty() && command.redirects.is_empty()).then_some(words)
+}
+
+/// What `printf` prints, for formats with nothing but `%s` and `%d` in them.
+pub(crate) fn formatted(format: &str, arguments: &[&str]) -> Option<String> {
+    let format = format.strip_suffix("\\n").unwrap_or(format);
+    let mut parts = format.split("%s").flat_map(|part| part.split("%d"));
+    let mut text = parts.next()?.to_owned();
+    let mut arguments = arguments.iter();
+    for part in parts {
+        text.push_str(arguments.next().unwrap_or(&""));
+        text.push_str(part);
+    }
+    let plain = !format.replace("%s", "").replace("%d", "").contains(['%', '\\']);
+    (plain && arguments.next().is_none()).then_some(text)
+}
+
+fn parent(file: &str) -> String {
+    let file = file.trim_end_matches('/');
+    match file.rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((folder, _)) => folder.to_owned(),
+        None => ".".to_owned(),
     }
 }
 
@@ -287,6 +473,13 @@ struct Partial {
 impl Partial {
     fn open(&mut self) -> &mut Field {
         self.current.get_or_insert_with(|| Field::literal(""))
+    }
+
+    /// The same, going on with another field.
+    fn with(&self, field: &Field) -> Partial {
+        let mut way = self.clone();
+        way.open().append(field);
+        way
     }
 
     /// Adds text that falls apart at blanks.

@@ -18,10 +18,11 @@ mod call;
 mod destructive;
 mod field;
 mod path;
+mod program;
 mod tampering;
 mod text;
 mod walk;
 mod writes;
 
 pub use destructive::destructive;
-pub use tampering::{Shelter, tampering, usual};
+pub use tampering::{From, PROTECTED, Row, Shelter, tampering};

@@ -188,25 +188,46 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
         return false;
     }
     let name: Vec<char> = name.chars().collect();
-    wildcard(&simple_sets(pattern), &name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
+    fits_any(pattern, &name)
 }
 
+/// The same, hidden names included.
+pub(crate) fn fits_hidden(pattern: &str, name: &str) -> bool {
+    fits_any(pattern, &name.chars().collect::<Vec<_>>())
+}
+
+fn fits_any(pattern: &str, name: &[char]) -> bool {
+    wildcard(&simple_sets(pattern), name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
+}
+
+/// A pattern with every set taken for any character: `[a-z]`, `[!x]`, `[[:alpha:]]`.
 fn simple_sets(pattern: &str) -> Vec<char> {
     let mut simple = Vec::new();
     let mut rest = pattern.chars();
     while let Some(next) = rest.next() {
-        if next == '[' && rest.as_str().contains(']') {
-            simple.push('?');
-            let mut first = true;
-            for inside in rest.by_ref() {
-                if inside == ']' && !first {
-                    break;
-                }
-                first = false;
+        match set_end(rest.as_str()).filter(|_| next == '[') {
+            Some(length) => {
+                simple.push('?');
+                rest = rest.as_str().get(length..).unwrap_or_default().chars();
             }
-        } else {
-            simple.push(next);
+            None => simple.push(next),
         }
     }
     simple
+}
+
+/// Where the set ends whose `[` stands before this text.
+fn set_end(text: &str) -> Option<usize> {
+    let mut at = text.len() - text.trim_start_matches(['!', '^']).len();
+    at += usize::from(text.get(at..)?.starts_with(']'));
+    loop {
+        let rest = text.get(at..)?;
+        let class = [("[:", ":]"), ("[.", ".]"), ("[=", "=]")].iter().find(|(open, _)| rest.starts_with(open));
+        let closed = class.and_then(|(_, close)| Some(rest.get(2..)?.find(close)? + 4));
+        match (closed, rest.chars().next()?) {
+            (Some(length), _) => at += length,
+            (None, ']') => return Some(at + 1),
+            (None, next) => at += next.len_utf8(),
+        }
+    }
 }

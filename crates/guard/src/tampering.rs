@@ -1,5 +1,7 @@
 //! The second guard: writes to the files that decide which guards run.
 
+mod own;
+mod protected;
 mod tool;
 mod watch;
 
@@ -19,56 +21,59 @@ use crate::{
     walk::{Deed, Run},
     writes::{Touch, touches},
 };
+pub use protected::{From, PROTECTED, Row};
+use protected::{Protected, protected};
 use watch::{Hit, Reach, Watch};
 
-/// What is to be protected, and where relative paths begin.
+/// Whose files are to be protected, and where relative paths begin.
 ///
 /// ```
-/// use ollm_guard::{Shelter, tampering, usual};
+/// use ollm_guard::{Shelter, tampering};
 /// use ollm_protocol::{Event, EventKind, Flow};
 /// use serde_json::json;
 /// use std::path::Path;
 ///
 /// let home = Path::new("/home/ada");
 /// let shelter = Shelter {
-///     protected: usual(Some(home), &home.join(".ollm"), Some(&home.join("project"))),
+///     ollm_home: home.join(".ollm"),
+///     project: Some(home.join("project")),
 ///     cwd: home.join("project"),
 ///     home: Some(home.to_owned()),
+///     executable: None,
 /// };
 /// let data = [("tool_name", json!("write_file")), ("args", json!({ "path": "../.ollm/config.yaml" }))];
 /// assert_eq!(tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow, Flow::Block);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Shelter {
-    /// Files and folders nobody may change through a tool, whether they exist or not.
-    pub protected: Vec<PathBuf>,
-    /// The folder that counts where an event names none.
-    pub cwd: PathBuf,
     /// What `~` means.
     pub home: Option<PathBuf>,
+    /// Where our own files are.
+    pub ollm_home: PathBuf,
+    /// The root of the project; without one, the folder of the event counts.
+    pub project: Option<PathBuf>,
+    /// Our own program.
+    pub executable: Option<PathBuf>,
+    /// The folder that counts where an event names none.
+    pub cwd: PathBuf,
 }
 
-/// The files that usually need protection: our own, and the hook files of other agents, at home and in the project.
-pub fn usual(home: Option<&Path>, ollm_home: &Path, project: Option<&Path>) -> Vec<PathBuf> {
-    const OWN: &[&str] =
-        &["config.yaml", "config.yml", "trusted-hooks.json", "hooks", "extensions", "settings", "state", "store"];
-    const OTHERS: &[&str] = &[
-        ".claude/settings.json",
-        ".claude/settings.local.json",
-        ".gemini/settings.json",
-        ".codex/hooks.json",
-        ".codex/config.toml",
-        ".cursor/hooks.json",
-        ".config/agent/settings.json",
-        ".config/agent/settings.local.json",
-        ".config/cli-agent/settings.json",
-    ];
-    let mut paths = vec![ollm_home.to_owned()];
-    paths.extend(home.map(|home| home.join(".ollm")));
-    paths.extend(project.into_iter().flat_map(|project| OWN.iter().map(move |name| project.join(".ollm").join(name))));
-    paths.extend(home.into_iter().chain(project).flat_map(|root| OTHERS.iter().map(move |name| root.join(name))));
-    paths.dedup();
-    paths
+impl Shelter {
+    /// Everything that is protected from a call in this folder.
+    fn watch(&self, here: &Path) -> Watch {
+        let mut projects = vec![self.project.as_deref().unwrap_or(here)];
+        // Agents look for their files where they work, too; a home is none of their projects.
+        if !projects.contains(&here) && self.home.as_deref() != Some(here) {
+            projects.push(here);
+        }
+        let mut paths = protected(self.home.as_deref(), &projects);
+        // One that was built in the project is built anew all the time.
+        let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
+        for path in std::iter::once(&self.ollm_home).chain(program) {
+            paths.push(Protected { path: path.clone(), from: From::Everybody });
+        }
+        Watch::new(paths, projects.into_iter().map(Path::to_owned).collect())
+    }
 }
 
 /// Refuses tool calls that would change a protected file or switch a guard off.
@@ -76,11 +81,14 @@ pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
     let (here, home) = (call::here(event, &shelter.cwd), shelter.home.as_deref());
     let effects = call::effects(event);
     let scripts = call::scripts(&effects, &here, home);
-    let place = Place { folders: vec![here], lost: false, home: shelter.home.clone() };
+    let place = Place { folders: vec![here.clone()], home: shelter.home.clone(), ..Place::default() };
     // The list of what is protected is only made ready once something is written at all.
-    let watch = LazyCell::new(|| Watch::new(&shelter.protected));
+    let watch = LazyCell::new(|| shelter.watch(&here));
     let by_tool = tool::written(&effects, home);
-    let by_tool = by_tool.iter().filter_map(|file| found(&watch, &file.field, &place, file.reach));
+    let by_tool = by_tool.iter().filter_map(|file| {
+        let personal = || watch.personal(&file.field, &place, file.reach).map(|hit| finding(hit, &file.field));
+        found(&watch, &file.field, &place, file.reach).or_else(personal)
+    });
     let by_shell = scripts.iter().flat_map(|script| {
         let findings = script.deeds.iter().flat_map(|deed| judge(deed, &watch));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
@@ -88,15 +96,31 @@ pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
     strongest(by_tool.chain(by_shell).chain(unclear(event, &scripts, &watch)))
 }
 
-/// A command that cannot be followed and names something of ours.
+/// A command that cannot be followed, or writes to a place that is not written out, and names something of ours.
 fn unclear(event: &Event, scripts: &[Script], watch: &impl Deref<Target = Watch>) -> Option<Finding> {
-    let reason = scripts.iter().flat_map(|script| &script.deeds).find_map(|deed| match deed {
-        Deed::Unclear(reason) => Some(reason),
-        _ => None,
-    })?;
+    let reason = scripts.iter().flat_map(|script| &script.deeds).find_map(open_deed)?;
     let text = event.data.get("args")?.to_string();
-    let named = watch.mentioned(&text).is_some() || text.to_lowercase().contains("ollm");
+    let named = text.to_lowercase().contains("ollm") || watch.mentioned(&text).is_some();
     named.then(|| Finding::ask(format!("the command names what is protected, and {reason}")))
+}
+
+/// Why it is not known what a deed changes.
+fn open_deed(deed: &Deed) -> Option<String> {
+    let written =
+        |target: &Field| format!("writes to a place that is not written out: {}", text::excerpt(&target.shown()));
+    match deed {
+        Deed::Unclear(reason) => Some(reason.clone()),
+        Deed::Write { target, .. } if target.open() => Some(written(target)),
+        Deed::Run(run) => touches(run).iter().find_map(|touch| match touch {
+            Touch::Content(field) | Touch::Whole(field) | Touch::Becomes(field) | Touch::Merge(field)
+                if field.open() =>
+            {
+                Some(written(field))
+            }
+            _ => None,
+        }),
+        _ => None,
+    }
 }
 
 fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
@@ -105,8 +129,9 @@ fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
         Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),
         Deed::Run(run) => {
             let by_file = touches(run).into_iter().filter_map(|touch| by_touch(touch, run, watch));
-            by_file.chain(own_command(run)).collect()
+            by_file.chain(own::command(run)).collect()
         }
+        Deed::Guess(deed) => judge(deed, watch).into_iter().map(softened).collect(),
     }
 }
 
@@ -116,6 +141,12 @@ fn by_touch(touch: Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Opti
         Touch::Whole(field) => found(watch, &field, &run.place, Reach::Tree),
         Touch::Becomes(field) => found(watch, &field, &run.place, Reach::Replacement),
         Touch::Merge(field) | Touch::Alias(field) => found(watch, &field, &run.place, Reach::Tree).map(softened),
+        Touch::Perhaps(field) => found(watch, &field, &run.place, Reach::File).map(softened),
+        Touch::Found(search) => watch.found(&search, &run.place).map(|hit| finding(hit, &search.root)),
+        Touch::Project(field) => watch.new_project(&field, &run.place).then(|| {
+            let written = text::excerpt(&field.shown());
+            Finding::ask(format!("{written} becomes a project of its own, where the hooks of this one may not count"))
+        }),
         Touch::Code(code) => watch.mentioned(&code).map(|path| {
             Finding::ask(format!("{} runs code that names the protected {}", text::excerpt(&run.name), shown(&path)))
         }),
@@ -130,40 +161,17 @@ fn found(watch: &impl Deref<Target = Watch>, field: &Field, place: &Place, reach
     if matches!(field.known(), Some("/dev/null" | "/dev/stdout" | "/dev/stderr" | "/dev/tty")) {
         return None;
     }
+    watch.check(field, place, reach).map(|hit| finding(hit, field))
+}
+
+fn finding(hit: Hit, field: &Field) -> Finding {
     let written = text::excerpt(&field.shown());
-    match watch.check(field, place, reach)? {
-        Hit::Sure(path) => Some(Finding::block(format!("{written} is or holds the protected {}", shown(&path)))),
-        Hit::Perhaps(path) => Some(Finding::ask(format!("{written} may be the protected {}", shown(&path)))),
+    match hit {
+        Hit::Sure(path) => Finding::block(format!("{written} is or holds the protected {}", shown(&path))),
+        Hit::Perhaps(path) => Finding::ask(format!("{written} may be the protected {}", shown(&path))),
     }
 }
 
 fn shown(path: &Path) -> String {
     text::excerpt(&path.to_string_lossy())
-}
-
-/// What of our own command line changes which guards run.
-const VERBS: &[(&str, &[&str])] = &[
-    ("hook", &["trust", "untrust", "enable", "disable", "remove", "add", "edit"]),
-    ("ext", &["trust", "enable", "disable", "install", "uninstall", "update", "pin", "set"]),
-    ("mcp", &["trust", "untrust", "add", "remove", "review"]),
-    ("config", &["set", "unset", "migrate"]),
-    ("host", &["install", "uninstall", "import"]),
-    ("git-hook", &["install", "uninstall"]),
-];
-
-/// An agent that runs our own command line to approve or switch off its guards.
-fn own_command(run: &Run) -> Option<Finding> {
-    const REASON: &str = "an agent may not approve or switch off its own guards";
-    if run.name != "ollm" {
-        return None;
-    }
-    // Options and their values (`--set KEY=VALUE`) may stand before the command, any number of them.
-    let is_option = |arg: &&Field| arg.text.starts_with('-') || (arg.text.contains('=') && !arg.open());
-    let words: Vec<&Field> = run.args.iter().filter(|arg| !is_option(arg)).take(6).collect();
-    let has = |wanted: &str| words.iter().any(|word| word.text.eq_ignore_ascii_case(wanted));
-    let forbidden = VERBS.iter().any(|(noun, verbs)| has(noun) && verbs.iter().any(|verb| has(verb)));
-    if forbidden {
-        return Some(Finding::block(format!("{REASON}: {}", run.shown())));
-    }
-    words.iter().any(|word| word.open()).then(|| Finding::ask(format!("{REASON}, and this may: {}", run.shown())))
 }

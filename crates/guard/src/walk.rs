@@ -4,14 +4,21 @@
 //! here, so that a guard sees the program that does the work.
 
 mod carry;
+mod feed;
+mod find;
+mod guess;
+mod shells;
+
+use std::collections::HashMap;
 
 use crate::{
-    field::{Expander, Field, Fields, Place, Variables},
+    field::{Expander, Field, Fields, Outer, Place, Variables, literal},
     path, text,
 };
 use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, bare, parse};
 
-pub(crate) use carry::{find_roots, found_below, is_filtered};
+use feed::Feed;
+pub(crate) use find::{Found, find_roots, found_below, is_filtered};
 
 /// One thing a script does.
 #[derive(Debug)]
@@ -24,6 +31,8 @@ pub(crate) enum Deed {
     Bomb { name: String },
     /// What happens here cannot be known: why.
     Unclear(String),
+    /// It happens if a program runs what it is given, and nothing is known that says it does not.
+    Guess(Box<Deed>),
 }
 
 /// A program and what it gets.
@@ -51,8 +60,11 @@ impl Run {
     }
 }
 
-/// Past so many commands and arguments a person looks at the script.
-const MOST_WORK: usize = 100_000;
+/// So many commands and arguments may be looked at, whatever the length of the script.
+const LEAST_WORK: usize = 4096;
+
+/// And so many for each byte of it: a few times as many as there can be words.
+const WORK_PER_BYTE: usize = 4;
 
 /// Past so many scripts within scripts too.
 const MOST_SCRIPTS: usize = 256;
@@ -62,27 +74,16 @@ const MOST_TEXT: usize = 2 << 20;
 
 /// Everything a script does, were it run at this place.
 pub(crate) fn walk(script: &str, place: Place) -> Vec<Deed> {
-    let mut walker = Walker::new(place);
+    let mut walker = Walker::new(place, script.len());
     walker.script(script, 0);
     walker.deeds
 }
 
 /// Everything one command given as words does.
 pub(crate) fn walk_words(words: Vec<String>, place: Place) -> Vec<Deed> {
-    let mut walker = Walker::new(place);
+    let mut walker = Walker::new(place, words.iter().map(String::len).sum());
     walker.run(words.into_iter().map(Field::literal).collect(), &Feed::Nothing, 0);
     walker.deeds
-}
-
-/// What a command finds on its standard input.
-#[derive(Clone)]
-enum Feed {
-    /// What the whole script got, which says nothing.
-    Nothing,
-    /// The output of another command.
-    Pipe,
-    /// Text in the script; nothing if parts of it cannot be known.
-    Text(Option<String>),
 }
 
 struct Walker {
@@ -91,6 +92,14 @@ struct Walker {
     scripts: usize,
     /// What the command being taken apart finds on its standard input; a script inside it finds the same.
     input: Feed,
+    /// What `exec` put on the standard input of everything behind it.
+    stdin: Option<Feed>,
+    /// What is set around the script that comes next.
+    outer: Outer,
+    /// Names that stand for other commands: aliases, `hash -p`.
+    aliases: HashMap<String, Vec<String>>,
+    /// How many guesses it takes that what comes next runs at all.
+    guesses: usize,
     /// How much text may still be read.
     budget: usize,
     /// How many commands and arguments may still be looked at.
@@ -98,16 +107,35 @@ struct Walker {
 }
 
 impl Walker {
-    fn new(place: Place) -> Walker {
-        Walker { deeds: Vec::new(), place, scripts: 0, input: Feed::Nothing, budget: MOST_TEXT, work: MOST_WORK }
+    fn new(place: Place, length: usize) -> Walker {
+        Walker {
+            deeds: Vec::new(),
+            place,
+            scripts: 0,
+            input: Feed::Nothing,
+            stdin: None,
+            outer: Outer::default(),
+            aliases: HashMap::new(),
+            guesses: 0,
+            budget: MOST_TEXT,
+            work: LEAST_WORK + WORK_PER_BYTE * length,
+        }
     }
 
+    /// Not known; what perhaps no shell ever reads need not be.
     fn unclear(&mut self, reason: impl Into<String>) {
-        self.push(Deed::Unclear(reason.into()));
+        if self.guesses == 0 {
+            self.unknown(reason);
+        }
+    }
+
+    /// Not known though it is clear that a shell reads it.
+    fn unknown(&mut self, reason: impl Into<String>) {
+        self.deeds.push(Deed::Unclear(reason.into()));
     }
 
     fn push(&mut self, deed: Deed) {
-        self.deeds.push(deed);
+        self.deeds.push(if self.guesses > 0 { Deed::Guess(Box::new(deed)) } else { deed });
     }
 
     /// Whether so much more work is still within bounds; the first time it is not, that is a finding.
@@ -115,7 +143,7 @@ impl Walker {
         let before = self.work;
         self.work = before.saturating_sub(work);
         if self.work == 0 && before > 0 {
-            self.unclear("the script does too much to be looked through");
+            self.unknown("the script does too much to be looked through");
         }
         self.work > 0
     }
@@ -127,14 +155,21 @@ impl Walker {
         let affordable = self.scripts == 1 || script.len() <= self.budget;
         self.budget = self.budget.saturating_sub(script.len());
         if self.scripts > MOST_SCRIPTS || !affordable {
-            self.unclear("too many scripts within scripts");
+            self.unknown("too many scripts within scripts");
             return;
         }
         match parse(script, depth) {
             Ok(list) => {
                 let variables = Variables::of_list(&list);
                 let feed = self.input.clone();
-                Scene { walker: self, variables: &variables }.list(&list, &feed, depth);
+                let outer = self.outer.clone();
+                // What this script sets, the scripts inside it may find.
+                self.outer.names.extend(variables.names().map(str::to_owned));
+                self.outer.anything |= variables.anything;
+                self.outer.separators_change |= variables.separators_change;
+                self.outer.positional = None;
+                Scene { walker: self, variables: &variables, outer: &outer }.list(&list, &feed, depth);
+                self.outer = outer;
             }
             Err(Unreadable::TooDeep { .. }) => self.unclear("the command nests too deep to be looked through"),
             Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
@@ -148,6 +183,7 @@ impl Walker {
 struct Scene<'w, 'a> {
     walker: &'w mut Walker,
     variables: &'a Variables<'a>,
+    outer: &'a Outer,
 }
 
 impl<'a> Scene<'_, 'a> {
@@ -170,10 +206,13 @@ impl<'a> Scene<'_, 'a> {
             return;
         }
         let place = self.walker.place.clone();
+        let mut feed = feed.clone();
         for (index, command) in pipeline.iter().enumerate() {
-            let piped = if index == 0 { feed } else { &Feed::Pipe };
-            self.command(command, piped, depth);
+            self.command(command, &feed, depth);
             self.walker.place = place.clone();
+            if index + 1 < pipeline.len() {
+                feed = self.output_of(command, feed);
+            }
         }
     }
 
@@ -181,17 +220,34 @@ impl<'a> Scene<'_, 'a> {
         if !self.walker.affords(1) {
             return;
         }
-        let mut feed = feed.clone();
+        let mut feed = match (feed, &self.walker.stdin) {
+            (Feed::Nothing, Some(stdin)) => stdin.clone(),
+            _ => feed.clone(),
+        };
         for redirect in &command.redirects {
             self.redirect(redirect, &mut feed, depth);
         }
         match &command.body {
             Body::Simple { assigns, words } => {
                 for assign in assigns {
-                    self.substitutions(assign.value.iter().chain(&assign.others), depth);
+                    let values = assign.value.iter().chain(&assign.others);
+                    if self.variables.evaluates {
+                        values.clone().for_each(|word| self.evaluated(word, depth));
+                    }
+                    self.substitutions(values, depth);
                 }
                 self.substitutions(words, depth);
-                let ways = self.expander().words(words);
+                if self.variables.evaluates {
+                    for word in words {
+                        self.subscripts(word, depth);
+                    }
+                }
+                if let [word] = words.as_slice()
+                    && literal(word).as_deref() == Some("exec")
+                {
+                    self.walker.stdin = Some(feed.clone());
+                }
+                let ways = self.expander(&feed).words(words);
                 let place = self.walker.place.clone();
                 let mut reached: Option<Place> = None;
                 for fields in ways {
@@ -206,6 +262,11 @@ impl<'a> Scene<'_, 'a> {
             }
             Body::Branches { words, lists, .. } => {
                 self.substitutions(words, depth);
+                if lists.is_empty() {
+                    for word in words {
+                        self.subscripts(word, depth);
+                    }
+                }
                 let mut seen = self.walker.place.clone();
                 for list in lists {
                     self.list(list, &feed, depth + 1);
@@ -237,8 +298,28 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    fn expander(&self) -> Expander<'_> {
-        Expander { variables: self.variables, place: &self.walker.place }
+    fn expander<'s>(&'s self, feed: &'s Feed) -> Expander<'s>
+    where
+        'a: 's,
+    {
+        Expander { variables: self.variables, place: &self.walker.place, outer: self.outer, fed: feed.fields() }
+    }
+
+    /// Text that a shell may evaluate though it is quoted: subscripts, arithmetic, prompts.
+    fn evaluated(&mut self, word: &[Piece], depth: usize) {
+        for piece in word {
+            if let Piece::Quoted(text) | Piece::Plain(text) = piece {
+                self.walker.substitutions_in(text, depth);
+            }
+        }
+    }
+
+    /// Quoted subscripts: `[[ -v 'a[$(…)]' ]]` evaluates them.
+    fn subscripts(&mut self, word: &[Piece], depth: usize) {
+        let subscript = |piece: &Piece| matches!(piece, Piece::Quoted(text) | Piece::Plain(text) if text.contains('['));
+        if word.iter().any(subscript) {
+            self.evaluated(word, depth);
+        }
     }
 
     fn redirect(&mut self, redirect: &'a Redirect, feed: &mut Feed, depth: usize) {
@@ -247,7 +328,7 @@ impl<'a> Scene<'_, 'a> {
             | Redirect::Read { file: word, writes: true, .. }
             | Redirect::Duplicate { target: word, writes: true, .. } => {
                 self.substitutions([word], depth);
-                for fields in self.expander().word(word, 0) {
+                for fields in self.expander(&feed.clone()).word(word, 0) {
                     for target in fields {
                         let place = self.walker.place.clone();
                         self.walker.push(Deed::Write { target, place });
@@ -267,12 +348,16 @@ impl<'a> Scene<'_, 'a> {
                 let Some(word) = redirect.word() else { return };
                 self.substitutions([word], depth);
                 if *input {
-                    *feed = Feed::Text(literal(word));
+                    *feed = Feed::Text(self.fed_text(word, feed));
                 }
             }
-            Redirect::Read { file: word, .. } | Redirect::Duplicate { target: word, .. } => {
+            Redirect::Duplicate { target: word, input, .. } => {
                 self.substitutions([word], depth);
+                if *input && !matches!(bare(word), Some("0" | "-")) {
+                    *feed = Feed::Pipe;
+                }
             }
+            Redirect::Read { file: word, .. } => self.substitutions([word], depth),
         }
     }
 
@@ -298,16 +383,6 @@ impl<'a> Scene<'_, 'a> {
             }
         }
     }
-}
-
-/// A word that is nothing but text.
-fn literal(word: &Word) -> Option<String> {
-    word.iter()
-        .map(|piece| match piece {
-            Piece::Plain(text) | Piece::Quoted(text) => Some(text.as_str()),
-            _ => None,
-        })
-        .collect()
 }
 
 /// Whether a function pipes itself into itself or calls itself in the background.
@@ -351,6 +426,11 @@ impl Place {
             self.lost = true;
             self.folders.truncate(MOST_FOLDERS);
         }
+    }
+
+    /// May also be in this folder.
+    fn also(&mut self, folder: &str) {
+        self.add(&Place { folders: vec![path::join(std::path::Path::new("/"), folder)], ..Place::default() });
     }
 
     /// The place after a change to this folder has worked.

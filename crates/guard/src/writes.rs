@@ -2,7 +2,9 @@
 
 use crate::{
     field::{Field, Fields},
-    walk::Run,
+    path,
+    program::{self, Files},
+    walk::{Found, Run},
 };
 
 /// One way of changing something.
@@ -20,6 +22,12 @@ pub(crate) enum Touch {
     Alias(Field),
     /// Code in another language that may change whatever it names.
     Code(String),
+    /// It is named to a program that nothing is known about.
+    Perhaps(Field),
+    /// What a search finds is removed or changed.
+    Found(Found),
+    /// It becomes the root of a project.
+    Project(Field),
 }
 
 /// The options among arguments.
@@ -40,23 +48,44 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             let recursive = options(args).any(|option| letters(option, &['r', 'R']) || option.starts_with("--recurs"));
             each(plain, if recursive || run.name != "rm" { Touch::Whole } else { Touch::Content })
         }
-        "chmod" | "chown" | "chgrp" | "chattr" | "setfacl" | "chflags" | "xattr" => {
+        "chmod" | "gchmod" | "chown" | "gchown" | "chgrp" | "chattr" | "setfacl" | "chflags" | "xattr" => {
             let recursive = options(args).any(|option| letters(option, &['R']) || option.starts_with("--recurs"));
-            each(plain, if recursive { Touch::Whole } else { Touch::Content })
+            each(plain.clone(), if recursive && !keeps_owner(run, &plain) { Touch::Whole } else { Touch::Content })
         }
         "mount" | "umount" => each(plain, Touch::Whole),
         "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => copies(run, plain),
-        "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" if in_place(run) => each(plain, Touch::Content),
+        "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
+            each(plain, Touch::Content)
+        }
         "git" => git(run, &plain),
         "patch" => each(plain, Touch::Content),
-        "tar" | "bsdtar" | "gtar" => each(values(args, &["-C", "--directory"]), Touch::Content),
-        "unzip" => each(values(args, &["-d"]), Touch::Content),
-        "curl" => each(values(args, &["--output-dir", "--dump-header", "-D"]), Touch::Content),
-        "wget" => each(values(args, &["-P", "--directory-prefix", "--output-document"]), Touch::Content),
+        "tar" | "bsdtar" | "gtar" => archive(run, &plain),
+        "unzip" => unpacked(run, values(args, &["-d"])),
+        "curl" => {
+            let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
+            files.extend(in_folders(&values(args, &["--output-dir"]), &plain));
+            each(files, Touch::Content)
+        }
+        "wget" => {
+            let mut files = values(args, &["--output-document", "-O", "--output-file", "-o", "-a"]);
+            files.extend(values(args, &["-P", "--directory-prefix"]));
+            let named = plain.iter().filter_map(address_path).map(Touch::Perhaps);
+            each(files, Touch::Content).into_iter().chain(named).collect()
+        }
+        "sort" | "shuf" | "tree" | "iconv" | "xmllint" | "base64" => {
+            each(values(args, &["-o", "--output"]), Touch::Content)
+        }
+        "uniq" | "xxd" => each(plain.into_iter().skip(1), Touch::Content),
+        "find" | "fd" | "fdfind" => Found::by(args).into_iter().map(Touch::Found).collect(),
         _ => Vec::new(),
     };
     touches.extend(each(dd_output(run), Touch::Content));
-    touches.extend(each(outputs(args), Touch::Content));
+    if !program::only_reads(&run.name) {
+        touches.extend(each(outputs(args), Touch::Content));
+    }
+    if program::files(&run.name) == Files::MayWrite {
+        touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps));
+    }
     touches.extend(patched(run));
     touches.extend(code(run).map(Touch::Code));
     touches
@@ -83,22 +112,30 @@ fn letters(option: &str, wanted: &[char]) -> bool {
     option.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(wanted))
 }
 
-/// The values of options that take one, attached or not.
+/// The values of options that take one: attached or not, alone or last in a bundle of letters.
 fn values(args: &[Field], names: &[&str]) -> Fields {
     let mut values = Fields::new();
     for (at, arg) in args.iter().enumerate() {
         for name in names {
-            match arg.text.strip_prefix(name) {
+            let long = name.strip_prefix("--").is_some();
+            let behind = if long { arg.text.strip_prefix(name) } else { bundled(&arg.text, name) };
+            match behind {
                 Some("") => values.extend(args.get(at + 1).cloned()),
-                Some(value) if value.starts_with('=') || !name.starts_with("--") => {
-                    let value = value.strip_prefix('=').unwrap_or(value);
-                    values.push(Field { text: value.to_owned(), ..arg.clone() });
+                Some(value) if value.starts_with('=') || !long => {
+                    values.push(Field { text: value.strip_prefix('=').unwrap_or(value).to_owned(), ..arg.clone() });
                 }
                 _ => {}
             }
         }
     }
     values
+}
+
+/// What stands behind a letter in a bundle of one-letter options.
+fn bundled<'a>(option: &'a str, name: &str) -> Option<&'a str> {
+    let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'))?;
+    let (before, behind) = letters.split_once(name.strip_prefix('-')?)?;
+    before.chars().all(|next| next.is_ascii_alphanumeric() || next == '#').then_some(behind)
 }
 
 /// What most programs call their output.
@@ -188,28 +225,167 @@ fn inside(folder: &Field, source: &Field) -> Field {
     let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
     if folder.open() {
         let tail = format!("{}/{name}", folder.tail.as_deref().unwrap_or_default());
-        return Field { text: folder.text.clone(), tail: Some(tail), glob: folder.glob };
+        return Field { tail: Some(tail), ..folder.clone() };
     }
     let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
     let text = if folder.text.starts_with('/') && !text.starts_with('/') { format!("/{text}") } else { text };
-    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob }
+    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob, hollow: None }
 }
 
-fn git(run: &Run, plain: &[Field]) -> Vec<Touch> {
-    let verb = plain.iter().position(|field| {
-        matches!(
-            field.text.as_str(),
-            "checkout" | "restore" | "rm" | "mv" | "apply" | "config" | "worktree" | "clone" | "init"
-        )
-    });
-    let Some(verb) = verb else { return Vec::new() };
-    let rest = plain.get(verb + 1..).unwrap_or_default().to_vec();
-    match plain.get(verb).map(|field| field.text.as_str()) {
-        Some("mv" | "rm") => each(rest, Touch::Whole),
-        Some("checkout" | "restore" | "worktree" | "clone" | "init") => each(rest, Touch::Content),
-        Some("config") => each(values(&run.args, &["-f", "--file"]), Touch::Content),
-        _ => Vec::new(),
+/// The folders that `git` is told to work in.
+pub(crate) fn git_folders(args: &[Field]) -> Fields {
+    let mut folders = Fields::new();
+    let verb = args.iter().position(|arg| GIT_VERBS.contains(&arg.text.as_str())).unwrap_or(args.len());
+    for (at, arg) in args.iter().enumerate().take(verb) {
+        match arg.text.as_str() {
+            "-C" | "--work-tree" | "--git-dir" => folders.extend(args.get(at + 1).cloned()),
+            text => {
+                let value = text.strip_prefix("--work-tree=").or_else(|| text.strip_prefix("--git-dir="));
+                folders.extend(value.map(|value| Field { text: value.to_owned(), ..arg.clone() }));
+            }
+        }
     }
+    folders
+}
+
+/// What changes files in the folder that `git` works in.
+#[rustfmt::skip]
+const GIT_VERBS: &[&str] = &[
+    "checkout", "restore", "rm", "mv", "apply", "am", "config", "worktree", "clone", "init", "clean", "reset", "switch",
+    "stash", "merge", "pull", "rebase", "revert", "cherry-pick", "read-tree", "checkout-index", "sparse-checkout",
+    "submodule", "subtree",
+];
+
+fn git(run: &Run, plain: &[Field]) -> Vec<Touch> {
+    let Some(verb) = plain.iter().position(|field| GIT_VERBS.contains(&field.text.as_str())) else { return Vec::new() };
+    let rest = plain.get(verb + 1..).unwrap_or_default().to_vec();
+    let mut folders = git_folders(&run.args);
+    match plain.get(verb).map(|field| field.text.as_str()) {
+        Some("init") => {
+            folders.extend(rest.into_iter().next());
+            return each(folders, Touch::Project);
+        }
+        Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
+        _ => {}
+    }
+    // In another folder, files are replaced that are not named here.
+    let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
+    let mut touches = match plain.get(verb).map(|field| field.text.as_str()) {
+        Some("config") => each(git_settings(run, &rest), Touch::Content),
+        Some("mv" | "rm") => each(rest, Touch::Whole),
+        Some("checkout" | "restore" | "worktree" | "checkout-index") => {
+            let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
+            each(rest.iter().cloned().chain(below), Touch::Content)
+        }
+        _ => Vec::new(),
+    };
+    let configures = plain.get(verb).is_some_and(|field| field.text == "config");
+    if !configures {
+        touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
+    }
+    touches
+}
+
+/// The file that `git config` writes, and the hooks if it says where they are.
+fn git_settings(run: &Run, rest: &[Field]) -> Fields {
+    let mut files = values(&run.args, &["--file"]);
+    files.extend(run.args.windows(2).filter_map(|pair| match pair {
+        [option, file] if option.text == "-f" => Some(file.clone()),
+        _ => None,
+    }));
+    let key = rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath"));
+    files.extend((key && rest.len() > 1).then(|| Field::literal(".git/hooks")));
+    files
+}
+
+fn joined(folder: &Field, file: &Field) -> Field {
+    if folder.open() || file.open() || file.text.starts_with('/') {
+        return file.clone();
+    }
+    Field { glob: file.glob, ..Field::literal(format!("{}/{}", folder.text.trim_end_matches('/'), file.text)) }
+}
+
+/// What `tar` writes: the archive, or all that is in it.
+fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
+    let mode = run.args.first().map(|first| first.text.trim_start_matches('-')).unwrap_or_default();
+    let long = |name: &str| run.args.iter().any(|arg| arg.text == name);
+    let unpacks = mode.contains('x') || long("--extract") || long("--get") || long("-x");
+    if unpacks {
+        return unpacked(run, values(&run.args, &["-C", "--directory"]).into_iter().collect());
+    }
+    let creates = mode.contains(['c', 'r', 'u']) || long("--create");
+    let mut files = values(&run.args, &["--file"]);
+    files.extend(plain.get(1).filter(|_| mode.contains('f')).cloned());
+    files.extend(values(&run.args, &["-f"]));
+    if creates { each(files, Touch::Content) } else { Vec::new() }
+}
+
+/// Files nobody can name here come into these folders; into the working folder every day.
+fn unpacked(run: &Run, folders: Fields) -> Vec<Touch> {
+    let mut touches = each(folders.clone(), Touch::Content);
+    let here = |folder: &Field| run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
+    touches.extend(folders.into_iter().filter(|folder| !here(folder)).map(Touch::Merge));
+    touches
+}
+
+/// The folders themselves, and the files that get the last part of an address there.
+fn in_folders(folders: &[Field], addresses: &[Field]) -> Fields {
+    let files = folders.iter().flat_map(|folder| addresses.iter().map(|address| inside(folder, address)));
+    folders.iter().cloned().chain(files).collect()
+}
+
+/// The path in an address, which may become the path of a file.
+fn address_path(address: &Field) -> Option<Field> {
+    let (_, rest) = address.text.split_once("://")?;
+    let (_, path) = rest.split_once('/')?;
+    let at = path.find('.').filter(|_| !address.open())?;
+    Some(Field::literal(path.get(at..)?))
+}
+
+/// Every file that an argument may name to a program that nothing is known about.
+fn named_files(arg: &Field, run: &Run) -> Fields {
+    let mut files = vec![arg.clone()];
+    if arg.open() {
+        return files;
+    }
+    let attached = arg.text.strip_prefix('-').and_then(|option| option.get(1..)).filter(|value| !value.is_empty());
+    let parts = arg.text.split(['=', ',', ':', '@']).skip(1);
+    files.extend(parts.chain(attached).filter(|part| part.contains(['/', '.'])).map(Field::literal));
+    let home = run.place.home.as_deref();
+    for file in &mut files {
+        file.text = path::spelled(&file.text, home);
+    }
+    files
+}
+
+/// Whether a change of modes or owners takes nothing from the user and gives nothing to others.
+fn keeps_owner(run: &Run, plain: &[Field]) -> bool {
+    let Some(change) = plain.first() else { return false };
+    if change.open() {
+        return false;
+    }
+    match run.name.as_str() {
+        "chmod" | "gchmod" => keeps_modes(&change.text),
+        "chown" | "gchown" | "chgrp" => change.text.split(':').all(|name| name.is_empty() || name == program::SELF),
+        _ => false,
+    }
+}
+
+fn keeps_modes(mode: &str) -> bool {
+    if let Ok(bits) = u32::from_str_radix(mode, 8) {
+        return bits & 0o022 == 0 && bits & 0o400 != 0;
+    }
+    mode.split(',').all(|clause| {
+        let Some(at) = clause.find(['+', '-', '=']) else { return false };
+        let (who, change) = clause.split_at(at);
+        let only_user = !who.is_empty() && who.chars().all(|next| next == 'u');
+        let writes = change.contains('w');
+        match change.chars().next() {
+            Some('+') => !writes || only_user,
+            Some('-') => !who.is_empty() && !who.contains(['u', 'a']),
+            _ => (only_user && change.contains('r')) || (!who.contains(['u', 'a']) && !who.is_empty() && !writes),
+        }
+    })
 }
 
 /// The files a patch in the script changes.
@@ -249,63 +425,14 @@ pub(crate) fn patch_files(patch: &str) -> Vec<String> {
 
 /// Code handed to an interpreter, with its input.
 fn code(run: &Run) -> Option<String> {
-    const LANGUAGES: &[&str] = &[
-        "python",
-        "node",
-        "nodejs",
-        "deno",
-        "bun",
-        "perl",
-        "ruby",
-        "php",
-        "lua",
-        "osascript",
-        "awk",
-        "gawk",
-        "mawk",
-        "sed",
-        "gsed",
-        "ed",
-        "ex",
-        "vi",
-        "vim",
-        "nvim",
-        "emacs",
-        "tclsh",
-        "rscript",
-        "julia",
-        "guile",
-        "sqlite3",
-        "pwsh",
-        "powershell",
-        "tsx",
-        "groovy",
-        "jshell",
-        "scala",
-        "elixir",
-        "swift",
-        "ghc",
-        "runghc",
-        "jq",
-        "yq",
-        "expect",
-        "pypy",
-    ];
-    let language = LANGUAGES.iter().any(|language| {
-        run.name
-            .strip_prefix(language)
-            .is_some_and(|version| version.chars().all(|next| next.is_ascii_digit() || next == '.'))
-    });
-    if !language {
+    if !program::is_interpreter(&run.name) {
         return None;
     }
-    let reads = matches!(run.name.as_str(), "sed" | "gsed" | "awk" | "gawk" | "mawk" | "jq" | "yq");
+    let reads = program::is_filter(&run.name);
     let mut code = run.input.clone().unwrap_or_default();
-    for arg in run
-        .args
-        .iter()
-        .filter(|arg| arg.text.contains([' ', '(', ';', '\n']) && (!reads || arg.text.contains(['>', 'w', '|'])))
-    {
+    let is_code =
+        |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']) && (!reads || arg.text.contains(['>', 'w', '|']));
+    for arg in run.args.iter().filter(is_code) {
         code.push('\n');
         code.push_str(&arg.shown());
     }

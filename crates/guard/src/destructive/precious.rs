@@ -143,9 +143,20 @@ impl Precious {
         })
     }
 
-    /// Whether it lies in a folder of the system.
+    /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(target: &Field, place: &Place) -> bool {
-        paths(target, place).iter().any(|path| BELOW.iter().any(|folder| path.starts_with(folder)))
+        let own = |path: &Path| PASSING.iter().any(|folder| path.starts_with(folder)) || path.starts_with("/proc/self");
+        let system = |path: &PathBuf| BELOW.iter().any(|folder| path.starts_with(folder)) && !own(path);
+        !target.open() && paths(target, place).iter().any(system)
+    }
+
+    /// Whether it is one of the user's secrets, which exist only once.
+    pub(super) fn is_secret(&self, target: &Field, place: &Place) -> bool {
+        let Some(home) = self.home.as_deref().filter(|_| !target.open()) else { return false };
+        let secret =
+            |path: &PathBuf| [".ssh", ".gnupg", ".password-store"].iter().any(|name| path.starts_with(home.join(name)));
+        let passing = |path: &PathBuf| path.to_string_lossy().contains("known_hosts");
+        paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
 
     /// Whether it is one of the files that decide who may log in.
@@ -164,9 +175,17 @@ impl Precious {
     /// A path of which only the beginning is known: what if nothing follows?
     fn worth_of_unknown(&self, target: &Field, place: &Place) -> Worth {
         const UNKNOWN: Worth = Worth::Doubtful("removes something that is not written out");
+        // Only the user's own variables are missing: what counts is what happens when they are empty.
+        if let Some(hollow) = &target.hollow {
+            let parts = Path::new(hollow).components();
+            let vague = parts.clone().any(|part| matches!(part.as_os_str().to_str(), Some(".git" | "..")));
+            let empty = Field { glob: target.glob, ..Field::literal(hollow.as_str()) };
+            let harmless = hollow.is_empty() || self.worth(&empty, place) == Worth::Common;
+            return if harmless && !vague { Worth::Common } else { UNKNOWN };
+        }
         let Some((folder, _)) = target.text.rsplit_once('/') else { return UNKNOWN };
         let folder = if folder.is_empty() { "/" } else { folder };
-        let known = Field { text: folder.to_owned(), tail: None, glob: target.glob };
+        let known = Field { glob: target.glob, ..Field::literal(folder) };
         match self.worth(&known, place) {
             Worth::Common => Worth::Common,
             Worth::Vital(_) if PASSING.contains(&folder) => Worth::Common,
@@ -249,6 +268,11 @@ fn paths(target: &Field, place: &Place) -> Vec<PathBuf> {
         return Vec::new();
     }
     let mut paths: Vec<PathBuf> = place.folders.iter().map(|folder| path::join(folder, &target.text)).collect();
+    let lent = place.mounts.iter().filter_map(|(there, here)| {
+        let rest = paths.first()?.strip_prefix(there).ok()?;
+        place.folders.first().map(|folder| path::tidy(&folder.join(here).join(rest)))
+    });
+    paths.extend(lent.collect::<Vec<_>>());
     paths.dedup();
     paths
 }

@@ -1,8 +1,11 @@
 //! Every value a script gives to its variables, wherever it does so.
+//!
+//! Order does not count: a variable has every value that is assigned to it somewhere. One value that is not a literal
+//! makes the variable unknown. A name that is not literal makes every variable unknown that nothing else sets.
 
 use std::{cell::Cell, collections::HashMap};
 
-use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare};
+use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -11,15 +14,41 @@ pub(crate) struct Value<'a> {
     pub(super) rest: &'a [Piece],
 }
 
+/// What a script assigns to one variable.
+pub(super) enum Assigned<'v, 'a> {
+    /// Nothing.
+    Never,
+    /// These values.
+    Values(&'v [Value<'a>]),
+    /// What `read` finds.
+    Read,
+    /// Something that is not known.
+    Unknown,
+}
+
+#[derive(Debug)]
+enum Entry<'a> {
+    Values(Vec<Value<'a>>),
+    Read,
+    Unknown,
+}
+
 /// What a script assigns.
 #[derive(Debug, Default)]
 pub(crate) struct Variables<'a> {
-    /// `None`: some value cannot be known.
-    values: HashMap<&'a str, Option<Vec<Value<'a>>>>,
+    entries: HashMap<String, Entry<'a>>,
     /// Whether the script changes how unquoted values are split.
-    pub(super) separators_change: bool,
+    pub(crate) separators_change: bool,
+    /// Whether variables may be set whose names are not known.
+    pub(crate) anything: bool,
+    /// Whether text in variables may be evaluated: arithmetic, prompts, `${x@P}`.
+    pub(crate) evaluates: bool,
+    /// Whether `$1` and the like change: by `set`, by `shift`, in functions.
+    pub(crate) positional_change: bool,
     /// How many values were looked at so far: they may refer to one another again and again.
     looks: Cell<usize>,
+    /// How many `eval` stand around it.
+    evals: usize,
 }
 
 /// How many values of one variable are followed.
@@ -28,11 +57,17 @@ const MOST_VALUES: usize = 64;
 /// How many values are looked at in one script.
 const MOST_LOOKS: usize = 50_000;
 
+/// How deep `eval` in `eval` is followed.
+const MOST_EVALS: usize = 2;
+
 /// Builtins whose arguments are assignments.
 const DECLARERS: &[&str] = &["export", "declare", "local", "readonly", "typeset"];
 
 /// Builtins that put something into the variables they name.
-const FILLERS: &[&str] = &["read", "mapfile", "readarray", "getopts", "printf", "unset", "let", "wait"];
+const FILLERS: &[&str] = &["mapfile", "readarray", "getopts", "printf", "unset", "let", "wait", "coproc"];
+
+/// Variables whose text a shell expands or runs by itself.
+const EVALUATED: &[&str] = &["PS0", "PS1", "PS2", "PS4", "PROMPT_COMMAND", "ENV", "BASH_ENV"];
 
 impl<'a> Variables<'a> {
     /// All assignments of a list and of everything inside it.
@@ -42,19 +77,32 @@ impl<'a> Variables<'a> {
         variables
     }
 
-    /// The values assigned to a name; nothing if some of them cannot be known, or if it takes too long to look.
-    pub(super) fn of(&self, name: &str) -> Option<&[Value<'a>]> {
-        let Some(values) = self.values.get(name) else { return Some(&[]) };
-        let values = values.as_deref().filter(|values| values.len() <= MOST_VALUES)?;
-        self.looks.set(self.looks.get() + values.len());
-        (self.looks.get() <= MOST_LOOKS).then_some(values)
+    /// The names that are assigned.
+    pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
+        self.entries.keys().map(String::as_str)
     }
 
-    fn add(&mut self, name: &'a str, value: Option<Value<'a>>) {
-        let values = self.values.entry(name).or_insert_with(|| Some(Vec::new()));
-        match (values.as_mut(), value) {
-            (Some(known), Some(value)) => known.push(value),
-            _ => *values = None,
+    /// What is assigned to a name; not known if it takes too long to look.
+    pub(super) fn of(&self, name: &str) -> Assigned<'_, 'a> {
+        let values = match self.entries.get(name) {
+            None => return Assigned::Never,
+            Some(Entry::Read) => return Assigned::Read,
+            Some(Entry::Unknown) => return Assigned::Unknown,
+            Some(Entry::Values(values)) => values,
+        };
+        self.looks.set(self.looks.get() + values.len());
+        let few = values.len() <= MOST_VALUES && self.looks.get() <= MOST_LOOKS;
+        if few { Assigned::Values(values) } else { Assigned::Unknown }
+    }
+
+    fn add(&mut self, name: &str, value: Option<Value<'a>>) {
+        self.separators_change |= name == "IFS";
+        self.evaluates |= EVALUATED.contains(&name);
+        match (self.entries.get_mut(name), value) {
+            (Some(Entry::Values(known)), Some(value)) => known.push(value),
+            (Some(entry), _) => *entry = Entry::Unknown,
+            (None, Some(value)) => drop(self.entries.insert(name.to_owned(), Entry::Values(vec![value]))),
+            (None, None) => drop(self.entries.insert(name.to_owned(), Entry::Unknown)),
         }
     }
 
@@ -69,10 +117,12 @@ impl<'a> Variables<'a> {
         match &command.body {
             Body::Simple { assigns, words } => {
                 for assign in assigns {
-                    // Before a command it holds for that command's environment only.
-                    let value = assign.value.as_ref().filter(|_| words.is_empty());
-                    self.separators_change |= words.is_empty() && assign.name == "IFS";
+                    // Before a command it holds for that command's environment only, and so do other separators.
+                    let lasts = words.is_empty();
+                    let changed = self.separators_change;
+                    let value = assign.value.as_ref().filter(|_| lasts);
                     self.add(&assign.name, value.map(|word| Value { lead: "", rest: word }));
+                    self.separators_change = changed || (lasts && assign.name == "IFS");
                     self.words(&assign.others);
                     self.words(&assign.value);
                 }
@@ -80,6 +130,8 @@ impl<'a> Variables<'a> {
                 self.words(words);
             }
             Body::Branches { words, lists, .. } => {
+                // The words of `[[ … ]]` and of `((…))` are among them.
+                self.evaluates |= lists.is_empty();
                 self.words(words);
                 for list in lists {
                     self.list(list);
@@ -94,12 +146,15 @@ impl<'a> Variables<'a> {
                 self.words(words.iter().flatten());
                 self.list(list);
             }
-            Body::Function { body, .. } => self.command(body),
+            Body::Function { body, .. } => {
+                self.positional_change = true;
+                self.command(body);
+            }
         }
     }
 
     /// One element of a loop: followed only if it stands for exactly one value.
-    fn element(&mut self, name: &'a str, word: &'a Word) {
+    fn element(&mut self, name: &str, word: &'a Word) {
         let single = word.iter().all(|piece| match piece {
             Piece::Plain(text) => !text.contains(['{', '*', '?', '[']),
             Piece::Quoted(_) => true,
@@ -112,22 +167,93 @@ impl<'a> Variables<'a> {
     }
 
     fn builtin(&mut self, words: &'a [Word]) {
+        let prefix = |word: &&Word| matches!(bare(word), Some("builtin" | "command"));
+        let words = words.get(words.iter().take_while(prefix).count()..).unwrap_or_default();
         let Some((command, arguments)) = words.split_first() else { return };
-        let Some(command) = bare(command) else { return };
-        if DECLARERS.contains(&command) {
-            for argument in arguments {
-                let Some((Piece::Plain(first), rest)) = argument.split_first() else { continue };
-                let Some((name, lead)) = first.split_once('=') else { continue };
-                self.separators_change |= name == "IFS";
+        match literal(command).as_deref() {
+            Some("eval") => self.evaluated(arguments),
+            Some("source" | ".") => (self.anything, self.positional_change) = (true, true),
+            Some("set" | "shift") => self.positional_change = true,
+            Some("test" | "[") => self.evaluates = true,
+            Some("read") => self.filled(arguments, Some(())),
+            Some(declarer) if DECLARERS.contains(&declarer) => self.declared(arguments),
+            Some(filler) if FILLERS.contains(&filler) => {
+                // A name is a name however it is quoted; what `printf` prints without `-v` is none.
+                let prints =
+                    filler == "printf" && !arguments.first().is_some_and(|first| text_of(first).starts_with("-v"));
+                if !prints {
+                    self.evaluates = true;
+                    self.filled(arguments, None);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn declared(&mut self, arguments: &'a [Word]) {
+        for argument in arguments {
+            if let Some((Piece::Plain(first), rest)) = argument.split_first()
+                && let Some((name, lead)) = first.split_once('=')
+            {
                 match name.strip_suffix('+') {
                     Some(name) => self.add(name, None),
                     None => self.add(name, Some(Value { lead, rest })),
                 }
+                continue;
             }
-        } else if FILLERS.contains(&command) {
-            for name in arguments.iter().filter_map(|argument| bare(argument)) {
-                self.add(name.split(['=', '[']).next().unwrap_or(name), None);
+            match literal(argument) {
+                // Arithmetic in values, other names for the same variable.
+                Some(option) if option.starts_with('-') => {
+                    self.evaluates |= option.contains(['i', 'n']);
+                    self.anything |= option.contains('n');
+                }
+                Some(text) => self.add(text.split(['=', '+', '[']).next().unwrap_or_default(), None),
+                None => {
+                    let name = text_of(argument);
+                    match name.split_once('=') {
+                        Some((name, _)) if !name.is_empty() => self.add(name.trim_end_matches('+'), None),
+                        _ => self.anything = true,
+                    }
+                }
             }
+        }
+    }
+
+    /// Names that get a value from elsewhere; those of `read` get what it reads.
+    fn filled(&mut self, arguments: &'a [Word], read: Option<()>) {
+        for argument in arguments {
+            let Some(text) = literal(argument) else {
+                self.anything = true;
+                continue;
+            };
+            if text.starts_with('-') {
+                continue;
+            }
+            let name = text.split(['=', '[', '+', '-']).next().unwrap_or_default();
+            match (read, self.entries.get(name)) {
+                (Some(()), None | Some(Entry::Read)) => drop(self.entries.insert(name.to_owned(), Entry::Read)),
+                _ => self.add(name, None),
+            }
+        }
+    }
+
+    /// What `eval` runs may assign anything.
+    fn evaluated(&mut self, arguments: &'a [Word]) {
+        let text: Option<Vec<String>> = arguments.iter().map(|word| literal(word)).collect();
+        let list = text.filter(|_| self.evals < MOST_EVALS).and_then(|words| parse(&words.join(" "), 0).ok());
+        let Some(list) = list else {
+            (self.anything, self.positional_change) = (true, true);
+            return;
+        };
+        let mut inner = Variables { evals: self.evals + 1, ..Variables::default() };
+        inner.list(&list);
+        self.anything |= inner.anything;
+        self.separators_change |= inner.separators_change;
+        self.evaluates |= inner.evaluates;
+        self.positional_change |= inner.positional_change;
+        let names: Vec<String> = inner.names().map(str::to_owned).collect();
+        for name in &names {
+            self.add(name, None);
         }
     }
 
@@ -139,11 +265,40 @@ impl<'a> Variables<'a> {
         for piece in word {
             match piece {
                 Piece::Output { list, .. } | Piece::Process(list) => self.list(list),
-                Piece::Parameter { word: inner, .. } | Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
+                Piece::Parameter { name, operator, word: inner, .. } => {
+                    if operator.contains('=') {
+                        self.add(name, None);
+                    }
+                    // Unusual ones: subscripts, offsets, `@P`, names in other variables.
+                    self.evaluates |= operator.is_empty() && !inner.is_empty();
+                    self.word(inner);
+                }
+                Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
+                    self.evaluates = true;
                     self.word(inner);
                 }
                 Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
             }
         }
     }
+}
+
+/// A word that is nothing but text, as a program would get it.
+pub(crate) fn literal(word: &[Piece]) -> Option<String> {
+    word.iter()
+        .map(|piece| match piece {
+            Piece::Plain(text) | Piece::Quoted(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
+}
+
+/// The text of a word up to the first expansion.
+fn text_of(word: &[Piece]) -> String {
+    word.iter()
+        .map_while(|piece| match piece {
+            Piece::Plain(text) | Piece::Quoted(text) => Some(text.as_str()),
+            _ => None,
+        })
+        .collect()
 }

@@ -1,10 +1,16 @@
 //! Whether a path is, holds or lies in a protected one, however it is spelled.
 
-use std::path::{Path, PathBuf};
+use std::{
+    cell::RefCell,
+    collections::HashMap,
+    path::{Component, Path, PathBuf},
+};
 
+use super::protected::{From, Protected};
 use crate::{
     field::{Field, Place},
     path,
+    walk::Found,
 };
 
 /// How far a change reaches.
@@ -30,6 +36,11 @@ pub(super) enum Hit {
 /// The protected paths, ready for comparison.
 pub(super) struct Watch {
     guarded: Vec<Guarded>,
+    /// Those that only file tools must not touch.
+    personal: Vec<Guarded>,
+    /// Inside these, no other project may begin.
+    projects: Vec<PathBuf>,
+    resolver: RefCell<path::Resolver>,
 }
 
 struct Guarded {
@@ -39,16 +50,18 @@ struct Guarded {
 }
 
 impl Watch {
-    pub(super) fn new(protected: &[PathBuf]) -> Watch {
+    pub(super) fn new(protected: Vec<Protected>, projects: Vec<PathBuf>) -> Watch {
         let mut resolver = path::Resolver::default();
-        let guarded = protected.iter().map(|path| {
-            let tidied = path::tidy(path);
+        let (mut guarded, mut personal) = (Vec::new(), Vec::new());
+        for Protected { path, from } in protected {
+            let tidied = path::tidy(&path);
             let mut keys = vec![path::folded(&tidied), path::folded(&resolver.resolve(&tidied))];
             keys.dedup();
             keys.retain(|key| !key.is_empty());
-            Guarded { path: path.clone(), keys }
-        });
-        Watch { guarded: guarded.collect() }
+            let list = if from == From::Everybody { &mut guarded } else { &mut personal };
+            list.push(Guarded { path, keys });
+        }
+        Watch { guarded, personal, projects, resolver: RefCell::new(resolver) }
     }
 
     /// Whether a change of this field changes something protected.
@@ -66,30 +79,88 @@ impl Watch {
         {
             return Some(hit);
         }
-        place.folders.iter().find_map(|folder| {
+        let hit = place.folders.iter().find_map(|folder| {
             let raw = folder.join(&field.text);
             // A folder that commands run in is there, and so is one that is written with a slash.
             let is_folder =
                 field.text.ends_with('/') || place.folders.iter().any(|here| here.starts_with(path::tidy(&raw)));
             let reach = if is_folder && reach == Reach::Replacement { Reach::File } else { reach };
             self.check_path(&raw, field.glob, reach)
+        });
+        hit.or_else(|| {
+            place.folders.iter().find_map(|folder| self.inner_project(&path::join(folder, &field.text), reach))
         })
+    }
+
+    /// Whether a file tool changes a file of the user's own: a person decides.
+    pub(super) fn personal(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
+        let folder = place.folders.first()?;
+        let spelling = path::folded(&path::resolve(&folder.join(&field.text)));
+        let holds =
+            |key: &Vec<String>| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
+        let hit = self.personal.iter().find(|guarded| guarded.keys.iter().any(holds));
+        hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
+    }
+
+    /// A `.ollm` or `.git` below the project's own: it would make a project of the folder that it is in.
+    fn inner_project(&self, path: &Path, reach: Reach) -> Option<Hit> {
+        let inner = self.projects.iter().find_map(|project| path.strip_prefix(project).ok())?;
+        let parts = path::folded(inner);
+        let at = parts.iter().position(|part| part == ".ollm" || part == ".git").filter(|at| *at > 0)?;
+        let rest = parts.get(at + 1..).unwrap_or_default();
+        let git = parts.get(at).is_some_and(|part| part == ".git");
+        let decides = !git
+            || (reach != Reach::Tree
+                && (rest.is_empty() || rest.first().is_some_and(|part| part == "hooks" || part == "config")));
+        decides.then(|| Hit::Perhaps(path.to_owned()))
+    }
+
+    /// Whether a folder below the project becomes a project.
+    pub(super) fn new_project(&self, field: &Field, place: &Place) -> bool {
+        let inner = |path: &Path| self.projects.iter().any(|project| path != project && path.starts_with(project));
+        field.open() || place.folders.iter().any(|folder| inner(&path::join(folder, &field.text)))
+    }
+
+    /// Whether a search may find something protected and change it.
+    pub(super) fn found(&self, search: &Found, place: &Place) -> Option<Hit> {
+        if let Some(inside) = self.check(&search.root, place, Reach::File) {
+            return Some(inside);
+        }
+        let roots = place.folders.iter().map(|folder| path::folded(&path::resolve(&folder.join(&search.root.text))));
+        let roots: Vec<Vec<String>> = roots.collect();
+        let hit = self.guarded.iter().find(|guarded| {
+            let below = |key: &Vec<String>| {
+                roots
+                    .iter()
+                    .any(|root| key.strip_prefix(root.as_slice()).is_some_and(|rest| passes(search, rest, guarded)))
+            };
+            guarded.keys.iter().any(below)
+        });
+        hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
     /// Whether code names something protected.
     pub(super) fn mentioned(&self, code: &str) -> Option<PathBuf> {
         let code = path::fold(code);
-        let named = |guarded: &&Guarded| {
-            guarded.keys.iter().any(|key| match key.as_slice() {
-                [.., last] if last.starts_with('.') => code.contains(last.as_str()),
-                [.., folder, last] if folder.starts_with('.') => {
-                    code.contains(folder.as_str()) && code.contains(last.as_str())
+        // Many protected files share a folder, and code is searched once for each folder.
+        let mut seen: HashMap<&str, bool> = HashMap::new();
+        let holds = |part: &str| code.contains(part);
+        for guarded in &self.guarded {
+            for key in &guarded.keys {
+                let named = match key.as_slice() {
+                    [.., last] if last.starts_with('.') => holds(last),
+                    [.., folder, last] => {
+                        let in_folder = *seen.entry(folder.as_str()).or_insert_with(|| holds(folder));
+                        in_folder && (holds(&format!("{folder}/{last}")) || (folder.starts_with('.') && holds(last)))
+                    }
+                    _ => false,
+                };
+                if named {
+                    return Some(guarded.path.clone());
                 }
-                [.., folder, last] => code.contains(&format!("{folder}/{last}")),
-                _ => false,
-            })
-        };
-        self.guarded.iter().find(named).map(|guarded| guarded.path.clone())
+            }
+        }
+        None
     }
 
     fn check_path(&self, raw: &Path, glob: bool, reach: Reach) -> Option<Hit> {
@@ -97,7 +168,9 @@ impl Watch {
         if glob {
             return self.by_pattern(&path::folded(&tidied), reach);
         }
-        let resolved = path::resolve(raw);
+        // Only where a `..` may follow a link does its order count.
+        let dotted = raw.components().any(|part| part == Component::ParentDir);
+        let resolved = if dotted { path::resolve(raw) } else { self.resolver.borrow_mut().resolve(&tidied) };
         let mut spellings = vec![path::folded(&tidied), path::folded(&resolved)];
         if let Some(text) = raw.to_str().filter(|text| text.contains('\\')) {
             spellings.push(path::folded(&path::tidy(Path::new(&text.replace('\\', "/")))));
@@ -119,11 +192,14 @@ impl Watch {
     }
 
     fn by_pattern(&self, pattern: &[String], reach: Reach) -> Option<Hit> {
-        let fits = |key: &Vec<String>| {
+        // A bare `*` says nothing but that there is something.
+        let vague = pattern.last().is_some_and(|last| last == "*");
+        let fits = |guarded: &Guarded, key: &Vec<String>| {
             let all = pattern.iter().zip(key).all(|(pattern, name)| path::fits(pattern, name));
-            all && (pattern.len() >= key.len() || reach != Reach::File)
+            let reaches = pattern.len() >= key.len() || reach != Reach::File;
+            all && reaches && (pattern.len() > key.len() || !vague || guarded.path.symlink_metadata().is_ok())
         };
-        let hit = self.guarded.iter().find(|guarded| guarded.keys.iter().any(fits));
+        let hit = self.guarded.iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
@@ -174,6 +250,27 @@ impl Watch {
     fn by_identity(&self, _resolved: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// Whether the tests of a search let it act on a protected path, or on something in it.
+fn passes(search: &Found, rest: &[String], guarded: &Guarded) -> bool {
+    /// In a protected folder there are files like these.
+    const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
+    let path = format!("./{}", rest.join("/"));
+    let part_fits = |pattern: &String| rest.iter().any(|part| path::fits_hidden(pattern, part));
+    let left_out = search.left_out.iter().any(|pattern| part_fits(pattern) || path::fits_hidden(pattern, &path));
+    if left_out {
+        return false;
+    }
+    if search.wanted.is_empty() {
+        // A search finds only what is there.
+        return guarded.path.symlink_metadata().is_ok();
+    }
+    let folder = guarded.path.extension().is_none() || guarded.path.is_dir();
+    search.wanted.iter().any(|pattern| {
+        let inside = folder && USUAL.iter().any(|name| path::fits_hidden(pattern, name));
+        part_fits(pattern) || path::fits_hidden(pattern, &path) || (inside && guarded.path.exists())
+    })
 }
 
 /// The files in a folder and its folders, up to a bound.

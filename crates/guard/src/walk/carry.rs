@@ -1,11 +1,15 @@
 //! Commands that run other commands: what is left when their own arguments are taken away.
 
-use crate::{field::Field, field::Fields, path, text};
+use std::path::Path;
 
-use super::{Deed, Feed, Run, Walker};
+use super::{Deed, Feed, Run, Walker, shells::SHELLS};
+use crate::{
+    field::{Field, Fields},
+    path, text,
+};
 
 /// A command whose arguments end in another command.
-struct Carrier {
+pub(super) struct Carrier {
     name: &'static str,
     /// Options that take the next argument as their value.
     valued: &'static [&'static str],
@@ -13,7 +17,7 @@ struct Carrier {
     own: usize,
 }
 
-const fn carrier(name: &'static str, valued: &'static [&'static str], own: usize) -> Carrier {
+pub(super) const fn carrier(name: &'static str, valued: &'static [&'static str], own: usize) -> Carrier {
     Carrier { name, valued, own }
 }
 
@@ -84,49 +88,8 @@ const XARGS: Carrier = carrier(
     ],
     0,
 );
-const SSH: Carrier = carrier(
-    "ssh",
-    &["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-E", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-B", "-Q"],
-    1,
-);
-const CONTAINER: Carrier = carrier(
-    "",
-    &[
-        "-u",
-        "--user",
-        "-w",
-        "--workdir",
-        "-e",
-        "--env",
-        "-v",
-        "--volume",
-        "--mount",
-        "--name",
-        "-p",
-        "--publish",
-        "--network",
-        "--entrypoint",
-        "-n",
-        "--namespace",
-        "-c",
-        "--container",
-        "--env-file",
-        "-h",
-        "--hostname",
-        "--platform",
-        "-l",
-        "--label",
-        "--cpus",
-        "-m",
-        "--memory",
-        "--add-host",
-        "--gpus",
-    ],
-    1,
-);
-
-/// Programs that read a script from their arguments or their input.
-const SHELLS: &[&str] = &["sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh"];
+/// Options that name the folder in which a command runs.
+const FOLDER_OPTIONS: &[&str] = &["-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--workdir"];
 
 /// How many carriers may stand before one another.
 const MOST_CARRIERS: usize = 32;
@@ -146,12 +109,15 @@ impl Walker {
                 return;
             }
             let Some(first) = fields.first() else { return };
-            let Some(word) = first.known() else {
-                return self.unclear(format!("which program runs is not written out: {}", show(&fields)));
+            let Some(name) = program_name(first) else {
+                let reason = format!("which program runs is not written out: {}", show(&fields));
+                // Prose sets no variables.
+                return if self.outer.names.is_empty() { self.unclear(reason) } else { self.unknown(reason) };
             };
-            let name = path::base_name(word);
             if let Some(carrier) = CARRIERS.iter().find(|carrier| carrier.name == name) {
-                fields = carried(&fields, carrier);
+                let rest = carried(&fields, carrier);
+                self.carrier_options(&fields, &rest, feed, depth);
+                fields = rest;
             } else if name == "command" {
                 if looks_up(&fields) {
                     return;
@@ -162,6 +128,10 @@ impl Walker {
                 fields = rest;
             } else if let Some(at) = verb_of_runner(&name, &fields) {
                 fields = carried(fields.get(at..).unwrap_or_default(), &carrier("", &[], 0));
+            } else if let Some(alias) = self.aliases.remove(&name) {
+                // An alias is not looked up again in what it stands for.
+                let rest = fields.into_iter().skip(1);
+                fields = alias.into_iter().map(Field::literal).chain(rest).collect();
             } else {
                 return self.dispatch(name, fields, feed, depth);
             }
@@ -169,16 +139,44 @@ impl Walker {
         self.unclear("too many commands within commands");
     }
 
+    /// What options of a carrier say about the command behind them: its folder, its variables, or another command.
+    fn carrier_options(&mut self, fields: &[Field], rest: &[Field], feed: &Feed, depth: usize) {
+        let own = fields.get(..fields.len() - rest.len()).unwrap_or_default();
+        if own.len() < 2 {
+            return;
+        }
+        for (at, field) in own.iter().enumerate() {
+            let (option, value) = match field.text.split_once('=') {
+                Some((option, value)) => (option, Some(Field { text: value.to_owned(), ..field.clone() })),
+                None => (field.text.as_str(), own.get(at + 1).cloned()),
+            };
+            match value {
+                Some(folder) if FOLDER_OPTIONS.contains(&option) => self.place.change(&folder),
+                _ => {}
+            }
+            if is_assignment(&field.text) {
+                self.outer.names.insert(option.to_owned());
+            }
+        }
+        let name = path::base_name(&own.first().map(|first| first.text.clone()).unwrap_or_default());
+        self.guess_run(&name, fields, feed, depth + 1);
+    }
+
     /// Commands that are neither plain programs nor plain prefixes.
     fn dispatch(&mut self, name: String, fields: Fields, feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
         match name.as_str() {
             "eval" => self.text(args, "eval", depth),
-            "trap" | "alias" => self.stored(&name, args, depth),
+            "trap" => self.trap(args, depth),
+            "alias" | "hash" => self.alias(&name, args, depth),
             "watch" => self.text(&carried(&fields, &carrier("", &["-n", "--interval"], 0)), "watch", depth),
             "parallel" => self.parallel(&fields, depth),
             "su" | "runuser" | "script" | "sg" | "flock" | "nix-shell" => self.text_option(&name, &fields, feed, depth),
-            "xargs" => self.xargs(&fields, depth),
+            "at" | "batch" | "crontab" => {
+                self.scheduled(args, feed, depth);
+                self.work(name, fields, feed);
+            }
+            "xargs" => self.xargs(&fields, feed, depth),
             "find" | "fd" | "fdfind" => {
                 self.find(&name, &fields, depth);
                 self.work(name, fields, feed);
@@ -196,39 +194,47 @@ impl Walker {
                 self.work(name, fields, feed);
             }
             shell if SHELLS.contains(&shell) => self.shell(&fields, feed, depth),
-            _ => self.work(name, fields, feed),
+            // A command line in one word, as `npx -c` takes it.
+            _ if fields.len() == 1 && fields.iter().all(|field| field.text.trim().contains(' ')) => {
+                self.text(&fields, "a wrapper", depth);
+            }
+            _ => {
+                self.guess_run(&name, &fields, feed, depth + 1);
+                self.work(name, fields, feed);
+            }
         }
     }
 
     /// The program that does the work.
-    fn work(&mut self, name: String, fields: Fields, feed: &Feed) {
+    pub(super) fn work(&mut self, name: String, fields: Fields, feed: &Feed) {
         let input = match feed {
             Feed::Text(text) => text.clone(),
-            Feed::Nothing | Feed::Pipe => None,
+            _ => None,
         };
+        if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains(*name)) {
+            self.unclear(format!("git works in a folder that is not written out: {}", show(&fields)));
+        }
         let place = self.place.clone();
         self.push(Deed::Run(Run { name, args: fields.into_iter().skip(1).collect(), place, input }));
     }
 
-    /// Arguments that together are shell text.
-    fn text(&mut self, args: &[Field], carrier: &str, depth: usize) {
-        let known: Option<Vec<&str>> = args.iter().map(Field::known).collect();
-        match known {
-            Some(words) => self.script(&words.join(" "), depth + 1),
-            None => self.unclear(format!("{carrier} runs text that is not written out: {}", show(args))),
+    /// Another name for a command.
+    fn alias(&mut self, name: &str, args: &[Field], depth: usize) {
+        if name == "hash" {
+            if let [option, program, names @ ..] = args
+                && option.text == "-p"
+            {
+                self.aliases.extend(names.iter().map(|name| (name.text.clone(), vec![program.text.clone()])));
+            }
+            return;
         }
-    }
-
-    /// Text kept for later: a trap, an alias.
-    fn stored(&mut self, name: &str, args: &[Field], depth: usize) {
         for arg in args.iter().filter(|arg| !arg.text.starts_with('-')) {
             let Some(text) = arg.known() else {
-                return self.unclear(format!("{name} keeps text that is not written out: {}", show(args)));
+                return self.unclear(format!("alias keeps text that is not written out: {}", show(args)));
             };
-            match (name, text.split_once('=')) {
-                ("alias", Some((_, value))) => self.script(value, depth + 1),
-                ("alias", None) => {}
-                _ => return self.script(text, depth + 1),
+            if let Some((alias, value)) = text.split_once('=') {
+                self.script(value, depth + 1);
+                self.aliases.insert(alias.to_lowercase(), value.split_whitespace().map(str::to_owned).collect());
             }
         }
     }
@@ -250,97 +256,40 @@ impl Walker {
                 return None;
             }
             match text {
-                "-u" | "--unset" => drop(rest.next()),
+                "-u" | "--unset" | "-a" | "--argv0" => drop(rest.next()),
                 "-C" | "--chdir" => rest.next().into_iter().for_each(|folder| self.place.change(folder)),
-                _ if text.starts_with('-') || assigns => {}
+                _ if text.starts_with("--chdir=") => {
+                    self.place.change(&Field::literal(text.trim_start_matches("--chdir=")));
+                }
+                _ if text.starts_with("-C") => self.place.change(&Field::literal(text.trim_start_matches("-C"))),
+                _ if assigns => {
+                    let name = text.split('=').next().unwrap_or_default();
+                    self.outer.names.insert(name.to_owned());
+                }
+                _ if text.starts_with('-') => {}
                 _ => return Some(std::iter::once(field).chain(rest).cloned().collect()),
             }
         }
         None
     }
 
-    fn shell(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
-        let mut rest = fields.iter().enumerate().skip(1);
-        let mut streamed = false;
-        while let Some((at, field)) = rest.next() {
-            match field.known() {
-                None => return self.unclear(format!("what the shell runs is not written out: {}", show(fields))),
-                Some("-o" | "+o" | "-O" | "+O" | "--rcfile" | "--init-file") => drop(rest.next()),
-                Some("-") => break,
-                Some(option) if option == "--command" || is_cluster(option, 'c') => {
-                    return self.shell_text(fields, at + 1, depth);
-                }
-                Some(option) if is_cluster(option, 's') => break,
-                Some(option) if option.starts_with(['-', '+']) => {}
-                Some(_) if is_stream(field, feed) => {
-                    streamed = field.text.starts_with("/dev/fd/");
-                    break;
-                }
-                // A script file: what it does is not in the command.
-                Some(file) => {
-                    return self.work(path::base_name(file), fields.get(at..).unwrap_or_default().to_vec(), feed);
-                }
-            }
-        }
-        match feed {
-            Feed::Text(Some(text)) => self.fed(text, depth),
-            Feed::Nothing if !streamed => {}
-            _ => self.unclear(format!("a shell runs whatever it is fed: {}", show(fields))),
-        }
-    }
-
-    /// A script that is itself the standard input.
-    fn fed(&mut self, text: &str, depth: usize) {
-        self.input = Feed::Nothing;
-        self.script(text, depth + 1);
-    }
-
-    /// The text behind `-c`; more options may stand between the two.
-    fn shell_text(&mut self, fields: &[Field], from: usize, depth: usize) {
-        let is_option = |field: &&Field| field.known().is_some_and(|text| text.starts_with(['-', '+']));
-        let Some(text) = fields.iter().skip(from).find(|field| !is_option(field)) else { return };
-        match text.known() {
-            Some(text) => self.script(text, depth + 1),
-            None => self.unclear(format!("what the shell runs is not written out: {}", show(fields))),
-        }
-    }
-
-    /// Programs that take shell text behind an option, and sometimes a command instead.
-    fn text_option(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
-        let flags: &[&str] = if name == "nix-shell" { &["--run", "--command"] } else { &["-c", "--command"] };
-        let is_flag = |field: &Field| field.known().is_some_and(|text| flags.contains(&text) || is_cluster(text, 'c'));
-        if let Some(text) = fields.iter().position(is_flag).and_then(|at| fields.get(at + 1)) {
-            return self.text(std::slice::from_ref(text), name, depth);
-        }
-        if let Some(text) = fields.iter().find_map(|field| field.text.strip_prefix("--command=")) {
-            return self.text(&[Field::literal(text)], name, depth);
-        }
-        if name == "flock" {
-            return self.run(carried(fields, &carrier("", &["-w", "-E"], 1)), feed, depth + 1);
-        }
-        match feed {
-            Feed::Nothing => {}
-            Feed::Text(Some(text)) => self.fed(text, depth),
-            _ => self.unclear(format!("a shell runs whatever it is fed: {}", show(fields))),
-        }
-        if let Some(at) = fields.iter().position(|field| field.text == "--") {
-            self.run(fields.iter().skip(at + 1).cloned().collect(), feed, depth + 1);
-        } else if name == "runuser" {
-            self.run(carried(fields, &carrier("", &["-u", "-g", "-G"], 0)), feed, depth + 1);
-        }
-    }
-
-    /// `xargs`: the command gets more arguments, and nobody knows which.
-    fn xargs(&mut self, fields: &[Field], depth: usize) {
-        let mut command = carried(fields, &XARGS);
+    /// `xargs`: the command gets more arguments: what it is fed, or nobody knows which.
+    fn xargs(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
+        let command = carried(fields, &XARGS);
         if command.is_empty() {
             return;
         }
+        let more = feed.arguments().unwrap_or_else(|| vec![Field::unknown()]);
         match replaced_mark(fields) {
-            Some(mark) => command.iter_mut().for_each(|field| fill(field, &mark)),
-            None => command.push(Field::unknown()),
+            Some(mark) => {
+                for argument in &more {
+                    let filled = command.iter().map(|field| filled(field, &mark, argument)).collect();
+                    self.run(filled, &Feed::Nothing, depth + 1);
+                }
+            }
+            None => self.run(command.into_iter().chain(more).collect(), &Feed::Nothing, depth + 1),
         }
-        self.run(command, &Feed::Nothing, depth + 1);
+        self.guess_run("xargs", fields, &Feed::Nothing, depth + 1);
     }
 
     fn parallel(&mut self, fields: &[Field], depth: usize) {
@@ -354,31 +303,7 @@ impl Walker {
         }
         command.push(Field::unknown());
         self.run(command, &Feed::Nothing, depth + 1);
-    }
-
-    /// `find`: the commands it runs on what it finds below its roots.
-    fn find(&mut self, name: &str, fields: &[Field], depth: usize) {
-        let args = fields.get(1..).unwrap_or_default();
-        let filtered = name != "find" || is_filtered(args);
-        let mut rest = args.iter();
-        while let Some(field) = rest.next() {
-            if !matches!(field.text.as_str(), "-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec") {
-                continue;
-            }
-            let command: Fields =
-                rest.by_ref().take_while(|field| !matches!(field.text.as_str(), ";" | "+")).cloned().collect();
-            for root in find_roots(args) {
-                let mut command = command.clone();
-                for field in &mut command {
-                    if field.text == "{}" {
-                        *field = found_below(&root, filtered);
-                    } else {
-                        fill(field, "{}");
-                    }
-                }
-                self.run(command, &Feed::Nothing, depth + 1);
-            }
-        }
+        self.guess_run("parallel", fields, &Feed::Nothing, depth + 1);
     }
 
     fn change_folder(&mut self, name: &str, args: &[Field]) {
@@ -390,38 +315,17 @@ impl Walker {
             }
             ("popd", ..) | (_, None, _) => self.place.lost = true,
             (_, Some(target), _) if target.text == "-" => self.place.lost = true,
-            (_, Some(target), _) => self.place.change(target),
+            (_, Some(target), _) => {
+                let elsewhere = self.outer.names.contains("CDPATH") && !target.text.starts_with(['/', '.']);
+                self.place.change(target);
+                self.place.lost |= elsewhere;
+            }
         }
-    }
-
-    fn ssh(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
-        let command = carried(fields, &SSH);
-        let place = self.place.clone();
-        if !command.is_empty() {
-            self.text(&command, "ssh", depth);
-        } else if let Feed::Text(Some(text)) = feed {
-            self.fed(text, depth);
-        }
-        self.place = place;
-    }
-
-    /// A command in a container, whose folders say nothing about those here.
-    fn container(&mut self, args: &[Field], feed: &Feed, depth: usize) {
-        let verb = args.iter().position(|arg| matches!(arg.text.as_str(), "exec" | "run" | "shell" | "enter"));
-        let Some(after) = verb.and_then(|at| args.get(at..)) else { return };
-        let command = match after.iter().position(|arg| arg.text == "--") {
-            Some(at) => after.iter().skip(at + 1).cloned().collect(),
-            None => carried(after, &CONTAINER),
-        };
-        let place = self.place.clone();
-        self.place.lost = true;
-        self.run(command, feed, depth + 1);
-        self.place = place;
     }
 }
 
 /// The command behind a carrier's name, options and own arguments.
-fn carried(fields: &[Field], carrier: &Carrier) -> Fields {
+pub(super) fn carried(fields: &[Field], carrier: &Carrier) -> Fields {
     let mut rest = fields.iter().skip(1).peekable();
     let mut own = carrier.own;
     while let Some(field) = rest.peek() {
@@ -469,20 +373,42 @@ fn split_string(text: &str) -> Option<&str> {
 }
 
 /// Whether this is a bundle of one-letter options with this one among them.
-fn is_cluster(option: &str, letter: char) -> bool {
+pub(super) fn is_cluster(option: &str, letter: char) -> bool {
     option
         .strip_prefix('-')
         .is_some_and(|letters| letters.chars().all(|next| next.is_ascii_alphabetic()) && letters.contains(letter))
 }
 
-fn is_assignment(text: &str) -> bool {
+pub(super) fn is_assignment(text: &str) -> bool {
     text.split_once('=').is_some_and(|(name, _)| {
         !name.is_empty() && name.chars().all(|next| next == '_' || next.is_ascii_alphanumeric())
     })
 }
 
-fn is_stream(file: &Field, feed: &Feed) -> bool {
-    file.text.starts_with("/dev/fd/") || (file.text == "/dev/stdin" && !matches!(feed, Feed::Nothing))
+/// Whether a file is the standard input or another descriptor, however it is written.
+pub(super) fn is_stream(file: &Field, feed: &Feed) -> bool {
+    let file = path::tidy(Path::new(&file.text));
+    let input = ["/dev/stdin", "/proc/self/fd/0", "/dev/fd/0"].iter().any(|name| file == Path::new(name));
+    (file.starts_with("/dev/fd") && file != Path::new("/dev/fd/0"))
+        || (file.starts_with("/proc/self/fd") && !input)
+        || (input && !matches!(feed, Feed::Nothing))
+}
+
+/// The name of the program that a word means, if that much is known of it.
+fn program_name(word: &Field) -> Option<String> {
+    let known = match &word.tail {
+        None if !word.glob => word.text.as_str(),
+        // Wherever the folder is, this is the program in it.
+        Some(tail) if !word.glob => tail.rsplit_once('/').map(|(_, name)| name).filter(|name| !name.is_empty())?,
+        _ => return None,
+    };
+    // In zsh `=rm` is the path of `rm`.
+    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)))
+}
+
+/// Whether a program is known to run the command behind its options.
+pub(super) fn is_carrier(name: &str) -> bool {
+    CARRIERS.iter().any(|carrier| carrier.name == name)
 }
 
 /// The mark for which `xargs -I` puts its input.
@@ -501,8 +427,21 @@ fn replaced_mark(fields: &[Field]) -> Option<String> {
     mark.filter(|mark| !mark.is_empty())
 }
 
+/// A field in which something stands for the mark.
+fn filled(field: &Field, mark: &str, argument: &Field) -> Field {
+    if field.text == mark {
+        return argument.clone();
+    }
+    let mut field = field.clone();
+    match argument.known() {
+        Some(text) => field.text = field.text.replace(mark, text),
+        None => fill(&mut field, mark),
+    }
+    field
+}
+
 /// Puts something unknown for a mark.
-fn fill(field: &mut Field, mark: &str) {
+pub(super) fn fill(field: &mut Field, mark: &str) {
     let text = field.text.clone();
     if let Some((before, behind)) = text.split_once(mark) {
         before.clone_into(&mut field.text);
@@ -510,52 +449,7 @@ fn fill(field: &mut Field, mark: &str) {
     }
 }
 
-/// Tests of `find` that keep it from touching everything.
-const FILTERS: &[&str] = &[
-    "-name",
-    "-iname",
-    "-path",
-    "-ipath",
-    "-wholename",
-    "-regex",
-    "-iregex",
-    "-mtime",
-    "-mmin",
-    "-newer",
-    "-size",
-    "-empty",
-    "-user",
-    "-perm",
-    "-atime",
-    "-ctime",
-    "-lname",
-    "-links",
-    "-inum",
-];
-
-/// Whether a `find` looks at names, times or sizes before it acts.
-pub(crate) fn is_filtered(args: &[Field]) -> bool {
-    args.iter().any(|arg| FILTERS.contains(&arg.text.as_str()))
-}
-
-/// The folders `find` starts from.
-pub(crate) fn find_roots(args: &[Field]) -> Fields {
-    let paths = args.iter().skip_while(|field| matches!(field.text.as_str(), "-H" | "-L" | "-P"));
-    let paths = paths.take_while(|field| !field.text.starts_with(['-', '(', '!']));
-    let roots: Fields = paths.cloned().collect();
-    if roots.is_empty() { vec![Field::literal(".")] } else { roots }
-}
-
-/// Something below a root: everything, or nobody knows what.
-pub(crate) fn found_below(root: &Field, filtered: bool) -> Field {
-    let text = root.text.trim_end_matches('/');
-    if root.open() || filtered {
-        return Field { text: format!("{text}/"), tail: Some(String::new()), glob: root.glob };
-    }
-    Field { text: format!("{text}/*"), tail: None, glob: true }
-}
-
-fn show(fields: &[Field]) -> String {
+pub(super) fn show(fields: &[Field]) -> String {
     let shown: Vec<String> = fields.iter().map(Field::shown).collect();
     text::excerpt(&shown.join(" "))
 }

@@ -1,15 +1,18 @@
 //! The guards as their callers see them: a tool call in, a verdict out.
 
+mod cases;
 mod commands;
 mod deceit;
 mod deeds;
+#[cfg(unix)]
+mod executed;
 mod properties;
 mod targets;
 mod tools;
 
 use std::path::{Path, PathBuf};
 
-use ollm_guard::{Shelter, destructive, tampering, usual};
+use ollm_guard::{Shelter, destructive, tampering};
 use ollm_protocol::{Event, EventKind, Flow, Verdict};
 use serde_json::{Value, json};
 
@@ -35,7 +38,9 @@ fn first(command: &str) -> Verdict {
 fn shelter() -> Shelter {
     let home = PathBuf::from(HOME);
     Shelter {
-        protected: usual(Some(&home), &home.join(".ollm"), Some(Path::new(PROJECT))),
+        ollm_home: home.join(".ollm"),
+        project: Some(PathBuf::from(PROJECT)),
+        executable: None,
         cwd: PathBuf::from(PROJECT),
         home: Some(home),
     }

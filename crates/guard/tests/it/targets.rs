@@ -187,7 +187,7 @@ fn c04_other_spellings_of_a_path_are_the_same_path() {
 #[cfg(unix)]
 #[test]
 fn c04_links_lead_to_the_same_file() {
-    use ollm_guard::{Shelter, usual};
+    use ollm_guard::Shelter;
     use std::fs;
     use std::os::unix::fs::symlink;
 
@@ -207,7 +207,9 @@ fn c04_links_lead_to_the_same_file() {
     fs::hard_link(project.join("plain"), project.join("other")).unwrap();
 
     let shelter = Shelter {
-        protected: usual(Some(&home), &home.join(".ollm"), Some(&project)),
+        ollm_home: home.join(".ollm"),
+        project: Some(project.clone()),
+        executable: None,
         cwd: project.clone(),
         home: Some(home.clone()),
     };

@@ -1,0 +1,258 @@
+//! What each program destroys by what it is told.
+
+use std::path::Path;
+
+use ollm_protocol::Flow;
+
+use super::{
+    Wrong,
+    precious::{Precious, Worth},
+};
+use crate::{
+    field::Field,
+    path,
+    program::{self, Files},
+    walk::{Run, find_roots, found_below, is_filtered},
+    writes::{git_folders, options},
+};
+
+/// The harm that a program does by what it is, whatever files it writes.
+pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
+    match run.name.as_str() {
+        "rm" | "grm" | "unlink" => removal(run, precious),
+        "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "chattr" | "setfacl" => modes(run, precious),
+        "mv" | "gmv" => moves(run, precious),
+        "rsync" => mirrors(run, precious),
+        "find" => search(run, precious),
+        "git" => git(run, precious),
+        "kill" => kill(run),
+        "killall5" => Some((Flow::Block, "ends every process")),
+        "pkill" | "killall" => kill_by_name(run),
+        "shutdown" | "reboot" | "halt" | "poweroff" => switch_off(run),
+        "systemctl" | "loginctl" => service(run),
+        "init" | "telinit" => first_word(run, &["0", "6"]),
+        "crontab" => {
+            options(&run.args).any(|option| is_letters(option, 'r')).then_some((Flow::Block, "deletes the crontab"))
+        }
+        "fdisk" | "sfdisk" | "cfdisk" | "gdisk" | "sgdisk" | "parted" => partitions(run),
+        "wipefs" | "blkdiscard" | "mkswap" | "mke2fs" => formats(run),
+        "cryptsetup" => first_word(run, &["luksFormat", "erase", "luksErase"]),
+        "zpool" | "zfs" => first_word(run, &["destroy"]),
+        "lvremove" | "vgremove" | "pvremove" => Some((Flow::Block, "destroys a volume")),
+        "mdadm" => {
+            let zeroes = options(&run.args).any(|option| is_long(option, "--zero-superblock", 6));
+            zeroes.then_some((Flow::Block, "destroys a volume"))
+        }
+        "btrfs" => {
+            let deletes = run.args.iter().any(|arg| arg.text.starts_with("del"));
+            deletes.then_some((Flow::Ask, "destroys a volume"))
+        }
+        "nvme" => first_word(run, &["format", "sanitize"]),
+        "diskutil" => first_word(run, &["eraseDisk", "eraseVolume", "zeroDisk", "secureErase", "partitionDisk"]),
+        "userdel" | "deluser" => {
+            let home = options(&run.args).any(|option| is_letters(option, 'r') || option.starts_with("--remove"));
+            home.then_some((Flow::Ask, "removes a home folder"))
+        }
+        "shred" | "truncate" | "srm" | "wipe" | "trash" | "trash-put" | "rmtrash" => overwriting(run, precious),
+        name if name == "mkfs" || name.starts_with("mkfs.") || name.starts_with("newfs") => formats(run),
+        name if program::files(name) == Files::MayWrite => like_removal(run, precious),
+        _ => None,
+    }
+}
+
+/// `rm`: recursive on something precious, or on who knows what.
+fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
+    if options(&run.args).any(|option| is_long(option, "--no-preserve-root", 6)) {
+        return Some((Flow::Block, "removes the root of the file system"));
+    }
+    let recursive = options(&run.args)
+        .any(|option| is_letters(option, 'r') || is_letters(option, 'R') || is_long(option, "--recursive", 3));
+    let maybe = run.args.iter().any(|arg| arg.open() && arg.text.is_empty() && arg.tail.as_deref() == Some(""));
+    if run.args.iter().any(|arg| precious.is_secret(arg, &run.place)) {
+        return Some((Flow::Ask, "removes a secret that exists only once"));
+    }
+    operands(run)
+        .filter_map(|target| {
+            let worth = precious.worth(target, &run.place);
+            match (recursive, worth) {
+                (true, Worth::Vital(what)) => Some((Flow::Block, what)),
+                (true, Worth::Doubtful(what)) => Some((Flow::Ask, what)),
+                (false, Worth::Vital(what)) if maybe || target.glob => Some((Flow::Ask, what)),
+                (false, _) if Precious::is_key(target, &run.place) => {
+                    Some((Flow::Ask, "changes a file that decides who may log in"))
+                }
+                _ => None,
+            }
+        })
+        .max_by_key(|(flow, _)| *flow)
+}
+
+fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let recursive = options(&run.args).any(|option| is_letters(option, 'R') || is_long(option, "--recursive", 4));
+    if !recursive {
+        return None;
+    }
+    operands(run)
+        .filter(|target| !target.text.is_empty())
+        .filter_map(|target| match precious.worth(target, &run.place) {
+            Worth::Vital(what) if !precious.is_project(target, &run.place) => Some((Flow::Block, what)),
+            Worth::Doubtful(what) if !target.open() && !precious.is_project(target, &run.place) => {
+                Some((Flow::Ask, what))
+            }
+            _ => None,
+        })
+        .max_by_key(|(flow, _)| *flow)
+}
+
+/// `rsync --delete`: the destination becomes what the source is.
+fn mirrors(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let deletes = options(&run.args).any(|option| option.starts_with("--del"));
+    let into = operands(run).last().filter(|target| deletes && !target.text.contains(':'))?;
+    match precious.worth(into, &run.place) {
+        Worth::Vital(what) if !precious.is_project(into, &run.place) => Some((Flow::Block, what)),
+        _ => None,
+    }
+}
+
+/// A program that nothing is known about, called as `rm -rf` is.
+fn like_removal(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let has = |letter: char| options(&run.args).any(|option| is_letters(option, letter));
+    if !(has('f') && (has('r') || has('R'))) {
+        return None;
+    }
+    operands(run).find_map(|target| match precious.worth(target, &run.place) {
+        Worth::Vital(_) => Some((Flow::Ask, "may remove what cannot be brought back")),
+        _ => None,
+    })
+}
+
+fn moves(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let targets: Vec<&Field> = operands(run).collect();
+    let (last, sources) = targets.split_last()?;
+    let into = run.args.iter().find_map(|arg| arg.text.strip_prefix("--target-directory="));
+    if last.text == "/dev/null" || into == Some("/dev/null") {
+        return Some((Flow::Block, "moves files into nothing"));
+    }
+    sources.iter().find_map(|source| match precious.worth(source, &run.place) {
+        Worth::Vital(what) if !precious.is_project(source, &run.place) => Some((Flow::Block, what)),
+        _ => None,
+    })
+}
+
+/// `find … -delete`; commands run by `-exec` are deeds of their own.
+fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
+    if !run.args.iter().any(|arg| arg.text == "-delete") {
+        return None;
+    }
+    let filtered = is_filtered(&run.args);
+    find_roots(&run.args)
+        .iter()
+        .filter_map(|root| match precious.worth(&found_below(root, filtered), &run.place) {
+            Worth::Vital(what) => Some((Flow::Block, what)),
+            Worth::Doubtful(what) => Some((Flow::Ask, what)),
+            Worth::Common => None,
+        })
+        .max_by_key(|(flow, _)| *flow)
+}
+
+/// `git clean`: in the folders that it is told.
+fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let clean = run.args.iter().position(|arg| arg.text == "clean")?;
+    let behind = run.args.get(clean + 1..)?;
+    let forced = options(behind).any(|option| is_letters(option, 'f') || option == "--force");
+    let mut roots = git_folders(&run.args);
+    roots.extend(behind.iter().filter(|arg| !arg.text.starts_with('-')).cloned());
+    if roots.is_empty() {
+        roots.push(Field::literal("."));
+    }
+    roots.iter().filter(|_| forced).find_map(|root| match precious.worth(root, &run.place) {
+        Worth::Vital(what) if !precious.is_project(root, &run.place) => Some((Flow::Block, what)),
+        _ if root.open() => Some((Flow::Ask, "cleans a folder that is not written out")),
+        _ => None,
+    })
+}
+
+/// `-1` as a process means all of them; as the first option it is a signal.
+fn kill(run: &Run) -> Option<Wrong> {
+    let words: Vec<&str> = run.args.iter().map(|arg| arg.text.as_str()).collect();
+    let all = words.iter().skip(1).any(|word| *word == "-1");
+    all.then_some((Flow::Block, "ends every process"))
+}
+
+/// Processes by their names: all of them, if every name fits.
+fn kill_by_name(run: &Run) -> Option<Wrong> {
+    let every = operands(run).any(|name| name.text.chars().all(|next| ".*^$+?".contains(next)) && !name.open());
+    let of_user =
+        options(&run.args).any(|option| is_letters(option, 'u') || is_letters(option, 'U') || option == "--user");
+    (every || of_user).then_some((Flow::Ask, "ends every process of somebody"))
+}
+
+fn service(run: &Run) -> Option<Wrong> {
+    const STATES: &[&str] = &["poweroff", "reboot", "halt", "kexec", "soft-reboot", "rescue", "emergency", "suspend"];
+    let words: Vec<&str> = operands(run).map(|arg| arg.text.as_str()).collect();
+    let target = |word: &&str| word.strip_suffix(".target").is_some_and(|state| STATES.contains(&state));
+    let starts = matches!(words.first(), Some(&("start" | "isolate" | "restart" | "default" | "set-default")));
+    let off = (starts && words.iter().any(target)) || words.first().is_some_and(|word| STATES.contains(word));
+    off.then_some((Flow::Block, "switches the machine off or destroys a volume"))
+}
+
+fn switch_off(run: &Run) -> Option<Wrong> {
+    let harmless =
+        run.args.iter().any(|arg| matches!(arg.text.as_str(), "-c" | "--help" | "--version" | "-k" | "--show"));
+    (!harmless).then_some((Flow::Block, "switches the machine off"))
+}
+
+fn first_word(run: &Run, verbs: &[&str]) -> Option<Wrong> {
+    let first = run.args.iter().find(|arg| !arg.text.starts_with('-'))?;
+    let verb = verbs.iter().any(|verb| first.text.eq_ignore_ascii_case(verb));
+    verb.then_some((Flow::Block, "switches the machine off or destroys a volume"))
+}
+
+fn partitions(run: &Run) -> Option<Wrong> {
+    let lists = run.args.iter().any(|arg| match arg.text.as_str() {
+        "-l" | "--list" | "-p" | "print" | "--print" => true,
+        "-d" | "--dump" => run.name == "sfdisk",
+        _ => false,
+    });
+    let device = run.args.iter().any(|arg| arg.text.starts_with("/dev/"));
+    (device && !lists).then_some((Flow::Block, "changes the partitions of a disk"))
+}
+
+/// A file system in an image is everyday work, on a device it is not.
+fn formats(run: &Run) -> Option<Wrong> {
+    let image = |target: &&Field| !target.open() && !path::tidy(Path::new(&target.text)).starts_with("/dev");
+    (!operands(run).all(|target| image(&target))).then_some((Flow::Block, "formats a disk"))
+}
+
+fn overwriting(run: &Run, precious: &Precious) -> Option<Wrong> {
+    operands(run).find_map(|target| match precious.worth(target, &run.place) {
+        _ if precious.is_secret(target, &run.place) => Some((Flow::Ask, "removes a secret that exists only once")),
+        Worth::Vital(what) => Some((Flow::Block, what)),
+        Worth::Doubtful(_) if Precious::is_system(target, &run.place) => {
+            Some((Flow::Block, "overwrites a system file"))
+        }
+        _ => None,
+    })
+}
+
+/// The arguments that are not options.
+fn operands(run: &Run) -> impl Iterator<Item = &Field> {
+    let mut only_operands = false;
+    run.args.iter().filter(move |arg| {
+        if only_operands {
+            return true;
+        }
+        only_operands = arg.known() == Some("--");
+        !(only_operands || arg.text.len() > 1 && arg.text.starts_with('-'))
+    })
+}
+
+/// Whether this is a bundle of one-letter options with this one among them.
+fn is_letters(option: &str, letter: char) -> bool {
+    option.strip_prefix('-').is_some_and(|letters| !letters.starts_with('-') && letters.contains(letter))
+}
+
+/// Whether this is a long option, perhaps shortened to so many characters.
+fn is_long(option: &str, full: &str, shortest: usize) -> bool {
+    option.len() >= shortest && full.starts_with(option)
+}

@@ -1,0 +1,105 @@
+//! The one table of what is protected, agent by agent. `docs/security.md` shows the same table, and a test compares them.
+
+use std::path::{Path, PathBuf};
+
+/// Whose files, and which: a folder stands for all that is in it.
+pub struct Row {
+    /// The agent, or what the files are for.
+    pub agent: &'static str,
+    /// Below the home.
+    pub home: &'static [&'static str],
+    /// Below the project, and below the folder where the agent works.
+    pub project: &'static [&'static str],
+    /// Who may not change them.
+    pub from: From,
+}
+
+/// Who may not change a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum From {
+    /// Neither file tools nor shell commands.
+    Everybody,
+    /// File tools ask first; a shell command that adds a line is everyday work.
+    FileTools,
+}
+
+/// What decides which guards run, and what runs by itself later.
+#[rustfmt::skip]
+pub const PROTECTED: &[Row] = &[
+    row("ollm",
+        &[".ollm", ".cargo/bin/ollm", ".local/bin/ollm"],
+        &[".ollm/config.yaml", ".ollm/config.yml", ".ollm/trusted-hooks.json", ".ollm/hooks", ".ollm/extensions",
+          ".ollm/settings", ".ollm/state", ".ollm/store"]),
+    row("agent, cli-agent",
+        &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"],
+        &[".config/agent/settings.json", ".config/agent/settings.local.json", ".config/cli-agent/settings.json"]),
+    row("Claude Code",
+        &[".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".claude.json"],
+        &[".claude/settings.json", ".claude/settings.local.json", ".claude/hooks", ".claude/plugins", ".mcp.json"]),
+    row("Codex",
+        &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"],
+        &[".codex/hooks.json", ".codex/hooks", ".codex/config.toml"]),
+    row("Gemini CLI",
+        &[".gemini/settings.json", ".gemini/trustedFolders.json", ".gemini/hooks", ".gemini/extensions"],
+        &[".gemini/settings.json", ".gemini/hooks", ".gemini/extensions"]),
+    row("Qwen Code",
+        &[".qwen/settings.json", ".qwen/trustedFolders.json", ".qwen/hooks", ".qwen/extensions"],
+        &[".qwen/settings.json", ".qwen/hooks", ".qwen/extensions"]),
+    row("Cursor",
+        &[".cursor/hooks.json", ".cursor/hooks", ".cursor/mcp.json", ".cursor/cli-config.json"],
+        &[".cursor/hooks.json", ".cursor/hooks", ".cursor/mcp.json", ".cursor/cli.json"]),
+    row("Copilot, VS Code",
+        &[".copilot/hooks", ".copilot/settings.json", ".copilot/config.json", ".copilot/mcp-config.json"],
+        &[".github/hooks", ".github/copilot/settings.json", ".github/copilot/settings.local.json", ".vscode/mcp.json"]),
+    row("Kiro",
+        &[".kiro/hooks", ".kiro/settings", ".kiro/agents"],
+        &[".kiro/hooks", ".kiro/settings", ".kiro/agents"]),
+    row("Windsurf",
+        &[".codeium/windsurf/hooks.json", ".codeium/windsurf/mcp_config.json"],
+        &[".windsurf/hooks.json", ".windsurf/hooks"]),
+    row("goose",
+        &[".config/goose", ".agents/plugins"],
+        &[".agents/plugins"]),
+    row("Droid",
+        &[".factory/hooks.json", ".factory/hooks", ".factory/settings.json", ".factory/mcp.json"],
+        &[".factory/hooks.json", ".factory/hooks", ".factory/settings.json", ".factory/mcp.json"]),
+    row("Cline",
+        &["Documents/Cline/Hooks", ".cline"],
+        &[".clinerules/hooks"]),
+    row("opencode",
+        &[".config/opencode"],
+        &[".opencode", "opencode.json", "opencode.jsonc"]),
+    row("git",
+        &[],
+        &[".git/hooks", ".git/config"]),
+    Row { from: From::FileTools, ..row("what a login runs",
+        &[".bashrc", ".bash_profile", ".bash_login", ".bash_logout", ".bash_aliases", ".profile", ".zshrc", ".zshenv",
+          ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".config/fish/config.fish", ".config/fish/conf.d", ".xprofile",
+          ".xinitrc", ".config/autostart", ".config/systemd/user", ".ssh/authorized_keys", ".ssh/rc", ".ssh/config",
+          ".gitconfig", ".config/git/config"],
+        &[]) },
+];
+
+const fn row(agent: &'static str, home: &'static [&'static str], project: &'static [&'static str]) -> Row {
+    Row { agent, home, project, from: From::Everybody }
+}
+
+/// A protected path.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Protected {
+    pub(super) path: PathBuf,
+    pub(super) from: From,
+}
+
+/// The table, written out for these folders.
+pub(super) fn protected(home: Option<&Path>, projects: &[&Path]) -> Vec<Protected> {
+    let mut paths = Vec::new();
+    for row in PROTECTED {
+        let below = |root: &Path, names: &[&str]| {
+            names.iter().map(|name| Protected { path: root.join(name), from: row.from }).collect::<Vec<_>>()
+        };
+        paths.extend(home.into_iter().flat_map(|home| below(home, row.home)));
+        paths.extend(projects.iter().flat_map(|project| below(project, row.project)));
+    }
+    paths
+}

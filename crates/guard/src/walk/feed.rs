@@ -1,0 +1,141 @@
+//! What a command finds on its standard input, as far as the commands before it say.
+
+use ollm_shell::{Body, Command, Piece, Word};
+
+use super::{
+    Scene,
+    find::{find_roots, found_below, is_filtered},
+};
+use crate::{
+    field::{Field, Fields, formatted, literal},
+    path, program,
+};
+
+/// What a command finds on its standard input.
+#[derive(Clone, Debug)]
+pub(super) enum Feed {
+    /// What the whole script got, which says nothing.
+    Nothing,
+    /// The output of another command.
+    Pipe,
+    /// Text in the script; nothing if parts of it cannot be known.
+    Text(Option<String>),
+    /// Names of files, one of these or something below it.
+    Files(Fields),
+}
+
+/// How many words of known text are followed.
+const MOST_WORDS: usize = 32;
+
+impl Feed {
+    /// The files it names, where that is known.
+    pub(super) fn fields(&self) -> &[Field] {
+        match self {
+            Feed::Files(fields) => fields,
+            _ => &[],
+        }
+    }
+
+    /// Either of two.
+    fn or(self, other: Feed) -> Feed {
+        match (self, other) {
+            (Feed::Files(mut fields), Feed::Files(more)) => {
+                fields.extend(more);
+                Feed::Files(fields)
+            }
+            _ => Feed::Pipe,
+        }
+    }
+
+    /// The arguments that `xargs` would make of it.
+    pub(super) fn arguments(&self) -> Option<Fields> {
+        match self {
+            Feed::Files(fields) => Some(fields.clone()),
+            Feed::Text(Some(text)) => {
+                let words: Fields = text.split_whitespace().map(Field::literal).take(MOST_WORDS + 1).collect();
+                (words.len() <= MOST_WORDS && !text.contains(['\'', '"', '\\'])).then_some(words)
+            }
+            _ => None,
+        }
+    }
+}
+
+impl<'a> Scene<'_, 'a> {
+    /// What a command writes into the pipe behind it.
+    pub(super) fn output_of(&self, command: &'a Command, input: Feed) -> Feed {
+        let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
+        let input = self.input_of(command, input);
+        let ways = self.expander(&input).words(words);
+        let feeds = ways.iter().map(|fields| output(fields, input.clone()));
+        feeds.reduce(Feed::or).unwrap_or(Feed::Pipe)
+    }
+
+    /// What a command reads: the pipe before it, or the text that stands behind it.
+    fn input_of(&self, command: &'a Command, input: Feed) -> Feed {
+        use ollm_shell::Redirect::{Document, Duplicate, Read, Text};
+        let mut feed = input;
+        for redirect in &command.redirects {
+            feed = match redirect {
+                Text { input: true, .. } | Document { input: true, .. } => {
+                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word, &feed)))
+                }
+                Read { input: true, .. } | Duplicate { input: true, .. } => Feed::Pipe,
+                _ => feed,
+            };
+        }
+        feed
+    }
+
+    /// The text of a here-document or a here-string, when it is known.
+    pub(super) fn fed_text(&self, word: &'a Word, feed: &Feed) -> Option<String> {
+        if word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_))) {
+            return literal(word);
+        }
+        let feed = feed.clone();
+        let ways = self.expander(&feed).word(word, 0);
+        let [fields] = ways.as_slice() else { return None };
+        let [field] = fields.as_slice() else { return None };
+        field.known().map(str::to_owned)
+    }
+}
+
+/// What a program writes, given this input.
+fn output(fields: &[Field], input: Feed) -> Feed {
+    let Some((first, args)) = fields.split_first() else { return Feed::Pipe };
+    let name = path::base_name(&first.text);
+    match name.as_str() {
+        "cat" | "tee" if args.iter().all(|arg| arg.text.starts_with('-') || name == "tee") => input,
+        "echo" | "printf" => printed(&name, args),
+        "ls" | "dir" => Feed::Files(listed(args)),
+        "find" => {
+            let filtered = is_filtered(args);
+            Feed::Files(find_roots(args).iter().map(|root| found_below(root, filtered)).collect())
+        }
+        // Filters pass on some of what they get.
+        _ if program::only_reads(&name) => match input {
+            Feed::Files(fields) => Feed::Files(fields.iter().map(|field| found_below(field, true)).collect()),
+            _ => Feed::Pipe,
+        },
+        _ => Feed::Pipe,
+    }
+}
+
+fn printed(name: &str, args: &[Field]) -> Feed {
+    let words: Option<Vec<&str>> = args.iter().map(Field::known).collect();
+    let Some(words) = words else { return Feed::Text(None) };
+    let text = match (name, words.as_slice()) {
+        ("printf", [format, rest @ ..]) => formatted(format, rest),
+        ("echo", ["-n", rest @ ..] | rest) if !rest.first().is_some_and(|first| first.starts_with('-')) => {
+            Some(rest.join(" ")).filter(|text| !text.contains('\\'))
+        }
+        _ => None,
+    };
+    Feed::Text(text)
+}
+
+/// The files that `ls` lists: those that it is given, or what is in them.
+fn listed(args: &[Field]) -> Fields {
+    let named = args.iter().filter(|arg| !arg.text.starts_with('-'));
+    let listed: Fields = named.map(|arg| if arg.glob { arg.clone() } else { found_below(arg, false) }).collect();
+    if listed.is_empty() { vec![found_below(&Field::literal("."), false)] } else { listed }
+}

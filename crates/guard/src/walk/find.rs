@@ -1,0 +1,145 @@
+//! `find`: what it runs, and on what.
+
+use super::{Feed, Walker, carry::fill};
+use crate::{
+    field::{Field, Fields},
+    path,
+};
+
+/// Tests of `find` that keep it from touching everything.
+const FILTERS: &[&str] = &[
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-regex",
+    "-iregex",
+    "-mtime",
+    "-mmin",
+    "-newer",
+    "-size",
+    "-empty",
+    "-user",
+    "-perm",
+    "-atime",
+    "-ctime",
+    "-lname",
+    "-links",
+    "-inum",
+];
+
+/// Actions that run the command behind them.
+const RUNS: &[&str] = &["-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch"];
+
+impl Walker {
+    /// The commands it runs on what it finds below its roots.
+    pub(super) fn find(&mut self, name: &str, fields: &[Field], depth: usize) {
+        let args = fields.get(1..).unwrap_or_default();
+        let filtered = name != "find" || is_filtered(args);
+        for command in commands(args) {
+            for root in find_roots(args) {
+                let mut command = command.to_vec();
+                for field in &mut command {
+                    if field.text == "{}" {
+                        *field = found_below(&root, filtered);
+                    } else {
+                        fill(field, "{}");
+                    }
+                }
+                self.run(command, &Feed::Nothing, depth + 1);
+            }
+        }
+    }
+}
+
+/// The commands behind `-exec` and the like.
+fn commands(args: &[Field]) -> impl Iterator<Item = &[Field]> {
+    let starts = args.iter().enumerate().filter(|(_, arg)| RUNS.contains(&arg.text.as_str()));
+    starts.map(|(at, _)| {
+        let rest = args.get(at + 1..).unwrap_or_default();
+        let length = rest.iter().take_while(|arg| !matches!(arg.text.as_str(), ";" | "+")).count();
+        rest.get(..length).unwrap_or_default()
+    })
+}
+
+/// Whether a `find` looks at names, times or sizes before it acts, and acts on nothing else.
+pub(crate) fn is_filtered(args: &[Field]) -> bool {
+    let filters = args.iter().enumerate().any(|(at, arg)| {
+        let all = args.get(at + 1).is_some_and(|value| matches!(value.text.as_str(), "*" | ".*" | "**" | "?*" | "*/*"));
+        FILTERS.contains(&arg.text.as_str()) && !all
+    });
+    filters && !args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | "!" | "-not" | ","))
+}
+
+/// The folders `find` starts from.
+pub(crate) fn find_roots(args: &[Field]) -> Fields {
+    let mut rest = args.iter().peekable();
+    while let Some(option) = rest.peek() {
+        match option.text.as_str() {
+            "-H" | "-L" | "-P" => drop(rest.next()),
+            "-D" => drop((rest.next(), rest.next())),
+            text if text.starts_with("-O") => drop(rest.next()),
+            _ => break,
+        }
+    }
+    let roots: Fields = rest.take_while(|field| !field.text.starts_with(['-', '(', '!', ','])).cloned().collect();
+    if roots.is_empty() { vec![Field::literal(".")] } else { roots }
+}
+
+/// Something below a root: everything, or nobody knows what.
+pub(crate) fn found_below(root: &Field, filtered: bool) -> Field {
+    let text = root.text.trim_end_matches('/');
+    if root.open() || filtered {
+        let text = text.trim_end_matches('*').trim_end_matches('/');
+        return Field { text: format!("{text}/"), tail: Some(String::new()), glob: root.glob, hollow: None };
+    }
+    Field { text: format!("{text}/*"), glob: true, ..Field::default() }
+}
+
+/// What a `find` changes: things below its roots that pass its tests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    pub(crate) root: Field,
+    /// Patterns that a name or path must fit; empty if any will do.
+    pub(crate) wanted: Vec<String>,
+    /// Patterns that it must not fit.
+    pub(crate) left_out: Vec<String>,
+}
+
+impl Found {
+    /// What this `find` removes or hands to a program that may change it.
+    pub(crate) fn by(args: &[Field]) -> Vec<Found> {
+        let changes = args.iter().any(|arg| arg.text == "-delete")
+            || commands(args).any(|command| {
+                let name = command.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
+                let takes = command.iter().any(|arg| arg.text.contains("{}") || arg.open());
+                takes && !crate::program::only_reads(&name)
+            });
+        // Empty files and folders hold nothing to lose.
+        if !changes || args.iter().any(|arg| arg.text == "-empty") {
+            return Vec::new();
+        }
+        let either = args.iter().any(|arg| matches!(arg.text.as_str(), "-o" | "-or" | ","));
+        let (mut wanted, mut left_out) = (Vec::new(), Vec::new());
+        for (at, arg) in args.iter().enumerate() {
+            let kinds = ["-name", "-iname", "-path", "-ipath", "-wholename"];
+            let Some(pattern) = args.get(at + 1).filter(|_| kinds.contains(&arg.text.as_str())) else { continue };
+            let word = |index: usize| args.get(index).map(|arg| arg.text.as_str());
+            let refused = at.checked_sub(1).and_then(word).is_some_and(|word| matches!(word, "!" | "-not"));
+            if refused || word(at + 2) == Some("-prune") {
+                left_out.push(pattern.text.to_lowercase());
+            } else if pattern.open() {
+                wanted.push("*".to_owned());
+            } else {
+                wanted.push(pattern.text.to_lowercase());
+            }
+        }
+        // Of alternatives one may be without a name.
+        if either && wanted.is_empty() && !args.iter().any(|arg| arg.text == "-prune") {
+            left_out.clear();
+        }
+        let roots = find_roots(args).into_iter();
+        roots.map(|root| Found { root, wanted: wanted.clone(), left_out: left_out.clone() }).collect()
+    }
+}

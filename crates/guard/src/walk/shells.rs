@@ -1,0 +1,236 @@
+//! Programs that read shell text: from an argument, from their input, later, or on another machine.
+
+use super::{
+    Feed, Walker,
+    carry::{Carrier, carried, carrier, is_cluster, is_stream, show},
+};
+use crate::{
+    field::{Field, Fields},
+    path,
+};
+
+/// Programs that read a script from their arguments or their input.
+pub(super) const SHELLS: &[&str] = &[
+    "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "xonsh",
+];
+
+const SSH: Carrier = carrier(
+    "ssh",
+    &["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-E", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-B", "-Q"],
+    1,
+);
+const CONTAINER: Carrier = carrier(
+    "",
+    &[
+        "-u",
+        "--user",
+        "-w",
+        "--workdir",
+        "-e",
+        "--env",
+        "-v",
+        "--volume",
+        "--mount",
+        "--name",
+        "-p",
+        "--publish",
+        "--network",
+        "--entrypoint",
+        "-n",
+        "--namespace",
+        "-c",
+        "--container",
+        "--env-file",
+        "-h",
+        "--hostname",
+        "--platform",
+        "-l",
+        "--label",
+        "--cpus",
+        "-m",
+        "--memory",
+        "--add-host",
+        "--gpus",
+    ],
+    1,
+);
+
+impl Walker {
+    /// Arguments that together are shell text.
+    pub(super) fn text(&mut self, args: &[Field], carrier: &str, depth: usize) {
+        let known: Option<Vec<&str>> = args.iter().map(Field::known).collect();
+        match known {
+            Some(words) => self.script(&words.join(" "), depth + 1),
+            None => self.unknown(format!("{carrier} runs text that is not written out: {}", show(args))),
+        }
+    }
+
+    /// Text kept until a signal comes.
+    pub(super) fn trap(&mut self, args: &[Field], depth: usize) {
+        let Some(arg) = args.iter().find(|arg| !arg.text.starts_with('-')) else { return };
+        match arg.known() {
+            Some(text) => self.script(text, depth + 1),
+            None => self.unknown(format!("trap keeps text that is not written out: {}", show(args))),
+        }
+    }
+
+    /// Text that runs later: `at`, `batch`, `crontab`.
+    pub(super) fn scheduled(&mut self, args: &[Field], feed: &Feed, depth: usize) {
+        match feed {
+            Feed::Nothing => {}
+            Feed::Text(Some(text)) => {
+                // A line of a crontab begins with five fields that say when.
+                let commands = text.lines().flat_map(|line| [Some(line), after_fields(line, 5)]).flatten();
+                let commands: Vec<String> = commands.map(str::to_owned).collect();
+                for command in &commands {
+                    self.script(command, depth + 1);
+                }
+            }
+            _ => self.unknown(format!("what runs later is not written out: {}", show(args))),
+        }
+    }
+
+    /// A shell: the text behind `-c`, a file, or what it is fed.
+    pub(super) fn shell(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
+        let mut rest = fields.iter().enumerate().skip(1);
+        let (mut streamed, mut command) = (false, false);
+        while let Some((at, field)) = rest.next() {
+            let Some(option) = field.known() else {
+                return self.unknown(format!("what the shell runs is not written out: {}", show(fields)));
+            };
+            match option {
+                "--rcfile" | "--init-file" => drop(rest.next()),
+                "--command" => command = true,
+                "-" | "--" if !command => break,
+                _ if option.starts_with(['-', '+']) && option.len() > 1 => {
+                    command |= is_cluster(option, 'c');
+                    // `-euo pipefail`: each `o` takes the next argument.
+                    let letters = option.get(1..).filter(|letters| !letters.starts_with('-')).unwrap_or_default();
+                    for _ in letters.matches(['o', 'O']) {
+                        rest.next();
+                    }
+                    if !command && is_cluster(option, 's') {
+                        break;
+                    }
+                }
+                _ if command => return self.shell_text(fields, at, depth),
+                _ if is_stream(field, feed) => {
+                    streamed = path::tidy(std::path::Path::new(option)).starts_with("/dev/fd");
+                    break;
+                }
+                // A script file: what it does is not in the command.
+                file => {
+                    let name = path::base_name(file);
+                    let fields = fields.get(at..).unwrap_or_default().to_vec();
+                    self.guess_run(&name, &fields, feed, depth + 1);
+                    return self.work(name, fields, feed);
+                }
+            }
+        }
+        match feed {
+            Feed::Text(Some(text)) => self.fed(text, depth),
+            Feed::Nothing if !streamed => {}
+            _ => self.unknown(format!("a shell runs whatever it is fed: {}", show(fields))),
+        }
+    }
+
+    /// A script that is itself the standard input.
+    fn fed(&mut self, text: &str, depth: usize) {
+        self.input = Feed::Nothing;
+        self.script(text, depth + 1);
+    }
+
+    /// The text behind `-c`, and its own arguments behind that.
+    fn shell_text(&mut self, fields: &[Field], at: usize, depth: usize) {
+        let Some(text) = fields.get(at).and_then(Field::known) else { return };
+        let before = self.outer.positional.take();
+        self.outer.positional = Some(fields.get(at + 1..).unwrap_or_default().to_vec());
+        self.script(text, depth + 1);
+        self.outer.positional = before;
+    }
+
+    /// Programs that take shell text behind an option, and sometimes a command instead.
+    pub(super) fn text_option(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+        let flags: &[&str] = if name == "nix-shell" { &["--run", "--command"] } else { &["-c", "--command"] };
+        let is_flag = |field: &Field| field.known().is_some_and(|text| flags.contains(&text) || is_cluster(text, 'c'));
+        if let Some(text) = fields.iter().position(is_flag).and_then(|at| fields.get(at + 1)) {
+            return self.text(std::slice::from_ref(text), name, depth);
+        }
+        if let Some(text) = fields.iter().find_map(|field| field.text.strip_prefix("--command=")) {
+            return self.text(&[Field::literal(text)], name, depth);
+        }
+        self.guess_run(name, fields, feed, depth + 1);
+        if name == "flock" {
+            return self.run(carried(fields, &carrier("", &["-w", "-E"], 1)), feed, depth + 1);
+        }
+        match feed {
+            Feed::Nothing => {}
+            Feed::Text(Some(text)) => self.fed(text, depth),
+            _ => self.unknown(format!("a shell runs whatever it is fed: {}", show(fields))),
+        }
+        if let Some(at) = fields.iter().position(|field| field.text == "--") {
+            self.run(fields.iter().skip(at + 1).cloned().collect(), feed, depth + 1);
+        } else if name == "runuser" {
+            self.run(carried(fields, &carrier("", &["-u", "-g", "-G"], 0)), feed, depth + 1);
+        }
+    }
+
+    pub(super) fn ssh(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
+        let command = carried(fields, &SSH);
+        let place = self.place.clone();
+        self.place.elsewhere = true;
+        if !command.is_empty() {
+            self.text(&command, "ssh", depth);
+        } else if let Feed::Text(Some(text)) = feed {
+            self.fed(text, depth);
+        }
+        self.place = place;
+    }
+
+    /// A command in a container, whose folders say nothing about those here, but for those that it is lent.
+    pub(super) fn container(&mut self, args: &[Field], feed: &Feed, depth: usize) {
+        let verb = args.iter().position(|arg| matches!(arg.text.as_str(), "exec" | "run" | "shell" | "enter"));
+        let Some(after) = verb.and_then(|at| args.get(at..)) else { return };
+        let command: Fields = match after.iter().position(|arg| arg.text == "--") {
+            Some(at) => after.iter().skip(at + 1).cloned().collect(),
+            None => carried(after, &CONTAINER),
+        };
+        let place = self.place.clone();
+        (self.place.lost, self.place.elsewhere) = (true, true);
+        let lent = after.iter().enumerate().filter_map(|(at, arg)| mount(&arg.text, after.get(at + 1)));
+        let home = place.home.as_deref();
+        self.place.mounts.extend(lent.map(|(there, here)| (there, path::spelled(&here, home))));
+        self.run(command, feed, depth + 1);
+        self.place = place;
+        // Options that are not known may stand before the image.
+        self.guess_run("docker", args, feed, depth + 1);
+    }
+}
+
+/// A folder that a container is lent, as it is called there and here.
+fn mount(option: &str, value: Option<&Field>) -> Option<(String, String)> {
+    let value = match option.split_once('=') {
+        Some(("--volume" | "--mount", value)) => value,
+        None if matches!(option, "-v" | "--volume" | "--mount") => value?.text.as_str(),
+        _ => option.strip_prefix("-v")?,
+    };
+    if value.contains('=') {
+        let named = |wanted: &[&str]| {
+            let pairs = value.split(',').filter_map(|pair| pair.split_once('='));
+            pairs.into_iter().find(|(name, _)| wanted.contains(name)).map(|(_, value)| value.to_owned())
+        };
+        return Some((named(&["target", "dst", "destination"])?, named(&["source", "src"])?));
+    }
+    let mut parts = value.split(':');
+    let (here, there) = (parts.next()?, parts.next()?);
+    here.starts_with(['/', '.', '~']).then(|| (there.to_owned(), here.to_owned()))
+}
+
+/// The rest of a line behind so many fields.
+fn after_fields(line: &str, count: usize) -> Option<&str> {
+    let mut rest = line.trim_start();
+    for _ in 0..count {
+        rest = rest.split_once([' ', '\t'])?.1.trim_start();
+    }
+    (!rest.is_empty()).then_some(rest)
+}

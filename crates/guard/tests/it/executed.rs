@@ -1,0 +1,241 @@
+//! What a real shell destroys, a guard has not let pass.
+//!
+//! Commands are put together from a grammar of wrappers, quoting, assignments and redirections, and run by `sh` and
+//! `bash` in a home that is made for them and thrown away. A command names no path outside of it: the home is in `HOME`,
+//! in the working folder, or written out. Everything the shell can start is in `BIN`, so that nothing else can be harmed.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Command, Stdio},
+};
+
+use ollm_guard::{Shelter, destructive, tampering};
+use ollm_protocol::{Event, EventKind, Flow};
+use proptest::{prelude::*, test_runner::TestRunner};
+use serde_json::json;
+
+/// The few programs that a command may use.
+#[rustfmt::skip]
+const BIN: &[&str] = &[
+    "sh", "bash", "rm", "find", "xargs", "cat", "echo", "printf", "env", "nice", "nohup", "timeout", "tee", "cp", "mv",
+    "ls", "true", "head", "sort", "dirname", "basename", "mkdir", "ln", "sed", "awk", "chmod", "touch", "truncate",
+    "setsid", "stdbuf", "unlink", "grep", "tr", "rev", "base64", "dd", "sleep", "realpath", "seq", "install",
+];
+
+/// A throwaway home with a project in it.
+struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    fn new() -> Home {
+        let home = Home { folder: tempfile::tempdir().unwrap() };
+        home.restore();
+        let bin = home.folder.path().join("bin");
+        fs::create_dir(&bin).unwrap();
+        for name in BIN {
+            let found =
+                ["/usr/bin", "/bin"].iter().map(|folder| Path::new(folder).join(name)).find(|path| path.exists());
+            if let Some(found) = found {
+                std::os::unix::fs::symlink(found, bin.join(name)).unwrap();
+            }
+        }
+        // A wrapper of which nothing is known.
+        write_program(
+            &bin.join("wrapper"),
+            "#!/bin/sh\nwhile case $1 in -*) :;; *) false;; esac; do shift; done\nexec \"$@\"\n",
+        );
+        write_program(&bin.join("runner"), "#!/bin/sh\nfor x; do case $x in *' '*) sh -c \"$x\";; esac; done\n");
+        home
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("home")
+    }
+
+    fn project(&self) -> PathBuf {
+        self.path().join("work/project")
+    }
+
+    /// Everything that must survive.
+    fn precious(&self) -> Vec<PathBuf> {
+        let home = self.path();
+        vec![
+            home.join("letters/first.txt"),
+            home.join("letters/second.txt"),
+            home.join(".ollm/config.yaml"),
+            home.join(".ollm/hooks/guard.json"),
+            self.project().join(".git/config"),
+            self.project().join(".git/objects/x"),
+        ]
+    }
+
+    fn restore(&self) {
+        let _ = fs::remove_dir_all(self.path());
+        for file in self.precious() {
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, "precious").unwrap();
+        }
+        fs::create_dir_all(self.project().join("build")).unwrap();
+        fs::write(self.project().join("build/x"), "x").unwrap();
+    }
+
+    /// The first thing that is gone or changed.
+    fn lost(&self) -> Option<PathBuf> {
+        let intact = |file: &PathBuf| fs::read(file).is_ok_and(|text| text == b"precious");
+        self.precious().into_iter().find(|file| !intact(file))
+    }
+
+    /// What both guards say.
+    fn judged(&self, command: &str) -> Flow {
+        let data = [
+            ("tool_name", "shell".into()),
+            ("args", json!({ "command": command })),
+            ("cwd", self.project().to_str().unwrap().into()),
+        ];
+        let event = Event::new(EventKind::BeforeTool, data);
+        let shelter = Shelter {
+            home: Some(self.path()),
+            ollm_home: self.path().join(".ollm"),
+            project: Some(self.project()),
+            executable: None,
+            cwd: self.project(),
+        };
+        let first = destructive(&event, &self.project(), Some(&self.path())).flow;
+        first.max(tampering(&event, &shelter).flow)
+    }
+
+    fn execute(&self, shell: &str, command: &str) {
+        let mut child = Command::new("timeout");
+        child.args(["-k", "1", "3", shell, "-c", command]);
+        child.env_clear().env("PATH", self.folder.path().join("bin")).env("HOME", self.path());
+        child.current_dir(self.project()).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let _ = child.status();
+    }
+}
+
+fn write_program(path: &Path, text: &str) {
+    use std::os::unix::fs::PermissionsExt;
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Ways to name the home or something precious in it. None leads out of the throwaway home.
+#[rustfmt::skip]
+const TARGETS: &[&str] = &[
+    "~", "\"$HOME\"", "$HOME", "${HOME}", "\"${HOME:?}\"", "~/letters/../../home", "~/.", "../..", "../../../home", "~/*",
+    "~/.ollm", "\"$HOME\"/.ollm", "~/.oll?", "~/.[[:alpha:]]*", "../../.ollm", "~/{.ollm,letters}", ".git", "~/.o*",
+    "\"$(echo ~)\"", "\"$(dirname ~/x)\"", "\"${x:-$HOME}\"", "\"$PWD/../..\"", "$(printf %s \"$HOME\")",
+];
+
+/// Ways to destroy a target.
+#[rustfmt::skip]
+const DESTROYERS: &[&str] = &[
+    "rm -rf T", "rm -r -f T", "rm -fr -- T", "find T -delete", "find -O3 T -type f -delete",
+    "find T -type f -exec rm -f {} +", "find T -type f -exec sh -c 'rm -f \"$1\"' _ {} \\;",
+    "find T -type f -exec sh -c '> \"$1\"' _ {} \\;", "find T -type f | xargs rm -f",
+    "find T -type f | while read f; do rm -f \"$f\"; done", "find T -type f -exec cp /dev/null {} \\;",
+    "find T -type f -exec truncate -s0 {} +", "mv T gone", "find T -name '*' -delete",
+    "find T -type f -print0 | xargs -0 rm", "find T -type f -exec mv {} build \\;",
+    "rm -rf \"$(echo T)\"", "for f in T; do rm -rf \"$f\"; done", "set -- T; rm -rf \"$@\"",
+    "f() { rm -rf \"$1\"; }; f T", "f() { \"$@\"; }; f rm -rf T", "x=T; rm -rf $x", "x=T; rm -rf \"$x\"",
+    "c='rm -rf'; $c T", "eval \"x=T\"; rm -rf \"$x\"", "eval 'rm -rf T'", "export x=T; sh -c 'rm -rf \"$x\"'",
+    "x=T sh -c 'rm -rf \"$x\"'", "sh -c 'rm -rf \"$1\"' _ T", "sh -c 'rm -rf \"$@\"' _ T", "echo T | xargs rm -rf",
+    "printf '%s\\n' T | xargs -I% rm -rf %", "echo 'rm -rf T' | sh", "cat <<E | sh\nrm -rf T\nE",
+    "sh <<E\nrm -rf T\nE", "cd T && rm -rf ./* ./.[!.]*", "env -C T rm -rf letters .ollm work", "ls -d T | xargs rm -rf",
+    ": ${x:=T}; rm -rf \"$x\"", "read x <<E\nT\nE\nrm -rf \"$x\"", "x=build; x=T; rm -rf \"$x\"",
+    "if cd T; then rm -rf *; fi", "rm -rf build T", "trap 'rm -rf T' EXIT", "y=T; x=y; eval \"rm -rf \\$$x\"",
+    "wrapper --any rm -rf T", "wrapper -v sh -c 'rm -rf T'", "runner 'rm -rf T'", "runner --times=3 'true; rm -rf T'",
+    "awk 'BEGIN { system(\"rm -rf T\") }'", "sed -n '1e rm -rf T' build/x", "ln -s T link && rm -rf link/*",
+    "cp /bin/rm build/erase; build/erase -rf T", "unset x; rm -rf T/$x", "rm -rf \"$x\"T",
+];
+
+/// Ways to write over what is protected.
+#[rustfmt::skip]
+const WRITERS: &[&str] = &[
+    "echo x > F", "echo x >> F", "true > F", ": > F", "cp build/x F", "tee F < build/x", "sed -i s/p/q/ F",
+    "truncate -s0 F", "dd if=build/x of=F", "mv build/x F", "ln -sf build/x F", "install build/x F", "rm -f F",
+    "unlink F", "chmod 000 F; chmod 644 F; echo > F", "sort -oF build/x", "sort --output=F build/x", "cat build/x > F",
+    "d=$(dirname F); echo x > \"$d\"/config.yaml", "wrapper cp build/x F", "runner 'cp build/x F'",
+    "x=F; echo > \"$x\"", "echo > \"$(echo F)\"", "cd ~/.ollm && echo > config.yaml", "find ~/.ollm -name '*.yaml' -delete",
+    "awk 'BEGIN { print > \"F\" }'", "sed 'w F' build/x", "printf x | tee -a F", "echo F | xargs cp build/x",
+    "find ~ -name 'config.y*' -exec cp build/x {} \\;", "bash -c 'echo > \"$1\"' _ F", "cp build/x build/config.yaml; cp -t ~/.ollm build/config.yaml",
+];
+
+#[rustfmt::skip]
+const FILES: &[&str] = &[
+    "~/.ollm/config.yaml", "\"$HOME\"/.ollm/config.yaml", "$HOME/.ollm/config.yaml", "../../.ollm/config.yaml",
+    "~/.ollm/./config.yaml", "~/letters/../.ollm/config.yaml", "\"${HOME}/.ollm/config.yaml\"",
+];
+
+/// Ways around a command; `C` is the command, `Q` the same in single quotes.
+#[rustfmt::skip]
+const AROUND: &[&str] = &[
+    "C", "C", "C", "true && C", "false || C", "( C )", "{ C\n}", "if true; then C\nfi", "for i in 1; do C\ndone",
+    "sh -c Q", "bash -euo pipefail -c Q", "bash -xeuo pipefail -c Q", "sh -e -c Q", "eval Q", "env sh -c Q",
+    "env A=b sh -c Q", "nice -n 5 sh -c Q", "timeout 3 sh -c Q", "nohup sh -c Q", "echo \"$( C\n)\"", "x=$( C\n)",
+    "wrapper sh -c Q", "wrapper --opt=1 -v sh -c Q", "runner Q", "runner --shell=sh Q", "sh <<'END'\nC\nEND",
+    "printf '%s\\n' Q | sh", "f() { C\n}; f", "true | { C\n}", "command sh -c Q", "exec sh -c Q", "C &\nwait",
+    "case x in x) C\n;; esac", "while true; do C\nbreak; done", "xargs -I% sh -c Q < build/x", "setsid sh -c Q",
+    "stdbuf -oL sh -c Q", "echo x | xargs -I{} sh -c Q", "find build -name x -exec sh -c Q \\;", "sh -s <<'END'\nC\nEND",
+    "cat <<'END' | sh\nC\nEND", "exec 3<<'END'\nC\nEND\nsh <&3", "alias e=Q\nsh -c Q", "c=Q; sh -c \"$c\"", "c=Q; eval \"$c\"",
+    "sh /dev/stdin <<'END'\nC\nEND", "sh -c 'eval \"$1\"' _ Q", "trap Q EXIT", "bash --norc -c Q", "A=1 B=2 sh -c Q",
+];
+
+fn around(way: &str, command: &str) -> String {
+    let quoted = format!("'{}'", command.replace('\'', "'\\''"));
+    way.replacen('Q', "\u{1}", 2).replacen('C', command, 1).replace('\u{1}', &quoted)
+}
+
+fn destruction() -> impl Strategy<Value = String> {
+    use prop::sample::select;
+    let removal = (select(DESTROYERS), select(TARGETS)).prop_map(|(way, target)| way.replace('T', target));
+    let writing = (select(WRITERS), select(FILES)).prop_map(|(way, file)| way.replace('F', file));
+    let ways = prop::collection::vec(select(AROUND), 0..3);
+    (prop_oneof![2 => removal, 1 => writing], ways)
+        .prop_map(|(command, ways)| ways.into_iter().fold(command, |command, way| around(way, &command)))
+}
+
+#[test]
+fn what_a_shell_destroys_was_refused_or_asked_about() {
+    let home = Home::new();
+    let config = ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() };
+    // What is stopped need not run.
+    let outcome = TestRunner::new(config).run(&destruction(), |command| {
+        if home.judged(&command) >= Flow::Ask {
+            return Ok(());
+        }
+        for shell in ["sh", "bash"] {
+            home.execute(shell, &command);
+            let lost = home.lost();
+            home.restore();
+            prop_assert!(lost.is_none(), "{shell} destroyed {lost:?} with {command}");
+        }
+        Ok(())
+    });
+    if let Err(failure) = outcome {
+        panic!("{failure}");
+    }
+}
+
+/// More cases can be asked for.
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1024)
+}
+
+/// The grammar destroys: otherwise the property would say nothing.
+#[test]
+fn the_grammar_destroys_what_it_means_to() {
+    let home = Home::new();
+    let survives = |command: &str| {
+        home.execute("bash", command);
+        let lost = home.lost().is_some();
+        home.restore();
+        !lost
+    };
+    let removals = DESTROYERS.iter().map(|way| way.replace('T', "~"));
+    let writes = WRITERS.iter().map(|way| way.replace('F', "~/.ollm/config.yaml"));
+    let idle: Vec<String> = removals.chain(writes).filter(|command| survives(command)).collect();
+    assert!(idle.len() * 4 < DESTROYERS.len() + WRITERS.len(), "{idle:#?}");
+}
