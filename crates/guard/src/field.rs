@@ -6,13 +6,13 @@
 mod brace;
 mod variables;
 
-use std::{collections::HashSet, path::Path};
+use std::{collections::HashMap, path::Path};
 
 use ollm_shell::{Body, List, Piece, Step, Word, bare};
 
 use crate::program;
 
-use variables::Assigned;
+use variables::{Assigned, ValueKind};
 pub(crate) use variables::{Variables, literal};
 
 /// Where commands run, and what the shell would put for `~`.
@@ -114,7 +114,7 @@ pub(crate) type Fields = Vec<Field>;
 const MOST_WAYS: usize = 64;
 
 /// How far values of variables are followed into one another.
-const FARTHEST: usize = 8;
+pub(crate) const FARTHEST: usize = 8;
 
 /// The words of a script's text and what they expand to.
 pub(crate) struct Expander<'a> {
@@ -129,8 +129,8 @@ pub(crate) struct Expander<'a> {
 /// What surrounds a script: the one that runs it, and what that one has set.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outer {
-    /// Variables that are set there, so that their values are not known here.
-    pub(crate) names: HashSet<String>,
+    /// Variables that are set there, and every value they may have; nothing if some of them are not known.
+    pub(crate) names: HashMap<String, Option<Vec<String>>>,
     /// Whether any variable may be set there.
     pub(crate) anything: bool,
     /// Whether values may fall apart at other separators.
@@ -145,7 +145,7 @@ impl<'a> Expander<'a> {
         self.ways(words, 0)
     }
 
-    fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
+    pub(crate) fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
         let mut ways: Vec<Fields> = vec![Fields::new()];
         for word in words {
             let mut choices = self.word(word, far);
@@ -201,7 +201,10 @@ impl<'a> Expander<'a> {
             Piece::Variable { name, quoted: own } => self.variable(ways, name, quoted.unwrap_or(*own), far),
             Piece::Output { list, quoted: own } => match self.output(list, far) {
                 Some(texts) => choose(ways, &texts, quoted.unwrap_or(*own)),
-                None => lose(ways),
+                None => match self.listed(list, far) {
+                    Some(fields) => go_on(ways, &fields),
+                    None => lose(ways),
+                },
             },
             Piece::Parameter { name, operator, word, quoted: own } => {
                 self.parameter(ways, name, operator, word, quoted.unwrap_or(*own), far);
@@ -298,11 +301,17 @@ impl<'a> Expander<'a> {
         let whole = quoted || !(self.variables.separators_change || self.outer.separators_change);
         match self.values(name, far) {
             Values::Texts(values) if whole => choose(ways, &values, quoted),
-            Values::Fed => {
-                *ways = ways.iter().flat_map(|way| self.fed.iter().map(|field| way.with(field))).collect();
-            }
+            Values::Files(fields) => go_on(ways, &fields),
             Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("")),
             Values::Texts(_) | Values::Unknown => lose(ways),
+        }
+    }
+
+    /// Every text a variable may hold, if all are known.
+    pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
+        match self.values(name, 0) {
+            Values::Texts(texts) => Some(texts),
+            Values::Files(_) | Values::Unset | Values::Unknown => None,
         }
     }
 
@@ -314,24 +323,42 @@ impl<'a> Expander<'a> {
             "PWD" => self.place.folders.iter().filter_map(|folder| utf8(folder)).collect(),
             _ => Vec::new(),
         };
-        let known = values.is_empty();
-        if self.outer.names.contains(name) {
-            return Values::Unknown;
+        let mut files = Fields::new();
+        if matches!(self.variables.of(name), Assigned::Read) && !self.fed.is_empty() {
+            return Values::Files(self.fed.to_vec());
+        }
+        match self.outer.names.get(name) {
+            None => {}
+            Some(None) => return Values::Unknown,
+            Some(Some(outer)) => values.extend(outer.iter().cloned()),
         }
         match self.variables.of(name) {
-            Assigned::Never if !known => {}
+            Assigned::Never if !values.is_empty() => {}
             Assigned::Never => return self.unset(name),
-            Assigned::Read if !self.fed.is_empty() && self.fed.len() <= MOST_WAYS => return Values::Fed,
             Assigned::Read | Assigned::Unknown => return Values::Unknown,
             Assigned::Values(_) if far >= FARTHEST => return Values::Unknown,
             Assigned::Values(assigned) => {
                 for value in assigned {
+                    if let ("", [Piece::Output { list, .. }]) = (value.lead, value.rest)
+                        && let Some(listed) = self.listed(list, far)
+                    {
+                        files.extend(listed);
+                        continue;
+                    }
                     for fields in self.value(value, far + 1) {
-                        let [Field { text, tail: None, .. }] = fields.as_slice() else { return Values::Unknown };
-                        values.push(text.clone());
+                        let [Field { text, tail: None, glob, .. }] = fields.as_slice() else { return Values::Unknown };
+                        match value.kind {
+                            ValueKind::Listing => values.extend(text.split_whitespace().map(str::to_owned)),
+                            ValueKind::Element if *glob => files.push(Field { glob: true, ..Field::literal(text) }),
+                            _ => values.push(text.clone()),
+                        }
                     }
                 }
             }
+        }
+        if !files.is_empty() {
+            files.extend(values.into_iter().map(Field::literal));
+            return Values::Files(files);
         }
         if values.is_empty() || values.len() > MOST_WAYS { Values::Unknown } else { Values::Texts(values) }
     }
@@ -409,8 +436,8 @@ impl<'a> Expander<'a> {
 /// What a variable may hold.
 enum Values {
     Texts(Vec<String>),
-    /// What `read` finds.
-    Fed,
+    /// Names of files that were listed.
+    Files(Fields),
     /// The user's value, or none.
     Unset,
     Unknown,
@@ -514,6 +541,14 @@ fn lose(ways: &mut [Partial]) {
     for way in ways {
         way.open().lose();
     }
+}
+
+/// Goes on with each of several fields.
+fn go_on(ways: &mut Vec<Partial>, fields: &[Field]) {
+    if ways.len() * fields.len() > MOST_WAYS {
+        return lose(ways);
+    }
+    *ways = ways.iter().flat_map(|way| fields.iter().map(|field| way.with(field))).collect();
 }
 
 /// Whether a shell would look for files that fit this text.

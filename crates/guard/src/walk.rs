@@ -164,7 +164,9 @@ impl Walker {
                 let feed = self.input.clone();
                 let outer = self.outer.clone();
                 // What this script sets, the scripts inside it may find.
-                self.outer.names.extend(variables.names().map(str::to_owned));
+                let expander = Expander { variables: &variables, place: &self.place, outer: &outer, fed: &[] };
+                let values = variables.names().map(|name| (name.to_owned(), expander.texts(name)));
+                self.outer.names.extend(values.collect::<Vec<_>>());
                 self.outer.anything |= variables.anything;
                 self.outer.separators_change |= variables.separators_change;
                 self.outer.positional = None;
@@ -211,7 +213,8 @@ impl<'a> Scene<'_, 'a> {
             self.command(command, &feed, depth);
             self.walker.place = place.clone();
             if index + 1 < pipeline.len() {
-                feed = self.output_of(command, feed);
+                let nothing = Feed::Nothing;
+                feed = self.expander(&nothing).output_of(command, feed, 0);
             }
         }
     }
@@ -348,7 +351,8 @@ impl<'a> Scene<'_, 'a> {
                 let Some(word) = redirect.word() else { return };
                 self.substitutions([word], depth);
                 if *input {
-                    *feed = Feed::Text(self.fed_text(word, feed));
+                    let text = self.expander(feed).fed_text(word);
+                    *feed = Feed::Text(text);
                 }
             }
             Redirect::Duplicate { target: word, input, .. } => {

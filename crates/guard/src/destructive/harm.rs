@@ -78,6 +78,13 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
                 (true, Worth::Vital(what)) => Some((Flow::Block, what)),
                 (true, Worth::Doubtful(what)) => Some((Flow::Ask, what)),
                 (false, Worth::Vital(what)) if maybe || target.glob => Some((Flow::Ask, what)),
+                // One of the files that were found below something vital.
+                (false, Worth::Doubtful(what)) if target.text.ends_with('/') && target.hollow.is_none() => {
+                    target.open().then_some((Flow::Ask, what))
+                }
+                (false, Worth::Doubtful(what)) if target.open() && target.shown() == "…" && target.hollow.is_none() => {
+                    Some((Flow::Ask, what))
+                }
                 (false, _) if Precious::is_key(target, &run.place) => {
                     Some((Flow::Ask, "changes a file that decides who may log in"))
                 }

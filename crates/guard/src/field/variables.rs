@@ -12,6 +12,18 @@ use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 pub(crate) struct Value<'a> {
     pub(super) lead: &'a str,
     pub(super) rest: &'a [Piece],
+    pub(super) kind: ValueKind,
+}
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum ValueKind {
+    /// It is assigned, and stays whole.
+    Assigned,
+    /// One word of a loop: wildcards in it are expanded.
+    Element,
+    /// What a substitution prints for a loop: each word is a value of its own.
+    Listing,
 }
 
 /// What a script assigns to one variable.
@@ -121,7 +133,7 @@ impl<'a> Variables<'a> {
                     let lasts = words.is_empty();
                     let changed = self.separators_change;
                     let value = assign.value.as_ref().filter(|_| lasts);
-                    self.add(&assign.name, value.map(|word| Value { lead: "", rest: word }));
+                    self.add(&assign.name, value.map(|word| Value { lead: "", rest: word, kind: ValueKind::Assigned }));
                     self.separators_change = changed || (lasts && assign.name == "IFS");
                     self.words(&assign.others);
                     self.words(&assign.value);
@@ -155,15 +167,20 @@ impl<'a> Variables<'a> {
 
     /// One element of a loop: followed only if it stands for exactly one value.
     fn element(&mut self, name: &str, word: &'a Word) {
-        let single = word.iter().all(|piece| match piece {
-            Piece::Plain(text) => !text.contains(['{', '*', '?', '[']),
-            Piece::Quoted(_) => true,
-            Piece::Variable { quoted, .. } | Piece::Output { quoted, .. } => *quoted,
-            Piece::Process(_) | Piece::Parameter { .. } | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => {
-                false
-            }
-        });
-        self.add(name, single.then_some(Value { lead: "", rest: word }));
+        let listing = matches!(word.pieces.as_slice(), [Piece::Output { .. }]);
+        let single = listing
+            || word.iter().all(|piece| match piece {
+                Piece::Plain(text) => !text.contains('{'),
+                Piece::Quoted(_) => true,
+                Piece::Variable { quoted, .. } | Piece::Output { quoted, .. } => *quoted,
+                Piece::Process(_)
+                | Piece::Parameter { .. }
+                | Piece::Arithmetic(_)
+                | Piece::Opaque(_)
+                | Piece::Hole(_) => false,
+            });
+        let kind = if listing { ValueKind::Listing } else { ValueKind::Element };
+        self.add(name, single.then_some(Value { lead: "", rest: word, kind }));
     }
 
     fn builtin(&mut self, words: &'a [Word]) {
@@ -197,7 +214,7 @@ impl<'a> Variables<'a> {
             {
                 match name.strip_suffix('+') {
                     Some(name) => self.add(name, None),
-                    None => self.add(name, Some(Value { lead, rest })),
+                    None => self.add(name, Some(Value { lead, rest, kind: ValueKind::Assigned })),
                 }
                 continue;
             }

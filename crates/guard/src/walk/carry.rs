@@ -155,7 +155,7 @@ impl Walker {
                 _ => {}
             }
             if is_assignment(&field.text) {
-                self.outer.names.insert(option.to_owned());
+                self.outer.names.insert(option.to_owned(), None);
             }
         }
         let name = path::base_name(&own.first().map(|first| first.text.clone()).unwrap_or_default());
@@ -211,7 +211,7 @@ impl Walker {
             Feed::Text(text) => text.clone(),
             _ => None,
         };
-        if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains(*name)) {
+        if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains_key(*name)) {
             self.unclear(format!("git works in a folder that is not written out: {}", show(&fields)));
         }
         let place = self.place.clone();
@@ -264,7 +264,7 @@ impl Walker {
                 _ if text.starts_with("-C") => self.place.change(&Field::literal(text.trim_start_matches("-C"))),
                 _ if assigns => {
                     let name = text.split('=').next().unwrap_or_default();
-                    self.outer.names.insert(name.to_owned());
+                    self.outer.names.insert(name.to_owned(), None);
                 }
                 _ if text.starts_with('-') => {}
                 _ => return Some(std::iter::once(field).chain(rest).cloned().collect()),
@@ -316,7 +316,7 @@ impl Walker {
             ("popd", ..) | (_, None, _) => self.place.lost = true,
             (_, Some(target), _) if target.text == "-" => self.place.lost = true,
             (_, Some(target), _) => {
-                let elsewhere = self.outer.names.contains("CDPATH") && !target.text.starts_with(['/', '.']);
+                let elsewhere = self.outer.names.contains_key("CDPATH") && !target.text.starts_with(['/', '.']);
                 self.place.change(target);
                 self.place.lost |= elsewhere;
             }

@@ -1,13 +1,10 @@
 //! What a command finds on its standard input, as far as the commands before it say.
 
-use ollm_shell::{Body, Command, Piece, Word};
+use ollm_shell::{Body, Command, List, Piece, Word};
 
-use super::{
-    Scene,
-    find::{find_roots, found_below, is_filtered},
-};
+use super::find::{find_roots, found_below, is_filtered};
 use crate::{
-    field::{Field, Fields, formatted, literal},
+    field::{Expander, FARTHEST, Field, Fields, formatted, literal},
     path, program,
 };
 
@@ -60,12 +57,24 @@ impl Feed {
     }
 }
 
-impl<'a> Scene<'_, 'a> {
+impl<'a> Expander<'a> {
+    /// The files whose names a list prints, where that is known.
+    pub(crate) fn listed(&self, list: &'a List, far: usize) -> Option<Fields> {
+        let [step] = list.as_slice() else { return None };
+        if far >= FARTHEST {
+            return None;
+        }
+        match step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, far + 1)) {
+            Feed::Files(fields) => Some(fields),
+            _ => None,
+        }
+    }
+
     /// What a command writes into the pipe behind it.
-    pub(super) fn output_of(&self, command: &'a Command, input: Feed) -> Feed {
+    pub(super) fn output_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
         let input = self.input_of(command, input);
-        let ways = self.expander(&input).words(words);
+        let ways = self.ways(words, far);
         let feeds = ways.iter().map(|fields| output(fields, input.clone()));
         feeds.reduce(Feed::or).unwrap_or(Feed::Pipe)
     }
@@ -77,7 +86,7 @@ impl<'a> Scene<'_, 'a> {
         for redirect in &command.redirects {
             feed = match redirect {
                 Text { input: true, .. } | Document { input: true, .. } => {
-                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word, &feed)))
+                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word)))
                 }
                 Read { input: true, .. } | Duplicate { input: true, .. } => Feed::Pipe,
                 _ => feed,
@@ -87,12 +96,11 @@ impl<'a> Scene<'_, 'a> {
     }
 
     /// The text of a here-document or a here-string, when it is known.
-    pub(super) fn fed_text(&self, word: &'a Word, feed: &Feed) -> Option<String> {
+    pub(super) fn fed_text(&self, word: &'a Word) -> Option<String> {
         if word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_))) {
             return literal(word);
         }
-        let feed = feed.clone();
-        let ways = self.expander(&feed).word(word, 0);
+        let ways = self.word(word, 0);
         let [fields] = ways.as_slice() else { return None };
         let [field] = fields.as_slice() else { return None };
         field.known().map(str::to_owned)
@@ -111,6 +119,16 @@ fn output(fields: &[Field], input: Feed) -> Feed {
             let filtered = is_filtered(args);
             Feed::Files(find_roots(args).iter().map(|root| found_below(root, filtered)).collect())
         }
+        "grep" | "egrep" | "rg" | "ag" if args.iter().any(|arg| is_listing(&arg.text)) => {
+            let roots: Fields = args.iter().filter(|arg| !arg.text.starts_with('-')).skip(1).cloned().collect();
+            let here = vec![Field::literal(".")];
+            let roots = if roots.is_empty() { here } else { roots };
+            Feed::Files(roots.iter().map(|root| found_below(root, true)).collect())
+        }
+        // What it tracks is in the folder where it runs.
+        "git" if args.first().is_some_and(|verb| matches!(verb.text.as_str(), "ls-files" | "diff" | "status")) => {
+            Feed::Files(vec![found_below(&Field::literal("."), true)])
+        }
         // Filters pass on some of what they get.
         _ if program::only_reads(&name) => match input {
             Feed::Files(fields) => Feed::Files(fields.iter().map(|field| found_below(field, true)).collect()),
@@ -118,6 +136,12 @@ fn output(fields: &[Field], input: Feed) -> Feed {
         },
         _ => Feed::Pipe,
     }
+}
+
+/// Whether an option makes a search list files.
+fn is_listing(option: &str) -> bool {
+    let letters = option.strip_prefix('-').filter(|letters| !letters.starts_with('-'));
+    option.starts_with("--files") || letters.is_some_and(|letters| letters.contains(['l', 'L']))
 }
 
 fn printed(name: &str, args: &[Field]) -> Feed {

@@ -35,7 +35,7 @@ impl Walker {
         let data = if name == "git" { message_arguments(fields) } else { fields.len() };
         let fields = fields.get(..data).unwrap_or(fields);
         self.guessed(|walker| {
-            walker.outer.names.extend(fields.iter().filter_map(|field| assigned_name(&field.text)));
+            walker.outer.names.extend(fields.iter().filter_map(|field| Some((assigned_name(&field.text)?, None))));
             for field in fields.iter().skip(1) {
                 walker.guess_argument(field, depth);
             }

@@ -148,7 +148,10 @@ const DESTROYERS: &[&str] = &[
     "if cd T; then rm -rf *; fi", "rm -rf build T", "trap 'rm -rf T' EXIT", "y=T; x=y; eval \"rm -rf \\$$x\"",
     "wrapper --any rm -rf T", "wrapper -v sh -c 'rm -rf T'", "runner 'rm -rf T'", "runner --times=3 'true; rm -rf T'",
     "awk 'BEGIN { system(\"rm -rf T\") }'", "sed -n '1e rm -rf T' build/x", "ln -s T link && rm -rf link/*",
-    "cp /bin/rm build/erase; build/erase -rf T", "unset x; rm -rf T/$x", "rm -rf \"$x\"T",
+    "cp /bin/rm build/erase; build/erase -rf T", "unset x; rm -rf T/$x",
+    "for f in $(echo build T); do rm -rf \"$f\"; done",
+    "for f in $(find T -type f); do rm -f \"$f\"; done", "rm -f $(find T -type f)", "x=$(find T -type f); rm -f $x",
+    "find T -type f | sort | xargs rm -f", "find T -type f | grep . | while read -r f; do rm \"$f\"; done", "rm -rf \"$x\"T",
 ];
 
 /// Ways to write over what is protected.
@@ -221,7 +224,7 @@ fn what_a_shell_destroys_was_refused_or_asked_about() {
 
 /// More cases can be asked for.
 fn cases() -> u32 {
-    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(1024)
+    std::env::var("PROPTEST_CASES").ok().and_then(|cases| cases.parse().ok()).unwrap_or(512)
 }
 
 /// The grammar destroys: otherwise the property would say nothing.
