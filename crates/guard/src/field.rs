@@ -6,7 +6,11 @@
 mod brace;
 mod variables;
 
-use std::{collections::HashMap, path::Path};
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    rc::Rc,
+};
 
 use ollm_shell::{Body, List, Piece, Step, Word, bare};
 
@@ -130,13 +134,20 @@ pub(crate) struct Expander<'a> {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outer {
     /// Variables that are set there, and every value they may have; nothing if some of them are not known.
-    pub(crate) names: HashMap<String, Option<Vec<String>>>,
+    pub(crate) names: Rc<HashMap<String, Option<Vec<String>>>>,
     /// Whether any variable may be set there.
     pub(crate) anything: bool,
     /// Whether values may fall apart at other separators.
     pub(crate) separators_change: bool,
     /// `$1`, `$2` and so on, if the script is given them.
     pub(crate) positional: Option<Fields>,
+}
+
+impl Outer {
+    /// Adds a variable of which no value is known.
+    pub(crate) fn taint(&mut self, name: &str) {
+        Rc::make_mut(&mut self.names).insert(name.to_owned(), None);
+    }
 }
 
 impl<'a> Expander<'a> {
@@ -315,8 +326,25 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Every value a variable may have.
+    /// Every value a variable may have; looked up once for each place.
     fn values(&self, name: &str, far: usize) -> Values {
+        if !matches!(self.variables.of(name), Assigned::Values(_)) {
+            return self.looked_up(name, far);
+        }
+        if let Some((folders, lost, known)) = self.variables.known.borrow().get(name)
+            && (folders, *lost) == (&self.place.folders, self.place.lost)
+        {
+            return known.clone();
+        }
+        let values = self.looked_up(name, far);
+        if far == 0 {
+            let entry = (self.place.folders.clone(), self.place.lost, values.clone());
+            self.variables.known.borrow_mut().insert(name.to_owned(), entry);
+        }
+        values
+    }
+
+    fn looked_up(&self, name: &str, far: usize) -> Values {
         let mut values: Vec<String> = match name {
             "HOME" => self.place.home.iter().filter_map(|home| utf8(home)).collect(),
             "PWD" if self.place.lost => return Values::Unknown,
@@ -356,6 +384,8 @@ impl<'a> Expander<'a> {
                 }
             }
         }
+        let mut seen = HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
         if !files.is_empty() {
             files.extend(values.into_iter().map(Field::literal));
             return Values::Files(files);
@@ -365,7 +395,12 @@ impl<'a> Expander<'a> {
 
     /// A variable that nothing in the script sets: the user's, or empty.
     fn unset(&self, name: &str) -> Values {
-        if self.outer.anything || self.variables.anything || name == "HOME" || program::is_precious_variable(name) {
+        if self.outer.anything
+            || self.variables.anything
+            || self.variables.sourced
+            || name == "HOME"
+            || program::is_precious_variable(name)
+        {
             return Values::Unknown;
         }
         program::by_convention(name).map_or(Values::Unset, |program| Values::Texts(vec![program.to_owned()]))
@@ -434,6 +469,7 @@ impl<'a> Expander<'a> {
 }
 
 /// What a variable may hold.
+#[derive(Clone, Debug)]
 enum Values {
     Texts(Vec<String>),
     /// Names of files that were listed.

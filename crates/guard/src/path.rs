@@ -102,7 +102,8 @@ impl Resolver {
         self.look(path).0
     }
 
-    fn look(&mut self, path: &Path) -> (PathBuf, bool) {
+    /// The same, and whether it exists.
+    pub(crate) fn look(&mut self, path: &Path) -> (PathBuf, bool) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
         if let Some(known) = self.seen.get(path) {
             return known.clone();
@@ -145,6 +146,16 @@ pub(crate) fn folded(path: &Path) -> Vec<String> {
 
 /// One name, folded.
 pub(crate) fn fold(name: &str) -> String {
+    let mut folded = if name.is_ascii() { name.to_ascii_lowercase() } else { plain_letters(name) };
+    let stream = folded.find("::$").unwrap_or(folded.len());
+    folded.truncate(stream);
+    let kept = folded.trim_end_matches(['.', ' ']).len();
+    folded.truncate(kept);
+    folded
+}
+
+/// Text in lower case, without marks and hidden characters, and with wide letters made narrow.
+fn plain_letters(name: &str) -> String {
     let mut folded = String::with_capacity(name.len());
     for next in name.chars().filter(|&next| !is_hidden(next) && !is_mark(next)) {
         let wide = match next {
@@ -153,10 +164,6 @@ pub(crate) fn fold(name: &str) -> String {
         };
         folded.extend(wide.to_lowercase().map(base_letter));
     }
-    let stream = folded.find("::$").unwrap_or(folded.len());
-    folded.truncate(stream);
-    let kept = folded.trim_end_matches(['.', ' ']).len();
-    folded.truncate(kept);
     folded
 }
 

@@ -111,7 +111,10 @@ fn open_deed(deed: &Deed) -> Option<String> {
     match deed {
         Deed::Unclear(reason) => Some(reason.clone()),
         Deed::Write { target, .. } if target.open() => Some(written(target)),
-        Deed::Run(run) => touches(run).iter().find_map(|touch| match touch {
+        Deed::Run(run) if run.name == "kill" && run.args.iter().any(Field::open) => {
+            Some("ends a process that is not written out".to_owned())
+        }
+        Deed::Run(run) if run.args.iter().any(Field::open) => touches(run).iter().find_map(|touch| match touch {
             Touch::Content(field) | Touch::Whole(field) | Touch::Becomes(field) | Touch::Merge(field)
                 if field.open() =>
             {

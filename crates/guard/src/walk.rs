@@ -9,7 +9,7 @@ mod find;
 mod guess;
 mod shells;
 
-use std::collections::HashMap;
+use std::{collections::HashMap, rc::Rc};
 
 use crate::{
     field::{Expander, Field, Fields, Outer, Place, Variables, literal},
@@ -68,6 +68,9 @@ const WORK_PER_BYTE: usize = 4;
 
 /// Past so many scripts within scripts too.
 const MOST_SCRIPTS: usize = 256;
+
+/// How the names of variables end that hold a command.
+const RUN_VARIABLES: &[&str] = &["COMMAND", "EDITOR", "PAGER", "VISUAL", "BROWSER", "ASKPASS", "SHELL"];
 
 /// How much text of scripts within scripts is read.
 const MOST_TEXT: usize = 2 << 20;
@@ -165,9 +168,11 @@ impl Walker {
                 let outer = self.outer.clone();
                 // What this script sets, the scripts inside it may find.
                 let expander = Expander { variables: &variables, place: &self.place, outer: &outer, fed: &[] };
-                let values = variables.names().map(|name| (name.to_owned(), expander.texts(name)));
-                self.outer.names.extend(values.collect::<Vec<_>>());
-                self.outer.anything |= variables.anything;
+                let values: Vec<_> = variables.names().map(|name| (name.to_owned(), expander.texts(name))).collect();
+                if !values.is_empty() {
+                    Rc::make_mut(&mut self.outer.names).extend(values);
+                }
+                self.outer.anything |= variables.anything || variables.sourced;
                 self.outer.separators_change |= variables.separators_change;
                 self.outer.positional = None;
                 Scene { walker: self, variables: &variables, outer: &outer }.list(&list, &feed, depth);
@@ -238,6 +243,11 @@ impl<'a> Scene<'_, 'a> {
                         values.clone().for_each(|word| self.evaluated(word, depth));
                     }
                     self.substitutions(values, depth);
+                    // Programs run what some variables hold: an editor, a pager, a prompt.
+                    let runs = !words.is_empty() || RUN_VARIABLES.iter().any(|end| assign.name.ends_with(end));
+                    if let Some(text) = assign.value.as_ref().filter(|_| runs).and_then(|word| literal(word)) {
+                        self.walker.guess_value(&text, depth);
+                    }
                 }
                 self.substitutions(words, depth);
                 if self.variables.evaluates {

@@ -344,12 +344,16 @@ fn address_path(address: &Field) -> Option<Field> {
 
 /// Every file that an argument may name to a program that nothing is known about.
 fn named_files(arg: &Field, run: &Run) -> Fields {
-    let mut files = vec![arg.clone()];
     if arg.open() {
-        return files;
+        return vec![arg.clone()];
     }
+    // A plain word may be a file, too, but hardly one that is protected: links are asked about when they are made.
+    if !arg.text.contains(['/', '.', '\\']) {
+        return Fields::new();
+    }
+    let mut files = vec![arg.clone()];
     let attached = arg.text.strip_prefix('-').and_then(|option| option.get(1..)).filter(|value| !value.is_empty());
-    let parts = arg.text.split(['=', ',', ':', '@']).skip(1);
+    let parts = arg.text.split(['=', ',', ':', '@']).filter(|part| part.len() < arg.text.len());
     files.extend(parts.chain(attached).filter(|part| part.contains(['/', '.'])).map(Field::literal));
     let home = run.place.home.as_deref();
     for file in &mut files {

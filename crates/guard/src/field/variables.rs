@@ -3,9 +3,15 @@
 //! Order does not count: a variable has every value that is assigned to it somewhere. One value that is not a literal
 //! makes the variable unknown. A name that is not literal makes every variable unknown that nothing else sets.
 
-use std::{cell::Cell, collections::HashMap};
+use std::{
+    cell::{Cell, RefCell},
+    collections::HashMap,
+    path::PathBuf,
+};
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
+
+use super::Values;
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -51,8 +57,10 @@ pub(crate) struct Variables<'a> {
     entries: HashMap<String, Entry<'a>>,
     /// Whether the script changes how unquoted values are split.
     pub(crate) separators_change: bool,
-    /// Whether variables may be set whose names are not known.
+    /// Whether variables may be set whose names are not known, so that no value is.
     pub(crate) anything: bool,
+    /// Whether text from elsewhere is run, which may set variables that nothing here sets.
+    pub(crate) sourced: bool,
     /// Whether text in variables may be evaluated: arithmetic, prompts, `${x@P}`.
     pub(crate) evaluates: bool,
     /// Whether `$1` and the like change: by `set`, by `shift`, in functions.
@@ -61,6 +69,8 @@ pub(crate) struct Variables<'a> {
     looks: Cell<usize>,
     /// How many `eval` stand around it.
     evals: usize,
+    /// What was found out about the values of a variable, in these folders.
+    pub(super) known: RefCell<HashMap<String, (Vec<PathBuf>, bool, Values)>>,
 }
 
 /// How many values of one variable are followed.
@@ -97,6 +107,7 @@ impl<'a> Variables<'a> {
     /// What is assigned to a name; not known if it takes too long to look.
     pub(super) fn of(&self, name: &str) -> Assigned<'_, 'a> {
         let values = match self.entries.get(name) {
+            Some(_) if self.anything => return Assigned::Unknown,
             None => return Assigned::Never,
             Some(Entry::Read) => return Assigned::Read,
             Some(Entry::Unknown) => return Assigned::Unknown,
@@ -189,7 +200,7 @@ impl<'a> Variables<'a> {
         let Some((command, arguments)) = words.split_first() else { return };
         match literal(command).as_deref() {
             Some("eval") => self.evaluated(arguments),
-            Some("source" | ".") => (self.anything, self.positional_change) = (true, true),
+            Some("source" | ".") => (self.sourced, self.positional_change) = (true, true),
             Some("set" | "shift") => self.positional_change = true,
             Some("test" | "[") => self.evaluates = true,
             Some("read") => self.filled(arguments, Some(())),
@@ -259,12 +270,13 @@ impl<'a> Variables<'a> {
         let text: Option<Vec<String>> = arguments.iter().map(|word| literal(word)).collect();
         let list = text.filter(|_| self.evals < MOST_EVALS).and_then(|words| parse(&words.join(" "), 0).ok());
         let Some(list) = list else {
-            (self.anything, self.positional_change) = (true, true);
+            (self.sourced, self.positional_change) = (true, true);
             return;
         };
         let mut inner = Variables { evals: self.evals + 1, ..Variables::default() };
         inner.list(&list);
         self.anything |= inner.anything;
+        self.sourced |= inner.sourced;
         self.separators_change |= inner.separators_change;
         self.evaluates |= inner.evaluates;
         self.positional_change |= inner.positional_change;

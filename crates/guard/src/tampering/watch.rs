@@ -55,9 +55,7 @@ impl Watch {
         let (mut guarded, mut personal) = (Vec::new(), Vec::new());
         for Protected { path, from } in protected {
             let tidied = path::tidy(&path);
-            let mut keys = vec![path::folded(&tidied), path::folded(&resolver.resolve(&tidied))];
-            keys.dedup();
-            keys.retain(|key| !key.is_empty());
+            let keys = spellings(&tidied, &resolver.resolve(&tidied));
             let list = if from == From::Everybody { &mut guarded } else { &mut personal };
             list.push(Guarded { path, keys });
         }
@@ -170,12 +168,12 @@ impl Watch {
         }
         // Only where a `..` may follow a link does its order count.
         let dotted = raw.components().any(|part| part == Component::ParentDir);
-        let resolved = if dotted { path::resolve(raw) } else { self.resolver.borrow_mut().resolve(&tidied) };
-        let mut spellings = vec![path::folded(&tidied), path::folded(&resolved)];
+        let (resolved, exists) =
+            if dotted { (path::resolve(raw), true) } else { self.resolver.borrow_mut().look(&tidied) };
+        let mut spellings = spellings(&tidied, &resolved);
         if let Some(text) = raw.to_str().filter(|text| text.contains('\\')) {
             spellings.push(path::folded(&path::tidy(Path::new(&text.replace('\\', "/")))));
         }
-        spellings.dedup();
         let reach = match reach {
             Reach::Replacement if resolved.is_dir() => Reach::File,
             Reach::Replacement => Reach::Tree,
@@ -188,7 +186,9 @@ impl Watch {
                     .any(|spelling| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(spelling)))
             })
         });
-        hit.map(|guarded| guarded.path.clone()).or_else(|| self.by_identity(&resolved)).map(Hit::Sure)
+        hit.map(|guarded| guarded.path.clone())
+            .or_else(|| exists.then(|| self.by_identity(&resolved)).flatten())
+            .map(Hit::Sure)
     }
 
     fn by_pattern(&self, pattern: &[String], reach: Reach) -> Option<Hit> {
@@ -250,6 +250,16 @@ impl Watch {
     fn by_identity(&self, _resolved: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// The parts of a path as written, and as they are once links are followed.
+fn spellings(tidied: &Path, resolved: &Path) -> Vec<Vec<String>> {
+    let mut spellings = vec![path::folded(tidied)];
+    if resolved != tidied {
+        spellings.push(path::folded(resolved));
+    }
+    spellings.retain(|parts| !parts.is_empty());
+    spellings
 }
 
 /// Whether the tests of a search let it act on a protected path, or on something in it.

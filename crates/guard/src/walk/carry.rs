@@ -155,7 +155,7 @@ impl Walker {
                 _ => {}
             }
             if is_assignment(&field.text) {
-                self.outer.names.insert(option.to_owned(), None);
+                self.outer.taint(option);
             }
         }
         let name = path::base_name(&own.first().map(|first| first.text.clone()).unwrap_or_default());
@@ -264,7 +264,7 @@ impl Walker {
                 _ if text.starts_with("-C") => self.place.change(&Field::literal(text.trim_start_matches("-C"))),
                 _ if assigns => {
                     let name = text.split('=').next().unwrap_or_default();
-                    self.outer.names.insert(name.to_owned(), None);
+                    self.outer.taint(name);
                 }
                 _ if text.starts_with('-') => {}
                 _ => return Some(std::iter::once(field).chain(rest).cloned().collect()),

@@ -35,7 +35,9 @@ impl Walker {
         let data = if name == "git" { message_arguments(fields) } else { fields.len() };
         let fields = fields.get(..data).unwrap_or(fields);
         self.guessed(|walker| {
-            walker.outer.names.extend(fields.iter().filter_map(|field| Some((assigned_name(&field.text)?, None))));
+            for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
+                walker.outer.taint(&name);
+            }
             for field in fields.iter().skip(1) {
                 walker.guess_argument(field, depth);
             }
@@ -68,6 +70,13 @@ impl Walker {
         let value = whole.split_once('=').map(|(_, value)| value);
         for text in [Some(whole), attached, value].into_iter().flatten() {
             self.guess_text(text, depth);
+        }
+    }
+
+    /// A value that a program may run.
+    pub(super) fn guess_value(&mut self, text: &str, depth: usize) {
+        if text.contains(' ') {
+            self.guessed(|walker| walker.guess_text(text, depth));
         }
     }
 

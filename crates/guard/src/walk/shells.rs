@@ -177,6 +177,8 @@ impl Walker {
 
     pub(super) fn ssh(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
         let command = carried(fields, &SSH);
+        let own = fields.get(..fields.len() - command.len()).unwrap_or_default();
+        self.guess_run("ssh", own, &Feed::Nothing, depth + 1);
         let place = self.place.clone();
         self.place.elsewhere = true;
         if !command.is_empty() {

@@ -16,7 +16,7 @@ fn commands(kind: &str) -> Vec<String> {
 }
 
 /// What both guards say together.
-fn both(command: &str) -> Verdict {
+pub(crate) fn both(command: &str) -> Verdict {
     let (first, second) = (first(command), second(command));
     if first.flow >= second.flow { first } else { second }
 }

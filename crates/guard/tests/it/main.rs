@@ -1,6 +1,7 @@
 //! The guards as their callers see them: a tool call in, a verdict out.
 
 mod cases;
+mod classes;
 mod commands;
 mod deceit;
 mod deeds;

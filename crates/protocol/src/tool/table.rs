@@ -161,6 +161,8 @@ pub const FOREIGN: &[ForeignTool] = &[
     // Copilot CLI and VS Code.
     row("powershell", SHELL, &[]),
     row("write_bash", WRITE_STDIN, &[("input", "chars")]),
+    row("write_powershell", WRITE_STDIN, &[("input", "chars")]),
+    row("send_to_terminal", WRITE_STDIN, &[("command", "chars"), ("text", "chars")]),
     row("view", READ_FILE, &[]),
     row("create", WRITE_FILE, &[]),
     row("run_in_terminal", SHELL, &[]),
@@ -176,6 +178,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("write_to_file", WRITE_FILE, &[("target_file", "path")]),
     row("replace_file_content", EDIT_FILE, &[("target_file", "path")]),
     row("view_file", READ_FILE, &[("absolute_path", "path")]),
+    row("send_command_input", WRITE_STDIN, &[("input", "chars")]),
     // goose.
     row("developer__shell", SHELL, &[]),
     // Droid.
@@ -205,6 +208,12 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("remove_file", DELETE_FILE, &[]),
     row("rename_file", MOVE_FILE, &[("old_path", "source"), ("new_path", "destination")]),
     row("find_files", GLOB, &[]),
+    row("send_input", WRITE_STDIN, &[("input", "chars")]),
+    row("send_keys", WRITE_STDIN, &[("keys", "chars"), ("text", "chars")]),
+    row("write_to_terminal", WRITE_STDIN, &[("command", "chars"), ("text", "chars"), ("input", "chars")]),
+    row("write_to_process", WRITE_STDIN, &[("input", "chars"), ("data", "chars")]),
+    row("interact_with_process", WRITE_STDIN, &[("input", "chars")]),
+    row("pty_write", WRITE_STDIN, &[("data", "chars"), ("input", "chars")]),
     row("search", GREP, &[]),
 ];
 
