@@ -15,6 +15,7 @@
 mod agent;
 mod extensions;
 mod features;
+mod guards;
 mod hooks;
 mod lab;
 mod mcp;
@@ -29,6 +30,7 @@ type Measure = fn(&Lab);
 const GROUPS: &[(&str, Measure)] = &[
     ("hooks", |lab| measure::table(lab.hooks())),
     ("planning", |_| planning::planning()),
+    ("guards", |_| guards::guards()),
     ("features", |lab| measure::table(lab.features())),
     ("agent", agent::agent),
     ("extensions", extensions::measure),

@@ -4,6 +4,7 @@
 mod clone;
 mod consent;
 mod disk;
+mod guards;
 mod identity;
 mod names;
 mod neighbour;
