@@ -97,12 +97,7 @@ pub(crate) struct Resolver {
 }
 
 impl Resolver {
-    /// A tidy path with the links in it resolved, as far as it exists.
-    pub(crate) fn resolve(&mut self, path: &Path) -> PathBuf {
-        self.look(path).0
-    }
-
-    /// The same, and whether it exists.
+    /// A tidy path with the links in it resolved, as far as it exists, and whether it does.
     pub(crate) fn look(&mut self, path: &Path) -> (PathBuf, bool) {
         let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
         if let Some(known) = self.seen.get(path) {
@@ -142,6 +137,18 @@ pub(crate) fn folded(path: &Path) -> Vec<String> {
         })
         .filter(|part| !part.is_empty())
         .collect()
+}
+
+/// The folded parts in one text, each with a slash behind it: a path lies in another if its key begins with the other's.
+pub(crate) fn key(path: &Path) -> String {
+    let plain = path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| {
+        let odd = ["./", " /", "//", "::$"].iter().any(|odd| text.contains(odd)) || text.ends_with(['.', ' ', '/']);
+        text.is_ascii() && !text.is_empty() && !odd
+    });
+    match plain {
+        Some(text) => text.to_ascii_lowercase() + "/",
+        None => folded(path).iter().map(|part| format!("{part}/")).collect(),
+    }
 }
 
 /// One name, folded.

@@ -17,7 +17,7 @@ use crate::{
     call::{self, Script},
     destructive::{Finding, strongest},
     field::{Field, Place},
-    text,
+    path, text,
     walk::{Deed, Run},
     writes::{Touch, touches},
 };
@@ -66,11 +66,13 @@ impl Shelter {
         if !projects.contains(&here) && self.home.as_deref() != Some(here) {
             projects.push(here);
         }
-        let mut paths = protected(self.home.as_deref(), &projects);
+        let tidied: Vec<PathBuf> = projects.iter().map(|root| path::tidy(root)).collect();
+        let roots: Vec<&Path> = tidied.iter().map(PathBuf::as_path).collect();
+        let mut paths = protected(self.home.as_deref().map(path::tidy).as_deref(), &roots);
         // One that was built in the project is built anew all the time.
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
         for path in std::iter::once(&self.ollm_home).chain(program) {
-            paths.push(Protected { path: path.clone(), from: From::Everybody });
+            paths.push(Protected { path: path::tidy(path), from: From::Everybody });
         }
         Watch::new(paths, projects.into_iter().map(Path::to_owned).collect())
     }

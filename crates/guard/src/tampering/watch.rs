@@ -45,17 +45,32 @@ pub(super) struct Watch {
 
 struct Guarded {
     path: PathBuf,
-    /// The parts as written, and as they are once links are followed.
-    keys: Vec<Vec<String>>,
+    /// The key of the path as written, and as it is once links are followed.
+    keys: Vec<String>,
+}
+
+/// The parts of a key.
+fn key_parts(key: &str) -> Vec<&str> {
+    key.split_terminator('/').collect()
 }
 
 impl Watch {
     pub(super) fn new(protected: Vec<Protected>, projects: Vec<PathBuf>) -> Watch {
         let mut resolver = path::Resolver::default();
         let (mut guarded, mut personal) = (Vec::new(), Vec::new());
+        let mut missing: Option<PathBuf> = None;
         for Protected { path, from } in protected {
-            let tidied = path::tidy(&path);
-            let keys = spellings(&tidied, &resolver.resolve(&tidied));
+            let folder = path.parent();
+            // Most agents have no files here: then there are no links either.
+            let resolved = if folder.is_some() && folder == missing.as_deref() {
+                path.clone()
+            } else {
+                let (resolved, exists) = resolver.look(&path);
+                let gone = |folder: &&Path| !exists && !resolver.look(folder).1;
+                missing = folder.filter(gone).map(Path::to_owned);
+                resolved
+            };
+            let keys = spellings(&path, &resolved);
             let list = if from == From::Everybody { &mut guarded } else { &mut personal };
             list.push(Guarded { path, keys });
         }
@@ -93,9 +108,8 @@ impl Watch {
     /// Whether a file tool changes a file of the user's own: a person decides.
     pub(super) fn personal(&self, field: &Field, place: &Place, reach: Reach) -> Option<Hit> {
         let folder = place.folders.first()?;
-        let spelling = path::folded(&path::resolve(&folder.join(&field.text)));
-        let holds =
-            |key: &Vec<String>| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
+        let spelling = path::key(&path::resolve(&folder.join(&field.text)));
+        let holds = |key: &String| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
         let hit = self.personal.iter().find(|guarded| guarded.keys.iter().any(holds));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
@@ -124,13 +138,12 @@ impl Watch {
         if let Some(inside) = self.check(&search.root, place, Reach::File) {
             return Some(inside);
         }
-        let roots = place.folders.iter().map(|folder| path::folded(&path::resolve(&folder.join(&search.root.text))));
-        let roots: Vec<Vec<String>> = roots.collect();
+        let roots = place.folders.iter().map(|folder| path::key(&path::resolve(&folder.join(&search.root.text))));
+        let roots: Vec<String> = roots.collect();
         let hit = self.guarded.iter().find(|guarded| {
-            let below = |key: &Vec<String>| {
-                roots
-                    .iter()
-                    .any(|root| key.strip_prefix(root.as_slice()).is_some_and(|rest| passes(search, rest, guarded)))
+            let below = |key: &String| {
+                let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
+                rest.is_some_and(|rest| passes(search, &key_parts(rest), guarded))
             };
             guarded.keys.iter().any(below)
         });
@@ -145,10 +158,10 @@ impl Watch {
         let holds = |part: &str| code.contains(part);
         for guarded in &self.guarded {
             for key in &guarded.keys {
-                let named = match key.as_slice() {
+                let named = match key_parts(key).as_slice() {
                     [.., last] if last.starts_with('.') => holds(last),
                     [.., folder, last] => {
-                        let in_folder = *seen.entry(folder.as_str()).or_insert_with(|| holds(folder));
+                        let in_folder = *seen.entry(folder).or_insert_with(|| holds(folder));
                         in_folder && (holds(&format!("{folder}/{last}")) || (folder.starts_with('.') && holds(last)))
                     }
                     _ => false,
@@ -172,7 +185,7 @@ impl Watch {
             if dotted { (path::resolve(raw), true) } else { self.resolver.borrow_mut().look(&tidied) };
         let mut spellings = spellings(&tidied, &resolved);
         if let Some(text) = raw.to_str().filter(|text| text.contains('\\')) {
-            spellings.push(path::folded(&path::tidy(Path::new(&text.replace('\\', "/")))));
+            spellings.push(path::key(&path::tidy(Path::new(&text.replace('\\', "/")))));
         }
         let reach = match reach {
             Reach::Replacement if resolved.is_dir() => Reach::File,
@@ -194,8 +207,9 @@ impl Watch {
     fn by_pattern(&self, pattern: &[String], reach: Reach) -> Option<Hit> {
         // A bare `*` says nothing but that there is something.
         let vague = pattern.last().is_some_and(|last| last == "*");
-        let fits = |guarded: &Guarded, key: &Vec<String>| {
-            let all = pattern.iter().zip(key).all(|(pattern, name)| path::fits(pattern, name));
+        let fits = |guarded: &Guarded, key: &str| {
+            let key = key_parts(key);
+            let all = pattern.iter().zip(&key).all(|(pattern, name)| path::fits(pattern, name));
             let reaches = pattern.len() >= key.len() || reach != Reach::File;
             all && reaches && (pattern.len() > key.len() || !vague || guarded.path.symlink_metadata().is_ok())
         };
@@ -206,12 +220,14 @@ impl Watch {
     /// A path that begins somewhere unknown: its parts decide.
     fn by_ending(&self, text: &str, reach: Reach) -> Option<Hit> {
         let parts = path::folded(&path::tidy(Path::new(text.trim_start_matches('/'))));
-        let ends = |key: &Vec<String>| {
+        let ends = |key: &String| {
+            let key = key_parts(key);
             let hidden = |part: &String| part.starts_with('.');
             (1..=parts.len().min(key.len())).any(|count| {
                 let (Some(begin), Some(end)) = (parts.get(..count), key.get(key.len() - count..)) else { return false };
                 begin == end && (count > 1 || begin.iter().any(hidden))
-            }) || (reach != Reach::File && parts.last().is_some_and(|last| hidden(last) && key.contains(last)))
+            }) || (reach != Reach::File
+                && parts.last().is_some_and(|last| hidden(last) && key.contains(&last.as_str())))
         };
         let hit = self.guarded.iter().find(|guarded| guarded.keys.iter().any(ends));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
@@ -252,18 +268,18 @@ impl Watch {
     }
 }
 
-/// The parts of a path as written, and as they are once links are followed.
-fn spellings(tidied: &Path, resolved: &Path) -> Vec<Vec<String>> {
-    let mut spellings = vec![path::folded(tidied)];
+/// The key of a path as written, and as it is once links are followed.
+fn spellings(tidied: &Path, resolved: &Path) -> Vec<String> {
+    let mut spellings = vec![path::key(tidied)];
     if resolved != tidied {
-        spellings.push(path::folded(resolved));
+        spellings.push(path::key(resolved));
     }
-    spellings.retain(|parts| !parts.is_empty());
+    spellings.retain(|key| !key.is_empty());
     spellings
 }
 
 /// Whether the tests of a search let it act on a protected path, or on something in it.
-fn passes(search: &Found, rest: &[String], guarded: &Guarded) -> bool {
+fn passes(search: &Found, rest: &[&str], guarded: &Guarded) -> bool {
     /// In a protected folder there are files like these.
     const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
     let path = format!("./{}", rest.join("/"));
