@@ -9,10 +9,11 @@ use ollm_protocol::{Hook, Layer, Rules, Source};
 use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
-use crate::node::Cursor;
+use crate::node::{Cursor, Node};
 use crate::path::Walked;
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
+use crate::value;
 
 mod scripts;
 
@@ -104,7 +105,9 @@ fn load_all(
     let positions = reading.positions;
     let (config, problems) = configuration(places, env, overrides, positions);
     let settings = config.hooks(places);
-    let mut loading = Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
+    let settings_off = env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text));
+    let mut loading =
+        Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off };
     let mut folders = Vec::new();
     let rules = settings.rules();
     let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
@@ -150,6 +153,14 @@ struct Owner<'a> {
     encloses: bool,
 }
 
+/// The variable that switches off the hooks of agent settings files, and nothing else.
+const SETTINGS_SWITCH: &str = "HOOKS_ENABLED";
+
+fn is_off(text: &str) -> bool {
+    let read = value::flag(&Node::Text(text.to_owned()));
+    matches!(read, value::Reading::Exact(false) | value::Reading::Converted(false))
+}
+
 /// What has been read so far.
 struct Loading<'a> {
     reading: Reading<'a>,
@@ -158,6 +169,8 @@ struct Loading<'a> {
     ids: Ids,
     hooks: Vec<Hook>,
     problems: Vec<Problem>,
+    /// Whether the hooks of agent settings files are off.
+    settings_off: bool,
 }
 
 /// One file on its way in.
@@ -220,7 +233,11 @@ impl Loading<'_> {
             let path = root.join(name);
             let folder = path.parent().unwrap_or(root);
             let (syntax, take) = (Syntax::Json, agent::take);
+            let known = self.hooks.len();
             self.file(&Incoming { path: &path, label: name, folder, group: None, syntax, take }, owner);
+            for hook in self.hooks.iter_mut().skip(known).filter(|_| self.settings_off) {
+                hook.off = Some(format!("{SETTINGS_SWITCH} is false"));
+            }
         }
     }
 

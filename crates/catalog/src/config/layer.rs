@@ -219,6 +219,9 @@ fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems:
         for (name, kind) in key.older_variable.into_iter().chain(own) {
             let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { continue };
             match kind.read(&Node::Text(text.clone())) {
+                Reading::Exact(value) | Reading::Converted(value) if loosens(config, key, &value) => {
+                    problems.push(loose_variable(key, name, &text));
+                }
                 Reading::Exact(value) | Reading::Converted(value) => {
                     config.own.retain(|own| own.key != key);
                     let origin = Origin::Variable(name.into());
@@ -227,6 +230,22 @@ fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems:
                 Reading::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),
             }
         }
+    }
+}
+
+/// Whether a variable would make a guard weaker than the files have it.
+fn loosens(config: &Config, key: &Key, value: &Value) -> bool {
+    let only = key.variable_only.and_then(|only| serde_json::from_str::<Value>(only).ok());
+    only.is_some_and(|only| *value != only && *value != config.value(key.path))
+}
+
+fn loose_variable(key: &Key, name: &str, text: &str) -> Problem {
+    let message = format!("the variable cannot loosen `{}`; it is ignored", key.path);
+    Problem {
+        field: name.to_owned(),
+        value: Some(Node::Text(text.to_owned()).shown()),
+        help: Some(format!("set `{}` in ~/.ollm/config.yaml, or unset {name}", key.path)),
+        ..whole_file(Severity::Warning, Path::new(name), message)
     }
 }
 
