@@ -8,8 +8,8 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, Index, Moment, Places, Positions, Problem, Severity, State,
-    Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem, Severity,
+    State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_protocol::{Action, Event, Hook, Origin, Rules};
@@ -18,7 +18,7 @@ use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::{guards, refusing_guard, unread_project};
+use crate::guards::{guard_id, guards, refusing_guard, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
@@ -190,6 +190,7 @@ impl App {
         let settings = catalog.settings;
         let rules = settings.rules();
         trust.workspace = settings.trust_workspace;
+        trust.untrusted_projects.clone_from(&settings.untrusted_projects);
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
         let environment = Environment {
             variables: world.variables.clone(),
@@ -286,6 +287,23 @@ impl App {
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
     }
 
+    /// What is off that would stand in the way of something, in one line.
+    pub fn whats_off(&self) -> Option<String> {
+        let hooks = self.engine.switched_off.as_ref();
+        let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
+        let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
+        let guard = |name: &&str| match self.engine.registry.get(&guard_id(name)) {
+            None => Some(format!("guard `{name}` is off: hooks.guards does not name it ({})", from())),
+            Some(hook) => hook.off.as_ref().map(|why| format!("guard `{name}` is off: {why}")),
+        };
+        let off: Vec<String> = hooks.into_iter().chain(GUARDS.iter().filter_map(guard)).collect();
+        (!off.is_empty()).then(|| off.join("; "))
+    }
+
+    fn shown(&self, origin: &ollm_catalog::Origin) -> String {
+        origin.shown(self.world.places.user_home.as_deref())
+    }
+
     /// Why no extension is loaded, where the configuration says so.
     pub fn extensions_off(&self) -> Option<String> {
         self.extensions_off.as_ref().map(|from| format!("no extension is loaded: extensions.enabled is false ({from})"))
@@ -298,8 +316,11 @@ impl App {
         mcp_tools
     }
 
-    /// Tells the person what is wrong with the files, one line each.
+    /// Tells the person what is off, and what is wrong with the files, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
+        if let Some(off) = self.whats_off() {
+            notices.tell(&off);
+        }
         for problem in &self.problems {
             notices.tell(&problem.to_string());
         }
@@ -402,7 +423,7 @@ enum Before<'a> {
 /// Where files are looked for: after the refusal of a guard, not in the project.
 fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
     match refused_by {
-        Some(_) => Cow::Owned(Places { project: None, ..world.places.clone() }),
+        Some(_) => Cow::Owned(world.places.users_own()),
         None => Cow::Borrowed(&world.places),
     }
 }
@@ -495,7 +516,7 @@ fn switched(mut hook: Hook, switches: &Switches) -> Hook {
         return hook;
     }
     let now = SystemTime::now();
-    match switches.get(&switch_name(hook.id()), now) {
+    match switches.get(&switch_name(hook.spec.own_id()), now) {
         None => {}
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {

@@ -55,5 +55,5 @@ pub use mcp::{
     SERVER_KEYS, ServerSpec, TRANSPORTS, Transport, add_server, check_server, expand, expand_with, load_servers,
     remove_server, settings_file, taken_server, yaml_value,
 };
-pub use place::{Places, find_project};
+pub use place::{Places, find_projects};
 pub use problem::{Problem, Severity, Snippet};

@@ -16,7 +16,7 @@ use ollm_shell::{Body, List, Piece, Step, Word, bare};
 
 use crate::program;
 
-use variables::{Assigned, ValueKind};
+use variables::{Assigned, KnownValues, ValueKind};
 pub(crate) use variables::{Variables, literal};
 
 /// Where commands run, and what the shell would put for `~`.
@@ -331,15 +331,16 @@ impl<'a> Expander<'a> {
         if !matches!(self.variables.of(name), Assigned::Values(_)) {
             return self.looked_up(name, far);
         }
-        if let Some((folders, lost, known)) = self.variables.known.borrow().get(name)
-            && (folders, *lost) == (&self.place.folders, self.place.lost)
+        if let Some(known) = self.variables.known.borrow().get(name)
+            && (&known.folders, known.lost) == (&self.place.folders, self.place.lost)
         {
-            return known.clone();
+            return known.values.clone();
         }
         let values = self.looked_up(name, far);
         if far == 0 {
-            let entry = (self.place.folders.clone(), self.place.lost, values.clone());
-            self.variables.known.borrow_mut().insert(name.to_owned(), entry);
+            let (folders, lost) = (self.place.folders.clone(), self.place.lost);
+            let known = KnownValues { folders, lost, values: values.clone() };
+            self.variables.known.borrow_mut().insert(name.to_owned(), known);
         }
         values
     }

@@ -147,7 +147,7 @@ pub(crate) fn key(path: &Path) -> String {
     });
     match plain {
         Some(text) => text.to_ascii_lowercase() + "/",
-        None => folded(path).iter().map(|part| format!("{part}/")).collect(),
+        None => folded(path).iter().flat_map(|part| [part.as_str(), "/"]).collect(),
     }
 }
 

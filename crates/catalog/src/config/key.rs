@@ -23,6 +23,8 @@ pub struct Key {
     pub variable: Option<&'static str>,
     /// An older variable that sets it too, and what that one may be.
     pub older_variable: Option<(&'static str, Kind)>,
+    /// The only value, in JSON, that a variable may give it: whoever starts us cannot loosen it.
+    pub variable_only: Option<&'static str>,
 }
 
 /// What a project's own configuration may do with a setting.
@@ -69,11 +71,11 @@ const VOUCH: Project = Project::Never("a project cannot vouch for itself");
 /// All settings, in the order in which people should meet them.
 pub const KEYS: &[Key] = &[
     key("version", Kind::Count(1, 1), "1", "The version of the file's form.").project(Project::Any),
-    key("hooks.enabled", Kind::Flag, "true", "Whether hooks run at all.")
+    key("hooks.enabled", Kind::Flag, "true", "Whether hooks run at all. The built-in guards do in any case: `hooks.guards`.")
         .variable("OLLM_HOOKS_ENABLED")
-        .older_variable("HOOKS_ENABLED", Kind::Flag)
+        .variable_only("true")
         .project(Project::Never("a project cannot switch the user's hooks on or off"))
-        .guarded(),
+        .critical(),
     key("hooks.timeout", MS, "null", "How long a hook without a timeout of its own may take. Unset, its dialect decides: 30 s, in `gate` 5 s.")
         .variable("OLLM_HOOKS_TIMEOUT")
         .older_variable("HOOKS_TIMEOUT", SECONDS)
@@ -84,6 +86,7 @@ pub const KEYS: &[Key] = &[
         .critical(),
     key("hooks.untrusted", Kind::Choice(&["skip", "block"]), "\"skip\"", "What an unapproved hook that fits means: it is skipped, visibly, or the operation is blocked.")
         .variable("OLLM_HOOKS_UNTRUSTED")
+        .variable_only("\"block\"")
         .project(Project::Only("\"block\"", "a project cannot decide that unapproved hooks do not matter"))
         .critical(),
     key("hooks.whitelist", Kind::List(Item::Program), r#"["node","python","python3","bash","sh","npx","uvx"]"#, "The programs a hook may name without a path.")
@@ -202,7 +205,7 @@ pub const KEYS: &[Key] = &[
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
     let (project, safety) = (USERS, Safety::Plain);
-    Key { path, kind, default, about, project, safety, variable: None, older_variable: None }
+    Key { path, kind, default, about, project, safety, variable: None, older_variable: None, variable_only: None }
 }
 
 /// A part of an entry that is taken or left as a whole.
@@ -228,6 +231,11 @@ impl Key {
 
     const fn variable(mut self, name: &'static str) -> Key {
         self.variable = Some(name);
+        self
+    }
+
+    const fn variable_only(mut self, value: &'static str) -> Key {
+        self.variable_only = Some(value);
         self
     }
 

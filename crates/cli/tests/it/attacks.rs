@@ -8,6 +8,7 @@ mod guards;
 mod identity;
 mod names;
 mod neighbour;
+mod nested;
 mod secrets;
 
 use std::collections::BTreeSet;

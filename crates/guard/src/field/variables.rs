@@ -51,8 +51,17 @@ enum Entry<'a> {
     Unknown,
 }
 
+/// The values of a variable, and the folders in which they hold.
+#[derive(Debug)]
+pub(super) struct KnownValues {
+    pub(super) folders: Vec<PathBuf>,
+    pub(super) lost: bool,
+    pub(super) values: Values,
+}
+
 /// What a script assigns.
 #[derive(Debug, Default)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a doubt of its own about the values")]
 pub(crate) struct Variables<'a> {
     entries: HashMap<String, Entry<'a>>,
     /// Whether the script changes how unquoted values are split.
@@ -69,8 +78,8 @@ pub(crate) struct Variables<'a> {
     looks: Cell<usize>,
     /// How many `eval` stand around it.
     evals: usize,
-    /// What was found out about the values of a variable, in these folders.
-    pub(super) known: RefCell<HashMap<String, (Vec<PathBuf>, bool, Values)>>,
+    /// What was found out so far.
+    pub(super) known: RefCell<HashMap<String, KnownValues>>,
 }
 
 /// How many values of one variable are followed.

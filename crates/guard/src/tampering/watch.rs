@@ -62,15 +62,15 @@ impl Watch {
         for Protected { path, from } in protected {
             let folder = path.parent();
             // Most agents have no files here: then there are no links either.
-            let resolved = if folder.is_some() && folder == missing.as_deref() {
+            let real = if folder.is_some() && folder == missing.as_deref() {
                 path.clone()
             } else {
-                let (resolved, exists) = resolver.look(&path);
+                let (real, exists) = resolver.look(&path);
                 let gone = |folder: &&Path| !exists && !resolver.look(folder).1;
                 missing = folder.filter(gone).map(Path::to_owned);
-                resolved
+                real
             };
-            let keys = spellings(&path, &resolved);
+            let keys = spellings(&path, &real);
             let list = if from == From::Everybody { &mut guarded } else { &mut personal };
             list.push(Guarded { path, keys });
         }

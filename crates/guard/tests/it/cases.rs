@@ -3,6 +3,8 @@
 //! Every case is the command of a shell call in a project below the home. `cargo test -p ollm-guard cases -- --nocapture`
 //! prints the rates.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::collections::HashMap;
 
 use ollm_protocol::{Flow, Verdict};

@@ -4,6 +4,8 @@
 //! `bash` in a home that is made for them and thrown away. A command names no path outside of it: the home is in `HOME`,
 //! in the working folder, or written out. Everything the shell can start is in `BIN`, so that nothing else can be harmed.
 
+#![expect(clippy::unwrap_used, reason = "a test stops at the first surprise")]
+
 use std::{
     fs,
     path::{Path, PathBuf},
