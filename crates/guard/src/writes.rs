@@ -272,6 +272,8 @@ fn git(run: &Run, plain: &[Field]) -> Vec<Touch> {
     let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
     let mut touches = match plain.get(verb).map(|field| field.text.as_str()) {
         Some("config") => each(git_settings(run, &rest), Touch::Content),
+        // Only the index changes.
+        Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
         Some("mv" | "rm") => each(rest, Touch::Whole),
         Some("checkout" | "restore" | "worktree" | "checkout-index") => {
             let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));

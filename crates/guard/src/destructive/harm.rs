@@ -141,6 +141,7 @@ fn moves(run: &Run, precious: &Precious) -> Option<Wrong> {
         return Some((Flow::Block, "moves files into nothing"));
     }
     sources.iter().find_map(|source| match precious.worth(source, &run.place) {
+        _ if precious.is_secret(source, &run.place) => Some((Flow::Ask, "moves a secret that exists only once")),
         Worth::Vital(what) if !precious.is_project(source, &run.place) => Some((Flow::Block, what)),
         _ => None,
     })

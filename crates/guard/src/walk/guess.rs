@@ -150,6 +150,11 @@ impl Walker {
                         walker.guess_text(command, depth);
                     }
                 }
+                // `:!` of editors, or no code at all.
+                let command = code.trim_start_matches([':', '+', '!', ' ']);
+                if command.split_whitespace().next().is_some_and(|first| does_harm(&path::base_name(first))) {
+                    walker.guess_text(command, depth);
+                }
                 let folded = code.to_lowercase();
                 if !walker.affords(1 + code.len() / 16) || !DOES.iter().any(|word| folded.contains(word)) {
                     continue;

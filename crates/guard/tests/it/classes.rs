@@ -143,6 +143,10 @@ fn s06_wrappers_that_no_list_has_are_seen_through() {
         "node -e \"require('child_process').execSync('rm -rf ~')\"",
         "awk 'BEGIN { system(\"rm -rf ~\") }'",
         "some-repl <<< 'rm -rf ~'",
+        "deno task 'rm -rf ~'",
+        "vim -c ':!rm -rf ~' -c q",
+        "ed <<< '!rm -rf ~'",
+        "mv ~/.ssh /tmp",
     ]);
 }
 
@@ -166,6 +170,7 @@ fn s06_words_of_programs_that_print_or_search_are_data() {
         "npm run clean && cargo build --release",
         "pytest -k 'rm and not slow'",
         "docker rm -f web",
+        "git rm -rf --cached .",
         "aws s3 rm s3://bucket/x --recursive",
         "kubectl delete pod x",
     ]);
