@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use ollm_app::{Notices, World};
-use ollm_store::one_line;
+use ollm_protocol::Reply;
+use ollm_store::{escape_for_json, escape_for_people, one_line};
 use serde_json::Value;
 
 use crate::error::{Failure, Kind, OK};
@@ -44,19 +45,36 @@ impl Output {
         self.log.write(world);
     }
 
-    /// Writes one line of data.
+    /// Writes one line of data. A terminal would obey control characters in it; another program gets it byte for byte.
     pub(crate) fn line(&mut self, text: &str) -> Result<u8, Failure> {
+        let text = if is_shown() { escape_for_people(text) } else { text.into() };
         self.bytes(format!("{text}\n").as_bytes(), &[], OK)
     }
 
     /// Writes one JSON value on a line.
     pub(crate) fn json(&mut self, value: &Value) -> Result<u8, Failure> {
-        self.line(&value.to_string())
+        self.json_text(&value.to_string())
     }
 
     /// Writes indented JSON, for people who read along.
     pub(crate) fn pretty_json(&mut self, value: &Value) -> Result<u8, Failure> {
-        self.line(&format!("{value:#}"))
+        self.json_text(&format!("{value:#}"))
+    }
+
+    /// Writes JSON that is text already. On a terminal it is the same JSON without characters that control, hide or reorder.
+    pub(crate) fn json_text(&mut self, json: &str) -> Result<u8, Failure> {
+        let json = if is_shown() { escape_for_json(json) } else { json.into() };
+        self.line(&json)
+    }
+
+    /// Writes the answer to a host, byte for byte; on a terminal like [`Output::json_text`].
+    pub(crate) fn reply(&mut self, reply: &Reply) -> Result<u8, Failure> {
+        if is_shown() {
+            let text = String::from_utf8_lossy(&reply.stdout);
+            let said = String::from_utf8_lossy(&reply.stderr);
+            return self.bytes(escape_for_json(&text).as_bytes(), escape_for_people(&said).as_bytes(), reply.exit);
+        }
+        self.bytes(&reply.stdout, &reply.stderr, reply.exit)
     }
 
     /// Writes styled text; the styles are dropped where nobody would see them.

@@ -182,6 +182,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A verdict that no hook had a part in.
+    pub fn of(event: EventKind, verdict: Verdict) -> Outcome {
+        Outcome {
+            event,
+            verdict,
+            modified_args: None,
+            reports: Vec::new(),
+            skipped: Vec::new(),
+            trace_id: String::new(),
+            plan: Vec::new(),
+            time: SystemTime::now(),
+            started: Instant::now(),
+            duration: Duration::ZERO,
+        }
+    }
+
     /// Whether the operation goes on without asking anybody.
     pub fn continues(&self) -> bool {
         self.verdict.flow.continues()

@@ -31,7 +31,7 @@ pub(crate) use trust::{nobody_to_ask, unwritten};
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        HookCommand::Run(arguments) => run::run(&arguments, world, output),
+        HookCommand::Run(arguments) => run::run(&arguments, |_| Ok(world), output),
         HookCommand::List { json } => list::run(world, json, output),
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),

@@ -7,7 +7,9 @@ mod disk;
 mod identity;
 mod names;
 mod neighbour;
+mod screens;
 mod secrets;
+mod surroundings;
 
 use std::collections::BTreeSet;
 use std::fs;

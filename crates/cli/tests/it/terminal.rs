@@ -33,9 +33,13 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 pub(crate) fn on_a_terminal(lab: &Lab, answer: &str, arguments: &[&str]) -> Ran {
-    let mut command: Command = lab.program(python().to_str().unwrap());
-    command.args(["-c", DRIVER, answer, OLLM]).args(arguments).env("TERM", "xterm-256color");
-    finish(command, b"")
+    driven(lab.program(python().to_str().unwrap()), answer, arguments)
+}
+
+/// The same with a Python that has been given its surroundings.
+pub(crate) fn driven(mut python: Command, answer: &str, arguments: &[&str]) -> Ran {
+    python.args(["-c", DRIVER, answer, OLLM]).args(arguments).env("TERM", "xterm-256color");
+    finish(python, b"")
 }
 
 fn lab(script: &str) -> Lab {

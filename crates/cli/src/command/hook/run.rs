@@ -1,5 +1,6 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::{App, World, trace};
@@ -7,6 +8,7 @@ use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
 use ollm_protocol::dialect::OLLM;
+use ollm_protocol::event::Power;
 use ollm_protocol::{Event, EventKind, Request, Verdict};
 use serde_json::Value;
 
@@ -16,18 +18,30 @@ use crate::arguments::hook::RunArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 
-pub(crate) fn run(arguments: &RunArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+/// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
+pub(crate) fn run<'a>(
+    arguments: &RunArguments,
+    world_in: impl FnOnce(Option<&Path>) -> Result<&'a World, Failure>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let world_of = |event: &Event| world_in(event.text("cwd").map(Path::new));
     let Some(host) = arguments.from else {
         let request = event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM)?;
-        let outcome = dispatch(&request.event, arguments.explain, world, output)?;
+        let outcome = match world_of(&request.event) {
+            Ok(world) => dispatch(&request.event, arguments.explain, world, output)?,
+            Err(failure) => without_folder(&request.event, &failure, output),
+        };
         output.json(&super::to_json(&outcome))?;
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
     output.silence();
     let (request, verdict) = match event::request(None, None, host) {
         Ok(request) => {
-            let outcome = dispatch(&request.event, arguments.explain, world, output);
-            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict);
+            let verdict = match world_of(&request.event) {
+                Ok(world) => dispatch(&request.event, arguments.explain, world, output)
+                    .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
+                Err(failure) => without_folder(&request.event, &failure, output).verdict,
+            };
             (request, verdict)
         }
         Err(Unread::Usage(failure)) => return Err(failure),
@@ -36,7 +50,7 @@ pub(crate) fn run(arguments: &RunArguments, world: &World, output: &mut Output) 
         Err(Unread::Broken(why)) => (nameless(), unjudged(&why, output)),
     };
     let reply = host.write_verdict(&request, &verdict);
-    output.bytes(&reply.stdout, &reply.stderr, reply.exit)
+    output.reply(&reply)
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
@@ -44,6 +58,21 @@ fn unjudged(why: &str, output: &mut Output) -> Verdict {
     let reason = format!("ollm cannot judge this event: {why}");
     output.tell(&reason);
     Verdict::block(reason)
+}
+
+/// Without a folder no hook can be found and no path be judged. What can still be stopped is stopped.
+fn without_folder(event: &Event, failure: &Failure, output: &mut Output) -> Outcome {
+    let told =
+        event.text("cwd").map_or_else(String::new, |cwd| format!(", nor is `{cwd}`, the folder of the event, one"));
+    let why = format!("{}{told}", failure.message);
+    let verdict = match event.kind.row().power {
+        Power::Stops => unjudged(&why, output),
+        Power::Feedback | Power::Reports => {
+            output.tell(&why);
+            Verdict::default()
+        }
+    };
+    Outcome::of(event.kind, verdict)
 }
 
 fn nameless() -> Request {

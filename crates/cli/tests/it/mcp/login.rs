@@ -282,6 +282,32 @@ fn a_hostile_server_leads_nobody_astray() {
 }
 
 #[test]
+fn s11_nobody_logs_in_where_the_metadata_does_not_promise_s256() {
+    for fault in ["no-pkce", "pkce-unsaid", "pkce-empty"] {
+        let (_remote, lab) = logged(&["--oauth-fault", fault]);
+        let begun = begin(&lab);
+        assert_eq!(begun.page, None, "{fault}: nobody is led anywhere");
+        let mut ran = outcome(begun.child);
+        ran.stderr.insert_str(0, &begun.said);
+        assert!(ran.code == 5 && ran.stderr.contains("S256"), "{fault}: {ran:?}");
+        assert!(!asked(&lab).iter().any(|line| line.contains("register")), "{fault}: we registered");
+    }
+}
+
+#[test]
+fn s11_without_any_metadata_the_usual_places_are_asked_with_s256() {
+    let (_remote, lab) = pair(&["--oauth-fault", "no-metadata"]);
+    let begun = begin(&lab);
+    let page = begun.page.unwrap_or_else(|| panic!("{}", begun.said));
+    assert!(page.contains("code_challenge_method=S256"), "{page}");
+    let (_, back) = get(&page);
+    get(&back.unwrap());
+    let ran = outcome(begun.child);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(text_of(&echo(&lab)), "hi");
+}
+
+#[test]
 fn a_visitor_with_a_wrong_state_is_turned_away_and_told() {
     let (_remote, lab) = pair(&[]);
     let Begun { child, page, .. } = begin(&lab);
