@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
+mod ask;
 mod cases;
 mod command;
 mod display;
@@ -11,6 +12,7 @@ mod interrupt;
 mod log;
 mod open;
 mod output;
+mod pager;
 mod person;
 mod problem;
 mod scaffold;

@@ -1,7 +1,6 @@
 //! Prints what a person sees before they approve something: one screen for hooks, extensions, servers and the chat's
 //! questions.
 
-use std::ffi::OsStr;
 use std::fmt::Write;
 
 use ollm_app::servers::reason;
@@ -9,8 +8,8 @@ use ollm_store::escape_for_people;
 use ollm_trust::{ApproveError, Proposal, Review};
 
 use crate::error::{Failure, Kind};
-use crate::open;
-use crate::output::Output;
+use crate::output::{Output, is_terminal};
+use crate::pager::page;
 
 /// The whole screen as text.
 pub(crate) fn text(review: &Review) -> String {
@@ -44,10 +43,12 @@ fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
 }
 
-/// Shows a text, through a pager where it is long and somebody reads along.
-pub(crate) fn show(text: &str, search_path: Option<&OsStr>, output: &mut Output) {
+/// Shows a text, page by page where it is long and somebody reads along.
+pub(crate) fn show(text: &str, output: &mut Output) {
     let text = escape_for_people(text);
-    if !open::page(&text, search_path) {
+    if is_terminal() {
+        page(&text, &|| false);
+    } else {
         output.explain(&text);
     }
 }

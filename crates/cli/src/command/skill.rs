@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
+use crate::ask::ask;
 use crate::command::ext::word;
 use crate::command::hook::columns;
 use crate::error::{Failure, Kind};
-use crate::output::{Output, ask, shown};
+use crate::output::{Output, shown};
 use crate::problem;
 
 /// A skill and the extension that brings it.

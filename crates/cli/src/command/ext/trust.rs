@@ -10,10 +10,11 @@ use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
 
 use super::{consent, hooks, loaded, understood};
+use crate::ask::{Chosen, YES, choose};
 use crate::command::hook::nobody_to_ask;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask};
+use crate::output::Output;
 
 /// Larger manifests are not read.
 const LARGEST_MANIFEST: u64 = 1 << 20;
@@ -105,13 +106,13 @@ pub(super) fn ask_person(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let screen = review::text(&consent::review(extension, whole, uncovered_parts(extension, app), app));
-    review::show(&screen, app.engine.environment().get("PATH"), output);
+    review::show(&screen, output);
     let name = &extension.name;
-    let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes? [y/N] ");
-    match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
-        Some("y" | "yes" | "a" | "always") => Ok(()),
-        Some(_) => Err(Failure::new(Kind::Untrusted, format!("extension `{name}` was not approved"))),
-        None => Err(nobody_to_ask(&format!("extension `{name}` was not approved"))
+    let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes?");
+    match choose(&question, YES, &|| false) {
+        Chosen::One(()) => Ok(()),
+        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("extension `{name}` was not approved"))),
+        Chosen::Nobody => Err(nobody_to_ask(&format!("extension `{name}` was not approved"))
             .hint(format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole)))),
     }
 }

@@ -8,10 +8,11 @@ use ollm_shell::shell_word;
 use ollm_store::{Digest, UpdateError};
 use ollm_trust::{Proposal, Standing, Term};
 
+use crate::ask::{Chosen, YES, choose};
 use crate::command::ext::revoke;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask};
+use crate::output::Output;
 
 pub(super) fn approve(
     name: &str,
@@ -110,11 +111,11 @@ fn ask_person(
 ) -> Result<(), Failure> {
     let name = &known.spec.name;
     let screen = review::text(&servers.trust.review(&*known.spec, proposal));
-    review::show(&screen, servers.world.search_path(), output);
-    match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
-        Some("y" | "Y" | "yes" | "a" | "always") => Ok(()),
-        Some(_) => Err(Failure::new(Kind::Untrusted, format!("server `{name}` was not approved"))),
-        None => Err(Failure::new(
+    review::show(&screen, output);
+    match choose("\nMay this server be started, as long as nothing of it changes?", YES, &|| false) {
+        Chosen::One(()) => Ok(()),
+        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("server `{name}` was not approved"))),
+        Chosen::Nobody => Err(Failure::new(
             Kind::Untrusted,
             format!("server `{name}` was not approved: there is no terminal to ask on"),
         )
