@@ -7,6 +7,7 @@ use ollm_protocol::{Layer, RateLimit, Rules};
 use serde_json::{Map, Value};
 
 use super::kind::duration;
+use super::workspace::{covers, lies_in_vendored};
 use super::{Config, Origin, Setting};
 use crate::place::Places;
 
@@ -232,16 +233,17 @@ impl Config {
     }
 
     /// Whether the project needs no approval: all projects, or it is one of the paths or below one of them, with links
-    /// resolved.
+    /// resolved, and nobody else's within it.
     fn trusts(&self, places: &Places) -> bool {
         let trust = self.value("hooks.trustWorkspace");
-        let Value::Array(_) = trust else { return trust == true };
-        let Some(project) = places.project.as_ref().and_then(|project| project.canonicalize().ok()) else {
-            return false;
+        let project = places.project.as_ref().and_then(|project| project.canonicalize().ok());
+        let Value::Array(_) = trust else {
+            return trust == true && !project.is_some_and(|project| lies_in_vendored(&project, &places.home));
         };
+        let Some(project) = project else { return false };
         let paths = self.texts("hooks.trustWorkspace");
         let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
-        real.into_iter().any(|path| project.starts_with(path))
+        real.into_iter().any(|path| covers(&path, &project, &places.home))
     }
 }
 
