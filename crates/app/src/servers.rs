@@ -29,6 +29,7 @@ mod loaded;
 mod mcp_tools;
 mod names;
 mod server_set;
+mod tool_review;
 mod wait;
 
 pub use bundled::Bundled;
@@ -36,6 +37,8 @@ use bundled::Joined;
 pub use live::Live;
 pub use mcp_tools::McpTools;
 pub use server_set::{log_file, reason, remarks, taken, told};
+pub(crate) use tool_review::file as reviewed_tools;
+pub use tool_review::{ToolReview, WaitingTool, waiting_digest};
 
 /// Where the configuration declares servers.
 pub const DECLARED: &str = "mcp.servers";
@@ -196,10 +199,12 @@ impl<'w> Servers<'w> {
         }
     }
 
-    /// The tools of a server's list, under the names models use.
+    /// The tools of a server's list, under the names models use, without those that a person has yet to look at.
     pub fn offers(&self, known: &DeclaredServer, listed: &[serde_json::Value]) -> Offers {
         let filter = filter(&known.spec);
-        self.labels.of(&known.spec.name).map(|label| Offers::read(label, listed, &filter)).unwrap_or_default()
+        let review = ToolReview::of(known, self.world);
+        let label = self.labels.of(&known.spec.name);
+        label.map(|label| offers(label, listed, &filter, review.as_ref())).unwrap_or_default()
     }
 
     fn unknown(&self, name: &str) -> AppError {
@@ -385,6 +390,14 @@ pub fn tokens(world: &World) -> PathBuf {
 /// The time, in seconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn offers(label: &str, listed: &[serde_json::Value], filter: &Filter, review: Option<&ToolReview>) -> Offers {
+    let mut offers = Offers::read(label, listed, filter);
+    if let Some(review) = review {
+        review.withhold(&mut offers, listed);
+    }
+    offers
 }
 
 fn filter(spec: &ServerSpec) -> Filter {

@@ -40,5 +40,5 @@ pub use coverage::{CommandLine, Coverage, Mentioned, TooMuch};
 pub use extension::{ExtensionFolder, extension_id};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};
-pub use review::{Review, ReviewFile, difference, files_in};
+pub use review::{Review, ReviewFile, changed_lines, difference, files_in};
 pub use trust::{ApproveError, Clock, Proposal, Refusal, RefusalReason, Trust, Trusted, Untrusted};

@@ -10,7 +10,7 @@ use crate::approvable::Row;
 
 mod difference;
 
-pub use difference::{difference, files_in};
+pub use difference::{changed_lines, difference, files_in};
 
 /// Larger files are only named.
 const LARGEST_SHOWN: u64 = 256 << 10;

@@ -245,10 +245,10 @@ fn an_untrusted_hook_is_asked_about_when_it_is_about_to_run() {
     }
 }
 
-/// Types each text once the screen shows what comes before it. Two texts are none: the terminal is closed, or the program
-/// told to end.
+/// Types each text once the screen shows what comes before it. Some texts are none: the terminal is closed, the program told
+/// to end, or a command run elsewhere.
 pub(crate) const TYPIST: &str = r#"
-import fcntl, os, pty, signal, struct, sys, termios
+import fcntl, os, pty, signal, struct, subprocess, sys, termios
 signal.alarm(120)
 steps, program = [step for step in sys.argv[1].split("|") if step], sys.argv[2:]
 steps = [tuple(part.encode().decode("unicode_escape").encode() for part in step.split("=>")) for step in steps]
@@ -275,6 +275,8 @@ while True:
             steps = []
         elif typed == b"<terminate>":
             os.kill(pid, signal.SIGTERM)
+        elif typed.startswith(b"<run> "):
+            subprocess.run(["sh", "-c", typed[6:]], check=True, stdout=subprocess.DEVNULL)
         else:
             os.write(terminal, typed)
 sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))

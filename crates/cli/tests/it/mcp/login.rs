@@ -260,7 +260,7 @@ fn a_declared_header_that_is_refused_is_no_reason_to_log_in() {
 }
 
 #[test]
-fn a_hostile_server_leads_nobody_astray() {
+fn d10_a_hostile_server_leads_nobody_astray() {
     for (fault, text) in [
         ("private", "10.0.0.1"),
         ("plain", "login.example"),
