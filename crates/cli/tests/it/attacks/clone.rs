@@ -323,7 +323,9 @@ fn d16_nothing_that_the_git_configuration_of_a_repository_names_runs() {
          [diff]\n\texternal = {run}\n[diff \"x\"]\n\ttextconv = {run}\n[alias]\n\tstatus = !{run}\n[credential]\n\thelper = {run}\n",
         lab.root.join("githooks").display()
     );
-    assert!(lab.program("git").args(["init", "--quiet", "."]).status().unwrap().success());
+    for file in ["HEAD", "objects/info/packs", "refs/heads/none"] {
+        lab.write(&format!("project/.git/{file}"), if file == "HEAD" { "ref: refs/heads/x\n" } else { "" });
+    }
     lab.write("project/.git/config", config);
     lab.write("project/.gitattributes", "* diff=x\n");
     for hook in ["pre-commit", "post-checkout", "fsmonitor-watchman"] {
