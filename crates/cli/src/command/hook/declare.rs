@@ -172,5 +172,6 @@ pub(super) fn convert(arguments: &ConvertArguments, world: &World, output: &mut 
     let converted = change(&text).map_err(|error| {
         Failure::new(Kind::Configuration, format!("{} cannot be converted: {error}", path.display()))
     })?;
-    output.bytes(converted.as_bytes(), &[], OK)
+    let converted = converted.strip_suffix('\n').unwrap_or(&converted);
+    if Syntax::of(&path) == Syntax::Yaml { output.line(converted) } else { output.json_text(converted) }
 }
