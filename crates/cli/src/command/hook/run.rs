@@ -24,10 +24,15 @@ pub(crate) fn run<'a>(
     world_in: impl FnOnce(Option<&Path>) -> Result<&'a World, Failure>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let world_of = |event: &Event| world_in(event.text("cwd").map(Path::new));
+    let request = match arguments.from {
+        Some(host) => event::request(None, None, host),
+        None => event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM),
+    };
+    let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
+    let world = world_in(told.map(Path::new));
     let Some(host) = arguments.from else {
-        let request = event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM)?;
-        let outcome = match world_of(&request.event) {
+        let request = request?;
+        let outcome = match world {
             Ok(world) => dispatch(&request.event, arguments.explain, world, output)?,
             Err(failure) => without_folder(&request.event, &failure, output),
         };
@@ -35,9 +40,9 @@ pub(crate) fn run<'a>(
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
     output.silence();
-    let (request, verdict) = match event::request(None, None, host) {
+    let (request, verdict) = match request {
         Ok(request) => {
-            let verdict = match world_of(&request.event) {
+            let verdict = match world {
                 Ok(world) => dispatch(&request.event, arguments.explain, world, output)
                     .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
