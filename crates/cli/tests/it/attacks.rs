@@ -3,6 +3,7 @@
 
 mod clone;
 mod consent;
+mod cost;
 mod disk;
 mod identity;
 mod names;
