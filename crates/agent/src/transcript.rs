@@ -60,7 +60,7 @@ pub enum TranscriptError {
         source: io::Error,
     },
     /// No session has this id.
-    #[error("there is no session `{0}`; `ollm session list` shows those there are")]
+    #[error("there is no session `{0}`")]
     Unknown(String),
     /// Several sessions begin like this.
     #[error("{count} sessions begin with `{id}`; write more of the id")]

@@ -304,7 +304,14 @@ fn descend(
 fn strange_keys(root: &Cursor<'_>, keys: &[&str], findings: &mut Vec<Finding>) {
     let mut find = |severity, at: &Cursor<'_>, part, message: String, help: &str| {
         let help = Some(help.to_owned());
-        findings.push(Finding { severity, spot: Some(at.spot(part)), value: Some(at.node.shown()), message, help });
+        findings.push(Finding {
+            severity,
+            spot: Some(at.spot(part)),
+            value: Some(at.node.shown()),
+            message,
+            help,
+            remedy: None,
+        });
     };
     if !matches!(root.node, Node::Map(_)) {
         let message = format!("an object with `mcpServers` is needed, not {}", root.node.kind());
@@ -338,6 +345,7 @@ pub fn taken_server(server: &ServerSpec, known: &ServerSpec) -> Problem {
         value: None,
         message: format!("server `{}` is {whose} ({place}); this declaration is not used", server.name),
         help: Some("give one of them another name".to_owned()),
+        remedy: None,
         snippet: None,
     }
 }

@@ -38,7 +38,7 @@ impl CallError {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum CallErrorKind {
     /// There is no server of this name.
-    #[error("there is no such server; `ollm mcp list` shows those there are")]
+    #[error("there is no such server")]
     Unknown,
     /// It does not run, and does not start.
     #[error("{0}")]

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ollm_protocol::Remedy;
+
 use crate::approvals::Approval;
 use crate::identity::Identity;
 use crate::review::Review;
@@ -25,8 +27,8 @@ pub struct Question<'a> {
     pub previous: Option<&'a Approval>,
     /// Whether it changed since it was approved.
     pub changed: bool,
-    /// The command that approves it for good.
-    pub command: &'a str,
+    /// How a person approves it for good.
+    pub remedy: &'a Remedy,
 }
 
 /// What the person answers.

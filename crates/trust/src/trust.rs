@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Source};
+use ollm_protocol::{Commands, Hook, Layer, Source};
 use ollm_shell::shell_word;
 use ollm_store::{Digest, FileDigests, Owners, TreeLimits, UpdateError, current_gid, current_uid};
 
@@ -45,6 +45,7 @@ pub struct Trusted<T> {
     digest: Option<Digest>,
     copy: Option<Arc<StoredCopy>>,
     coverage: Arc<Coverage>,
+    commands: Commands,
 }
 
 impl<T> Clone for Trusted<T> {
@@ -55,6 +56,7 @@ impl<T> Clone for Trusted<T> {
             digest: self.digest,
             copy: self.copy.clone(),
             coverage: Arc::clone(&self.coverage),
+            commands: self.commands,
         }
     }
 }
@@ -110,17 +112,20 @@ impl<T: Approvable> Trusted<T> {
         if mode & 0o111 != 0 {
             return None;
         }
-        let (file, again) = (self.program.display(), self.thing.approve_command());
+        let file = self.program.display();
         let mend = format!("chmod +x {}", shell_word(&file.to_string()));
-        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed: `{again}`"))
+        let again = self.commands.command(&self.thing.remedy());
+        let again = again.map(|command| format!(": `{command}`")).unwrap_or_default();
+        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed{again}"))
     }
 }
 
 impl Trusted<ExtensionFolder> {
     /// A part of an extension that may run as a whole: what it names is in the copy.
     pub fn part<T: Approvable>(&self, part: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, Unready> {
-        let (digest, copy) = (self.digest, self.copy.clone());
-        Ok(Trusted { thing: Arc::clone(part), program: part.program(context)?, digest, copy, coverage: Arc::default() })
+        let (thing, program) = (Arc::clone(part), part.program(context)?);
+        let (digest, copy, commands) = (self.digest, self.copy.clone(), self.commands);
+        Ok(Trusted { thing, program, digest, copy, coverage: Arc::default(), commands })
     }
 
     /// The copy of its folder.
@@ -185,6 +190,8 @@ pub struct Trust {
     pub untrusted: Untrusted,
     /// Who is asked about what nobody approved yet.
     pub approver: Option<Box<dyn Approver>>,
+    /// The commands of the program, for what refusals tell a person to do.
+    pub commands: Commands,
     pub(crate) approvals: ApprovalsFile,
     pub(crate) memory: Memory,
     pub(crate) copies: ContentStore,
@@ -256,6 +263,7 @@ impl Trust {
             workspace: false,
             untrusted: Untrusted::Skip,
             approver: None,
+            commands: Commands::default(),
             approvals: ApprovalsFile::new(approvals),
             copies: ContentStore::new(home.join("store")).remembering(Arc::clone(&digests)),
             memory: Memory::new(digests),
@@ -491,7 +499,8 @@ impl Trust {
         self.owned(&**thing, context)?;
         let program = thing.program(context)?;
         present(&**thing)?;
-        Ok(Trusted { thing: Arc::clone(thing), program, digest: None, copy: None, coverage: Arc::default() })
+        let (thing, commands) = (Arc::clone(thing), self.commands);
+        Ok(Trusted { thing, program, digest: None, copy: None, coverage: Arc::default(), commands })
     }
 
     /// Something that needs approval, with the content it has now.
@@ -530,7 +539,8 @@ impl Trust {
         let Proposal { identity, copy, coverage, .. } = proposal;
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
         let copy = copy.filter(|_| !stays);
-        Ok(Trusted { thing: Arc::clone(thing), program, digest: Some(identity.digest), copy, coverage })
+        let (thing, digest, commands) = (Arc::clone(thing), Some(identity.digest), self.commands);
+        Ok(Trusted { thing, program, digest, copy, coverage, commands })
     }
 
     fn identified<T: Approvable>(
@@ -591,7 +601,7 @@ impl Trust {
             review: &self.review(thing, proposal),
             previous: previous.as_ref(),
             changed: standing == Standing::Modified,
-            command: &thing.approve_command(),
+            remedy: &thing.remedy(),
         };
         match approver.ask(&question) {
             Choice::No => false,
@@ -616,7 +626,7 @@ impl Trust {
         };
         let detail = match self.trouble() {
             Some(trouble) => format!("{state}: {trouble}"),
-            None => format!("{state}; review and approve it with `{}`", thing.approve_command()),
+            None => format!("{state}; {}", self.commands.tell(&thing.remedy())),
         };
         Refusal::new(reason, detail)
     }

@@ -14,6 +14,7 @@ use super::snippet::{Snippet, from_json, from_toml, from_yaml, is_toml, unfenced
 use crate::arguments::mcp::AddArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
+use crate::remedy::COMMANDS;
 
 const UNNAMED: &str = "the server needs a name";
 /// Keys whose values are times.
@@ -162,7 +163,7 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
         (_, Some(problem)) => {
             let failure =
                 Failure::new(Kind::Usage, format!("server `{name}` was not written down: {}", problem.message));
-            Err(problem.help.into_iter().fold(failure, Failure::hint))
+            Err(problem.way_out(COMMANDS).into_iter().fold(failure, Failure::hint))
         }
         (None, None) => Err(Failure::new(Kind::Usage, format!("server `{name}` cannot be understood"))),
     }
