@@ -99,7 +99,7 @@ pub struct Order {
 }
 
 /// Somebody who can be asked whether something may happen.
-pub trait Approve {
+pub trait Approve: Send {
     /// Asks, and waits for the answer.
     fn ask(&mut self, request: &Request) -> Consent;
 }
@@ -141,7 +141,7 @@ impl Approve for NobodyAsked {
 }
 
 /// Where the person sees what happens.
-pub trait Show {
+pub trait Show: Send {
     /// Shows one piece of news.
     fn show(&mut self, news: &News<'_>);
 }

@@ -16,7 +16,7 @@ pub(crate) mod replay;
 pub(crate) mod sse;
 
 /// A model that answers a conversation.
-pub trait Model {
+pub trait Model: Send {
     /// The model's name, as events tell it.
     fn name(&self) -> &str;
 

@@ -166,7 +166,7 @@ impl SessionSetup {
         show: Box<dyn Show + 'a>,
         hear: EventListener<'a>,
     ) -> Result<Session<'a>, StartError> {
-        let sources = sources(&desk.app.borrow(), &mut *desk.notices.borrow_mut());
+        let sources = sources(&desk.app.borrow(), &mut *desk.notices.lock());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
