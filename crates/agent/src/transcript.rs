@@ -48,6 +48,7 @@ pub struct Header {
 
 /// Why a session cannot be saved or loaded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TranscriptError {
     /// The operating system refused.
     #[error("cannot {doing} {}: {source}", path.display())]

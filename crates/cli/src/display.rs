@@ -33,7 +33,7 @@ const LONGEST: usize = 300;
 impl Show for Display<'_, '_> {
     fn show(&mut self, news: &News<'_>) {
         match self.style {
-            Style::Lines => self.line(&to_json(news)),
+            Style::Lines => self.line(&news.to_json()),
             Style::Quiet => self.tell_trouble(news),
             Style::Text => self.text(news),
         }
@@ -116,25 +116,6 @@ fn gist(result: &str) -> String {
     }
 }
 
-fn to_json(news: &News<'_>) -> Value {
-    match news {
-        News::Text(text) => json!({"type": "text", "text": text}),
-        News::Answered { content } => json!({"type": "answer", "content": content}),
-        News::Calling { id, name, args } => json!({"type": "call", "id": id, "name": name, "args": args}),
-        News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
-        News::Called { id, name, result, failed, diff } => {
-            json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
-        }
-        News::Refused { event, tool, hook, reason } => {
-            json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
-        }
-        News::Note(HookNote { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
-        News::System(text) => json!({"type": "system", "text": text}),
-        News::Status(text) => json!({"type": "status", "text": text}),
-        News::Error(text) => json!({"type": "error", "text": text}),
-    }
-}
-
 /// One turn, for programs.
 pub(crate) fn turn_json(turn: &Turn) -> Value {
     let (event, hook, reason) = match &turn.end {
@@ -142,7 +123,7 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
         TurnEnd::Halted { hook, reason } => (None, Some(hook), Some(reason)),
         TurnEnd::Failed { message, .. } => (None, None, Some(message)),
         TurnEnd::Bounded(why) => (None, None, Some(why)),
-        TurnEnd::Done | TurnEnd::Interrupted => (None, None, None),
+        _ => (None, None, None),
     };
     json!({
         "prompt": turn.prompt,

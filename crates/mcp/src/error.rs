@@ -14,6 +14,7 @@ use crate::web::WebError;
 /// A call that has no result.
 #[derive(Debug, thiserror::Error)]
 #[error("MCP server `{server}`: {}", self.reason())]
+#[non_exhaustive]
 pub struct CallError {
     /// The server that was called.
     pub server: String,
@@ -36,6 +37,7 @@ impl CallError {
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallErrorKind {
     /// There is no server of this name.
     #[error("there is no such server")]

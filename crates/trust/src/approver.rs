@@ -16,6 +16,7 @@ pub trait Approver: Send + Sync + fmt::Debug {
 
 /// What the person is asked about.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Question<'a> {
     /// Its id.
     pub id: &'a str,

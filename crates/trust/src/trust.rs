@@ -146,6 +146,7 @@ pub enum Untrusted {
 
 /// Why something may not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// In one word.
     pub reason: RefusalReason,

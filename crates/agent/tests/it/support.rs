@@ -81,6 +81,7 @@ impl Show for Screen {
             News::System(text) => format!("system {text}"),
             News::Status(text) => format!("status {text}"),
             News::Error(text) => format!("error {text}"),
+            other => format!("{other:?}"),
         };
         self.0.lock().unwrap().push(line);
     }

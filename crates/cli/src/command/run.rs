@@ -135,8 +135,8 @@ fn exit_code(end: &TurnEnd) -> u8 {
         TurnEnd::Done => OK,
         TurnEnd::Refused { .. } | TurnEnd::Halted { .. } => BLOCKED,
         TurnEnd::Failed { code: "replay" | "empty", .. } | TurnEnd::Bounded(_) => FINDING,
-        TurnEnd::Failed { .. } => Kind::Environment as u8,
         TurnEnd::Interrupted => INTERRUPTED,
+        _ => Kind::Environment as u8,
     }
 }
 
