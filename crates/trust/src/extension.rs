@@ -16,7 +16,8 @@ use crate::content_store::ContentStoreError;
 use crate::context::TrustContext;
 use crate::coverage::CommandLine;
 use crate::identity::{Unready, of_tree};
-use crate::trust::{Proposal, Trust};
+use crate::proposal::Proposal;
+use crate::trust::Trust;
 
 /// The folder of an extension, as something that can be approved.
 #[derive(Clone, Debug)]
