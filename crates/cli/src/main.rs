@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod cases;
 mod command;
 mod display;
 mod error;
