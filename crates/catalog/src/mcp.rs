@@ -22,6 +22,7 @@ mod expand;
 mod read;
 mod resolve;
 mod schema;
+mod snippet;
 
 pub use edit::{EditError, add_server, remove_server};
 pub(crate) use expand::variables_in;
@@ -29,6 +30,9 @@ pub use expand::{expand, expand_with};
 pub(crate) use read::{Context, is_address, is_sound, read};
 pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
+pub use snippet::{
+    ServerSnippet, SnippetError, is_toml_snippet, servers_from_json, servers_from_toml, servers_from_yaml, unfenced,
+};
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 << 20;
