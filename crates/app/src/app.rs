@@ -190,6 +190,7 @@ impl App {
         let settings = catalog.settings;
         let rules = settings.rules();
         trust.workspace = settings.trust_workspace;
+        trust.untrusted_projects.clone_from(&settings.untrusted_projects);
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
         let environment = Environment {
             variables: world.variables.clone(),
@@ -402,7 +403,7 @@ enum Before<'a> {
 /// Where files are looked for: after the refusal of a guard, not in the project.
 fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
     match refused_by {
-        Some(_) => Cow::Owned(Places { project: None, ..world.places.clone() }),
+        Some(_) => Cow::Owned(world.places.users_own()),
         None => Cow::Borrowed(&world.places),
     }
 }
@@ -496,7 +497,7 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
         return hook;
     }
     let now = SystemTime::now();
-    match switches.get(&switch_name(hook.id()), now) {
+    match switches.get(&switch_name(hook.spec.own_id()), now) {
         None => {}
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {

@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{GUARDS, Places, Positions, Severity, configuration};
+use ollm_catalog::{GUARDS, Positions, Severity, configuration};
 use ollm_engine::{Reason, Skip};
 use ollm_guard::{Shelter, destructive, tampering, usual};
 use ollm_protocol::{
@@ -24,7 +24,7 @@ pub(crate) fn guards(names: &[String], world: &World) -> Vec<Result<Hook, HookEr
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
 pub(crate) fn refusing_guard(event: &Event, world: &World) -> Option<String> {
-    let places = Places { project: None, ..world.places.clone() };
+    let places = world.places.users_own();
     let (config, problems) =
         configuration(&places, &|name| world.variable(name), &world.overrides, Positions::OnDemand);
     let settings = config.hooks(&places);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use ollm_catalog::{LogSettings, Overrides, Places, Problem, find_project};
+use ollm_catalog::{LogSettings, Overrides, Places, Problem, find_projects};
 use ollm_net::Network;
 use ollm_protocol::{Commands, Remedy};
 use ollm_store::{Hidden, Keyring, looks_secret};
@@ -55,14 +55,13 @@ impl World {
         let mut home = own.clone();
         if let Some(moved) = moved {
             // A repository that could name our home could approve itself.
-            if find_project(&cwd, &own).is_some_and(|project| lies_in(&moved, &project)) {
+            if find_projects(&cwd, &own).iter().any(|project| lies_in(&moved, project)) {
                 oddities.push(format!("OLLM_HOME={} lies inside the project and is ignored", moved.display()));
             } else {
                 home = moved;
             }
         }
-        let project = find_project(&cwd, &home);
-        let places = Places { home, user_home, project };
+        let places = Places { home, user_home, ..Places::default() }.standing_in(&cwd);
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         World {
             network: Network::from_variables(value),
@@ -86,12 +85,12 @@ impl World {
 
     /// The same in a project that appeared since. None where our own folder was moved to where the project is now: it would
     /// be the project's word.
-    pub fn in_project(&self, project: PathBuf) -> Option<World> {
+    pub fn in_project(&self, project: &Path) -> Option<World> {
         let usual = self.places.user_home.as_ref().map(|home| home.join(".ollm"));
-        if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, &project) {
+        if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, project) {
             return None;
         }
-        Some(World { places: Places { project: Some(project), ..self.places.clone() }, ..self.clone() })
+        Some(World { places: self.places.standing_in(project), ..self.clone() })
     }
 
     /// The value of a variable that is text.

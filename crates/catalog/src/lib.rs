@@ -56,5 +56,5 @@ pub use mcp::{
     expand_with, is_toml_snippet, load_servers, remove_server, servers_from_json, servers_from_toml, servers_from_yaml,
     settings_file, taken_server, unfenced, yaml_value,
 };
-pub use place::{Places, find_project};
+pub use place::{Places, find_projects};
 pub use problem::{Problem, Severity, Snippet};

@@ -106,19 +106,29 @@ fn load_all(
     let settings = config.hooks(places);
     let mut loading = Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
     let mut folders = Vec::new();
-    let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
+    let rules = settings.rules();
+    let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
     folders.extend(loading.hooks(places.home.join("hooks"), &user));
     if let Some(home) = &places.user_home {
         loading.settings(home, USER_SETTINGS, &user);
     }
-    if let Some(project) = &places.project {
+    for project in places.projects() {
         let rules = Rules { timeout: settings.workspace_timeout.or(settings.timeout), ..settings.rules() };
-        let owner = Owner { source: Source::Workspace, layer: Layer::Workspace, rules };
+        let owner = Owner {
+            source: Source::Workspace,
+            layer: Layer::Workspace,
+            rules,
+            project: Some(project),
+            encloses: places.project.as_deref() != Some(project),
+        };
+        // Hooks of different projects never stand in each other's way.
+        let ids = owner.encloses.then(|| std::mem::take(&mut loading.ids));
         let own = project.join(".ollm");
         if !same_place(&own, &places.home) {
             folders.extend(loading.hooks(own.join("hooks"), &owner));
         }
         loading.settings(project, PROJECT_SETTINGS, &owner);
+        loading.ids = ids.unwrap_or(loading.ids);
     }
     let undeclared = match positions {
         Positions::Always => scripts::undeclared(&folders, &loading.hooks),
@@ -131,10 +141,13 @@ fn load_all(
 const TRUSTED: &str = "trusted";
 
 /// Whose files are read.
-struct Owner {
+struct Owner<'a> {
     source: Source,
     layer: Layer,
     rules: Rules,
+    project: Option<&'a Path>,
+    /// Whether that is a project around the one we are in.
+    encloses: bool,
 }
 
 /// What has been read so far.
@@ -160,7 +173,7 @@ struct Incoming<'a> {
 
 impl Loading<'_> {
     /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
-    fn hooks(&mut self, folder: PathBuf, owner: &Owner) -> [PathBuf; 2] {
+    fn hooks(&mut self, folder: PathBuf, owner: &Owner<'_>) -> [PathBuf; 2] {
         let trusted = folder.join(TRUSTED);
         if self.folder(&folder, None, owner) {
             self.folder(&trusted, Some(TRUSTED), owner);
@@ -169,7 +182,7 @@ impl Loading<'_> {
     }
 
     /// The hook files of a folder, by name; `false` when it cannot be looked into.
-    fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner) -> bool {
+    fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner<'_>) -> bool {
         let names = match names(folder) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
@@ -202,7 +215,7 @@ impl Loading<'_> {
     }
 
     /// The agent settings files under a root.
-    fn settings(&mut self, root: &Path, names: &[&str], owner: &Owner) {
+    fn settings(&mut self, root: &Path, names: &[&str], owner: &Owner<'_>) {
         for name in names {
             let path = root.join(name);
             let folder = path.parent().unwrap_or(root);
@@ -212,7 +225,7 @@ impl Loading<'_> {
     }
 
     /// One file; `false` when it does not exist.
-    fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner) -> bool {
+    fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner<'_>) -> bool {
         let Incoming { path, label, folder, group, syntax, take } = *incoming;
         match fs::metadata(path) {
             Ok(meta) => {
@@ -233,7 +246,7 @@ impl Loading<'_> {
                 return true;
             }
         };
-        let Owner { source, layer, rules } = owner;
+        let Owner { source, layer, rules, project, encloses } = owner;
         let context = Context {
             path,
             folder,
@@ -242,6 +255,8 @@ impl Loading<'_> {
             layer: *layer,
             group,
             extension: None,
+            project: *project,
+            encloses: *encloses,
             moment: self.reading.moment,
             rules,
             walked: Walked::default(),

@@ -70,6 +70,7 @@ impl Engine {
         self.rates.global = fresh.rates.global;
         self.environment = fresh.environment;
         self.trust.workspace = fresh.trust.workspace;
+        self.trust.untrusted_projects = fresh.trust.untrusted_projects;
         self.trust.untrusted = fresh.trust.untrusted;
     }
 

@@ -18,8 +18,8 @@ const ALL: &str = "all";
 /// The limits, and where is kept how much of them is used up.
 #[derive(Clone, Debug)]
 pub struct Rates {
-    /// How often all hooks together may run in a minute, and the cooldown of each hook that has none of its own. Built-in hooks, and hooks whose failure would stand in the way, run all the
-    /// same: a flood of events must not open a gate.
+    /// How often all hooks together may run in a minute, and the cooldown of each hook that has none of its own. Built-in
+    /// hooks, and hooks whose failure would stand in the way, run all the same: a flood of events must not open a gate.
     pub global: RateLimit,
     path: PathBuf,
     clock: Clock,
@@ -74,17 +74,15 @@ impl Rates {
     }
 
     fn quotas(&self, hook: &Hook) -> Vec<Quota> {
-        let quota = |key: String, limit: RateLimit| {
-            (limit != RateLimit::default()).then_some(Quota {
-                key,
-                per_minute: limit.per_minute,
-                cooldown: limit.cooldown,
-            })
+        let quota = |key: &dyn Fn() -> String, limit: RateLimit| {
+            let limited = limit != RateLimit::default();
+            limited.then(|| Quota { key: key(), per_minute: limit.per_minute, cooldown: limit.cooldown })
         };
         let global = if self.is_held_to_global(hook) { self.global } else { RateLimit::default() };
         let own = RateLimit { cooldown: hook.spec.rate_limit.cooldown.or(global.cooldown), ..hook.spec.rate_limit };
         let all = RateLimit { cooldown: None, ..global };
-        [quota(key(hook), own), quota(ALL.to_owned(), all)].into_iter().flatten().collect()
+        // Hashing a name is dear, and most hooks have no limit.
+        [quota(&|| key(hook), own), quota(&|| ALL.to_owned(), all)].into_iter().flatten().collect()
     }
 
     fn is_held_to_global(&self, hook: &Hook) -> bool {
@@ -105,6 +103,6 @@ fn said(quota: &Quota, wait: Duration) -> String {
 
 /// Two projects may have hooks of the same id; each has its own count.
 fn key(hook: &Hook) -> String {
-    let whose = format!("{}\0{}", hook.spec.origin.file.display(), hook.id());
+    let whose = format!("{}\0{}", hook.spec.origin.file.display(), hook.spec.own_id());
     digest_bytes(whose.as_bytes()).to_string().chars().filter(char::is_ascii_alphanumeric).take(38).collect()
 }

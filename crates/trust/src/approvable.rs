@@ -27,6 +27,11 @@ pub trait Approvable {
     /// Whose folder it is in; this decides whose its files must be.
     fn layer(&self) -> Layer;
 
+    /// The project it belongs to: its own, which may be one around ours, or the one at hand.
+    fn project<'a>(&'a self, context: &TrustContext<'a>) -> Option<&'a Path> {
+        context.project
+    }
+
     /// The file that declares it.
     fn declared_in(&self) -> Option<&Path>;
 

@@ -87,6 +87,11 @@ impl<T> Trusted<T> {
         self.copy.as_ref()?.path_of(path)
     }
 
+    /// The folder it runs in, where it names files of that folder by relative paths.
+    pub fn runs_in(&self) -> Option<&Path> {
+        self.coverage.runs_in.as_deref()
+    }
+
     /// An argument that names code, with the copy of that code in place of its name.
     pub fn code_argument(&self, argument: &str) -> Option<OsString> {
         let (_, prefix, file) = self.coverage.code_arguments.iter().find(|(written, ..)| written == argument)?;
@@ -185,8 +190,10 @@ impl Refusal {
 /// Who is trusted, and where approvals are kept.
 #[derive(Debug)]
 pub struct Trust {
-    /// Whether hooks that came with the project need no approval.
+    /// Whether hooks that came with a project need no approval.
     pub workspace: bool,
+    /// The projects whose hooks need it all the same.
+    pub untrusted_projects: Vec<PathBuf>,
     /// What an unapproved hook means for the operation.
     pub untrusted: Untrusted,
     /// Who is asked about what nobody approved yet.
@@ -209,6 +216,7 @@ impl Trust {
         let digests = Arc::new(FileDigests::load(home.join("state/digests"), clock()));
         Trust {
             workspace: false,
+            untrusted_projects: Vec::new(),
             untrusted: Untrusted::Skip,
             approver: None,
             commands: Commands::default(),
@@ -332,7 +340,7 @@ impl Trust {
             Source::Builtin => return Ok(()),
             Source::User => context.home,
             Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
-            Source::Workspace | Source::Extension | Source::Downloaded => context.project,
+            Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
         };
         let Some(top) = top else { return Ok(()) };
         // What was found safe stays so for the life of this value; we may live longer than that is true.
@@ -437,7 +445,11 @@ impl Trust {
     fn needs_no_approval<T: Approvable>(&self, thing: &T) -> bool {
         match thing.origin() {
             Source::Builtin | Source::User => true,
-            Source::Workspace => self.workspace && thing.trusts_with_workspace(),
+            Source::Workspace => {
+                let project = thing.project(&TrustContext::default());
+                let is_trusted = |project: &Path| !self.untrusted_projects.iter().any(|known| known == project);
+                self.workspace && thing.trusts_with_workspace() && project.is_none_or(is_trusted)
+            }
             Source::Extension | Source::Downloaded => false,
         }
     }

@@ -34,17 +34,22 @@ pub(crate) fn load(
         settings(document, Layer::User, said, positions).for_each(|(setting, _)| config.put(setting));
         findings
     });
-    if let Some(project) = &places.project {
+    for project in places.projects() {
         let path = project.join(".ollm/config.yaml");
-        if !same_place(&path, &user) {
-            read(&path, project, Severity::Error, problems, |document, root| {
-                let (said, mut findings) = written::read(root, Severity::Warning);
-                for (setting, said) in settings(document, Layer::Workspace, said, positions) {
+        if same_place(&path, &user) {
+            continue;
+        }
+        // A server of a project is for who works in that project; what tightens holds for all within.
+        let is_inner = places.project.as_deref() == Some(project);
+        read(&path, project, Severity::Error, problems, |document, root| {
+            let (said, mut findings) = written::read(root, Severity::Warning);
+            for (setting, said) in settings(document, Layer::Workspace, said, positions) {
+                if is_inner || !setting.path.starts_with("mcp.servers.") {
                     findings.extend(tighten(&mut config, setting, said));
                 }
-                findings
-            });
-        }
+            }
+            findings
+        });
     }
     surround(&mut config, env, problems);
     override_with(&mut config, overrides, problems);

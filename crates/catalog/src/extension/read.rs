@@ -166,6 +166,8 @@ fn take_hooks(
         layer: candidate.layer,
         group: None,
         extension: Some(name),
+        project: None,
+        encloses: false,
         moment: None,
         rules,
         walked: Walked::default(),

@@ -31,7 +31,12 @@ impl World {
         for folder in [user_home.join(".ollm/hooks"), project.join(".ollm/hooks")] {
             fs::create_dir_all(folder).unwrap();
         }
-        let places = Places { home: user_home.join(".ollm"), user_home: Some(user_home), project: Some(project) };
+        let places = Places {
+            home: user_home.join(".ollm"),
+            user_home: Some(user_home),
+            project: Some(project),
+            ..Places::default()
+        };
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1);
         let positions = Positions::OnDemand;
         World { root, places, env: HashMap::new(), overrides: Overrides::default(), positions, now }

@@ -7,6 +7,7 @@ mod disk;
 mod identity;
 mod names;
 mod neighbour;
+mod nested;
 mod secrets;
 
 use std::collections::BTreeSet;
