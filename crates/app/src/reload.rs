@@ -99,7 +99,7 @@ impl ReloadWatcher {
         if changed {
             news.append(&mut self.shared.reload(app));
             let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.borrow()));
-            news.extend(news::lapses(&known, &self.lapsed));
+            news.extend(news::lapses(&known, &self.lapsed, &app.borrow()));
         }
         news.append(&mut state.untold);
         drop(state);

@@ -3,7 +3,6 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod cases;
 mod command;
 mod display;
 mod error;
@@ -13,6 +12,7 @@ mod open;
 mod output;
 mod person;
 mod problem;
+mod remedy;
 mod scaffold;
 mod timeline;
 
@@ -86,6 +86,7 @@ fn world(surroundings: &OnceCell<World>, mut overrides: Overrides) -> Result<&Wo
     // An agent that could loosen a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&world, "loosen guards").is_err();
     let mut world = world.with(overrides);
+    world.commands = remedy::COMMANDS;
     world.person = person::person(&world);
     Ok(surroundings.get_or_init(|| world))
 }

@@ -13,6 +13,7 @@ use ollm_trust::{Approver, Choice, Question};
 use crate::command::review;
 use crate::open;
 use crate::output::{ask_unless, is_terminal, say};
+use crate::remedy::COMMANDS;
 
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
@@ -98,7 +99,8 @@ impl Approver for Terminal {
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
         let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
         text.push_str(&escape_for_people(&review::text(question.review)));
-        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(question.command));
+        let command = COMMANDS.command(question.remedy).unwrap_or_default();
+        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(&command));
         text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
         match self.answer(&text).as_deref() {
             Some("o" | "once" | "y" | "yes") => Choice::Once,

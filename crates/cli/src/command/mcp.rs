@@ -22,7 +22,6 @@ mod list;
 mod login;
 mod logs;
 mod offered;
-mod snippet;
 mod start;
 mod status;
 mod stop;
