@@ -8,17 +8,16 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, Index, Moment, Places, Positions, Problem, Severity, State,
-    Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem, Severity,
+    State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
-use ollm_protocol::{Action, Event, Hook, Origin, Rules};
-use ollm_shell::shell_word;
+use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::{guards, refusing_guard, unread_project};
+use crate::guards::{guard_id, guards, refusing_guard, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
@@ -158,9 +157,10 @@ impl App {
     fn new(
         world: &World,
         positions: Positions,
-        (catalog, mut problems): (Catalog, Vec<Problem>),
+        (catalog, problems): (Catalog, Vec<Problem>),
         stay: LoadOptions<'_>,
     ) -> Result<App, AppError> {
+        let mut problems = world.told(problems);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(
                 AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
@@ -173,7 +173,7 @@ impl App {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let mut trust = Trust::new(world.approvals(), SystemTime::now);
+        let mut trust = world.trust();
         let places = readable(world, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
@@ -190,6 +190,7 @@ impl App {
         let settings = catalog.settings;
         let rules = settings.rules();
         trust.workspace = settings.trust_workspace;
+        trust.untrusted_projects.clone_from(&settings.untrusted_projects);
         trust.untrusted = if settings.untrusted_blocks { Untrusted::Block } else { Untrusted::Skip };
         let environment = Environment {
             variables: world.variables.clone(),
@@ -207,13 +208,13 @@ impl App {
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, world).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let _ = engine.registry.register(switched(guard, &switches));
+            let _ = engine.registry.register(switched(guard, &switches, world));
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.action, Action::Mcp { .. });
-            if let Err(duplicate) = engine.registry.register(switched(hook, &switches)) {
+            if let Err(duplicate) = engine.registry.register(switched(hook, &switches, world)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
@@ -276,14 +277,31 @@ impl App {
             return Vec::new();
         }
         let (switches, _) = Switches::load(&world.switches());
-        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let trust = world.trust();
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
-            let (name, quoted) = (&one.name, shell_word(&one.name));
-            let ending = format!("`ollm ext disable {quoted}` ends it");
+            let name = &one.name;
+            let ending = world.tell(&Remedy::DisableExtension(name.clone()));
             format!("what was approved of `{name}` goes on until its manifest is mended; {ending}")
         };
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
+    }
+
+    /// What is off that would stand in the way of something, in one line.
+    pub fn whats_off(&self) -> Option<String> {
+        let hooks = self.engine.switched_off.as_ref();
+        let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
+        let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
+        let guard = |name: &&str| match self.engine.registry.get(&guard_id(name)) {
+            None => Some(format!("guard `{name}` is off: hooks.guards does not name it ({})", from())),
+            Some(hook) => hook.off.as_ref().map(|why| format!("guard `{name}` is off: {why}")),
+        };
+        let off: Vec<String> = hooks.into_iter().chain(GUARDS.iter().filter_map(guard)).collect();
+        (!off.is_empty()).then(|| off.join("; "))
+    }
+
+    fn shown(&self, origin: &ollm_catalog::Origin) -> String {
+        origin.shown(self.world.places.user_home.as_deref())
     }
 
     /// Why no extension is loaded, where the configuration says so.
@@ -298,8 +316,11 @@ impl App {
         mcp_tools
     }
 
-    /// Tells the person what is wrong with the files, one line each.
+    /// Tells the person what is off, and what is wrong with the files, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
+        if let Some(off) = self.whats_off() {
+            notices.tell(&off);
+        }
         for problem in &self.problems {
             notices.tell(&problem.to_string());
         }
@@ -335,7 +356,7 @@ impl App {
         let named: Vec<&Arc<Hook>> = hooks.iter().filter(|hook| hook.spec.name == id).collect();
         match named.as_slice() {
             [hook] => Ok(Arc::clone(hook)),
-            [] => Err(unknown(id, &hooks)),
+            [] => Err(unknown(id, &hooks, &self.world)),
             many => {
                 let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
                 Err(AppError::new(ErrorKind::Usage, format!("{} hooks are named `{id}`", many.len()))
@@ -402,7 +423,7 @@ enum Before<'a> {
 /// Where files are looked for: after the refusal of a guard, not in the project.
 fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
     match refused_by {
-        Some(_) => Cow::Owned(Places { project: None, ..world.places.clone() }),
+        Some(_) => Cow::Owned(world.places.users_own()),
         None => Cow::Borrowed(&world.places),
     }
 }
@@ -425,7 +446,7 @@ fn extensions_since(
         _ => None,
     };
     // Hardly anybody asks.
-    let approvals = LazyCell::new(|| Trust::new(world.approvals(), SystemTime::now));
+    let approvals = LazyCell::new(|| world.trust());
     let surroundings = Surroundings {
         places,
         config,
@@ -436,10 +457,11 @@ fn extensions_since(
         positions,
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
+        commands: world.commands,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
-        problems.extend(more);
+        problems.extend(world.told(more));
         return (extensions, changes);
     }
     let (extensions, more) = match before {
@@ -458,7 +480,7 @@ fn extensions_since(
             State::Failed(_) => Some(why),
         }
     });
-    problems.extend(more.into_iter().chain(held));
+    problems.extend(world.told(more.into_iter().chain(held)));
     (extensions, Changes::default())
 }
 
@@ -490,18 +512,19 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
 }
 
 /// A hook as a person switched it, if that still holds.
-fn switched(mut hook: Hook, switches: &Switches) -> Hook {
+fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
     if switches.is_empty() {
         return hook;
     }
     let now = SystemTime::now();
-    match switches.get(&switch_name(hook.id()), now) {
+    match switches.get(&switch_name(hook.spec.own_id()), now) {
         None => {}
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {
             let left = until.and_then(|until| until.duration_since(now).ok());
             let left = left.map(|left| format!(" for another {}", approximately(left))).unwrap_or_default();
-            hook.off = Some(format!("switched off{left}; `ollm hook enable {}` switches it on", shell_word(hook.id())));
+            let way_out = world.tell(&Remedy::EnableHook(hook.id().to_owned()));
+            hook.off = Some(format!("switched off{left}; {way_out}"));
         }
     }
     hook
@@ -538,12 +561,12 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
     }
 }
 
-fn unknown(id: &str, hooks: &[Arc<Hook>]) -> AppError {
+fn unknown(id: &str, hooks: &[Arc<Hook>], world: &World) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
     let nearest = ids.map(|known| (strsim::damerau_levenshtein(id, known), known)).min();
     let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
     match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
         Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
-        None => failure.hint("`ollm hook list` shows the hooks there are"),
+        None => failure.hint(world.tell(&Remedy::ListHooks)),
     }
 }

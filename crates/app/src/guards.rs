@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{GUARDS, Places, Positions, Severity, configuration};
+use ollm_catalog::{GUARDS, Positions, Severity, configuration};
 use ollm_engine::{Reason, Skip};
 use ollm_guard::{Shelter, destructive, tampering, usual};
 use ollm_protocol::{
@@ -24,12 +24,12 @@ pub(crate) fn guards(names: &[String], world: &World) -> Vec<Result<Hook, HookEr
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
 pub(crate) fn refusing_guard(event: &Event, world: &World) -> Option<String> {
-    let places = Places { project: None, ..world.places.clone() };
+    let places = world.places.users_own();
     let (config, problems) =
         configuration(&places, &|name| world.variable(name), &world.overrides, Positions::OnDemand);
     let settings = config.hooks(&places);
     // A configuration that cannot be relied on is told by the one who loads everything.
-    if !settings.enabled || problems.iter().any(|problem| problem.severity == Severity::Fatal) {
+    if problems.iter().any(|problem| problem.severity == Severity::Fatal) {
         return None;
     }
     let (switches, _) = Switches::load(&world.switches());
@@ -58,6 +58,11 @@ pub(crate) fn unread_project(guard: &str, world: &World) -> Option<Skip> {
     Some(Skip { hook, reason: Reason::AfterBlock, detail })
 }
 
+/// The id of a guard.
+pub(crate) fn guard_id(name: &str) -> String {
+    format!("builtin:{name}")
+}
+
 fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
     let spec = HookSpec {
         name: name.to_owned(),
@@ -68,7 +73,7 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
         dialect: Some("agent".to_owned()),
         // Hooks of that dialect leave sub-agents alone; a guard does not, or an agent would send one.
         reach: Some(Reach::All),
-        ..HookSpec::new(format!("builtin:{name}"), "before_tool", ActionSpec::Builtin(guard))
+        ..HookSpec::new(guard_id(name), "before_tool", ActionSpec::Builtin(guard))
     };
     Hook::new(spec, &Rules::default())
 }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use ollm_catalog::{FileStamps, Severity, find_project};
+use ollm_catalog::{FileStamps, Severity};
 
 use crate::app::App;
 use crate::servers::{McpTools, reviewed_tools};
@@ -99,7 +99,7 @@ impl ReloadWatcher {
         if changed {
             news.append(&mut self.shared.reload(app));
             let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.borrow()));
-            news.extend(news::lapses(&known, &self.lapsed));
+            news.extend(news::lapses(&known, &self.lapsed, &app.borrow()));
         }
         news.append(&mut state.untold);
         drop(state);
@@ -123,7 +123,7 @@ impl ReloadWatcher {
 /// The project there is now, where it is not the one that counts.
 fn newer_project(world: &World) -> Option<PathBuf> {
     let World { cwd, places, .. } = world;
-    find_project(cwd, &places.home).filter(|found| places.project.as_ref() != Some(found))
+    places.standing_in(cwd).project.filter(|found| places.project.as_ref() != Some(found))
 }
 
 /// Whether another project may take the place of the one that counts. While that has anything to say it may not: whoever
@@ -154,7 +154,7 @@ impl Shared {
     fn world_now(&self) -> World {
         let world = self.world();
         let found = newer_project(&world).filter(|_| may_move(&world));
-        found.and_then(|project| world.in_project(project)).unwrap_or(world)
+        found.and_then(|project| world.in_project(&project)).unwrap_or(world)
     }
 
     fn look(&self, directories: &[PathBuf]) -> FileStamps {

@@ -3,11 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
-use ollm_catalog::{LogSettings, Overrides, Places, find_project};
+use ollm_catalog::{LogSettings, Overrides, Places, Problem, find_projects};
 use ollm_net::Network;
+use ollm_protocol::{Commands, Remedy};
 use ollm_store::{Hidden, Keyring, looks_secret};
-use ollm_trust::TrustContext;
+use ollm_trust::{Trust, TrustContext};
 
 use crate::error::{AppError, ErrorKind};
 use crate::port::{Notices, Person};
@@ -36,6 +38,8 @@ pub struct World {
     log: OnceLock<LogSettings>,
     /// The person who can be asked, if one is there.
     pub person: Option<Arc<dyn Person>>,
+    /// The commands of the program, for what a person is told to do.
+    pub commands: Commands,
     /// What was odd about the surroundings.
     oddities: Vec<String>,
 }
@@ -51,14 +55,13 @@ impl World {
         let mut home = own.clone();
         if let Some(moved) = moved {
             // A repository that could name our home could approve itself.
-            if find_project(&cwd, &own).is_some_and(|project| lies_in(&moved, &project)) {
+            if find_projects(&cwd, &own).iter().any(|project| lies_in(&moved, project)) {
                 oddities.push(format!("OLLM_HOME={} lies inside the project and is ignored", moved.display()));
             } else {
                 home = moved;
             }
         }
-        let project = find_project(&cwd, &home);
-        let places = Places { home, user_home, project };
+        let places = Places { home, user_home, ..Places::default() }.standing_in(&cwd);
         let value = |name: &str| variables.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone());
         World {
             network: Network::from_variables(value),
@@ -70,6 +73,7 @@ impl World {
             hidden: Hidden::default(),
             log: OnceLock::new(),
             person: None,
+            commands: Commands::default(),
             oddities,
         }
     }
@@ -81,12 +85,12 @@ impl World {
 
     /// The same in a project that appeared since. None where our own folder was moved to where the project is now: it would
     /// be the project's word.
-    pub fn in_project(&self, project: PathBuf) -> Option<World> {
+    pub fn in_project(&self, project: &Path) -> Option<World> {
         let usual = self.places.user_home.as_ref().map(|home| home.join(".ollm"));
-        if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, &project) {
+        if usual.as_ref() != Some(&self.places.home) && lies_in(&self.places.home, project) {
             return None;
         }
-        Some(World { places: Places { project: Some(project), ..self.places.clone() }, ..self.clone() })
+        Some(World { places: self.places.standing_in(project), ..self.clone() })
     }
 
     /// The value of a variable that is text.
@@ -100,6 +104,23 @@ impl World {
         let texts = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
         let secret = texts.filter(|(name, _)| looks_secret(name));
         secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
+    }
+
+    /// What a person is told to do, with the command of the program.
+    pub fn tell(&self, remedy: &Remedy) -> String {
+        self.commands.tell(remedy)
+    }
+
+    /// Problems with the whole way out in their help.
+    pub fn told(&self, problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
+        problems.into_iter().map(|problem| problem.told(self.commands)).collect()
+    }
+
+    /// Trust by the approvals that are kept.
+    pub fn trust(&self) -> Trust {
+        let mut trust = Trust::new(self.approvals(), SystemTime::now);
+        trust.commands = self.commands;
+        trust
     }
 
     /// What approval depends on.

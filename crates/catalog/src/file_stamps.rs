@@ -31,14 +31,14 @@ impl FileStamps {
     /// ```
     pub fn take(places: &Places, extensions: &[PathBuf], files: &[PathBuf]) -> FileStamps {
         let mut look = Look { hasher: DefaultHasher::new(), left: 0 };
-        let project = places.project.as_deref();
-        for folder in std::iter::once(places.home.clone()).chain(project.map(|project| project.join(".ollm"))) {
+        let projects = places.projects().map(|project| project.join(".ollm"));
+        for folder in std::iter::once(places.home.clone()).chain(projects) {
             look.one(&folder.join("config.yaml"));
             look.one(&folder.join("settings/mcp.json"));
             look.whole(&folder.join("hooks"));
         }
         let of_user = places.user_home.iter().flat_map(|home| USER_SETTINGS.iter().map(|name| home.join(name)));
-        let of_project = project.iter().flat_map(|root| PROJECT_SETTINGS.iter().map(|name| root.join(name)));
+        let of_project = places.projects().flat_map(|root| PROJECT_SETTINGS.iter().map(|name| root.join(name)));
         of_user.chain(of_project).for_each(|file| look.one(&file));
         for directory in extensions {
             look.folder(directory, Look::whole);
@@ -123,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (home, project) = (folder.path().join("home/.ollm"), folder.path().join("project"));
         let user_home = home.parent().map(Path::to_owned);
-        let places = Places { home: home.clone(), user_home, project: Some(project.clone()) };
+        let places = Places { home: home.clone(), user_home, project: Some(project.clone()), ..Places::default() };
         let (extensions, switches) = (home.join("extensions"), home.join("state/switches.json"));
         let take = || FileStamps::take(&places, std::slice::from_ref(&extensions), std::slice::from_ref(&switches));
         let write = |path: PathBuf, text: &str| {

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ollm_protocol::{ActionSpec, EventKind, Hook, Layer, Matcher, Rules, Source, Subject, dialect};
+use ollm_protocol::{ActionSpec, EventKind, Hook, HookSpec, Layer, Matcher, Remedy, Rules, Source, Subject, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
@@ -48,6 +48,10 @@ pub(crate) struct Context<'a> {
     pub(crate) group: Option<&'static str>,
     /// The extension it is the manifest of; then all of its folder belongs to each hook.
     pub(crate) extension: Option<&'a str>,
+    /// The project it is in.
+    pub(crate) project: Option<&'a Path>,
+    /// Whether that is a project around the one we are in.
+    pub(crate) encloses: bool,
     /// The only event hooks are wanted for.
     pub(crate) moment: Option<&'a Moment>,
     pub(crate) rules: &'a Rules,
@@ -80,6 +84,15 @@ impl Moment {
 impl Context<'_> {
     pub(crate) fn is_users_own(&self) -> bool {
         self.source == Source::User
+    }
+
+    /// Notes where a hook comes from.
+    pub(crate) fn place(&self, spec: &mut HookSpec) {
+        self.path.clone_into(&mut spec.origin.file);
+        spec.project = self.project.map(Path::to_owned);
+        if let Some(project) = self.project.filter(|_| self.encloses) {
+            spec.id = HookSpec::id_in(project, &spec.id);
+        }
     }
 
     fn scope(&self) -> &'static str {
@@ -132,7 +145,7 @@ impl HookCollector<'_> {
         let made_up = chosen.is_none().then(|| self.made_up(&draft, at.event));
         let id = chosen.clone().or_else(|| made_up.clone()).unwrap_or_default();
         let mut spec = draft.spec(id, at.event, action, self.context);
-        self.context.path.clone_into(&mut spec.origin.file);
+        self.context.place(&mut spec);
         let hook = match valid::hook(spec, self.context.rules) {
             Ok(hook) => hook,
             Err(error) => {
@@ -146,9 +159,9 @@ impl HookCollector<'_> {
             let message = format!("{error}; until that is mended {meaning}");
             let value = Some(cursor.node.shown());
             let spot = Some(cursor.spot(Part::Value));
-            self.findings.push(Finding { severity: Severity::Error, spot, value, message, help: None });
+            self.findings.push(Finding { severity: Severity::Error, spot, value, message, help: None, remedy: None });
         }
-        if let Some(earlier) = self.ids.taken.get(hook.id()) {
+        if let Some(earlier) = self.ids.taken.get(hook.spec.own_id()) {
             let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
             let message = format!("id `{}` is taken by {earlier}", hook.id());
             let cursor = at.entry.get("id").unwrap_or(*at.entry);
@@ -159,7 +172,7 @@ impl HookCollector<'_> {
             field if field.is_empty() => self.context.path.display().to_string(),
             field => format!("{field} in {}", self.context.path.display()),
         });
-        self.ids.taken.insert(hook.id().to_owned(), place);
+        self.ids.taken.insert(hook.spec.own_id().to_owned(), place);
         if let Some(spots) = &mut self.spots {
             spots.push(at.entry.spot(Part::Value));
         }
@@ -203,9 +216,8 @@ impl HookCollector<'_> {
             spot: Some(at.spot(Part::Key)),
             value: Some(shown),
             message: format!("{unknown}; its hooks are not loaded"),
-            help: (!near).then(|| {
-                "name one such as before_tool; `ollm schema` lists them, and custom:NAME is one of your own".to_owned()
-            }),
+            help: (!near).then(|| "name one such as before_tool, or custom:NAME for one of your own".to_owned()),
+            remedy: (!near).then_some(Remedy::ListEvents),
         });
         false
     }
@@ -220,6 +232,7 @@ impl HookCollector<'_> {
                 value: Some(at.node.shown()),
                 message: format!("{what} must be a list, not {}; its hooks are not loaded", at.node.kind()),
                 help: Some("put it in square brackets".to_owned()),
+                remedy: None,
             });
         }
         is_list
@@ -232,6 +245,7 @@ impl HookCollector<'_> {
             value: Some(at.node.shown()),
             message: format!("unknown key `{key}` is ignored"),
             help: if self.findings.len() < MANY { meant(key, known) } else { None },
+            remedy: None,
         });
     }
 

@@ -3,16 +3,18 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
 use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
-use crate::node::Cursor;
+use crate::node::{Cursor, Node};
 use crate::path::Walked;
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
+use crate::value;
 
 mod scripts;
 
@@ -22,6 +24,10 @@ pub use scripts::Undeclared;
 const LARGEST_FILE: u64 = 4 << 20;
 /// More files in one folder are not looked at.
 const MOST_FILES: usize = 1000;
+/// What the hook files of projects may cost one event, in bytes and in time: whoever waits for the answer goes on without
+/// it after a while.
+const PROJECT_BYTES: u64 = 1 << 20;
+const PROJECT_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
 pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
@@ -104,21 +110,40 @@ fn load_all(
     let positions = reading.positions;
     let (config, problems) = configuration(places, env, overrides, positions);
     let settings = config.hooks(places);
-    let mut loading = Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems };
+    let settings_off = env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text));
+    let mut loading = Loading {
+        reading,
+        seen: Vec::new(),
+        ids: Ids::default(),
+        hooks: Vec::new(),
+        problems,
+        settings_off,
+        budget: Budget { bytes: PROJECT_BYTES, until: None },
+    };
     let mut folders = Vec::new();
-    let user = Owner { source: Source::User, layer: Layer::User, rules: settings.rules() };
+    let rules = settings.rules();
+    let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
     folders.extend(loading.hooks(places.home.join("hooks"), &user));
     if let Some(home) = &places.user_home {
         loading.settings(home, USER_SETTINGS, &user);
     }
-    if let Some(project) = &places.project {
+    for project in places.projects() {
         let rules = Rules { timeout: settings.workspace_timeout.or(settings.timeout), ..settings.rules() };
-        let owner = Owner { source: Source::Workspace, layer: Layer::Workspace, rules };
+        let owner = Owner {
+            source: Source::Workspace,
+            layer: Layer::Workspace,
+            rules,
+            project: Some(project),
+            encloses: places.project.as_deref() != Some(project),
+        };
+        // Hooks of different projects never stand in each other's way.
+        let ids = owner.encloses.then(|| std::mem::take(&mut loading.ids));
         let own = project.join(".ollm");
         if !same_place(&own, &places.home) {
             folders.extend(loading.hooks(own.join("hooks"), &owner));
         }
         loading.settings(project, PROJECT_SETTINGS, &owner);
+        loading.ids = ids.unwrap_or(loading.ids);
     }
     let undeclared = match positions {
         Positions::Always => scripts::undeclared(&folders, &loading.hooks),
@@ -131,10 +156,21 @@ fn load_all(
 const TRUSTED: &str = "trusted";
 
 /// Whose files are read.
-struct Owner {
+struct Owner<'a> {
     source: Source,
     layer: Layer,
     rules: Rules,
+    project: Option<&'a Path>,
+    /// Whether that is a project around the one we are in.
+    encloses: bool,
+}
+
+/// The variable that switches off the hooks of agent settings files, and nothing else.
+const SETTINGS_SWITCH: &str = "HOOKS_ENABLED";
+
+fn is_off(text: &str) -> bool {
+    let read = value::flag(&Node::Text(text.to_owned()));
+    matches!(read, value::Reading::Exact(false) | value::Reading::Converted(false))
 }
 
 /// What has been read so far.
@@ -145,6 +181,26 @@ struct Loading<'a> {
     ids: Ids,
     hooks: Vec<Hook>,
     problems: Vec<Problem>,
+    /// Whether the hooks of agent settings files are off.
+    settings_off: bool,
+    budget: Budget,
+}
+
+/// What the files of projects may still cost.
+struct Budget {
+    bytes: u64,
+    /// Runs from the first file on.
+    until: Option<Instant>,
+}
+
+impl Budget {
+    /// Takes a file of this size from it, if that much is left.
+    fn take(&mut self, size: u64) -> bool {
+        let until = *self.until.get_or_insert_with(|| Instant::now() + PROJECT_TIME);
+        let left = self.bytes.checked_sub(size).filter(|_| Instant::now() < until);
+        self.bytes = left.unwrap_or(self.bytes);
+        left.is_some()
+    }
 }
 
 /// One file on its way in.
@@ -160,7 +216,7 @@ struct Incoming<'a> {
 
 impl Loading<'_> {
     /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
-    fn hooks(&mut self, folder: PathBuf, owner: &Owner) -> [PathBuf; 2] {
+    fn hooks(&mut self, folder: PathBuf, owner: &Owner<'_>) -> [PathBuf; 2] {
         let trusted = folder.join(TRUSTED);
         if self.folder(&folder, None, owner) {
             self.folder(&trusted, Some(TRUSTED), owner);
@@ -169,7 +225,7 @@ impl Loading<'_> {
     }
 
     /// The hook files of a folder, by name; `false` when it cannot be looked into.
-    fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner) -> bool {
+    fn folder(&mut self, folder: &Path, inner: Option<&'static str>, owner: &Owner<'_>) -> bool {
         let names = match names(folder) {
             Ok(names) => names,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
@@ -202,17 +258,21 @@ impl Loading<'_> {
     }
 
     /// The agent settings files under a root.
-    fn settings(&mut self, root: &Path, names: &[&str], owner: &Owner) {
+    fn settings(&mut self, root: &Path, names: &[&str], owner: &Owner<'_>) {
         for name in names {
             let path = root.join(name);
             let folder = path.parent().unwrap_or(root);
             let (syntax, take) = (Syntax::Json, agent::take);
+            let known = self.hooks.len();
             self.file(&Incoming { path: &path, label: name, folder, group: None, syntax, take }, owner);
+            for hook in self.hooks.iter_mut().skip(known).filter(|_| self.settings_off) {
+                hook.off = Some(format!("{SETTINGS_SWITCH} is false"));
+            }
         }
     }
 
     /// One file; `false` when it does not exist.
-    fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner) -> bool {
+    fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner<'_>) -> bool {
         let Incoming { path, label, folder, group, syntax, take } = *incoming;
         match fs::metadata(path) {
             Ok(meta) => {
@@ -221,6 +281,11 @@ impl Loading<'_> {
                     return true;
                 }
                 self.seen.push(identity);
+                let is_bounded = owner.project.is_some() && self.reading.moment.is_some();
+                if is_bounded && !self.budget.take(meta.len()) {
+                    self.problems.push(too_costly(path));
+                    return true;
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(_) => {}
@@ -233,7 +298,7 @@ impl Loading<'_> {
                 return true;
             }
         };
-        let Owner { source, layer, rules } = owner;
+        let Owner { source, layer, rules, project, encloses } = owner;
         let context = Context {
             path,
             folder,
@@ -242,6 +307,8 @@ impl Loading<'_> {
             layer: *layer,
             group,
             extension: None,
+            project: *project,
+            encloses: *encloses,
             moment: self.reading.moment,
             rules,
             walked: Walked::default(),
@@ -260,6 +327,17 @@ impl Loading<'_> {
         self.problems.append(&mut document.problems(findings));
         true
     }
+}
+
+fn too_costly(path: &Path) -> Problem {
+    let message = format!(
+        "the hook files of the project hold more than {} KiB, or take longer than {} ms to read, which is too much at \
+        every event; it is not loaded",
+        PROJECT_BYTES >> 10,
+        PROJECT_TIME.as_millis()
+    );
+    let help = Some("make the files smaller, or move hooks that you need to ~/.ollm/hooks".to_owned());
+    Problem { help, ..whole_file(Severity::Error, path, message) }
 }
 
 /// The names of the hook files in a folder, in order; hidden ones are editors' and tools' own.

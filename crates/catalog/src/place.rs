@@ -14,9 +14,31 @@ pub struct Places {
     pub user_home: Option<PathBuf>,
     /// The root of the project.
     pub project: Option<PathBuf>,
+    /// The projects around that one, outermost first: a folder in a project does not shed its hooks.
+    pub enclosing: Vec<PathBuf>,
 }
 
 impl Places {
+    /// Every project we are in, outermost first.
+    pub fn projects(&self) -> impl Iterator<Item = &Path> {
+        self.enclosing.iter().chain(&self.project).map(PathBuf::as_path)
+    }
+
+    /// The same for who stands in this folder, with the projects it is in.
+    #[must_use]
+    pub fn standing_in(&self, folder: &Path) -> Places {
+        let mut found = find_projects(folder, &self.home).into_iter();
+        let project = found.next();
+        let enclosing = found.rev().collect();
+        Places { project, enclosing, ..self.clone() }
+    }
+
+    /// The same without any project.
+    #[must_use]
+    pub fn users_own(&self) -> Places {
+        Places { project: None, enclosing: Vec::new(), ..self.clone() }
+    }
+
     /// The user's configuration.
     pub fn config(&self) -> PathBuf {
         self.home.join("config.yaml")
@@ -33,10 +55,12 @@ impl Places {
         (!same_place(&own, &self.home)).then(|| own.join("config.yaml"))
     }
 
-    /// Whether the project has a folder or a settings file of its own, in which it may say anything.
+    /// Whether a project has a folder or a settings file of its own, in which it may say anything.
     pub fn project_speaks(&self) -> bool {
-        let Some(project) = &self.project else { return false };
-        project.join(".ollm").is_dir() || PROJECT_SETTINGS.iter().any(|name| project.join(name).exists())
+        let speaks = |project: &Path| {
+            project.join(".ollm").is_dir() || PROJECT_SETTINGS.iter().any(|name| project.join(name).exists())
+        };
+        self.projects().any(speaks)
     }
 
     /// The folder from which on nobody else may write to the user's files.
@@ -57,9 +81,10 @@ impl Places {
     }
 }
 
-/// The nearest ancestor of `cwd` with a `.ollm` or `.git` in it; the user's own `.ollm` does not make a project.
-pub fn find_project(cwd: &Path, home: &Path) -> Option<PathBuf> {
-    cwd.ancestors().find(|folder| is_project(folder, home)).map(Path::to_owned)
+/// The ancestors of `cwd` with a `.ollm` or `.git` in them, the nearest first; the user's own `.ollm` does not make a
+/// project.
+pub fn find_projects(cwd: &Path, home: &Path) -> Vec<PathBuf> {
+    cwd.ancestors().filter(|folder| is_project(folder, home)).map(Path::to_owned).collect()
 }
 
 /// Whether a folder is the root of a project: of a repository, or with a folder of ours that is not `home`.

@@ -4,7 +4,6 @@
 
 mod arguments;
 mod ask;
-mod cases;
 mod command;
 mod display;
 mod error;
@@ -15,6 +14,7 @@ mod output;
 mod pager;
 mod person;
 mod problem;
+mod remedy;
 mod scaffold;
 mod timeline;
 
@@ -95,6 +95,7 @@ fn world<'a>(
     // An agent that could loosen a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&world, "loosen guards").is_err();
     let mut world = world.with(overrides);
+    world.commands = remedy::COMMANDS;
     world.person = person::person(&world);
     Ok(surroundings.get_or_init(|| world))
 }

@@ -14,6 +14,7 @@ use crate::ask::{Chosen, ask_unless, choose};
 use crate::command::review;
 use crate::open;
 use crate::output::{is_terminal, say};
+use crate::remedy::COMMANDS;
 
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
@@ -97,7 +98,8 @@ impl Approver for Terminal {
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
         let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
         text.push_str(&escape_for_people(&review::text(question.review)));
-        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(question.command));
+        let command = COMMANDS.command(question.remedy).unwrap_or_default();
+        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(&command));
         text.push_str("May it run, as long as nothing of it changes?");
         let chosen = self.choose(&text, &[("[o]nce", Choice::Once), ("one [s]ession", Choice::Session)]);
         if let Chosen::One(choice) = chosen {

@@ -1,5 +1,6 @@
 //! From a hook and an event to a task, or to a verdict at once.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -187,7 +188,8 @@ fn job(trusted: &Trusted<Hook>, event: &Event, environment: &Environment) -> Res
     if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
         job.env.push((NO_BYTECODE.into(), "1".into()));
     }
-    job.cwd = Some(environment.folder(hook, event)).filter(|folder| !folder.as_os_str().is_empty());
+    let folder = trusted.runs_in().map_or_else(|| environment.folder(hook, event), Path::to_owned);
+    job.cwd = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
     job.stdin = written(hook, event);
     job.limits = limits(hook);
     Ok(job)

@@ -70,6 +70,7 @@ impl Engine {
         self.rates.global = fresh.rates.global;
         self.environment = fresh.environment;
         self.trust.workspace = fresh.trust.workspace;
+        self.trust.untrusted_projects = fresh.trust.untrusted_projects;
         self.trust.untrusted = fresh.trust.untrusted;
     }
 
@@ -195,9 +196,10 @@ impl Engine {
     /// Why a hook does not even become a candidate: hooks are off, or it has no approval and nobody can be asked for one.
     fn refusal(&self, hook: &Arc<Hook>) -> Option<Skip> {
         match &self.switched_off {
-            Some(why) => Some(Skip::new(hook, Reason::Disabled, why)),
-            None if self.trust.approver.is_some() => None,
-            None => self.trust.unapproved(&**hook).map(|refusal| clear::skip(hook, refusal)),
+            // Whoever switches hooks off has not switched off the guards.
+            Some(why) if hook.spec.source != Source::Builtin => Some(Skip::new(hook, Reason::Disabled, why)),
+            _ if self.trust.approver.is_some() => None,
+            _ => self.trust.unapproved(&**hook).map(|refusal| clear::skip(hook, refusal)),
         }
     }
 

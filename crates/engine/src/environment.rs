@@ -87,7 +87,7 @@ impl Environment {
         if let Some(folder) = hook.spec.origin.file.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             set("OLLM_HOOK_DIR", folder.into());
         }
-        if let Some(project) = &self.project {
+        if let Some(project) = hook.spec.project.as_ref().or(self.project.as_ref()) {
             set("OLLM_PROJECT_DIR", project.into());
         }
         for setting in &hook.settings {

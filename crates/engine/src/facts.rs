@@ -51,7 +51,12 @@ pub(crate) struct Sources<'a> {
 pub(crate) fn requires(hook: &Hook) -> impl Iterator<Item = Requirement> {
     let requires = &hook.spec.requires;
     let commands = requires.commands.iter().cloned().map(Requirement::Command);
-    let files = requires.files.iter().cloned().map(Requirement::File);
+    // Hooks of different projects mean different files.
+    let in_project = |file: &String| match &hook.spec.project {
+        Some(project) => project.join(file).display().to_string(),
+        None => file.clone(),
+    };
+    let files = requires.files.iter().map(in_project).map(Requirement::File);
     commands.chain(files).chain(requires.services.iter().cloned().map(Requirement::Service))
 }
 

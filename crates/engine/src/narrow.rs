@@ -67,7 +67,8 @@ fn patterns<'s>(hook: &Arc<Hook>, event: &Event, surroundings: &dyn Fn() -> &'s 
     }
     let paths = event.paths();
     let surroundings = surroundings();
-    let (cwd, root) = (surroundings.cwd(event), &surroundings.root);
+    let own = hook.spec.project.as_ref().map(|project| project.display().to_string());
+    let (cwd, root) = (surroundings.cwd(event), own.as_ref().unwrap_or(&surroundings.root));
     let fits = |path: &&str| hook.patterns.matches(&from_root(path, &cwd, root));
     if paths.iter().any(fits) {
         return Ok(());

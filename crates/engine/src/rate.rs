@@ -103,6 +103,6 @@ fn said(quota: &Quota, wait: Duration) -> String {
 
 /// Two projects may have hooks of the same id; each has its own count.
 fn key(hook: &Hook) -> String {
-    let whose = format!("{}\0{}", hook.spec.origin.file.display(), hook.id());
+    let whose = format!("{}\0{}", hook.spec.origin.file.display(), hook.spec.own_id());
     digest_bytes(whose.as_bytes()).to_string().chars().filter(char::is_ascii_alphanumeric).take(38).collect()
 }

@@ -29,7 +29,10 @@ pub(crate) fn fingerprint(hook: &Hook) -> u64 {
 /// Whether two hooks of the same event do the same for the same subjects, with the same right to stand in the way.
 pub(crate) fn same(one: &Hook, other: &Hook, facts: &Facts) -> bool {
     let (ones, others) = (&one.spec, &other.spec);
-    acts_same(&ones.action, &others.action, facts)
+    // What a line names depends on the project.
+    let together = ones.project.is_none() || others.project.is_none() || ones.project == others.project;
+    together
+        && acts_same(&ones.action, &others.action, facts)
         && runs_same(one, other)
         && one.on_failure.value == other.on_failure.value
         && one.dialect.name() == other.dialect.name()

@@ -319,6 +319,8 @@ pub struct HookSpec {
     /// The group whose members are approved together.
     pub group: Option<String>,
     pub origin: Origin,
+    /// The root of the project it came with.
+    pub project: Option<PathBuf>,
 }
 
 impl HookSpec {
@@ -357,7 +359,22 @@ impl HookSpec {
             tree: None,
             group: None,
             origin: Origin::default(),
+            project: None,
         }
+    }
+
+    /// Its id among the hooks of its own project, wherever we are: see [`HookSpec::id_in`].
+    pub fn own_id(&self) -> &str {
+        let elsewhere = self.project.as_ref().and_then(|project| {
+            let own = self.id.strip_suffix(project.to_str()?)?;
+            own.strip_suffix('@')
+        });
+        elsewhere.unwrap_or(&self.id)
+    }
+
+    /// An id under which a hook of a project that encloses ours is known here: no hook of ours can have it.
+    pub fn id_in(project: &Path, id: &str) -> String {
+        format!("{id}@{}", project.display())
     }
 
     /// The file whose content decides what happens, if there is one.

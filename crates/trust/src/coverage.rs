@@ -83,16 +83,18 @@ pub(crate) struct Places {
 }
 
 impl Places {
+    /// `folder` is the one it would run in, if that is another one.
     pub(crate) fn new(
         top: PathBuf,
         line: &CommandLine,
+        folder: Option<&Path>,
         context: &TrustContext<'_>,
         thing: &(impl Approvable + ?Sized),
     ) -> Places {
         let written = thing.folder(context).map_or_else(|| top.clone(), Path::to_owned);
         let at = |folder: &Path| line.cwd.as_ref().map_or_else(|| folder.to_owned(), |cwd| folder.join(cwd));
         let mut here = vec![at(&top)];
-        if let Some(folder) = context.folder.and_then(|folder| folder.canonicalize().ok()).map(|folder| at(&folder))
+        if let Some(folder) = folder.and_then(|folder| folder.canonicalize().ok()).map(|folder| at(&folder))
             && !here.contains(&folder)
         {
             here.push(folder);
@@ -118,6 +120,9 @@ pub struct Coverage {
     pub(crate) program_is_named: bool,
     /// Whether the code looks for files beside itself, or for packages of the folder.
     pub(crate) needs_its_place: bool,
+    /// The folder it runs in, where a relative name stands for a file in it: from any other folder the same name would
+    /// mean another file, or none.
+    pub(crate) runs_in: Option<PathBuf>,
 }
 
 /// A command names more than anybody looks through.
@@ -147,10 +152,12 @@ pub(crate) fn files_covered(
         code: Vec::new(),
         seen: BTreeSet::new(),
         words: 0,
+        from_here: false,
     };
     search.line(line, program)?;
     search.follow()?;
-    let Search { mut coverage, seen, .. } = search;
+    let Search { mut coverage, seen, from_here, .. } = search;
+    coverage.runs_in = places.here.first().filter(|_| from_here && places.here.len() == 1).cloned();
     for path in &seen {
         looked(path);
     }
@@ -182,6 +189,8 @@ struct Search<'a> {
     seen: BTreeSet<PathBuf>,
     /// How many words were looked up.
     words: usize,
+    /// Whether a file was found by a relative name.
+    from_here: bool,
 }
 
 /// A name, and what it was found to be.
@@ -374,11 +383,12 @@ impl Search<'_> {
 
     /// The files that a text mentions.
     fn text(&mut self, text: &str) -> Result<(), TooMuch> {
-        let known = self.coverage.files.len();
+        let (known, from_here) = (self.coverage.files.len(), self.from_here);
         self.every_name(text)?;
         if self.mentioned == Mentioned::Code {
             let found = self.coverage.files.split_off(known);
             self.coverage.files.extend(found.into_iter().filter(|file| script::looks_like_code(file)));
+            self.from_here &= from_here || self.coverage.files.len() > known;
         }
         Ok(())
     }
@@ -410,7 +420,10 @@ impl Search<'_> {
         }
         let mut found = Found::Nothing;
         for here in self.here.clone() {
-            match self.at(&here.join(word))? {
+            let known = self.coverage.files.len();
+            let at = self.at(&here.join(word))?;
+            self.from_here |= Path::new(word).is_relative() && self.coverage.files.len() > known;
+            match at {
                 Found::Nothing => {}
                 // What is nearest to the beginning is what is meant, but what runs elsewhere counts as well.
                 other if matches!(found, Found::Nothing) => found = other,
@@ -455,8 +468,12 @@ impl Search<'_> {
     /// The files that Python runs for a module, wherever it looks.
     fn module(&mut self, name: &str) -> Result<(), TooMuch> {
         self.coverage.needs_its_place = true;
-        let folders: Vec<PathBuf> = self.here.iter().chain(&self.roots).cloned().collect();
-        for folder in folders {
+        let (known, roots) = (self.coverage.files.len(), self.roots.clone());
+        for folder in self.here.clone() {
+            self.module_in(name, &folder, &folder)?;
+        }
+        self.from_here |= self.coverage.files.len() > known;
+        for folder in roots {
             self.module_in(name, &folder, &folder)?;
         }
         Ok(())

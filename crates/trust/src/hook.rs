@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Requires, Source};
+use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Remedy, Requires, Source};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;
 
@@ -16,12 +16,12 @@ impl Approvable for Hook {
     fn source(&self) -> String {
         match self.script() {
             Some(path) => path.display().to_string(),
-            None => format!("{}#{}", self.spec.origin.file.display(), self.id()),
+            None => format!("{}#{}", self.spec.origin.file.display(), self.spec.own_id()),
         }
     }
 
     fn id(&self) -> Cow<'_, str> {
-        Cow::Borrowed(&self.spec.id)
+        Cow::Borrowed(self.spec.own_id())
     }
 
     fn origin(&self) -> Source {
@@ -30,6 +30,10 @@ impl Approvable for Hook {
 
     fn layer(&self) -> Layer {
         self.spec.layer
+    }
+
+    fn project<'a>(&'a self, context: &TrustContext<'a>) -> Option<&'a Path> {
+        self.spec.project.as_deref().or(context.project)
     }
 
     fn declared_in(&self) -> Option<&Path> {
@@ -71,7 +75,7 @@ impl Approvable for Hook {
             }
         };
         let own = spec.origin.file.parent().map(Path::to_owned);
-        let project = context.project.map(Path::to_owned);
+        let project = self.project(context).map(Path::to_owned);
         let home = context.home.map(Path::to_owned);
         let folders = [("OLLM_HOOK_DIR", own), ("OLLM_PROJECT_DIR", project.clone()), ("CLAUDE_PROJECT_DIR", project)];
         let folders = folders.into_iter().chain([("HOME", home)]);
@@ -81,7 +85,7 @@ impl Approvable for Hook {
 
     fn folder<'a>(&'a self, context: &TrustContext<'a>) -> Option<&'a Path> {
         let own = || self.script().map_or(&self.spec.origin.file, |script| script).parent();
-        self.spec.tree.as_deref().or(context.project).or_else(own)
+        self.spec.tree.as_deref().or(self.project(context)).or_else(own)
     }
 
     fn script(&self) -> Option<&Path> {
@@ -128,10 +132,10 @@ impl Approvable for Hook {
         format!("{} hook `{}`", self.spec.source.name(), self.spec.id)
     }
 
-    fn approve_command(&self) -> String {
+    fn remedy(&self) -> Remedy {
         match &self.spec.extension {
-            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
-            None => format!("ollm hook trust {}", shell_word(&self.spec.id)),
+            Some(extension) => Remedy::ApproveExtension(extension.clone()),
+            None => Remedy::ApproveHook(self.spec.id.clone()),
         }
     }
 }

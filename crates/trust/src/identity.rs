@@ -50,6 +50,7 @@ impl Identity {
 
 /// Why something cannot be started at all.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unready {
     /// The program is not installed.
     #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]
@@ -189,10 +190,21 @@ impl Memory {
             return Ok(Arc::default());
         };
         let mut states = Vec::new();
-        let places = Places::new(top, &line, context, thing);
-        let coverage = Arc::new(files_covered(&line, Some(program), &places, &mut |path: &Path| {
-            states.push((path.to_owned(), state_of(path)));
-        })?);
+        let mut covered_from = |folder: Option<&Path>| {
+            let places = Places::new(top.clone(), &line, folder, context, thing);
+            files_covered(&line, Some(program), &places, &mut |path: &Path| {
+                states.push((path.to_owned(), state_of(path)));
+            })
+        };
+        let mut coverage = covered_from(None)?;
+        // What belongs to a folder of its own names files there by their places in the copy.
+        coverage.runs_in = coverage.runs_in.filter(|_| thing.tree().is_none());
+        // Where nothing ties it to the folder it was approved in, it runs wherever the event happened, and what its names
+        // mean there counts.
+        if coverage.runs_in.is_none() && context.folder.is_some() {
+            coverage = covered_from(context.folder)?;
+        }
+        let coverage = Arc::new(coverage);
         // A change that follows at once could have the same time.
         let quiet =
             |(_, state): &(PathBuf, Option<StatKey>)| state.is_none_or(|state| self.digests.is_quiet(state.ctime_ns));
@@ -242,11 +254,12 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     if let Some(digest) = &script {
         hasher = hasher.digest("script", digest);
     }
+    let project = thing.project(context);
     let is_script = thing.script() == Some(&*program);
     let coverage = memory.coverage(thing, known.key, &program, context)?;
     let mut program_digest = script.filter(|_| is_script);
-    if !is_script && context.project.is_some_and(|project| program.starts_with(project)) {
-        if let Some(real) = led_out(&program, context) {
+    if let Some(project) = project.filter(|project| !is_script && program.starts_with(project)) {
+        if let Some(real) = led_out(&program, project) {
             hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
         } else {
             let digest = digests.digest(&program, LARGEST_FILE)?;
@@ -293,8 +306,8 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
 }
 
 /// Where a program leads that stands in the project as a link out of it.
-fn led_out(program: &Path, context: &TrustContext<'_>) -> Option<PathBuf> {
-    let project = context.project?.canonicalize().ok()?;
+fn led_out(program: &Path, project: &Path) -> Option<PathBuf> {
+    let project = project.canonicalize().ok()?;
     program.canonicalize().ok().filter(|real| !real.starts_with(project))
 }
 

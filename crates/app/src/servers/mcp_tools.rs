@@ -12,7 +12,7 @@ use ollm_engine::{ToolCall, ToolCaller, ToolFailure};
 use ollm_mcp::{
     Call, Offer, Ports, Progress, ServerNotice, ServerState, ServerStatus, Watch, bound_result, read_result,
 };
-use ollm_protocol::{Content, Tool, ToolResult};
+use ollm_protocol::{Content, Remedy, Tool, ToolResult};
 
 use super::loaded::LoadedServers;
 use super::server_set::ServerSet;
@@ -287,7 +287,7 @@ impl McpTools {
         }
         let server_set = opened.server_set.clone().filter(|server_set| server_set.fleet().server(name).is_ok());
         server_set.ok_or_else(|| {
-            let unknown = format!("there is no server `{name}`; `ollm mcp list` shows those there are");
+            let unknown = format!("there is no server `{name}`; {}", self.world().tell(&Remedy::ListServers));
             let notes = opened.notes.iter().map(String::as_str);
             std::iter::once(unknown.as_str()).chain(notes).collect::<Vec<_>>().join("; ")
         })

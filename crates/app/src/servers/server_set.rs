@@ -332,6 +332,7 @@ fn settings(servers: &Servers<'_>) -> Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
         network: world.network.clone(),
+        commands: world.commands,
         ..Settings::default()
     }
 }

@@ -23,6 +23,8 @@ pub struct Key {
     pub variable: Option<&'static str>,
     /// An older variable that sets it too, and what that one may be.
     pub older_variable: Option<(&'static str, Kind)>,
+    /// The only value, in JSON, that a variable may give it: whoever starts us cannot loosen it.
+    pub variable_only: Option<&'static str>,
 }
 
 /// What a project's own configuration may do with a setting.
@@ -69,11 +71,11 @@ const VOUCH: Project = Project::Never("a project cannot vouch for itself");
 /// All settings, in the order in which people should meet them.
 pub const KEYS: &[Key] = &[
     key("version", Kind::Count(1, 1), "1", "The version of the file's form.").project(Project::Any),
-    key("hooks.enabled", Kind::Flag, "true", "Whether hooks run at all.")
+    key("hooks.enabled", Kind::Flag, "true", "Whether hooks run at all. The built-in guards do in any case: `hooks.guards`.")
         .variable("OLLM_HOOKS_ENABLED")
-        .older_variable("HOOKS_ENABLED", Kind::Flag)
+        .variable_only("true")
         .project(Project::Never("a project cannot switch the user's hooks on or off"))
-        .guarded(),
+        .critical(),
     key("hooks.timeout", MS, "null", "How long a hook without a timeout of its own may take. Unset, its dialect decides: 30 s, in `gate` 5 s.")
         .variable("OLLM_HOOKS_TIMEOUT")
         .older_variable("HOOKS_TIMEOUT", SECONDS)
@@ -84,6 +86,7 @@ pub const KEYS: &[Key] = &[
         .critical(),
     key("hooks.untrusted", Kind::Choice(&["skip", "block"]), "\"skip\"", "What an unapproved hook that fits means: it is skipped, visibly, or the operation is blocked.")
         .variable("OLLM_HOOKS_UNTRUSTED")
+        .variable_only("\"block\"")
         .project(Project::Only("\"block\"", "a project cannot decide that unapproved hooks do not matter"))
         .critical(),
     key("hooks.whitelist", Kind::List(Item::Program), r#"["node","python","python3","bash","sh","npx","uvx"]"#, "The programs a hook may name without a path.")
@@ -98,7 +101,7 @@ pub const KEYS: &[Key] = &[
     key("hooks.rateLimit.cooldownMs", Kind::Pause, "0", "How long to wait after a hook has run before the same one runs again.")
         .variable("OLLM_HOOKS_RATE_LIMIT_COOLDOWN_MS")
         .guarded(),
-    key("hooks.maxContinuations", Kind::Count(1, 1000), "8", "How often hooks of after_agent may keep one turn of `ollm run` or `ollm chat` going.")
+    key("hooks.maxContinuations", Kind::Count(1, 1000), "8", "How often hooks of after_agent may keep one turn of the agent going.")
         .variable("OLLM_HOOKS_MAX_CONTINUATIONS")
         .project(Project::Lower),
     key("hooks.http.allow", Kind::List(Item::Host), "[]", "The hosts and addresses that an `http` hook may reach although they are loopback or private.")
@@ -119,7 +122,7 @@ pub const KEYS: &[Key] = &[
     key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
         .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
         .guarded(),
-    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart: `ollm ext set`.")
+    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
         .guarded(),
     key("mcp.enabled", Kind::Flag, "true", "Whether MCP servers are started at all.")
         .variable("OLLM_MCP_ENABLED")
@@ -183,7 +186,7 @@ pub const KEYS: &[Key] = &[
         .older_variable("OLLM_TRACE", Kind::Flag)
         .project(SWITCH)
         .guarded(),
-    key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How `ollm trace` shows records.")
+    key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How the records of the trace are shown.")
         .variable("OLLM_TRACE_FORMAT")
         .project(Project::Any),
     key("trace.maxSize", Kind::Size, "4194304", "How large a file of records may grow, in bytes or as \"16MiB\".")
@@ -202,7 +205,7 @@ pub const KEYS: &[Key] = &[
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
     let (project, safety) = (USERS, Safety::Plain);
-    Key { path, kind, default, about, project, safety, variable: None, older_variable: None }
+    Key { path, kind, default, about, project, safety, variable: None, older_variable: None, variable_only: None }
 }
 
 /// A part of an entry that is taken or left as a whole.
@@ -228,6 +231,11 @@ impl Key {
 
     const fn variable(mut self, name: &'static str) -> Key {
         self.variable = Some(name);
+        self
+    }
+
+    const fn variable_only(mut self, value: &'static str) -> Key {
+        self.variable_only = Some(value);
         self
     }
 

@@ -34,17 +34,22 @@ pub(crate) fn load(
         settings(document, Layer::User, said, positions).for_each(|(setting, _)| config.put(setting));
         findings
     });
-    if let Some(project) = &places.project {
+    for project in places.projects() {
         let path = project.join(".ollm/config.yaml");
-        if !same_place(&path, &user) {
-            read(&path, project, Severity::Error, problems, |document, root| {
-                let (said, mut findings) = written::read(root, Severity::Warning);
-                for (setting, said) in settings(document, Layer::Workspace, said, positions) {
+        if same_place(&path, &user) {
+            continue;
+        }
+        // A server of a project is for who works in that project; what tightens holds for all within.
+        let is_inner = places.project.as_deref() == Some(project);
+        read(&path, project, Severity::Error, problems, |document, root| {
+            let (said, mut findings) = written::read(root, Severity::Warning);
+            for (setting, said) in settings(document, Layer::Workspace, said, positions) {
+                if is_inner || !setting.path.starts_with("mcp.servers.") {
                     findings.extend(tighten(&mut config, setting, said));
                 }
-                findings
-            });
-        }
+            }
+            findings
+        });
     }
     surround(&mut config, env, problems);
     override_with(&mut config, overrides, problems);
@@ -204,6 +209,7 @@ fn ignored(said: Said, why: &str) -> Finding {
         message: format!("`{name}` is ignored in a project: {why}"),
         help: Some("set it in the user's own config.yaml".to_owned()),
         spot: Some(said.spot),
+        remedy: None,
     }
 }
 
@@ -214,6 +220,9 @@ fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems:
         for (name, kind) in key.older_variable.into_iter().chain(own) {
             let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { continue };
             match kind.read(&Node::Text(text.clone())) {
+                Reading::Exact(value) | Reading::Converted(value) if loosens(config, key, &value) => {
+                    problems.push(loose_variable(key, name, &text));
+                }
                 Reading::Exact(value) | Reading::Converted(value) => {
                     config.own.retain(|own| own.key != key);
                     let origin = Origin::Variable(name.into());
@@ -222,6 +231,22 @@ fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems:
                 Reading::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),
             }
         }
+    }
+}
+
+/// Whether a variable would make a guard weaker than the files have it.
+fn loosens(config: &Config, key: &Key, value: &Value) -> bool {
+    let only = key.variable_only.and_then(|only| serde_json::from_str::<Value>(only).ok());
+    only.is_some_and(|only| *value != only && *value != config.value(key.path))
+}
+
+fn loose_variable(key: &Key, name: &str, text: &str) -> Problem {
+    let message = format!("the variable cannot loosen `{}`; it is ignored", key.path);
+    Problem {
+        field: name.to_owned(),
+        value: Some(Node::Text(text.to_owned()).shown()),
+        help: Some(format!("set `{}` in ~/.ollm/config.yaml, or unset {name}", key.path)),
+        ..whole_file(Severity::Warning, Path::new(name), message)
     }
 }
 

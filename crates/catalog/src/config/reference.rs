@@ -14,7 +14,8 @@ pub fn key_table() -> String {
         let default =
             if key.default == "null" { String::new() } else { format!("`{}`", key.default.replace(',', ", ")) };
         let variables = key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name));
-        let variables = variables.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let mut variables = variables.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        variables.extend(key.variable_only.map(|only| format!(", only `{}`", only.trim_matches('"'))));
         let _ = writeln!(
             text,
             "| `{}`{} | {} {} | {default} | {variables} | {} |",

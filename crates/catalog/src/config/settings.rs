@@ -29,8 +29,10 @@ pub struct HookSettings {
     /// A shorter one for the project's own hooks, which is all a project can ask for: a shorter one for the user's hooks
     /// would let a project switch guards off by never letting them finish.
     pub workspace_timeout: Option<Duration>,
-    /// Whether hooks that came with the project need no approval.
+    /// Whether hooks that came with a project need no approval.
     pub trust_workspace: bool,
+    /// The projects we are in whose hooks need it all the same.
+    pub untrusted_projects: Vec<PathBuf>,
     /// Whether an unapproved hook that fits blocks the operation.
     pub untrusted_blocks: bool,
     /// The programs a hook may name without a path.
@@ -133,12 +135,16 @@ impl Config {
         let enabled = self.said("hooks.enabled");
         let origin = enabled.map_or(&Origin::Default, |setting| &setting.origin);
         let own = self.own.iter().find(|own| own.path == "hooks.timeout");
+        let (trusted, untrusted): (Vec<PathBuf>, Vec<PathBuf>) =
+            places.projects().map(Path::to_owned).partition(|project| self.trusts(project, places));
+        let trust_workspace = !trusted.is_empty() || self.trusts_all();
         HookSettings {
             enabled: self.flag("hooks.enabled"),
             enabled_from: origin.shown(places.user_home.as_deref()),
             timeout: duration(&self.value("hooks.timeout")),
             workspace_timeout: own.and_then(|own| duration(&own.value)),
-            trust_workspace: self.trusts(places),
+            trust_workspace,
+            untrusted_projects: if trust_workspace { untrusted } else { Vec::new() },
             untrusted_blocks: self.value("hooks.untrusted") == "block",
             whitelist: self.texts("hooks.whitelist"),
             guards: self.texts("hooks.guards"),
@@ -232,15 +238,17 @@ impl Config {
         self.said.iter().filter(move |setting| setting.key.path == pattern)
     }
 
-    /// Whether the project needs no approval: all projects, or it is one of the paths or below one of them, with links
+    fn trusts_all(&self) -> bool {
+        self.value("hooks.trustWorkspace") == true
+    }
+
+    /// Whether a project needs no approval: all projects, or it is one of the paths or below one of them, with links
     /// resolved, and nobody else's within it.
-    fn trusts(&self, places: &Places) -> bool {
-        let trust = self.value("hooks.trustWorkspace");
-        let project = places.project.as_ref().and_then(|project| project.canonicalize().ok());
-        let Value::Array(_) = trust else {
-            return trust == true && !project.is_some_and(|project| lies_in_vendored(&project, &places.home));
+    fn trusts(&self, project: &Path, places: &Places) -> bool {
+        let Ok(project) = project.canonicalize() else { return false };
+        let Value::Array(_) = self.value("hooks.trustWorkspace") else {
+            return self.trusts_all() && !lies_in_vendored(&project, &places.home);
         };
-        let Some(project) = project else { return false };
         let paths = self.texts("hooks.trustWorkspace");
         let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
         real.into_iter().any(|path| covers(&path, &project, &places.home))

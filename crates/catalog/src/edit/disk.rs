@@ -154,6 +154,8 @@ impl<'a> Declared<'a> {
             layer: self.owner.layer,
             group: None,
             extension: None,
+            project: None,
+            encloses: false,
             moment: None,
             rules: self.owner.rules,
             walked: Walked::default(),
@@ -178,9 +180,14 @@ impl Reading {
     /// Which of the hooks is this one, unchanged.
     fn which(&self, hook: &Hook) -> Option<usize> {
         let same = |found: &Hook| {
-            let group = hook.spec.group.clone();
-            let found = HookSpec { origin: Origin::default(), group, ..found.spec.clone() };
-            found == HookSpec { origin: Origin::default(), ..hook.spec.clone() }
+            let bare = |spec: &HookSpec| HookSpec {
+                id: spec.own_id().to_owned(),
+                origin: Origin::default(),
+                project: None,
+                group: None,
+                ..spec.clone()
+            };
+            bare(&found.spec) == bare(&hook.spec)
         };
         let (_, spot) = self.hooks.iter().find(|(found, _)| same(found))?;
         self.places.iter().position(|place| *place == spot.steps)

@@ -36,7 +36,7 @@ impl HookCollector<'_> {
                 finding.message = format!("{message}{REFUSES}");
             }
         }
-        self.ids.taken.insert(hook.id().to_owned(), None);
+        self.ids.taken.insert(hook.spec.own_id().to_owned(), None);
         if let Some(spots) = &mut self.spots {
             spots.push(at.entry.spot(Part::Value));
         }
@@ -68,7 +68,7 @@ impl HookCollector<'_> {
             layer: self.context.layer,
             ..HookSpec::new(id, event, nothing)
         };
-        self.context.path.clone_into(&mut spec.origin.file);
+        self.context.place(&mut spec);
         // What is not valid even so, such as two events that exclude each other, is for any subject.
         let any = HookSpec { matcher: None, ..spec.clone() };
         let hook = Hook::new(spec, &Rules::default()).or_else(|_| Hook::new(any, &Rules::default())).ok()?;

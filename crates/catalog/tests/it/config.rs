@@ -49,12 +49,11 @@ fn the_environment_wins_over_files_and_flags_over_the_environment() {
         (settings.enabled, settings.enabled_from, settings.timeout.unwrap())
     };
     assert_eq!(of(&world), (false, "~/.ollm/config.yaml:2:12".to_owned(), Duration::from_secs(1)));
-    world.env.insert("HOOKS_ENABLED".to_owned(), "1".to_owned());
+    world.env.insert("OLLM_HOOKS_ENABLED".to_owned(), "1".to_owned());
     world.env.insert("HOOKS_TIMEOUT".to_owned(), "2".to_owned());
-    assert_eq!(of(&world), (true, "HOOKS_ENABLED".to_owned(), Duration::from_secs(2)));
-    world.env.insert("OLLM_HOOKS_ENABLED".to_owned(), "off".to_owned());
+    assert_eq!(of(&world), (true, "OLLM_HOOKS_ENABLED".to_owned(), Duration::from_secs(2)));
     world.env.insert("OLLM_HOOKS_TIMEOUT".to_owned(), "3000".to_owned());
-    assert_eq!(of(&world), (false, "OLLM_HOOKS_ENABLED".to_owned(), Duration::from_secs(3)));
+    assert_eq!(of(&world).2, Duration::from_secs(3));
     world.env.insert("OLLM_HOOKS_TIMEOUT".to_owned(), "250ms".to_owned());
     assert_eq!(of(&world).2, Duration::from_millis(250));
     world.overrides.enabled = Some(true);
@@ -172,7 +171,7 @@ fn a_guard_that_makes_no_sense_is_fatal_and_anything_else_is_not() {
         ("whitelist: [/bin/sh]", Severity::Fatal, "hooks.whitelist", 14, "[\"/bin/sh\"]"),
         ("trustWorkspace: \"true\"", Severity::Warning, "hooks.trustWorkspace", 19, "\"true\""),
         ("enabled: \"false\"", Severity::Warning, "hooks.enabled", 12, "\"false\""),
-        ("enabled: 3", Severity::Warning, "hooks.enabled", 12, "3"),
+        ("enabled: 3", Severity::Fatal, "hooks.enabled", 12, "3"),
         ("timeout: \"30000\"", Severity::Warning, "hooks.timeout", 12, "\"30000\""),
         ("timeout: -5", Severity::Warning, "hooks.timeout", 12, "-5"),
         ("timeout: 0", Severity::Warning, "hooks.timeout", 12, "0"),

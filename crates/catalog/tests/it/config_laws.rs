@@ -113,7 +113,15 @@ fn model(known: &Known, user: Option<&str>, project: Option<&str>, variable: Opt
             value = said;
         }
     }
-    variable.map_or(value, parsed)
+    let strict = match known.path {
+        "hooks.enabled" => Some(Value::from(true)),
+        "hooks.untrusted" => Some("block".into()),
+        _ => None,
+    };
+    match variable.map(parsed) {
+        Some(said) if strict.is_none_or(|strict| said == strict) => said,
+        _ => value,
+    }
 }
 
 proptest! {

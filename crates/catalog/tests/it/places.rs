@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use ollm_catalog::find_project;
+use ollm_catalog::{Places, find_projects};
 use ollm_protocol::Source;
 
 use crate::world::{World, ids, link};
@@ -12,9 +12,12 @@ fn the_project_is_the_nearest_folder_with_a_mark() {
     let world = World::new();
     let home = world.path("home/.ollm");
     fs::create_dir_all(world.path("project/a/b")).unwrap();
-    assert_eq!(find_project(&world.path("project/a/b"), &home), Some(world.path("project")));
+    let standing = || Places { home: home.clone(), ..Places::default() }.standing_in(&world.path("project/a/b"));
+    assert_eq!(standing().project, Some(world.path("project")));
     world.write("project/a/.git", "gitdir: elsewhere");
-    assert_eq!(find_project(&world.path("project/a/b"), &home), Some(world.path("project/a")));
+    let places = standing();
+    assert_eq!(places.project, Some(world.path("project/a")));
+    assert_eq!(places.enclosing.last(), Some(&world.path("project")), "the one around it counts as well");
 }
 
 #[test]
@@ -22,10 +25,9 @@ fn the_users_own_folder_does_not_make_a_project() {
     let world = World::new();
     let home = world.path("home/.ollm");
     fs::create_dir_all(world.path("home/work")).unwrap();
-    let found = find_project(&world.path("home/work"), &home);
-    assert_ne!(found, Some(world.path("home")));
     link(world.path("home/.ollm"), world.path("home/work/.ollm"));
-    assert_ne!(find_project(&world.path("home/work"), &home), Some(world.path("home/work")));
+    let found = find_projects(&world.path("home/work"), &home);
+    assert!(!found.contains(&world.path("home")) && !found.contains(&world.path("home/work")), "{found:?}");
 }
 
 #[test]

@@ -23,7 +23,6 @@ mod login;
 mod logs;
 mod offered;
 mod review;
-mod snippet;
 mod start;
 mod status;
 mod stop;

@@ -4,9 +4,10 @@
 use std::fmt::Write;
 
 use ollm_app::servers::reason;
-use ollm_store::escape_for_people;
+use ollm_store::{Digest, escape_for_people};
 use ollm_trust::{ApproveError, Proposal, Review};
 
+use crate::ask::{Chosen, YES, choose};
 use crate::error::{Failure, Kind};
 use crate::output::{Output, is_terminal};
 use crate::pager::page;
@@ -51,6 +52,31 @@ pub(crate) fn show(text: &str, output: &mut Output) {
     } else {
         output.explain(&text);
     }
+}
+
+/// Holds something to the digest that a script names.
+pub(crate) fn check_digest(what: &str, now: &Digest, named: &str, hint: String) -> Result<(), Failure> {
+    if now.to_string() == named {
+        return Ok(());
+    }
+    let message = format!("{what} is not what {named} names; nothing was approved");
+    Err(Failure::new(Kind::Untrusted, message).hint(hint))
+}
+
+/// Asks whether something is approved, after it was shown. Where nobody can be asked, hints say how a script approves.
+pub(crate) fn ask_yes<const N: usize>(what: &str, question: &str, hints: [String; N]) -> Result<(), Failure> {
+    match choose(question, YES, &|| false) {
+        Chosen::One(()) => Ok(()),
+        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("{what} was not approved"))),
+        Chosen::Nobody => {
+            Err(hints.into_iter().fold(nobody_to_ask(&format!("{what} was not approved")), Failure::hint))
+        }
+    }
+}
+
+/// Nobody approves anything without a terminal.
+pub(crate) fn nobody_to_ask(what: &str) -> Failure {
+    Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
 }
 
 /// Why something was not approved, with the way out.

@@ -3,10 +3,12 @@
 
 mod clone;
 mod consent;
+mod cost;
 mod disk;
 mod identity;
 mod names;
 mod neighbour;
+mod nested;
 mod screens;
 mod secrets;
 mod surroundings;

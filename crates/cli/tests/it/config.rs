@@ -35,7 +35,7 @@ macro_rules! seen {
 
 #[test]
 fn config_show_of_both_layers_and_the_environment() {
-    seen!(furnished().set("OLLM_MCP_TOOL_TIMEOUT", "5s").set("HOOKS_ENABLED", "yes"), "show");
+    seen!(furnished().set("OLLM_MCP_TOOL_TIMEOUT", "5s").set("OLLM_HOOKS_ENABLED", "yes"), "show");
 }
 
 #[test]

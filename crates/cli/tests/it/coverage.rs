@@ -158,7 +158,7 @@ fn s4_node_options_and_imports_are_covered_as_well() {
 }
 
 #[test]
-fn s4_a_file_of_that_name_in_the_folder_of_the_event_is_not_what_was_approved() {
+fn s4_a_file_of_that_name_in_the_folder_of_the_event_is_not_what_runs() {
     let lab = Lab::new();
     lab.write(SETTINGS, shell("sh scripts/check.sh").to_string());
     write(&lab, "scripts/check.sh", GOOD);
@@ -168,11 +168,12 @@ fn s4_a_file_of_that_name_in_the_folder_of_the_event_is_not_what_was_approved() 
         let cwd = lab.project.join("sub");
         let data = json!({"tool_name": "shell", "args": {"command": "ls"}, "cwd": cwd});
         let answer = lab.event(json!({"event": "before_tool", "data": data}).to_string()).answer();
-        answer["skipped"].as_array().unwrap().first().map(|skip| skip["reason"].as_str().unwrap().to_owned())
+        assert_eq!(answer["skipped"], json!([]), "{answer}");
+        answer["hooks"][0]["status"].as_str().unwrap().to_owned()
     };
-    assert_eq!(event(), None);
-    write(&lab, "sub/scripts/check.sh", GOOD);
-    assert_eq!(event().as_deref(), Some("modified"));
+    assert_eq!(event(), "ok");
+    write(&lab, "sub/scripts/check.sh", "exit 2");
+    assert_eq!(event(), "ok", "the names in an approved line mean the project's own files");
 }
 
 #[test]

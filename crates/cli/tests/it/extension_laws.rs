@@ -36,7 +36,7 @@ impl World {
     fn new() -> World {
         let folder = tempfile::tempdir().unwrap();
         let root = folder.path().canonicalize().unwrap();
-        let places = Places { home: root.join(".ollm"), user_home: Some(root.clone()), project: None };
+        let places = Places { home: root.join(".ollm"), user_home: Some(root.clone()), ..Places::default() };
         World { root, places, _folder: folder }
     }
 
@@ -77,6 +77,7 @@ impl World {
             positions: Positions::OnDemand,
             approved: None,
             vouched: None,
+            commands: ollm_protocol::Commands::default(),
         };
         let (extensions, _) = extensions(&surroundings);
         let mut engine = self.engine();

@@ -251,7 +251,7 @@ fn a_project_may_shorten_the_time_of_its_own_hooks_only() {
 }
 
 #[test]
-fn hooks_can_be_switched_off_by_the_user_and_the_environment_but_not_by_a_project() {
+fn hooks_can_be_switched_off_by_the_user_but_by_no_project_and_no_variable() {
     let lab = Lab::with_hook("before_tool", "guard", "exit 1");
     let skip = |lab: &Lab| lab.event(shell_event("ls")).answer()["skipped"][0].clone();
     lab.write("project/.ollm/config.yaml", "hooks:\n  enabled: false\n");
@@ -260,18 +260,41 @@ fn hooks_can_be_switched_off_by_the_user_and_the_environment_but_not_by_a_projec
     assert!(ran.stderr.contains("`enabled` is ignored in a project"), "{}", ran.stderr);
     lab.write("home/.ollm/config.yaml", "hooks:\n  enabled: false\n");
     assert_eq!(skip(&lab)["detail"], "hooks.enabled is false (~/.ollm/config.yaml:2:12)");
+    let ran = lab.event(shell_event("ls"));
+    assert!(ran.stderr.contains("hooks are off, except for the built-in guards"), "{}", ran.stderr);
+    let on = lab.set("OLLM_HOOKS_ENABLED", "true");
+    assert_eq!(on.event(shell_event("ls")).hook("guard")["status"], "failed", "a variable may be stricter");
+}
+
+#[test]
+fn s07_no_variable_switches_a_guard_off() {
     for name in ["HOOKS_ENABLED", "OLLM_HOOKS_ENABLED"] {
-        let lab = Lab::with_hook("before_tool", "guard", "exit 1").set(name, "false");
-        let skip = skip(&lab);
-        assert_eq!(
-            (skip["reason"].as_str(), skip["detail"].as_str()),
-            (Some("disabled"), Some(&*format!("hooks.enabled is false ({name})")))
-        );
+        let lab = Lab::with_hook("before_tool", "mine", "exit 1").set(name, "false");
+        let ran = lab.event(shell_event("rm -rf ~"));
+        assert_eq!((ran.code, ran.hook("destructive-commands")["status"].as_str()), (2, Some("blocked")), "{name}");
+        assert_eq!(lab.event(shell_event("ls")).hook("mine")["status"], "failed", "{name}");
     }
-    let on = Lab::with_hook("before_tool", "guard", "exit 1")
-        .set("HOOKS_ENABLED", "false")
-        .set("OLLM_HOOKS_ENABLED", "true");
-    assert_eq!(on.event(shell_event("ls")).hook("guard")["status"], "failed");
+    let lab = Lab::new().set("OLLM_HOOKS_ENABLED", "false");
+    let told = lab.event(shell_event("ls")).stderr;
+    assert!(told.contains("OLLM_HOOKS_ENABLED: the variable cannot loosen `hooks.enabled`; it is ignored"), "{told}");
+    let lab = Lab::new().set("OLLM_HOOKS_UNTRUSTED", "skip");
+    lab.write("home/.ollm/config.yaml", "hooks: {untrusted: block}\n");
+    lab.workspace_hook("before_tool", "guest", "exit 0", "");
+    assert_eq!(lab.event(shell_event("ls")).code, 2);
+}
+
+#[test]
+fn s07_hooks_that_are_off_leave_the_guards_on_and_what_is_off_is_said_in_one_line() {
+    let lab = Lab::with_hook("before_tool", "mine", "exit 1");
+    lab.write("home/.ollm/config.yaml", "hooks: {enabled: false}\n");
+    let ran = lab.event(shell_event("rm -rf ~"));
+    assert_eq!((ran.code, ran.skip("mine")["reason"].as_str()), (2, Some("disabled")));
+    assert_eq!(ran.stderr.lines().filter(|line| line.contains("hooks are off")).count(), 1, "{}", ran.stderr);
+    assert_eq!(lab.event_from("agent", r#"{"hook_event_name": "PreToolUse", "tool_name": "Read"}"#).stderr, "");
+    lab.write("home/.ollm/config.yaml", "hooks: {guards: [self-protection]}\n");
+    let ran = lab.event(shell_event("ls"));
+    let line = "guard `destructive-commands` is off: hooks.guards does not name it (~/.ollm/config.yaml)";
+    assert!(ran.stderr.contains(line), "{}", ran.stderr);
 }
 
 #[test]

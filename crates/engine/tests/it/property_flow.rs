@@ -152,7 +152,8 @@ proptest! {
                 Source::Workspace => trust_workspace,
                 Source::Extension | Source::Downloaded => false,
             };
-            if !enabled || !declared.enabled {
+            // Those of the program itself are not switched off with the others.
+            if (!enabled && declared.source != Source::Builtin) || !declared.enabled {
                 skips.insert((id, "disabled"));
             } else if !trusted {
                 skips.insert((id, "untrusted"));
@@ -171,12 +172,13 @@ proptest! {
 }
 
 #[test]
-fn switching_hooks_off_stops_even_those_of_the_program() {
+fn switching_hooks_off_leaves_those_of_the_program_on() {
     let mut world = World::new();
     world.add(crate::support::builtin("guard", |_| ollm_protocol::Verdict::block("no")));
-    assert!(!world.engine.dispatch(&event()).continues());
+    world.add(logs("other"));
     world.engine.switched_off = Some("`hooks.enabled` is false in config.yaml".to_owned());
     let outcome = world.engine.dispatch(&event());
-    assert!(outcome.continues() && ran(&outcome).is_empty());
+    assert!(!outcome.continues());
+    assert_eq!(ran(&outcome), ["guard"]);
     assert_eq!(outcome.skipped[0].detail, "`hooks.enabled` is false in config.yaml");
 }

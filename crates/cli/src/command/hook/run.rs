@@ -18,6 +18,9 @@ use crate::arguments::hook::RunArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 
+/// More hooks that did not run are only counted.
+const MOST_LINES: usize = 20;
+
 /// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
 pub(crate) fn run<'a>(
     arguments: &RunArguments,
@@ -123,11 +126,14 @@ fn timed(event: &Event) -> Event {
 
 /// What a person should know about the run, one line each.
 fn tell(outcome: &Outcome, output: &mut Output) {
-    for skip in &outcome.skipped {
-        if matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing) {
-            let (name, source) = (&skip.hook.spec.name, skip.hook.spec.source.name());
-            output.tell(&format!("{source} hook `{name}` did not run: {}", skip.detail));
-        }
+    let concerns = |reason| matches!(reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
+    let skipped: Vec<_> = outcome.skipped.iter().filter(|skip| concerns(skip.reason)).collect();
+    for skip in skipped.iter().take(MOST_LINES) {
+        let (name, source) = (&skip.hook.spec.name, skip.hook.spec.source.name());
+        output.tell(&format!("{source} hook `{name}` did not run: {}", skip.detail));
+    }
+    if let Some(more) = skipped.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+        output.tell(&format!("{more} more hooks did not run; `ollm hook list` shows why"));
     }
     for report in &outcome.reports {
         if let Some(error) = &report.error {

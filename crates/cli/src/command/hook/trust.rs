@@ -181,11 +181,9 @@ fn propose(hook: &Hook, way: Way<'_>, app: &App) -> Result<Proposal, Failure> {
 }
 
 fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, Failure> {
-    if proposal.identity.digest.to_string() == named {
-        return Ok(Term::Always);
-    }
-    Err(Failure::new(Kind::Untrusted, format!("hook `{}` is not what {named} names; nothing was approved", hook.id()))
-        .hint(format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()))))
+    let hint = format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()));
+    review::check_digest(&format!("hook `{}`", hook.id()), &proposal.identity.digest, named, hint)?;
+    Ok(Term::Always)
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
@@ -205,13 +203,8 @@ fn screen(hook: &Hook, proposal: &Proposal, app: &App) -> String {
     review::text(&app.engine.trust.review(hook, proposal))
 }
 
-/// Nobody approves anything without a terminal.
-pub(crate) fn nobody_to_ask(what: &str) -> Failure {
-    Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
-}
-
 fn nobody(what: &str, id: &str) -> Failure {
-    nobody_to_ask(what)
+    review::nobody_to_ask(what)
         .hint(format!("a script may approve by naming the digest: `ollm hook trust {id} --digest sha256:…`"))
         .hint(format!("`ollm hook show {id} --json` prints the digest, after you reviewed the hook"))
 }

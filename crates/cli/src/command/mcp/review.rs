@@ -7,8 +7,6 @@ use ollm_app::{World, refuse_agents};
 use ollm_trust::changed_lines;
 use serde_json::{Value, json};
 
-use crate::ask::{Chosen, YES, choose};
-use crate::command::hook::nobody_to_ask;
 use crate::command::review;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -76,12 +74,8 @@ fn check_digest(name: &str, waiting: &[WaitingTool], named: &str) -> Result<(), 
 fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
     review::show(&screen(name, waiting), output);
     let question = format!("\nOffer {} to models, as long as nothing of it changes?", counted(waiting));
-    match choose(&question, YES, &|| false) {
-        Chosen::One(()) => Ok(()),
-        Chosen::No => Err(Failure::new(Kind::Untrusted, "nothing was approved")),
-        Chosen::Nobody => Err(nobody_to_ask("nothing was approved")
-            .hint("a script may approve by naming the digest that `--json` prints: `--digest sha256:…`")),
-    }
+    let by_script = "a script may approve by naming the digest that `--json` prints: `--digest sha256:…`".to_owned();
+    review::ask_yes(&counted(waiting), &question, [by_script])
 }
 
 fn screen(name: &str, waiting: &[WaitingTool]) -> String {

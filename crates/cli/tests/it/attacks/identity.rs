@@ -111,9 +111,11 @@ fn a14_a_link_to_approved_hooks_of_another_project_is_not_approved() {
 #[test]
 fn trust_in_a_project_does_not_reach_into_what_others_put_there() {
     let lab = Lab::new();
+    // Approved hooks of enclosing projects run as well.
+    let name = |place: &str| place.replace('/', "-");
     let plant = |place: &str, is_repository: bool| {
-        lab.write(&format!("{place}/.ollm/hooks/guest.sh"), CANARY);
-        lab.write(&format!("{place}/.ollm/hooks/guest.json"), hook_file("before_tool", "guest", ""));
+        lab.write(&format!("{place}/.ollm/hooks/{}.sh", name(place)), CANARY);
+        lab.write(&format!("{place}/.ollm/hooks/guest.json"), hook_file("before_tool", &name(place), ""));
         if is_repository {
             lab.write(&format!("{place}/.git"), "gitdir: elsewhere\n");
         }
@@ -121,7 +123,8 @@ fn trust_in_a_project_does_not_reach_into_what_others_put_there() {
     let runs = |place: &str| {
         let mut command = lab.ollm(&["hook", "run"]);
         command.current_dir(lab.root.join(place));
-        finish(command, shell_event("ls").as_bytes()).hook_count() == 1
+        let answer = finish(command, shell_event("ls").as_bytes()).answer();
+        answer["hooks"].as_array().unwrap().iter().any(|hook| hook["name"] == name(place))
     };
     // Whether a list with the project, a list with the folder of all projects, and `true` cover it.
     let places = [
