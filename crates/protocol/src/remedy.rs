@@ -49,6 +49,8 @@ pub enum Remedy {
     AskForRights(String),
     /// Start the MCP server of this name again.
     RestartServer(String),
+    /// Look at the new and changed tools of the MCP server of this name, and offer them.
+    ReviewTools(String),
     /// See the hooks there are.
     ListHooks,
     /// See the MCP servers there are.
@@ -92,6 +94,7 @@ impl Remedy {
             Remedy::LogIn(_) => ("log in", "", " logs in"),
             Remedy::AskForRights(_) => ("log in again to ask for them", "", " asks for them"),
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
+            Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
             Remedy::ListSessions => ("look at the sessions there are", "", " shows the sessions there are"),

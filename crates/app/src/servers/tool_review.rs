@@ -8,8 +8,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use ollm_mcp::{Offers, Remark};
-use ollm_protocol::Source;
-use ollm_shell::shell_word;
+use ollm_protocol::{Remedy, Source};
 use ollm_store::versioned::{self, Loaded};
 use ollm_store::{Digest, Hasher, UpdateError, digest_bytes};
 use serde_json::{Map, Value, json};
@@ -32,6 +31,8 @@ pub struct ToolReview {
     file: PathBuf,
     server: String,
     key: Digest,
+    /// What a person can do about tools that wait.
+    way_out: String,
 }
 
 /// A tool that is not offered before a person has looked at it.
@@ -50,7 +51,8 @@ impl ToolReview {
     pub fn of(known: &DeclaredServer, world: &World) -> Option<ToolReview> {
         let is_own = known.spec.source == Source::User && known.bundle.is_none();
         let (file, server) = (file(world), known.spec.name.clone());
-        known.key.filter(|_| !is_own && world.own_home().is_some()).map(|key| ToolReview { file, server, key })
+        let way_out = world.tell(&Remedy::ReviewTools(server.clone()));
+        known.key.filter(|_| !is_own && world.own_home().is_some()).map(|key| ToolReview { file, server, key, way_out })
     }
 
     /// The tools of a list that wait. The list of a server that is met for the first time is remembered, and none waits.
@@ -85,14 +87,12 @@ impl ToolReview {
 
     /// Takes back what waits, and says why.
     pub(super) fn withhold(&self, offers: &mut Offers, listed: &[Value]) {
-        let server = shell_word(&self.server);
         match self.waiting(listed) {
             Ok(waiting) => {
                 offers.tools.retain(|offer| !waiting.iter().any(|tool| tool.name == offer.raw));
                 offers.remarks.extend(waiting.into_iter().map(|tool| {
                     let what = if tool.before.is_some() { "it changed" } else { "it is new" };
-                    let why =
-                        format!("{what} since you last saw its tools; `ollm mcp review {server}` shows and offers it");
+                    let why = format!("{what} since you last saw its tools; {}", self.way_out);
                     Remark { tool: tool.name, why }
                 }));
             }
