@@ -4,13 +4,12 @@
 
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "the door of this program")]
 
-use std::cell::RefCell;
 use std::error::Error;
 use std::io::{IsTerminal, Write, stdin, stdout};
 
 use ollm_agent::{Approve, Consent, News, Request, Show};
-use ollm_app::App;
 use ollm_app::session::{PromptPorts, SessionOptions, run_prompt};
+use ollm_app::{App, Shared};
 use ollm_trust::{Approver, Choice, Question};
 
 /// Whoever sits at the terminal.
@@ -68,7 +67,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     options.model = Some(model);
     let mut ports = PromptPorts::default();
     (ports.approve, ports.show) = (Box::new(Terminal), Box::new(Terminal));
-    let notices = RefCell::new(Vec::<String>::new());
+    let notices = Shared::new(Vec::<String>::new());
     let ran = run_prompt(app, &options, (&prompt, None), ports, &notices)?;
     notices.into_inner().iter().for_each(|notice| eprintln!("{notice}"));
     println!("ended: {:?}", ran.turns?.first().map(|turn| &turn.end));

@@ -54,30 +54,10 @@
 //!
 //! let folder = tempfile::tempdir()?;
 //! let model = Replay::parse(Path::new("talk"), r#"{"content": "Good morning."}"#)?;
-//! let mut session = Session::start(Opening {
-//!     settings: Settings {
-//!         session_id: session_id(SystemTime::now()),
-//!         user: None,
-//!         cwd: folder.path().to_owned(),
-//!         allowed: Vec::new(),
-//!         system_prompt: String::new(),
-//!         temperature: None,
-//!         approval: Approval::Ask,
-//!         shell: ShellSettings::new(Vec::new(), folder.path()),
-//!         limits: Limits::default(),
-//!     },
-//!     ports: Ports {
-//!         events: Box::new(Deaf),
-//!         approve: Box::new(NobodyAsked),
-//!         show: Box::new(Unseen),
-//!         sources: Vec::new(),
-//!         clock: SystemTime::now,
-//!     },
-//!     model: Box::new(model),
-//!     transcript: None,
-//!     messages: Vec::new(),
-//!     cancel: Cancel::default(),
-//! })?;
+//! let shell = ShellSettings::new(Vec::new(), folder.path());
+//! let settings = Settings::new(session_id(SystemTime::now()), folder.path(), shell);
+//! let ports = Ports::new(Deaf, SystemTime::now);
+//! let mut session = Session::start(Opening::new(settings, ports, model))?;
 //! let turns = session.say("Hello", None);
 //! assert_eq!(turns[0].response, "Good morning.");
 //! # Ok::<(), Box<dyn std::error::Error>>(())

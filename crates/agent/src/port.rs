@@ -3,7 +3,7 @@
 use std::time::SystemTime;
 
 use ollm_protocol::{Event, EventKind, Flow, Tool, ToolResult};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::cancel::Cancel;
 
@@ -99,13 +99,14 @@ pub struct Order {
 }
 
 /// Somebody who can be asked whether something may happen.
-pub trait Approve {
+pub trait Approve: Send {
     /// Asks, and waits for the answer.
     fn ask(&mut self, request: &Request) -> Consent;
 }
 
 /// What a person is asked about.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Request {
     /// The tool to be called, or the event that is to go on.
     pub operation: String,
@@ -141,13 +142,14 @@ impl Approve for NobodyAsked {
 }
 
 /// Where the person sees what happens.
-pub trait Show {
+pub trait Show: Send {
     /// Shows one piece of news.
     fn show(&mut self, news: &News<'_>);
 }
 
 /// What there is to see. All text may come from a model or a program: escape it before a terminal sees it.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum News<'a> {
     /// The next words of the model.
     Text(&'a str),
@@ -204,6 +206,28 @@ pub enum News<'a> {
     Status(&'a str),
     /// What went wrong, and the way out.
     Error(&'a str),
+}
+
+impl News<'_> {
+    /// The same for programs: an object with its `type`.
+    pub fn to_json(&self) -> Value {
+        match self {
+            News::Text(text) => json!({"type": "text", "text": text}),
+            News::Answered { content } => json!({"type": "answer", "content": content}),
+            News::Calling { id, name, args } => json!({"type": "call", "id": id, "name": name, "args": args}),
+            News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
+            News::Called { id, name, result, failed, diff } => {
+                json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
+            }
+            News::Refused { event, tool, hook, reason } => {
+                json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
+            }
+            News::Note(HookNote { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
+            News::System(text) => json!({"type": "system", "text": text}),
+            News::Status(text) => json!({"type": "status", "text": text}),
+            News::Error(text) => json!({"type": "error", "text": text}),
+        }
+    }
 }
 
 /// Nothing is shown.

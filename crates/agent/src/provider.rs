@@ -16,7 +16,7 @@ pub(crate) mod replay;
 pub(crate) mod sse;
 
 /// A model that answers a conversation.
-pub trait Model {
+pub trait Model: Send {
     /// The model's name, as events tell it.
     fn name(&self) -> &str;
 
@@ -39,6 +39,7 @@ pub struct Question<'a> {
 
 /// Something that comes before the whole answer.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub enum Piece<'a> {
     /// The next words.
     Text(&'a str),
@@ -211,6 +212,7 @@ pub const PROVIDERS: &[(&str, Provider)] =
 
 /// A model's name that cannot be understood.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ModelNameError {
     /// There is no such provider.
     #[error("model `{text}`: there is no provider `{provider}`; write ollama:NAME, openai:NAME@URL or replay:FILE")]

@@ -11,7 +11,7 @@ use serde_json::{Map, Value, json};
 use crate::cancel::Cancel;
 use crate::conversation::Conversation;
 use crate::message::Message;
-use crate::port::{Approve, Clock, Decision, Events, Show, ToolSource};
+use crate::port::{Approve, Clock, Decision, Events, NobodyAsked, Show, ToolSource, Unseen};
 use crate::provider::Model;
 use crate::registry::Registry;
 use crate::settings::Settings;
@@ -40,6 +40,14 @@ pub struct Ports<'a> {
     pub sources: Vec<Arc<dyn ToolSource>>,
     /// The time.
     pub clock: Clock,
+}
+
+impl<'a> Ports<'a> {
+    /// Hooks alone: nobody is asked, nothing is shown, and the only tools are the built-in ones.
+    pub fn new(events: impl Events + 'a, clock: Clock) -> Ports<'a> {
+        let (approve, show) = (Box::new(NobodyAsked), Box::new(Unseen));
+        Ports { events: Box::new(events), approve, show, sources: Vec::new(), clock }
+    }
 }
 
 /// A running session. Dropped, it ends in order.
@@ -87,6 +95,7 @@ struct Prompt {
 
 /// How one turn went.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Turn {
     /// What was asked.
     pub prompt: String,
@@ -106,6 +115,7 @@ pub struct Turn {
 
 /// How a turn ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum TurnEnd {
     /// The model had nothing more to do.
     Done,
@@ -141,6 +151,7 @@ pub enum TurnEnd {
 /// A session that was not allowed to start.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("hook `{hook}` refused the session: {reason}")]
+#[non_exhaustive]
 pub struct SessionRefused {
     /// The hook.
     pub hook: String,
@@ -164,8 +175,17 @@ pub struct Opening<'a> {
     pub cancel: Cancel,
 }
 
+impl<'a> Opening<'a> {
+    /// A new session that is not saved.
+    pub fn new(settings: Settings, ports: Ports<'a>, model: impl Model + 'a) -> Opening<'a> {
+        let (messages, cancel) = (Vec::new(), Cancel::default());
+        Opening { settings, ports, model: Box::new(model), transcript: None, messages, cancel }
+    }
+}
+
 /// Why a session did not begin.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum StartError {
     /// A hook refused.
     #[error(transparent)]

@@ -28,6 +28,23 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+impl Settings {
+    /// A session in this folder that asks before it changes something, within the usual bounds.
+    pub fn new(session_id: impl Into<String>, cwd: impl Into<PathBuf>, shell: ShellSettings) -> Settings {
+        Settings {
+            session_id: session_id.into(),
+            user: None,
+            cwd: cwd.into(),
+            allowed: Vec::new(),
+            system_prompt: String::new(),
+            temperature: None,
+            approval: Approval::Ask,
+            shell,
+            limits: Limits::default(),
+        }
+    }
+}
+
 /// When the person is asked before a tool runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Approval {

@@ -48,6 +48,7 @@ pub struct Header {
 
 /// Why a session cannot be saved or loaded.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum TranscriptError {
     /// The operating system refused.
     #[error("cannot {doing} {}: {source}", path.display())]
@@ -60,7 +61,7 @@ pub enum TranscriptError {
         source: io::Error,
     },
     /// No session has this id.
-    #[error("there is no session `{0}`; `ollm session list` shows those there are")]
+    #[error("there is no session `{0}`")]
     Unknown(String),
     /// Several sessions begin like this.
     #[error("{count} sessions begin with `{id}`; write more of the id")]

@@ -28,6 +28,7 @@ pub struct Workspace {
 
 /// Why a tool may not touch a path.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum WorkspaceError {
     /// It lies elsewhere.
     #[error("{} lies outside the workspace {}; only files inside it may be used", path.display(), root.display())]

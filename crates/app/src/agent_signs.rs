@@ -75,7 +75,7 @@ fn is_agent(words: &[String]) -> bool {
         Some("hook") => matches!(words.next(), Some("run" | "background" | "test" | "trigger")),
         // These start servers, which are other people's programs as well.
         Some("mcp") => {
-            matches!(words.next(), Some("start" | "restart" | "tools" | "call" | "resources" | "prompts"))
+            matches!(words.next(), Some("start" | "restart" | "tools" | "call" | "resources" | "prompts" | "review"))
         }
         _ => false,
     }

@@ -12,8 +12,7 @@ use ollm_catalog::{
     State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
-use ollm_protocol::{Action, Event, Hook, Origin, Rules};
-use ollm_shell::shell_word;
+use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -158,9 +157,10 @@ impl App {
     fn new(
         world: &World,
         positions: Positions,
-        (catalog, mut problems): (Catalog, Vec<Problem>),
+        (catalog, problems): (Catalog, Vec<Problem>),
         stay: LoadOptions<'_>,
     ) -> Result<App, AppError> {
+        let mut problems = world.told(problems);
         if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
             return Err(
                 AppError::new(ErrorKind::Configuration, fatal.to_string()).hint("correct the value or remove it")
@@ -173,7 +173,7 @@ impl App {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let mut trust = Trust::new(world.approvals(), SystemTime::now);
+        let mut trust = world.trust();
         let places = readable(world, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
@@ -208,13 +208,13 @@ impl App {
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, world).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let _ = engine.registry.register(switched(guard, &switches));
+            let _ = engine.registry.register(switched(guard, &switches, world));
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.action, Action::Mcp { .. });
-            if let Err(duplicate) = engine.registry.register(switched(hook, &switches)) {
+            if let Err(duplicate) = engine.registry.register(switched(hook, &switches, world)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
@@ -277,11 +277,11 @@ impl App {
             return Vec::new();
         }
         let (switches, _) = Switches::load(&world.switches());
-        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let trust = world.trust();
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
-            let (name, quoted) = (&one.name, shell_word(&one.name));
-            let ending = format!("`ollm ext disable {quoted}` ends it");
+            let name = &one.name;
+            let ending = world.tell(&Remedy::DisableExtension(name.clone()));
             format!("what was approved of `{name}` goes on until its manifest is mended; {ending}")
         };
         found.iter().filter(|one| one.held().is_some() && one.is_on()).map(told).collect()
@@ -356,7 +356,7 @@ impl App {
         let named: Vec<&Arc<Hook>> = hooks.iter().filter(|hook| hook.spec.name == id).collect();
         match named.as_slice() {
             [hook] => Ok(Arc::clone(hook)),
-            [] => Err(unknown(id, &hooks)),
+            [] => Err(unknown(id, &hooks, &self.world)),
             many => {
                 let ids: Vec<&str> = many.iter().map(|hook| hook.id()).collect();
                 Err(AppError::new(ErrorKind::Usage, format!("{} hooks are named `{id}`", many.len()))
@@ -446,7 +446,7 @@ fn extensions_since(
         _ => None,
     };
     // Hardly anybody asks.
-    let approvals = LazyCell::new(|| Trust::new(world.approvals(), SystemTime::now));
+    let approvals = LazyCell::new(|| world.trust());
     let surroundings = Surroundings {
         places,
         config,
@@ -457,10 +457,11 @@ fn extensions_since(
         positions,
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
+        commands: world.commands,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
-        problems.extend(more);
+        problems.extend(world.told(more));
         return (extensions, changes);
     }
     let (extensions, more) = match before {
@@ -479,7 +480,7 @@ fn extensions_since(
             State::Failed(_) => Some(why),
         }
     });
-    problems.extend(more.into_iter().chain(held));
+    problems.extend(world.told(more.into_iter().chain(held)));
     (extensions, Changes::default())
 }
 
@@ -511,7 +512,7 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
 }
 
 /// A hook as a person switched it, if that still holds.
-fn switched(mut hook: Hook, switches: &Switches) -> Hook {
+fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
     if switches.is_empty() {
         return hook;
     }
@@ -522,7 +523,8 @@ fn switched(mut hook: Hook, switches: &Switches) -> Hook {
         Some(Switch { on: false, until }) => {
             let left = until.and_then(|until| until.duration_since(now).ok());
             let left = left.map(|left| format!(" for another {}", approximately(left))).unwrap_or_default();
-            hook.off = Some(format!("switched off{left}; `ollm hook enable {}` switches it on", shell_word(hook.id())));
+            let way_out = world.tell(&Remedy::EnableHook(hook.id().to_owned()));
+            hook.off = Some(format!("switched off{left}; {way_out}"));
         }
     }
     hook
@@ -559,12 +561,12 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
     }
 }
 
-fn unknown(id: &str, hooks: &[Arc<Hook>]) -> AppError {
+fn unknown(id: &str, hooks: &[Arc<Hook>], world: &World) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
     let nearest = ids.map(|known| (strsim::damerau_levenshtein(id, known), known)).min();
     let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
     match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
         Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
-        None => failure.hint("`ollm hook list` shows the hooks there are"),
+        None => failure.hint(world.tell(&Remedy::ListHooks)),
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use ollm_catalog::Positions;
-use ollm_protocol::Hook;
+use ollm_protocol::{Commands, Hook};
 use ollm_trust::Approver;
 
 use crate::app::{App, LoadOptions};
@@ -35,6 +35,7 @@ pub struct AppBuilder {
     helper: Option<PathBuf>,
     approver: Option<Box<dyn Approver>>,
     person: Option<Arc<dyn Person>>,
+    commands: Commands,
     hooks: Vec<Hook>,
 }
 
@@ -48,6 +49,7 @@ impl App {
             helper: None,
             approver: None,
             person: None,
+            commands: Commands::default(),
             hooks: Vec::new(),
         }
     }
@@ -72,6 +74,12 @@ impl AppBuilder {
         self
     }
 
+    /// The commands of the program, which messages then name. Without them messages say the matter alone.
+    pub fn commands(mut self, commands: Commands) -> AppBuilder {
+        self.commands = commands;
+        self
+    }
+
     /// A hook of the program itself, beside those that are declared.
     pub fn hook(mut self, hook: Hook) -> AppBuilder {
         self.hooks.push(hook);
@@ -87,7 +95,7 @@ impl AppBuilder {
     /// Loads everything. A problem that makes guards unreliable is an error; all other problems are in [`App::problems`].
     pub fn build(self) -> Result<App, AppError> {
         let mut world = World::new(self.variables, self.folder, Some(self.user_home));
-        (world.program, world.person) = (self.helper, self.person);
+        (world.program, world.person, world.commands) = (self.helper, self.person, self.commands);
         let mut app = App::load_with(&world, Positions::OnDemand, LoadOptions::short(&world))?;
         for hook in self.hooks {
             let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());

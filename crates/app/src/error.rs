@@ -19,6 +19,7 @@ pub enum ErrorKind {
 /// A failure for people.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
+#[non_exhaustive]
 pub struct AppError {
     /// What kind of failure it is.
     pub kind: ErrorKind,

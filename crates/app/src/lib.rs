@@ -10,12 +10,14 @@ struct Readme;
 mod agent_signs;
 mod app;
 mod builder;
+pub mod cases;
 pub mod control;
 mod error;
 mod guards;
 pub mod model;
 mod port;
 pub mod questions;
+pub mod rehearsal;
 mod reload;
 pub mod secrets;
 pub mod servers;
@@ -30,6 +32,20 @@ pub use app::{
 };
 pub use builder::AppBuilder;
 pub use error::{AppError, ErrorKind};
-pub use port::{Notices, Person};
+pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;
 pub use world::World;
+
+#[cfg(test)]
+mod tests {
+    use super::session::{PromptPorts, SessionOptions, SessionSetup};
+    use super::{App, AppBuilder, Shared, World};
+
+    /// It does not compile otherwise.
+    #[test]
+    fn an_app_and_what_a_prompt_needs_can_be_moved_into_a_thread() {
+        fn is_send<T: Send>() {}
+        is_send::<(App, AppBuilder, World)>();
+        is_send::<(PromptPorts<'static>, SessionOptions, SessionSetup, Shared<Vec<String>>)>();
+    }
+}

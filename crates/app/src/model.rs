@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use ollm_agent::{Model, ModelName, OpenAi, PROVIDERS, Patience, Provider, Record, Replay, models, ollama_url};
 use ollm_catalog::Config;
+use ollm_protocol::Remedy;
 use ollm_protocol::schema::Api;
 use serde_json::{Map, Value};
 
@@ -62,43 +63,47 @@ impl ModelConfig {
     /// The model the configuration names, if it names one.
     fn model(&self, world: &World) -> Result<Option<ModelName>, AppError> {
         let Some(name) = &self.name else {
-            return match self.provider()? {
+            return match self.provider(world)? {
                 None if self.base_url.is_none() => Ok(None),
                 None | Some(Provider::Ollama) => {
                     found(&self.ollama(world), self.key(world).as_deref(), world).map(Some)
                 }
-                Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?")),
+                Some(_) => Err(wrong("model.name is missing: which of the provider's models is meant?", world)),
             };
         };
-        let mut model = match self.provider()? {
+        let mut model = match self.provider(world)? {
             Some(provider) => ModelName { provider, name: name.clone(), base_url: None },
-            None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}")))?,
+            None => ModelName::parse(name).map_err(|error| wrong(&format!("model.name: {error}"), world))?,
         };
         model.base_url = model.base_url.or_else(|| self.base_url.clone());
         Ok(Some(model))
     }
 
-    fn provider(&self) -> Result<Option<Provider>, AppError> {
-        let Some(word) = &self.provider else { return Ok(None) };
-        let found = PROVIDERS.iter().find(|(name, _)| name == word);
+    fn provider(&self, world: &World) -> Result<Option<Provider>, AppError> {
+        let Some(said) = &self.provider else { return Ok(None) };
+        let found = PROVIDERS.iter().find(|(name, _)| name == said);
         let known: Vec<&str> = PROVIDERS.iter().map(|(name, _)| *name).collect();
         let unknown =
-            || wrong(&format!("model.provider: there is no provider `{word}`; known are {}", known.join(", ")));
+            || wrong(&format!("model.provider: there is no provider `{said}`; known are {}", known.join(", ")), world);
         found.map(|(_, provider)| Some(*provider)).ok_or_else(unknown)
     }
 
     /// The server of the model that the configuration names.
     fn server(&self, world: &World) -> Result<String, AppError> {
         let named = self.name.as_deref().filter(|_| self.provider.is_none()).map(ModelName::parse).transpose();
-        let named = named.map_err(|error| wrong(&format!("model.name: {error}")))?;
+        let named = named.map_err(|error| wrong(&format!("model.name: {error}"), world))?;
         let url = named.as_ref().and_then(|name| name.base_url.clone()).or_else(|| self.base_url.clone());
-        match (url, self.provider()?.or(named.map(|name| name.provider))) {
+        match (url, self.provider(world)?.or(named.map(|name| name.provider))) {
             (Some(url), _) => Ok(url),
             (None, Some(Provider::OpenAi)) => Ok(OPENAI.to_owned()),
             (None, Some(Provider::Ollama)) => Ok(self.ollama(world)),
             (None, Some(Provider::Replay) | None) => {
-                Err(AppError::usage("a key is for a server, and the configuration names none")
-                    .hint("`ollm config set model.provider openai`, or `ollm config set model.baseUrl URL`, first"))
+                let set = |key, value| world.tell(&Remedy::Configure { key, value: Some(value) });
+                Err(AppError::usage("a key is for a server, and the configuration names none").hint(format!(
+                    "{}, or {}, first",
+                    set("model.provider", "openai"),
+                    set("model.baseUrl", "URL")
+                )))
             }
         }
     }
@@ -132,8 +137,11 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, world: &World) -> Result<Bo
     let key = if configured { wish.key(world) } else { world.variable("OLLM_MODEL_KEY") };
     let (url, key) = match name.provider {
         Provider::Replay => {
-            let replay = Replay::open(&world.cwd.join(&name.name));
-            return Ok(Box::new(replay.map_err(|error| AppError::new(ErrorKind::Configuration, error.to_string()))?));
+            let file = world.cwd.join(&name.name);
+            return Ok(Box::new(Replay::open(&file).map_err(|error| {
+                let failure = AppError::new(ErrorKind::Configuration, error.to_string());
+                if file.exists() { failure } else { failure.hint(world.tell(&Remedy::RecordModel)) }
+            })?));
         }
         Provider::Ollama => (url.unwrap_or_else(|| ollama_url(world.variable("OLLAMA_HOST").as_deref())), key),
         // OpenAI's key is for OpenAI; another server gets only the key that is meant for it.
@@ -147,7 +155,7 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, world: &World) -> Result<Bo
             ErrorKind::Configuration,
             format!("{place}: a key does not belong into a file of settings"),
         )
-        .hint(format!("remove it there, and keep it with `ollm config set {}`", key::SETTING)));
+        .hint(format!("remove it there, then {}", world.tell(&key::REMEDY))));
     }
     let key = match key.filter(|key| !key.is_empty()) {
         Some(key) => Some(key),
@@ -168,11 +176,12 @@ pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppE
 /// The first model that an Ollama has.
 fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, AppError> {
     let patience = Patience { silence: LISTING, ..Patience::default() };
+    let for_good = Remedy::Configure { key: "model.name", value: Some("ollama:NAME") };
     let names = models(url, key, &world.network, &patience).map_err(|error| {
         AppError::new(ErrorKind::Environment, format!("no model is named, and no Ollama answers: {error}"))
-            .hint("name one: `ollm run --model openai:NAME@http://HOST:PORT/v1 …`, or set OLLM_MODEL")
-            .hint("or for good: `ollm config set model.name ollama:NAME`")
-            .hint("try it without a model: `ollm demo`")
+            .hint(world.tell(&Remedy::NameModel))
+            .hint(format!("or for good: {}", world.tell(&for_good)))
+            .hint(world.tell(&Remedy::Demonstrate))
     })?;
     let name = names.into_iter().next().ok_or_else(|| {
         AppError::new(ErrorKind::Environment, format!("Ollama at {url} has no model yet"))
@@ -181,6 +190,6 @@ fn found(url: &str, key: Option<&str>, world: &World) -> Result<ModelName, AppEr
     Ok(ModelName { provider: Provider::Ollama, name, base_url: Some(url.to_owned()) })
 }
 
-fn wrong(why: &str) -> AppError {
-    AppError::new(ErrorKind::Configuration, why).hint("`ollm config show model` shows where it was set")
+fn wrong(why: &str, world: &World) -> AppError {
+    AppError::new(ErrorKind::Configuration, why).hint(world.tell(&Remedy::ShowConfiguration("model")))
 }

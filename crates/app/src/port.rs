@@ -1,9 +1,10 @@
 //! What the application needs of the program around it: somebody to tell, and a person to ask.
 
 use std::fmt::Debug;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Takes what a person should know while the application works.
-pub trait Notices {
+pub trait Notices: Send {
     /// One line about something that needs attention.
     fn tell(&mut self, text: &str);
 
@@ -20,6 +21,29 @@ impl<N: Notices + ?Sized> Notices for &mut N {
 
     fn detail(&mut self, text: &dyn Fn() -> String) {
         (**self).detail(text);
+    }
+}
+
+/// What several ports use, one after the other: for instance an output that notices and the model's words go to.
+#[derive(Debug, Default)]
+pub struct Shared<T: ?Sized>(Mutex<T>);
+
+impl<T> Shared<T> {
+    /// A value to be shared.
+    pub fn new(value: T) -> Shared<T> {
+        Shared(Mutex::new(value))
+    }
+
+    /// The value, once nobody shares it any more.
+    pub fn into_inner(self) -> T {
+        self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<T: ?Sized> Shared<T> {
+    /// The value for one user; another one waits. Who panicked with it keeps nobody from it.
+    pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -14,7 +14,7 @@ use std::time::Duration;
 use ollm_catalog::{FileStamps, Severity};
 
 use crate::app::App;
-use crate::servers::McpTools;
+use crate::servers::{McpTools, reviewed_tools};
 use crate::session;
 use crate::world::World;
 
@@ -99,7 +99,7 @@ impl ReloadWatcher {
         if changed {
             news.append(&mut self.shared.reload(app));
             let known = std::mem::replace(&mut self.lapsed, news::lapsed(&app.borrow()));
-            news.extend(news::lapses(&known, &self.lapsed));
+            news.extend(news::lapses(&known, &self.lapsed, &app.borrow()));
         }
         news.append(&mut state.untold);
         drop(state);
@@ -159,7 +159,7 @@ impl Shared {
 
     fn look(&self, directories: &[PathBuf]) -> FileStamps {
         let world = self.world_now();
-        let files = [world.switches(), world.approvals(), world.places.secrets()];
+        let files = [world.switches(), world.approvals(), world.places.secrets(), reviewed_tools(&world)];
         FileStamps::take(&world.places, directories, &files)
     }
 

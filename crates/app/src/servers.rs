@@ -13,8 +13,7 @@ use ollm_catalog::{
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
 use ollm_process::Limits;
-use ollm_protocol::{LimitsSpec, Source};
-use ollm_shell::shell_word;
+use ollm_protocol::{LimitsSpec, Remedy, Source};
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
 
@@ -29,6 +28,7 @@ mod loaded;
 mod mcp_tools;
 mod names;
 mod server_set;
+mod tool_review;
 mod wait;
 
 pub use bundled::Bundled;
@@ -36,6 +36,8 @@ use bundled::Joined;
 pub use live::Live;
 pub use mcp_tools::McpTools;
 pub use server_set::{log_file, reason, remarks, taken, told};
+pub(crate) use tool_review::file as reviewed_tools;
+pub use tool_review::{ToolReview, WaitingTool, waiting_digest};
 
 /// Where the configuration declares servers.
 pub const DECLARED: &str = "mcp.servers";
@@ -96,8 +98,9 @@ impl<'w> Servers<'w> {
         }
         // The servers of the configuration are read again, with those of the other files, by one reader.
         general.retain(|problem| !problem.field.starts_with(DECLARED));
+        let general = world.told(general);
         let (specs, mut problems) = load_servers(&world.places);
-        let trust = Trust::new(world.approvals(), SystemTime::now);
+        let trust = world.trust();
         let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
@@ -186,7 +189,7 @@ impl<'w> Servers<'w> {
         if !known.spec.enabled {
             return Some((ErrorKind::Configuration, format!("it is disabled in {}", known.spec.origin.file.display())));
         }
-        match (known.untrusted(), known.program.as_ref().err()) {
+        match (known.untrusted(self.world), known.program.as_ref().err()) {
             // Nobody can approve what cannot be looked at.
             (Some(_), Some(why)) if known.bundle.is_none() => {
                 Some((ErrorKind::Environment, format!("{why}; it can be approved after that")))
@@ -196,10 +199,12 @@ impl<'w> Servers<'w> {
         }
     }
 
-    /// The tools of a server's list, under the names models use.
+    /// The tools of a server's list, under the names models use, without those that a person has yet to look at.
     pub fn offers(&self, known: &DeclaredServer, listed: &[serde_json::Value]) -> Offers {
         let filter = filter(&known.spec);
-        self.labels.of(&known.spec.name).map(|label| Offers::read(label, listed, &filter)).unwrap_or_default()
+        let review = ToolReview::of(known, self.world);
+        let label = self.labels.of(&known.spec.name);
+        label.map(|label| offers(label, listed, &filter, review.as_ref())).unwrap_or_default()
     }
 
     fn unknown(&self, name: &str) -> AppError {
@@ -210,7 +215,7 @@ impl<'w> Servers<'w> {
         let nearest = names.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
         match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
             Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
-            None => failure.hint("`ollm mcp list` shows the servers there are"),
+            None => failure.hint(self.world.tell(&Remedy::ListServers)),
         }
     }
 }
@@ -268,9 +273,13 @@ impl DeclaredServer {
         filter(&self.spec).admits(tool)
     }
 
+    fn is_approved(&self) -> bool {
+        matches!(self.trust, Standing::Approved | Standing::Limited)
+    }
+
     /// Why nobody may start it.
-    pub fn untrusted(&self) -> Option<String> {
-        let way_out = format!("review and approve it with `ollm mcp trust {}`", shell_word(&self.spec.name));
+    fn untrusted(&self, world: &World) -> Option<String> {
+        let way_out = world.tell(&self.spec.remedy());
         match self.trust {
             Standing::Approved | Standing::Limited => None,
             Standing::Modified => Some(format!("it changed since it was approved; {way_out}")),
@@ -282,11 +291,11 @@ impl DeclaredServer {
     pub fn expanded(&self, servers: &Servers<'_>) -> (ServerSpec, Vec<Problem>) {
         let bundle = self.bundle.as_deref();
         let of_bundle = |name: &str| bundle.and_then(|bundle| bundle.variable(name));
-        self.filled(&|name| of_bundle(name).or_else(|| variable(servers.world, name)))
+        self.filled(&|name| of_bundle(name).or_else(|| variable(servers.world, name)), servers.world)
     }
 
-    fn filled(&self, value: &dyn Fn(&str) -> Option<String>) -> (ServerSpec, Vec<Problem>) {
-        expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name))
+    fn filled(&self, value: &dyn Fn(&str) -> Option<String>, world: &World) -> (ServerSpec, Vec<Problem>) {
+        expand_with(&self.spec, value, &|name| self.bundle.as_deref()?.way_to_set(name, world))
     }
 
     /// How to reach it, with everything filled in, and what is missing for that; otherwise why it may not be started.
@@ -300,7 +309,7 @@ impl DeclaredServer {
             used.borrow_mut().extend(value.clone().map(|value| (name.to_owned(), value)));
             value
         };
-        let (spec, mut problems) = self.filled(&value);
+        let (spec, mut problems) = self.filled(&value, world);
         problems.extend(bundle.map(Bundled::withheld).unwrap_or_default());
         let secrets = bundle.map(Bundled::hidden).unwrap_or_default();
         // What it says may reach the trace and the log, where nobody knows whose words they are.
@@ -385,6 +394,14 @@ pub fn tokens(world: &World) -> PathBuf {
 /// The time, in seconds since 1970.
 pub fn now() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+fn offers(label: &str, listed: &[serde_json::Value], filter: &Filter, review: Option<&ToolReview>) -> Offers {
+    let mut offers = Offers::read(label, listed, filter);
+    if let Some(review) = review {
+        review.withhold(&mut offers, listed);
+    }
+    offers
 }
 
 fn filter(spec: &ServerSpec) -> Filter {

@@ -7,9 +7,10 @@ use std::time::{Duration, SystemTime};
 
 use ollm_agent::{
     Approval, Approve, Cancel, Header, Limits, Message, Model, Opening, Ports, Session, Settings, ShellSettings, Show,
-    StartError, ToolSource, Transcript, session_id,
+    StartError, ToolSource, Transcript, TranscriptError, session_id,
 };
 use ollm_catalog::{Config, Positions};
+use ollm_protocol::Remedy;
 use ollm_store::{Redactor, looks_secret};
 use ollm_trust::Approver;
 
@@ -165,7 +166,7 @@ impl SessionSetup {
         show: Box<dyn Show + 'a>,
         hear: EventListener<'a>,
     ) -> Result<Session<'a>, StartError> {
-        let sources = sources(&desk.app.borrow(), &mut *desk.notices.borrow_mut());
+        let sources = sources(&desk.app.borrow(), &mut *desk.notices.lock());
         Session::start(Opening {
             settings: self.settings,
             ports: Ports {
@@ -210,9 +211,18 @@ fn resumed(options: &SessionOptions, app: &App, world: &World) -> Result<Option<
         None => return Ok(None),
     };
     let resumed = Transcript::resume(&sessions(world), &id, redactor(app, world));
-    let (transcript, saved) = resumed.map_err(|error| AppError::new(ErrorKind::Usage, error.to_string()))?;
+    let (transcript, saved) = resumed.map_err(|error| no_transcript(&error, world))?;
     let (id, messages, notes) = (saved.header.id, saved.messages, saved.notes);
     Ok(Some(Past { id, transcript: Some(transcript), messages, notes }))
+}
+
+/// Why a conversation cannot be read.
+pub fn no_transcript(error: &TranscriptError, world: &World) -> AppError {
+    let failure = AppError::new(ErrorKind::Usage, error.to_string());
+    match error {
+        TranscriptError::Unknown(_) => failure.hint(world.tell(&Remedy::ListSessions)),
+        _ => failure,
+    }
 }
 
 /// A new conversation.
@@ -242,7 +252,7 @@ fn latest(world: &World) -> Result<String, AppError> {
     let found = list.into_iter().find(|summary| summary.header.cwd == here);
     found.map(|summary| summary.header.id).ok_or_else(|| {
         AppError::new(ErrorKind::Usage, "there is no earlier conversation in this folder")
-            .hint("`ollm session list` shows those of other folders; go on with one by --resume ID")
+            .hint(world.tell(&Remedy::ListSessions))
     })
 }
 

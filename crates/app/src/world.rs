@@ -3,11 +3,13 @@
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
+use std::time::SystemTime;
 
-use ollm_catalog::{LogSettings, Overrides, Places, find_projects};
+use ollm_catalog::{LogSettings, Overrides, Places, Problem, find_projects};
 use ollm_net::Network;
+use ollm_protocol::{Commands, Remedy};
 use ollm_store::{Hidden, Keyring, looks_secret};
-use ollm_trust::TrustContext;
+use ollm_trust::{Trust, TrustContext};
 
 use crate::error::{AppError, ErrorKind};
 use crate::port::{Notices, Person};
@@ -36,6 +38,8 @@ pub struct World {
     log: OnceLock<LogSettings>,
     /// The person who can be asked, if one is there.
     pub person: Option<Arc<dyn Person>>,
+    /// The commands of the program, for what a person is told to do.
+    pub commands: Commands,
     /// What was odd about the surroundings.
     oddities: Vec<String>,
 }
@@ -69,6 +73,7 @@ impl World {
             hidden: Hidden::default(),
             log: OnceLock::new(),
             person: None,
+            commands: Commands::default(),
             oddities,
         }
     }
@@ -99,6 +104,23 @@ impl World {
         let texts = self.variables.iter().filter_map(|(name, value)| Some((name.to_str()?, value.to_str()?)));
         let secret = texts.filter(|(name, _)| looks_secret(name));
         secret.map(|(name, value)| (name.to_owned(), value.to_owned())).chain(self.hidden.list()).collect()
+    }
+
+    /// What a person is told to do, with the command of the program.
+    pub fn tell(&self, remedy: &Remedy) -> String {
+        self.commands.tell(remedy)
+    }
+
+    /// Problems with the whole way out in their help.
+    pub fn told(&self, problems: impl IntoIterator<Item = Problem>) -> Vec<Problem> {
+        problems.into_iter().map(|problem| problem.told(self.commands)).collect()
+    }
+
+    /// Trust by the approvals that are kept.
+    pub fn trust(&self) -> Trust {
+        let mut trust = Trust::new(self.approvals(), SystemTime::now);
+        trust.commands = self.commands;
+        trust
     }
 
     /// What approval depends on.

@@ -22,6 +22,7 @@ mod layer;
 mod older;
 mod reference;
 mod settings;
+mod workspace;
 mod written;
 
 pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};

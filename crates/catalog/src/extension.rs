@@ -10,8 +10,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Held, Hook, Layer, Source, Variable};
-use ollm_shell::shell_word;
+use ollm_protocol::{Commands, Held, Hook, Layer, Remedy, Source, Variable};
 use ollm_store::{Digest, Secrets, StatKey, Switches};
 use serde_json::{Map, Value};
 
@@ -75,6 +74,8 @@ pub struct Surroundings<'a> {
     /// The same, to know whose manifest is what was approved: only such a one has the variables read that it names. Without,
     /// all have.
     pub vouched: Option<&'a CopyOf<'a>>,
+    /// The commands of the program, for what a person is told to do.
+    pub commands: Commands,
 }
 
 impl fmt::Debug for Surroundings<'_> {
@@ -201,6 +202,7 @@ pub struct Extensions {
 ///     positions: Positions::OnDemand,
 ///     approved: None,
 ///     vouched: None,
+///     commands: Default::default(),
 /// };
 /// let (found, problems) = extensions(&surroundings);
 /// assert!(problems.is_empty());
@@ -224,7 +226,7 @@ fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, 
     depend::settle(&mut all);
     for extension in &mut all {
         extension.hand_over();
-        extension.point();
+        extension.point(surroundings.commands);
         problems.extend(extension.misfit.clone());
     }
     (Extensions { all, terms }, problems)
@@ -376,8 +378,8 @@ impl Extension {
 
     fn at_file(&self, part: &'static str, owner: &str, file: &Path, problem: Problem) -> Problem {
         let naming = Naming { part, owner: owner.to_owned(), folder: self.root.clone(), file: file.to_owned() };
-        let help = problem.help.unwrap_or_default();
-        let fault = Fault { at: Field::File(Box::new(naming)), message: problem.message, help };
+        let Problem { message, help, remedy, .. } = problem;
+        let fault = Fault { at: Field::File(Box::new(naming)), message, help, remedy: remedy.map(Box::new) };
         fault.locate(&self.file(), self.fingerprint, problem.severity)
     }
 
@@ -390,10 +392,10 @@ impl Extension {
     }
 
     /// Looks up the place of what keeps it off.
-    fn point(&mut self) {
+    fn point(&mut self, commands: Commands) {
         let Some(fault) = self.fault.take() else { return };
         let found = fault.locate(&self.file(), self.fingerprint, Severity::Error);
-        self.state = State::Failed(found.to_string());
+        self.state = State::Failed(found.clone().told(commands).to_string());
         let message = format!("extension `{}` is not loaded: {}", self.name, found.message);
         self.misfit = Some(Problem { message, ..found });
     }
@@ -425,8 +427,8 @@ impl Extension {
         }
     }
 
-    /// The command that switches it on.
-    fn enabling(&self) -> String {
-        format!("`ollm ext enable {}` switches it on", shell_word(&self.name))
+    /// How a person switches it on.
+    fn enabling(&self) -> Remedy {
+        Remedy::EnableExtension(self.name.clone())
     }
 }

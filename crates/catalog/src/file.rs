@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ollm_protocol::Remedy;
 use ollm_store::{FileError, Redactor, read_bounded};
 
 use crate::node::{Node, Spot};
@@ -78,6 +79,7 @@ pub(crate) struct Finding {
     pub(crate) value: Option<String>,
     pub(crate) message: String,
     pub(crate) help: Option<String>,
+    pub(crate) remedy: Option<Remedy>,
 }
 
 /// Why a text is not what its syntax demands.
@@ -203,6 +205,7 @@ impl Document<'_> {
             value: finding.value,
             message: hide(finding.message),
             help: finding.help.map(hide),
+            remedy: finding.remedy,
             snippet: lines.snippet(at),
         }
     }

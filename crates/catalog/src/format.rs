@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ollm_protocol::{ActionSpec, EventKind, Hook, HookSpec, Layer, Matcher, Rules, Source, Subject, dialect};
+use ollm_protocol::{ActionSpec, EventKind, Hook, HookSpec, Layer, Matcher, Remedy, Rules, Source, Subject, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
 use crate::file::Finding;
@@ -159,7 +159,7 @@ impl HookCollector<'_> {
             let message = format!("{error}; until that is mended {meaning}");
             let value = Some(cursor.node.shown());
             let spot = Some(cursor.spot(Part::Value));
-            self.findings.push(Finding { severity: Severity::Error, spot, value, message, help: None });
+            self.findings.push(Finding { severity: Severity::Error, spot, value, message, help: None, remedy: None });
         }
         if let Some(earlier) = self.ids.taken.get(hook.spec.own_id()) {
             let earlier = earlier.as_deref().unwrap_or("a hook without an id of its own");
@@ -216,9 +216,8 @@ impl HookCollector<'_> {
             spot: Some(at.spot(Part::Key)),
             value: Some(shown),
             message: format!("{unknown}; its hooks are not loaded"),
-            help: (!near).then(|| {
-                "name one such as before_tool; `ollm schema` lists them, and custom:NAME is one of your own".to_owned()
-            }),
+            help: (!near).then(|| "name one such as before_tool, or custom:NAME for one of your own".to_owned()),
+            remedy: (!near).then_some(Remedy::ListEvents),
         });
         false
     }
@@ -233,6 +232,7 @@ impl HookCollector<'_> {
                 value: Some(at.node.shown()),
                 message: format!("{what} must be a list, not {}; its hooks are not loaded", at.node.kind()),
                 help: Some("put it in square brackets".to_owned()),
+                remedy: None,
             });
         }
         is_list
@@ -245,6 +245,7 @@ impl HookCollector<'_> {
             value: Some(at.node.shown()),
             message: format!("unknown key `{key}` is ignored"),
             help: if self.findings.len() < MANY { meant(key, known) } else { None },
+            remedy: None,
         });
     }
 

@@ -52,8 +52,9 @@ pub use format::{Form, Moment};
 pub use load::{Catalog, Positions, Undeclared, load, load_for};
 pub use mcp::{
     Address, EditError as ServerEditError, Keys as ServerKeys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, Oauth, Pairs,
-    SERVER_KEYS, ServerSpec, TRANSPORTS, Transport, add_server, check_server, expand, expand_with, load_servers,
-    remove_server, settings_file, taken_server, yaml_value,
+    SERVER_KEYS, ServerSnippet, ServerSpec, SnippetError, TRANSPORTS, Transport, add_server, check_server, expand,
+    expand_with, is_toml_snippet, load_servers, remove_server, servers_from_json, servers_from_toml, servers_from_yaml,
+    settings_file, taken_server, unfenced, yaml_value,
 };
 pub use place::{Places, find_projects};
 pub use problem::{Problem, Severity, Snippet};

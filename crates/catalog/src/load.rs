@@ -3,6 +3,7 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
@@ -23,6 +24,10 @@ pub use scripts::Undeclared;
 const LARGEST_FILE: u64 = 4 << 20;
 /// More files in one folder are not looked at.
 const MOST_FILES: usize = 1000;
+/// What the hook files of projects may cost one event, in bytes and in time: whoever waits for the answer goes on without
+/// it after a while.
+const PROJECT_BYTES: u64 = 1 << 20;
+const PROJECT_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
 pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
@@ -106,8 +111,15 @@ fn load_all(
     let (config, problems) = configuration(places, env, overrides, positions);
     let settings = config.hooks(places);
     let settings_off = env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text));
-    let mut loading =
-        Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off };
+    let mut loading = Loading {
+        reading,
+        seen: Vec::new(),
+        ids: Ids::default(),
+        hooks: Vec::new(),
+        problems,
+        settings_off,
+        budget: Budget { bytes: PROJECT_BYTES, until: None },
+    };
     let mut folders = Vec::new();
     let rules = settings.rules();
     let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
@@ -171,6 +183,24 @@ struct Loading<'a> {
     problems: Vec<Problem>,
     /// Whether the hooks of agent settings files are off.
     settings_off: bool,
+    budget: Budget,
+}
+
+/// What the files of projects may still cost.
+struct Budget {
+    bytes: u64,
+    /// Runs from the first file on.
+    until: Option<Instant>,
+}
+
+impl Budget {
+    /// Takes a file of this size from it, if that much is left.
+    fn take(&mut self, size: u64) -> bool {
+        let until = *self.until.get_or_insert_with(|| Instant::now() + PROJECT_TIME);
+        let left = self.bytes.checked_sub(size).filter(|_| Instant::now() < until);
+        self.bytes = left.unwrap_or(self.bytes);
+        left.is_some()
+    }
 }
 
 /// One file on its way in.
@@ -251,6 +281,11 @@ impl Loading<'_> {
                     return true;
                 }
                 self.seen.push(identity);
+                let is_bounded = owner.project.is_some() && self.reading.moment.is_some();
+                if is_bounded && !self.budget.take(meta.len()) {
+                    self.problems.push(too_costly(path));
+                    return true;
+                }
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(_) => {}
@@ -292,6 +327,17 @@ impl Loading<'_> {
         self.problems.append(&mut document.problems(findings));
         true
     }
+}
+
+fn too_costly(path: &Path) -> Problem {
+    let message = format!(
+        "the hook files of the project hold more than {} KiB, or take longer than {} ms to read, which is too much at \
+        every event; it is not loaded",
+        PROJECT_BYTES >> 10,
+        PROJECT_TIME.as_millis()
+    );
+    let help = Some("make the files smaller, or move hooks that you need to ~/.ollm/hooks".to_owned());
+    Problem { help, ..whole_file(Severity::Error, path, message) }
 }
 
 /// The names of the hook files in a folder, in order; hidden ones are editors' and tools' own.

@@ -22,6 +22,7 @@ mod expand;
 mod read;
 mod resolve;
 mod schema;
+mod snippet;
 
 pub use edit::{EditError, add_server, remove_server};
 pub(crate) use expand::variables_in;
@@ -29,6 +30,9 @@ pub use expand::{expand, expand_with};
 pub(crate) use read::{Context, is_address, is_sound, read};
 pub use read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
 pub(crate) use schema::{or_null, schema};
+pub use snippet::{
+    ServerSnippet, SnippetError, is_toml_snippet, servers_from_json, servers_from_toml, servers_from_yaml, unfenced,
+};
 
 /// Larger files are not read.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -304,7 +308,14 @@ fn descend(
 fn strange_keys(root: &Cursor<'_>, keys: &[&str], findings: &mut Vec<Finding>) {
     let mut find = |severity, at: &Cursor<'_>, part, message: String, help: &str| {
         let help = Some(help.to_owned());
-        findings.push(Finding { severity, spot: Some(at.spot(part)), value: Some(at.node.shown()), message, help });
+        findings.push(Finding {
+            severity,
+            spot: Some(at.spot(part)),
+            value: Some(at.node.shown()),
+            message,
+            help,
+            remedy: None,
+        });
     };
     if !matches!(root.node, Node::Map(_)) {
         let message = format!("an object with `mcpServers` is needed, not {}", root.node.kind());
@@ -338,6 +349,7 @@ pub fn taken_server(server: &ServerSpec, known: &ServerSpec) -> Problem {
         value: None,
         message: format!("server `{}` is {whose} ({place}); this declaration is not used", server.name),
         help: Some("give one of them another name".to_owned()),
+        remedy: None,
         snippet: None,
     }
 }

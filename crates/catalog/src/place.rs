@@ -84,13 +84,14 @@ impl Places {
 /// The ancestors of `cwd` with a `.ollm` or `.git` in them, the nearest first; the user's own `.ollm` does not make a
 /// project.
 pub fn find_projects(cwd: &Path, home: &Path) -> Vec<PathBuf> {
-    let home = home.metadata().ok();
-    let is_own = |found: &Metadata| home.as_ref().is_some_and(|home| same(home, found));
-    let marks = |folder: &Path| {
-        let declares = folder.join(".ollm").metadata().is_ok_and(|found| found.is_dir() && !is_own(&found));
-        declares || folder.join(".git").symlink_metadata().is_ok()
-    };
-    cwd.ancestors().filter(|folder| marks(folder)).map(Path::to_owned).collect()
+    cwd.ancestors().filter(|folder| is_project(folder, home)).map(Path::to_owned).collect()
+}
+
+/// Whether a folder is the root of a project: of a repository, or with a folder of ours that is not `home`.
+pub(crate) fn is_project(folder: &Path, home: &Path) -> bool {
+    let is_own = |found: &Metadata| home.metadata().is_ok_and(|home| same(&home, found));
+    let declares = folder.join(".ollm").metadata().is_ok_and(|found| found.is_dir() && !is_own(&found));
+    declares || folder.join(".git").symlink_metadata().is_ok()
 }
 
 /// Whether both paths lead to the same thing, by device and inode.

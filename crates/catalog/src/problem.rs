@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::{Commands, Remedy};
+
 /// How bad a problem is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Severity {
@@ -44,6 +46,8 @@ pub struct Problem {
     pub message: String,
     /// The way out.
     pub help: Option<String>,
+    /// The way out for which a program may have a command, beside `help`.
+    pub remedy: Option<Remedy>,
     /// The line of the file, or the part of it around the column.
     pub snippet: Option<Snippet>,
 }
@@ -69,8 +73,22 @@ impl Problem {
             value: None,
             message,
             help: None,
+            remedy: None,
             snippet: None,
         }
+    }
+
+    /// The whole way out, with the commands of a program.
+    pub fn way_out(&self, commands: Commands) -> Option<String> {
+        let remedy = self.remedy.as_ref().map(|remedy| commands.tell(remedy));
+        let parts: Vec<String> = self.help.clone().into_iter().chain(remedy).collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
+    }
+
+    /// The same with the whole way out in its help, for those who show it as text.
+    #[must_use]
+    pub fn told(self, commands: Commands) -> Problem {
+        Problem { help: self.way_out(commands), remedy: None, ..self }
     }
 }
 
@@ -86,8 +104,8 @@ impl fmt::Display for Problem {
             (field, Some(value)) => write!(formatter, " ({field} = {value})")?,
             (field, None) => write!(formatter, " ({field})")?,
         }
-        match &self.help {
-            Some(help) => write!(formatter, "; {help}"),
+        match self.way_out(Commands::default()) {
+            Some(way_out) => write!(formatter, "; {way_out}"),
             None => Ok(()),
         }
     }

@@ -1,8 +1,7 @@
 //! What a person or a program sees of a session.
 
-use std::cell::RefCell;
-
 use ollm_agent::{HookNote, News, Show, Turn, TurnEnd};
+use ollm_app::Shared;
 use ollm_protocol::joined;
 use ollm_store::{cut, escape_for_people};
 use serde_json::{Value, json};
@@ -22,7 +21,7 @@ pub(crate) enum Style {
 
 /// Shows a session as it happens.
 pub(crate) struct Display<'a, 'o> {
-    pub(crate) output: &'a RefCell<&'o mut Output>,
+    pub(crate) output: &'a Shared<&'o mut Output>,
     pub(crate) style: Style,
     /// Whether the last line of standard output is unfinished.
     pub(crate) open: bool,
@@ -34,7 +33,7 @@ const LONGEST: usize = 300;
 impl Show for Display<'_, '_> {
     fn show(&mut self, news: &News<'_>) {
         match self.style {
-            Style::Lines => self.line(&to_json(news)),
+            Style::Lines => self.line(&news.to_json()),
             Style::Quiet => self.tell_trouble(news),
             Style::Text => self.text(news),
         }
@@ -44,18 +43,18 @@ impl Show for Display<'_, '_> {
 impl Display<'_, '_> {
     fn line(&self, value: &Value) {
         // A reader that went away is its own business; other errors show when the answer is written.
-        let _ = self.output.borrow_mut().json(value);
+        let _ = self.output.lock().json(value);
     }
 
     fn tell(&mut self, text: &str) {
         self.finish_line();
-        self.output.borrow_mut().tell(text);
+        self.output.lock().tell(text);
     }
 
     /// Ends a line of the model's words before anything else is said.
     fn finish_line(&mut self) {
         if std::mem::take(&mut self.open) {
-            let _ = self.output.borrow_mut().bytes(b"\n", b"", 0);
+            let _ = self.output.lock().bytes(b"\n", b"", 0);
         }
     }
 
@@ -63,7 +62,7 @@ impl Display<'_, '_> {
         match news {
             News::Text(text) => {
                 let shown = escape_for_people(text);
-                let _ = self.output.borrow_mut().bytes(shown.as_bytes(), b"", 0);
+                let _ = self.output.lock().bytes(shown.as_bytes(), b"", 0);
                 self.open = !text.ends_with('\n');
             }
             News::Answered { .. } => self.finish_line(),
@@ -75,7 +74,7 @@ impl Display<'_, '_> {
                 let mark = if *failed { "✗" } else { "✓" };
                 self.tell(&format!("{mark} {name}: {}", cut(&gist(result), LONGEST)));
                 if let Some(diff) = diff {
-                    self.output.borrow_mut().explain(&escape_for_people(diff));
+                    self.output.lock().explain(&escape_for_people(diff));
                 }
             }
             News::Progress { name, text } => self.tell(&format!("… {name}: {}", cut(text, LONGEST))),
@@ -117,25 +116,6 @@ fn gist(result: &str) -> String {
     }
 }
 
-fn to_json(news: &News<'_>) -> Value {
-    match news {
-        News::Text(text) => json!({"type": "text", "text": text}),
-        News::Answered { content } => json!({"type": "answer", "content": content}),
-        News::Calling { id, name, args } => json!({"type": "call", "id": id, "name": name, "args": args}),
-        News::Progress { name, text } => json!({"type": "progress", "name": name, "text": text}),
-        News::Called { id, name, result, failed, diff } => {
-            json!({"type": "result", "id": id, "name": name, "result": result, "failed": failed, "diff": diff})
-        }
-        News::Refused { event, tool, hook, reason } => {
-            json!({"type": "refused", "event": event.name(), "tool": tool, "hook": hook, "reason": reason})
-        }
-        News::Note(HookNote { hook, text }) => json!({"type": "note", "hook": hook, "text": text}),
-        News::System(text) => json!({"type": "system", "text": text}),
-        News::Status(text) => json!({"type": "status", "text": text}),
-        News::Error(text) => json!({"type": "error", "text": text}),
-    }
-}
-
 /// One turn, for programs.
 pub(crate) fn turn_json(turn: &Turn) -> Value {
     let (event, hook, reason) = match &turn.end {
@@ -143,7 +123,7 @@ pub(crate) fn turn_json(turn: &Turn) -> Value {
         TurnEnd::Halted { hook, reason } => (None, Some(hook), Some(reason)),
         TurnEnd::Failed { message, .. } => (None, None, Some(message)),
         TurnEnd::Bounded(why) => (None, None, Some(why)),
-        TurnEnd::Done | TurnEnd::Interrupted => (None, None, None),
+        _ => (None, None, None),
     };
     json!({
         "prompt": turn.prompt,

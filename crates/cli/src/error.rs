@@ -1,6 +1,7 @@
 //! What the door says when it cannot do what was asked: a kind, which is the exit code, and the way out.
 
 use ollm_app::{AppError, ErrorKind};
+use ollm_catalog::SnippetError;
 use ollm_protocol::dialect::UnknownEvent;
 
 /// Exit codes, as documented.
@@ -70,6 +71,13 @@ impl From<ErrorKind> for Kind {
 impl From<AppError> for Failure {
     fn from(error: AppError) -> Failure {
         Failure { kind: error.kind.into(), message: error.message, hints: error.hints }
+    }
+}
+
+impl From<SnippetError> for Failure {
+    fn from(error: SnippetError) -> Failure {
+        let failure = Failure::usage(error.message);
+        error.hint.into_iter().fold(failure, Failure::hint)
     }
 }
 

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 mod arguments;
-mod cases;
+mod ask;
 mod command;
 mod display;
 mod error;
@@ -11,13 +11,16 @@ mod interrupt;
 mod log;
 mod open;
 mod output;
+mod pager;
 mod person;
 mod problem;
+mod remedy;
 mod scaffold;
 mod timeline;
 
 use std::cell::OnceCell;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::ExitCode;
 
 use error::{Failure, Kind};
@@ -53,39 +56,46 @@ fn run(
     if preamble.verbose {
         output.be_verbose();
     }
-    let world = || world(surroundings, preamble.overrides);
+    let world_in = |told: Option<&Path>| world(surroundings, told, preamble.overrides);
     let words: Vec<&str> = rest.iter().take(2).filter_map(|word| word.to_str()).collect();
     match words.as_slice() {
         ["--version" | "-V"] => output.line(concat!("ollm ", env!("CARGO_PKG_VERSION"))),
         ["hook", "run"] if !arguments::wants_help(rest) => {
             let request = arguments::parse_hook_run(rest.get(2..).unwrap_or_default(), output)?;
-            command::hook::run::run(&request, world()?, output)
+            command::hook::run::run(&request, world_in, output)
         }
         ["hook", "background"] => command::hook::background::run(rest.get(2..).unwrap_or_default(), process),
         ["demo", "server"] if rest.len() == 2 => command::demo::server::run(output),
         // Whoever says nothing wants to talk.
         [] if rest.is_empty() && output::is_conversation() => {
             let chat = arguments::parse(&["chat".into()], output)?;
-            chat.map_or(Ok(error::OK), |chat| command::run(chat, world()?, output))
+            chat.map_or(Ok(error::OK), |chat| command::run(chat, world_in(None)?, output))
         }
         _ => match arguments::parse(arguments, output)? {
-            Some(command) => command::run(command, world()?, output),
+            Some(command) => command::run(command, world_in(None)?, output),
             None => Ok(error::OK),
         },
     }
 }
 
-/// The surroundings are looked at only by commands that need them.
-fn world(surroundings: &OnceCell<World>, mut overrides: Overrides) -> Result<&World, Failure> {
-    let cwd = std::env::current_dir().map_err(|error| {
-        Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
-            .hint("change into a folder that exists")
+/// The surroundings are looked at only by commands that need them. `told` is the folder of an event, for when ours is gone.
+fn world<'a>(
+    surroundings: &'a OnceCell<World>,
+    told: Option<&Path>,
+    mut overrides: Overrides,
+) -> Result<&'a World, Failure> {
+    let cwd = std::env::current_dir().or_else(|error| {
+        told.filter(|told| told.is_absolute() && told.is_dir()).map(Path::to_path_buf).ok_or_else(|| {
+            Failure::new(Kind::Environment, format!("the current folder cannot be found: {error}"))
+                .hint("change into a folder that exists")
+        })
     })?;
     let mut world = World::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
     world.program = std::env::current_exe().ok();
     // An agent that could loosen a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&world, "loosen guards").is_err();
     let mut world = world.with(overrides);
+    world.commands = remedy::COMMANDS;
     world.person = person::person(&world);
     Ok(surroundings.get_or_init(|| world))
 }

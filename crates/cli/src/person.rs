@@ -10,9 +10,11 @@ use ollm_app::{Person, World};
 use ollm_store::{cut, escape_for_people, one_line};
 use ollm_trust::{Approver, Choice, Question};
 
+use crate::ask::{Chosen, ask_unless, choose};
 use crate::command::review;
 use crate::open;
-use crate::output::{ask_unless, is_terminal, say};
+use crate::output::{is_terminal, say};
+use crate::remedy::COMMANDS;
 
 /// The most of a tool's arguments that is shown with a question: what is cut off is approved unseen.
 const LONGEST_CALL: usize = 16 << 10;
@@ -61,8 +63,8 @@ impl Terminal {
         self.declined.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn answer(&self, question: &str) -> Option<String> {
-        is_terminal().then(|| ask_unless(question, &|| self.cancel.is_set()).unwrap_or_default().to_lowercase())
+    fn choose<T: Clone>(&self, question: &str, offered: &[(&str, T)]) -> Chosen<T> {
+        choose(question, offered, &|| self.cancel.is_set())
     }
 }
 
@@ -75,16 +77,14 @@ impl Approve for Terminal {
         if let Some(reason) = &request.reason {
             let _ = write!(question, "\n  a hook wants you to decide: {}", one_line(reason));
         }
-        question.push_str("\n  May it run? [y]es, ");
-        if let Some(standing) = &request.standing {
-            let _ = write!(question, "[a]lways ({}), ", one_line(standing));
-        }
-        question.push_str("[N]o: ");
-        match self.answer(&question).as_deref() {
-            Some("y" | "yes") => Consent::Yes,
-            Some("a" | "always") if request.standing.is_some() => Consent::Always,
-            Some(_) => Consent::No,
-            None => Consent::Nobody,
+        question.push_str("\n  May it run?");
+        let always = request.standing.as_ref().map(|standing| format!("[a]lways ({})", one_line(standing)));
+        let mut offered = vec![("[y]es", Consent::Yes)];
+        offered.extend(always.as_deref().map(|always| (always, Consent::Always)));
+        match self.choose(&question, &offered) {
+            Chosen::One(consent) => consent,
+            Chosen::No => Consent::No,
+            Chosen::Nobody => Consent::Nobody,
         }
     }
 }
@@ -98,18 +98,17 @@ impl Approver for Terminal {
         let standing = if question.changed { "changed since it was approved" } else { "not approved yet" };
         let mut text = format!("\nThe {} is {standing}.\n", one_line(&question.review.title));
         text.push_str(&escape_for_people(&review::text(question.review)));
-        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(question.command));
-        text.push_str("May it run, as long as nothing of it changes? [o]nce, one [s]ession, [N]o: ");
-        match self.answer(&text).as_deref() {
-            Some("o" | "once" | "y" | "yes") => Choice::Once,
-            Some("s" | "session") => Choice::Session,
-            answer => {
-                // An interruption is no answer, and neither is a terminal that is gone.
-                if answer.is_some() && !self.cancel.is_set() {
-                    self.declined().insert(asked_about);
-                }
-                Choice::No
-            }
+        let command = COMMANDS.command(question.remedy).unwrap_or_default();
+        let _ = writeln!(text, "To approve it for good: `{}`.", one_line(&command));
+        text.push_str("May it run, as long as nothing of it changes?");
+        let chosen = self.choose(&text, &[("[o]nce", Choice::Once), ("one [s]ession", Choice::Session)]);
+        if let Chosen::One(choice) = chosen {
+            return choice;
         }
+        // An interruption is no answer, and neither is a terminal that is gone.
+        if chosen == Chosen::No && !self.cancel.is_set() {
+            self.declined().insert(asked_about);
+        }
+        Choice::No
     }
 }

@@ -6,6 +6,8 @@ use std::path::Path;
 use ollm_catalog::{Problem, Severity};
 use ollm_store::escape_for_people;
 
+use crate::remedy::COMMANDS;
+
 const BOLD: &str = "\x1b[1m";
 const BLUE: &str = "\x1b[1;34m";
 const PLAIN: &str = "\x1b[0m";
@@ -39,8 +41,8 @@ pub(crate) fn render(problem: &Problem) -> String {
         let value = problem.value.as_deref().map(|value| format!(" = {value}")).unwrap_or_default();
         let _ = writeln!(text, "  field: {}", escape_for_people(&format!("{}{value}", problem.field)));
     }
-    if let Some(help) = &problem.help {
-        let _ = writeln!(text, "  help: {}", escape_for_people(help));
+    if let Some(help) = problem.way_out(COMMANDS) {
+        let _ = writeln!(text, "  help: {}", escape_for_people(&help));
     }
     text
 }

@@ -33,6 +33,7 @@ impl Status {
 
 /// One hook's run.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Report {
     /// The hook.
     pub hook: Arc<Hook>,
@@ -60,6 +61,7 @@ pub struct Report {
 
 /// What a hook's process left behind.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Process {
     /// Its exit status, if it ended by itself.
     pub exit: Option<i32>,
@@ -87,6 +89,7 @@ pub struct Spoken {
 /// Why a hook did not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[expect(missing_docs, reason = "the names are the documented words")]
+#[non_exhaustive]
 pub enum Reason {
     Disabled,
     Untrusted,
@@ -158,6 +161,7 @@ pub(crate) fn declared(hook: &Hook) -> String {
 
 /// Everything that came of one event.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Outcome {
     /// The event.
     pub event: EventKind,
@@ -182,6 +186,22 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// A verdict that no hook had a part in.
+    pub fn of(event: EventKind, verdict: Verdict) -> Outcome {
+        Outcome {
+            event,
+            verdict,
+            modified_args: None,
+            reports: Vec::new(),
+            skipped: Vec::new(),
+            trace_id: String::new(),
+            plan: Vec::new(),
+            time: SystemTime::now(),
+            started: Instant::now(),
+            duration: Duration::ZERO,
+        }
+    }
+
     /// Whether the operation goes on without asking anybody.
     pub fn continues(&self) -> bool {
         self.verdict.flow.continues()

@@ -3,9 +3,8 @@
 #![expect(clippy::print_stdout, reason = "the point of the program")]
 
 use std::sync::Arc;
-use std::time::Duration;
 
-use ollm_mcp::{BlockingClient, Call, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings};
+use ollm_mcp::{BlockingClient, Call, ClientContext, Declaration, Endpoint, Ports, ServerMemory, Settings};
 use ollm_process::{Children, Limits};
 use serde_json::json;
 
@@ -14,20 +13,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let client = BlockingClient::new(Arc::new(context))?;
     // Any program that speaks MCP on its standard streams.
     let program = testkit::mcp_server().into();
-    let declaration = Declaration {
-        name: "trial".into(),
-        endpoint: Endpoint::Stdio { program, args: vec![], env: vec![], cwd: None, limits: Limits::default() },
-        tools: Filter::default(),
-        secrets: Vec::new(),
-        hidden: Vec::new(),
-        connect_timeout: Duration::from_secs(10),
-        tool_timeout: Duration::from_mins(1),
-        idle: None,
-        enabled: true,
-        lazy: false,
-        auto_restart: false,
-    };
-    client.add(declaration, ServerMemory::default());
+    let endpoint = Endpoint::Stdio { program, args: vec![], env: vec![], cwd: None, limits: Limits::default() };
+    client.add(Declaration::new("trial", endpoint), ServerMemory::default());
     client.start("trial")?;
     let args = [("text".to_owned(), "hello".into())].into_iter().collect();
     let result = client.call("trial", Call { tool: "echo".into(), args, ..Call::default() })?.wait()?;

@@ -34,6 +34,25 @@ pub struct Declaration {
     pub hidden: Vec<(String, String)>,
 }
 
+impl Declaration {
+    /// A server that starts at once and stays, with all its tools and the usual times.
+    pub fn new(name: impl Into<String>, endpoint: Endpoint) -> Declaration {
+        Declaration {
+            name: name.into(),
+            endpoint,
+            connect_timeout: Duration::from_secs(10),
+            tool_timeout: Duration::from_mins(1),
+            idle: None,
+            enabled: true,
+            lazy: false,
+            auto_restart: false,
+            tools: Filter::default(),
+            secrets: Vec::new(),
+            hidden: Vec::new(),
+        }
+    }
+}
+
 /// Where a server is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Endpoint {

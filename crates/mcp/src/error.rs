@@ -14,6 +14,7 @@ use crate::web::WebError;
 /// A call that has no result.
 #[derive(Debug, thiserror::Error)]
 #[error("MCP server `{server}`: {}", self.reason())]
+#[non_exhaustive]
 pub struct CallError {
     /// The server that was called.
     pub server: String,
@@ -36,9 +37,10 @@ impl CallError {
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
 pub enum CallErrorKind {
     /// There is no server of this name.
-    #[error("there is no such server; `ollm mcp list` shows those there are")]
+    #[error("there is no such server")]
     Unknown,
     /// It does not run, and does not start.
     #[error("{0}")]

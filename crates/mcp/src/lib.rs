@@ -43,8 +43,7 @@
 //!
 //! ```
 //! use std::sync::Arc;
-//! use std::time::Duration;
-//! use ollm_mcp::{BlockingClient, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings};
+//! use ollm_mcp::{BlockingClient, ClientContext, Declaration, Endpoint, Ports, ServerMemory, Settings};
 //! use ollm_process::{Children, Limits};
 //!
 //! let context = ClientContext::new(Settings::default(), Ports::default(), Arc::new(Children::new()));
@@ -52,12 +51,7 @@
 //! let endpoint = Endpoint::Stdio {
 //!     program: "/does/not/exist".into(), args: vec![], env: vec![], cwd: None, limits: Limits::default(),
 //! };
-//! let declaration = Declaration {
-//!     name: "files".into(), endpoint, tools: Filter::default(), secrets: Vec::new(), hidden: Vec::new(),
-//!     connect_timeout: Duration::from_secs(10), tool_timeout: Duration::from_secs(60), idle: None,
-//!     enabled: true, lazy: false, auto_restart: false,
-//! };
-//! client.add(declaration, ServerMemory::default());
+//! client.add(Declaration::new("files", endpoint), ServerMemory::default());
 //! let error = client.start("files").unwrap_err().to_string();
 //! assert!(error.starts_with("MCP server `files`: it did not start: `/does/not/exist` does not exist"));
 //! assert_eq!(client.server("files")?.status().state.name(), "failed");

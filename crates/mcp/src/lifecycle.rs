@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ollm_protocol::Remedy;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep};
 
@@ -338,9 +339,9 @@ impl Lifecycle {
         self.breaker.crashed(&self.shared.context.settings.timings);
         let stuck = self.breaker.is_open(self.timings());
         if stuck {
-            let name = ollm_shell::shell_word(&self.shared.declaration.name).into_owned();
+            let again = self.shared.tell(&Remedy::RestartServer(self.shared.declaration.name.clone()));
             let (count, window) = (self.breaker.count(), seconds(self.timings().window));
-            text = format!("it crashed {count} times within {window}; `ollm mcp restart {name}` tries again; {text}");
+            text = format!("it crashed {count} times within {window}; {again}; {text}");
         }
         self.shared.withdraw(ServerState::Crashed(text));
         let declaration = &self.shared.declaration;

@@ -103,6 +103,7 @@ pub trait Admit: Send + Sync {
 
 /// What happened to a server.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum ServerNotice {
     /// Its state has changed.
     State(ServerState),

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ollm_protocol::Remedy;
 use ollm_store::Redactor;
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -413,7 +414,7 @@ impl Server {
     }
 
     fn with_way_out(&self, why: &str) -> String {
-        format!("{why}; `ollm mcp restart {}` starts it", ollm_shell::shell_word(self.name()))
+        format!("{why}; {}", self.shared.tell(&Remedy::RestartServer(self.name().to_owned())))
     }
 
     fn error(&self, kind: CallErrorKind) -> CallError {

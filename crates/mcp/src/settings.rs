@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use ollm_net::Network;
+use ollm_protocol::Commands;
 
 /// Settings of all servers; the defaults are for a person at a terminal.
 #[derive(Clone, Debug)]
@@ -21,6 +22,8 @@ pub struct Settings {
     pub timings: Timings,
     /// What a server may take.
     pub bounds: Bounds,
+    /// The commands of the program, for what a person is told to do.
+    pub commands: Commands,
 }
 
 impl Default for Settings {
@@ -33,6 +36,7 @@ impl Default for Settings {
             network: Network::default(),
             timings: Timings::default(),
             bounds: Bounds::default(),
+            commands: Commands::default(),
         }
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use ollm_process::{Children, Job, Resident, SpawnError};
+use ollm_protocol::Remedy;
 use ollm_store::{Redactor, looks_secret};
 use rmcp::model::ServerPeerInfo;
 use serde_json::Value;
@@ -91,6 +92,11 @@ pub(crate) struct ServerSnapshot {
 }
 
 impl ServerShared {
+    /// What a person is told to do about the server.
+    pub(crate) fn tell(&self, remedy: &Remedy) -> String {
+        self.context.settings.commands.tell(remedy)
+    }
+
     /// Starts a program on the thread that starts programs.
     pub(crate) async fn launch(&self, job: Job) -> Result<Resident, SpawnError> {
         match &self.runtime {
@@ -179,16 +185,15 @@ pub(crate) fn needs_auth(shared: &ServerShared, challenge: &str) -> String {
     {
         return "it does not take the `Authorization` header of its declaration; correct its value".to_owned();
     }
-    let server = ollm_shell::shell_word(name);
     let trouble = shared.context.ports.authorize.as_ref().and_then(|authorize| authorize.trouble(name));
     let trouble = trouble.map(|why| format!("; {why}")).unwrap_or_default();
     if web::is_insufficient(challenge) {
         let named = web::scopes(challenge).iter().map(|scope| format!(" `{scope}`")).collect::<Vec<_>>().join(",");
-        return format!("it wants us to have more rights:{named}{trouble}; `ollm mcp login {server}` asks for them");
+        let ask = shared.tell(&Remedy::AskForRights(name.clone()));
+        return format!("it wants us to have more rights:{named}{trouble}; {ask}");
     }
-    format!(
-        "it wants to know who we are{trouble}; `ollm mcp login {server}` logs in, or declare its `Authorization` header"
-    )
+    let log_in = shared.tell(&Remedy::LogIn(name.clone()));
+    format!("it wants to know who we are{trouble}; {log_in}, or declare its `Authorization` header")
 }
 
 /// Hides secrets in every text of a value.

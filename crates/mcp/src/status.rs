@@ -4,6 +4,7 @@ use serde_json::Value;
 
 /// The state of a server, with what there is to say about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ServerState {
     /// It does not run, and starts with the next call.
     Configured,
@@ -62,6 +63,7 @@ impl ServerState {
 
 /// What is known of a server now.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ServerStatus {
     /// Its name.
     pub name: String,

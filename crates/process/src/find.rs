@@ -1,7 +1,7 @@
-//! Look-up of a program by its bare name.
+//! Look-up of a program by its bare name, and the search path that those we start get.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 /// The first executable regular file called `name` in the directories of `path`, a value such as that of `PATH`.
@@ -23,6 +23,23 @@ pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
         .filter(|folder| folder.is_absolute())
         .flat_map(|folder| candidates(&folder, name))
         .find(|file| runnable(file))
+}
+
+/// A value of `PATH` without its empty and relative entries: with one, whoever looks a program up takes what lies in the
+/// working directory. None if no entry is left; an empty value would mean the working directory.
+///
+/// ```
+/// # use std::ffi::{OsStr, OsString};
+/// # #[cfg(unix)] {
+/// let path = |path| ollm_process::absolute_entries(OsStr::new(path));
+/// assert_eq!(path(":/usr/bin:./bin:/bin:"), Some(OsString::from("/usr/bin:/bin")));
+/// assert_eq!(path("."), None);
+/// # }
+/// ```
+pub fn absolute_entries(path: &OsStr) -> Option<OsString> {
+    let entries: Vec<PathBuf> = env::split_paths(path).filter(|entry| entry.is_absolute()).collect();
+    // What was split apart can be joined again.
+    env::join_paths(&entries).ok().filter(|_| !entries.is_empty())
 }
 
 #[cfg(unix)]

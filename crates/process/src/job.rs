@@ -1,10 +1,11 @@
 //! What to run, within which bounds, and how it ended.
 
-use std::ffi::OsString;
+use std::borrow::Cow;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::SpawnError;
+use crate::{SpawnError, absolute_entries};
 
 /// One program to run: what it is given and what it may use.
 #[derive(Clone, Debug, Default)]
@@ -16,6 +17,7 @@ pub struct Job {
     /// Arguments after the name.
     pub args: Vec<OsString>,
     /// The whole environment but for the mark: nothing is inherited. What `OLLM_LIFELINE` says here stays in front of it.
+    /// Empty and relative entries of `PATH` are left out ([`absolute_entries`](crate::absolute_entries)).
     pub env: Vec<(OsString, OsString)>,
     /// Working directory; ours when absent.
     pub cwd: Option<PathBuf>,
@@ -29,6 +31,14 @@ impl Job {
     /// A job without arguments, environment and input, under the default limits.
     pub fn new(program: impl Into<PathBuf>) -> Self {
         Self { program: program.into(), ..Self::default() }
+    }
+
+    /// The environment as the program gets it: no program is looked up in the folder that it happens to run in.
+    pub(crate) fn environment(&self) -> impl Iterator<Item = (&OsStr, Cow<'_, OsStr>)> {
+        self.env.iter().filter_map(|(name, value)| {
+            let value = if name == "PATH" { Cow::Owned(absolute_entries(value)?) } else { Cow::Borrowed(&**value) };
+            Some((&**name, value))
+        })
     }
 }
 

@@ -6,8 +6,8 @@
 //! in an [`Outcome`] what came of it. Another program's failure is data here, never an `Err`. There are no threads and
 //! there is no runtime: one `poll` loop on the calling thread feeds and reads all jobs of a call and keeps their clocks.
 //!
-//! * **Start.** Every program gets a session and a process group of its own, no terminal, exactly the environment it was
-//!   given and one variable more, the default signal set-up and no file but its three streams. On Linux the new process
+//! * **Start.** Every program gets a session and a process group of its own, no terminal, the environment it was
+//!   given without relative entries of `PATH` and with one variable more, the default signal set-up and no file but its three streams. On Linux the new process
 //!   borrows our memory until it becomes the program, so the cost does not grow with our size.
 //! * **Time.** The clock is monotonic and starts before the spawn. At the deadline the whole group gets `SIGTERM`,
 //!   and after the grace `SIGKILL`.
@@ -74,7 +74,7 @@ mod unix;
 mod windows;
 
 pub use error::{SpawnError, Stage};
-pub use find::find_program;
+pub use find::{absolute_entries, find_program};
 pub use job::{End, Job, Limits, Outcome, Stream};
 pub use setup::ProcessSetup;
 #[cfg(unix)]

@@ -12,7 +12,10 @@ use crate::windows as platform;
 /// From the first job or resident of any [`Children`](crate::Children) on, this process adopts descendants whose parents
 /// die, and keeps the exit statuses of its children even if it was started with `SIGCHLD` ignored. Both hold for the
 /// whole process. Dropped at the end of `main`, it kills and reaps the descendants that are left, except those that
-/// [`Children::release`](crate::Children::release) started. A program that runs no job is left as it is.
+/// [`Children::release`](crate::Children::release) started.
+///
+/// On Linux the memory and the environment of this process are closed to other programs of the same user from now on, and
+/// so are those of guard and reapers: what is started cannot read secrets out of `/proc`. Debuggers are shut out too.
 ///
 /// ```standalone_crate
 /// use ollm_process::{Children, Job, ProcessSetup};
@@ -32,6 +35,7 @@ impl ProcessSetup {
     /// Sets this process up.
     #[expect(clippy::new_without_default, reason = "a set-up of the whole process is no harmless default")]
     pub fn new() -> Self {
+        platform::hide_memory();
         platform::adopt_from_first_start();
         Self { _private: () }
     }

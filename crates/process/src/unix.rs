@@ -32,8 +32,8 @@ use self::supervise::{JobRun, supervise};
 use crate::{End, Job, Outcome, SpawnError, Stage};
 
 pub use self::pipes::Streams;
-pub(crate) use self::platform::adopt_from_first_start;
 pub use self::platform::{PipeShield, is_released};
+pub(crate) use self::platform::{adopt_from_first_start, hide_memory};
 pub use self::resident::Resident;
 
 /// Pauses before a program that is still open for writing is tried again: a writer that has just finished, or a fork
@@ -168,7 +168,7 @@ impl Children {
         }
         platform::keep_files();
         let mut command = Command::new(&job.program);
-        command.args(&job.args).env_clear().envs(job.env.iter().map(|(name, value)| (name, value)));
+        command.args(&job.args).env_clear().envs(job.environment());
         if let Some(cwd) = &job.cwd {
             command.current_dir(cwd);
         }

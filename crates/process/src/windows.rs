@@ -70,7 +70,7 @@ impl Children {
     /// Starts a program that goes on when we end. Its output goes nowhere.
     pub fn release(&self, job: &Job) -> io::Result<()> {
         let mut command = Command::new(&job.program);
-        command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+        command.args(&job.args).env_clear().envs(job.environment());
         if let Some(cwd) = &job.cwd {
             command.current_dir(cwd);
         }
@@ -100,6 +100,9 @@ pub struct SignalHold<'a>(PhantomData<&'a Children>);
 /// This system adopts no descendants.
 pub(crate) fn adopt_from_first_start() {}
 
+/// This system does not let a process do so.
+pub(crate) fn hide_memory() {}
+
 /// This system adopts no descendants.
 pub(crate) fn kill_adopted() -> usize {
     0
@@ -118,7 +121,7 @@ fn start(job: &Job) -> Result<Child, (Stage, io::Error)> {
         return Err((Stage::Arguments, io::ErrorKind::InvalidInput.into()));
     }
     let mut command = Command::new(&job.program);
-    command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+    command.args(&job.args).env_clear().envs(job.environment());
     if let Some(cwd) = &job.cwd {
         cwd.metadata().map_err(|error| (Stage::Chdir, error))?;
         command.current_dir(cwd);

@@ -165,6 +165,7 @@ pub struct Reply {
 
 /// A request that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum DialectError {
     /// The bytes are not JSON.
     #[error("the event is not valid JSON: {0}")]

@@ -17,6 +17,7 @@ pub use build::EventError;
 /// A moment in an agent's life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[expect(missing_docs, reason = "the table below describes every one of them")]
+#[non_exhaustive]
 pub enum EventKind {
     SessionStart,
     SessionEnd,

@@ -65,6 +65,7 @@ impl<'a> Subject<'a> {
 
 /// A matcher that cannot mean what was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum MatcherError {
     /// A star elsewhere than at the end, or characters that only an expression gives a meaning.
     #[error("matcher `{0}` looks like a regular expression; write `re:{0}`, or use names, `prefix*` and `|`")]

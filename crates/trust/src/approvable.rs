@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Layer, Source};
+use ollm_protocol::{Layer, Remedy, Source};
 use ollm_store::{Digest, Hasher, digest_bytes};
 
 use crate::context::TrustContext;
@@ -85,8 +85,8 @@ pub trait Approvable {
     /// What it is, in a few words.
     fn title(&self) -> String;
 
-    /// The command that approves it for good.
-    fn approve_command(&self) -> String;
+    /// How a person approves it for good.
+    fn remedy(&self) -> Remedy;
 }
 
 /// How something is defined.

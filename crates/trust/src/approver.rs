@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use ollm_protocol::Remedy;
+
 use crate::approvals::Approval;
 use crate::identity::Identity;
 use crate::review::Review;
@@ -14,6 +16,7 @@ pub trait Approver: Send + Sync + fmt::Debug {
 
 /// What the person is asked about.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct Question<'a> {
     /// Its id.
     pub id: &'a str,
@@ -25,8 +28,8 @@ pub struct Question<'a> {
     pub previous: Option<&'a Approval>,
     /// Whether it changed since it was approved.
     pub changed: bool,
-    /// The command that approves it for good.
-    pub command: &'a str,
+    /// How a person approves it for good.
+    pub remedy: &'a Remedy,
 }
 
 /// What the person answers.

@@ -7,8 +7,7 @@ use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-use ollm_protocol::{Layer, Source};
-use ollm_shell::shell_word;
+use ollm_protocol::{Layer, Remedy, Source};
 use ollm_store::{Digest, UpdateError};
 
 use crate::approvable::{Approvable, Definition, Row};
@@ -17,7 +16,8 @@ use crate::content_store::ContentStoreError;
 use crate::context::TrustContext;
 use crate::coverage::CommandLine;
 use crate::identity::{Unready, of_tree};
-use crate::trust::{Proposal, Trust};
+use crate::proposal::Proposal;
+use crate::trust::Trust;
 
 /// The folder of an extension, as something that can be approved.
 #[derive(Clone, Debug)]
@@ -92,8 +92,8 @@ impl Approvable for ExtensionFolder {
         format!("extension `{}`", self.name)
     }
 
-    fn approve_command(&self) -> String {
-        format!("ollm ext trust {}", shell_word(&self.name))
+    fn remedy(&self) -> Remedy {
+        Remedy::ApproveExtension(self.name.clone())
     }
 }
 

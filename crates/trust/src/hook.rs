@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Requires, Source};
+use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Remedy, Requires, Source};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;
 
@@ -132,10 +132,10 @@ impl Approvable for Hook {
         format!("{} hook `{}`", self.spec.source.name(), self.spec.id)
     }
 
-    fn approve_command(&self) -> String {
+    fn remedy(&self) -> Remedy {
         match &self.spec.extension {
-            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
-            None => format!("ollm hook trust {}", shell_word(&self.spec.id)),
+            Some(extension) => Remedy::ApproveExtension(extension.clone()),
+            None => Remedy::ApproveHook(self.spec.id.clone()),
         }
     }
 }

@@ -50,6 +50,7 @@ impl Identity {
 
 /// Why something cannot be started at all.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum Unready {
     /// The program is not installed.
     #[error("`{0}` is not on PATH; install it, or give its absolute path as `command`")]

@@ -26,6 +26,7 @@ mod coverage;
 mod extension;
 mod hook;
 mod identity;
+mod proposal;
 mod review;
 mod trust;
 
@@ -40,5 +41,6 @@ pub use coverage::{CommandLine, Coverage, Mentioned, TooMuch};
 pub use extension::{ExtensionFolder, extension_id};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};
-pub use review::{Review, ReviewFile, difference, files_in};
-pub use trust::{ApproveError, Clock, Proposal, Refusal, RefusalReason, Trust, Trusted, Untrusted};
+pub use proposal::{ApproveError, Proposal};
+pub use review::{Review, ReviewFile, changed_lines, difference, files_in};
+pub use trust::{Clock, Refusal, RefusalReason, Trust, Trusted, Untrusted};

@@ -10,13 +10,14 @@ use crate::approvable::Row;
 
 mod difference;
 
-pub use difference::{difference, files_in};
+pub use difference::{changed_lines, difference, files_in};
 
 /// Larger files are only named.
 const LARGEST_SHOWN: u64 = 256 << 10;
 
 /// Everything to look at before an approval.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Review {
     /// What it is, in a few words.
     pub title: String,
@@ -36,6 +37,7 @@ pub struct Review {
 
 /// A file that is part of what is approved.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct ReviewFile {
     /// Where it came from; of a whole folder, its place in that.
     pub path: PathBuf,

@@ -1,27 +1,27 @@
-//! What may run: only what a person approved exactly as it is, or what the user or the embedding program wrote. This is
+//! Who may run: only what a person approved exactly as it is, or what the user or the embedding program wrote. This is
 //! the one place that makes a [`Trusted`], and nothing else can be started.
 
 use std::any::Any;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use ollm_protocol::{Hook, Layer, Source};
+use ollm_protocol::{Commands, Hook, Layer, Source};
 use ollm_shell::shell_word;
-use ollm_store::{Digest, FileDigests, Owners, TreeLimits, UpdateError, current_gid, current_uid};
+use ollm_store::{Digest, FileDigests, Owners, current_gid, current_uid};
 
 use crate::approvable::Approvable;
-use crate::approvals::{Approval, Standing, Term, approve_all, claim, revoke};
+use crate::approvals::{Approval, Standing, claim};
 use crate::approvals_file::ApprovalsFile;
-use crate::approver::{Approver, Choice, Question};
+use crate::approver::Approver;
 use crate::content_store::{ContentStore, ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
 use crate::coverage::Coverage;
 use crate::extension::ExtensionFolder;
 use crate::identity::{Identified, Identity, KnownDefinition, Memory, Unready, identify, present};
-use crate::review::{Review, ReviewFile, difference, files_in};
+use crate::proposal::{Grant, Proposal};
 
 /// A clock, as a value.
 pub type Clock = fn() -> SystemTime;
@@ -45,6 +45,7 @@ pub struct Trusted<T> {
     digest: Option<Digest>,
     copy: Option<Arc<StoredCopy>>,
     coverage: Arc<Coverage>,
+    commands: Commands,
 }
 
 impl<T> Clone for Trusted<T> {
@@ -55,6 +56,7 @@ impl<T> Clone for Trusted<T> {
             digest: self.digest,
             copy: self.copy.clone(),
             coverage: Arc::clone(&self.coverage),
+            commands: self.commands,
         }
     }
 }
@@ -115,17 +117,20 @@ impl<T: Approvable> Trusted<T> {
         if mode & 0o111 != 0 {
             return None;
         }
-        let (file, again) = (self.program.display(), self.thing.approve_command());
+        let file = self.program.display();
         let mend = format!("chmod +x {}", shell_word(&file.to_string()));
-        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed: `{again}`"))
+        let again = self.commands.command(&self.thing.remedy());
+        let again = again.map(|command| format!(": `{command}`")).unwrap_or_default();
+        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed{again}"))
     }
 }
 
 impl Trusted<ExtensionFolder> {
     /// A part of an extension that may run as a whole: what it names is in the copy.
     pub fn part<T: Approvable>(&self, part: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, Unready> {
-        let (digest, copy) = (self.digest, self.copy.clone());
-        Ok(Trusted { thing: Arc::clone(part), program: part.program(context)?, digest, copy, coverage: Arc::default() })
+        let (thing, program) = (Arc::clone(part), part.program(context)?);
+        let (digest, copy, commands) = (self.digest, self.copy.clone(), self.commands);
+        Ok(Trusted { thing, program, digest, copy, coverage: Arc::default(), commands })
     }
 
     /// The copy of its folder.
@@ -146,6 +151,7 @@ pub enum Untrusted {
 
 /// Why something may not run.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Refusal {
     /// In one word.
     pub reason: RefusalReason,
@@ -192,66 +198,15 @@ pub struct Trust {
     pub untrusted: Untrusted,
     /// Who is asked about what nobody approved yet.
     pub approver: Option<Box<dyn Approver>>,
+    /// The commands of the program, for what refusals tell a person to do.
+    pub commands: Commands,
     pub(crate) approvals: ApprovalsFile,
     pub(crate) memory: Memory,
     pub(crate) copies: ContentStore,
     clock: Clock,
-    granted: Mutex<HashSet<Grant>>,
+    pub(crate) granted: Mutex<HashSet<Grant>>,
     /// Folders that are taken for what they were when they were approved.
     pub(crate) held: Mutex<HashMap<PathBuf, Digest>>,
-}
-
-/// What was approved for a session of this process.
-#[derive(Debug, PartialEq, Eq, Hash)]
-struct Grant {
-    session: String,
-    id: String,
-    digest: Digest,
-}
-
-/// What a person is asked to approve.
-#[derive(Clone, Debug)]
-pub struct Proposal {
-    /// What the approval will be bound to.
-    pub identity: Identity,
-    copy: Option<Arc<StoredCopy>>,
-    files: Vec<PathBuf>,
-    coverage: Arc<Coverage>,
-    /// Whether a person accepts what is not covered.
-    accepts_uncovered: bool,
-}
-
-impl Proposal {
-    /// The copy of a file, to look at.
-    pub fn copy_of(&self, path: &Path) -> Option<PathBuf> {
-        self.copy.as_ref()?.path_of(path)
-    }
-
-    /// The folder of the copy.
-    pub fn copy_folder(&self) -> Option<&Path> {
-        self.copy.as_ref().map(|copy| copy.folder.as_path())
-    }
-
-    /// What may run without being part of what is approved.
-    pub fn uncovered(&self) -> &[String] {
-        &self.coverage.uncovered
-    }
-
-    /// The same for a person who knows what is not covered, and wants it approved for good.
-    pub fn accept_uncovered(self) -> Proposal {
-        Proposal { accepts_uncovered: true, ..self }
-    }
-}
-
-/// Why something is not approved.
-#[derive(Debug, thiserror::Error)]
-pub enum ApproveError {
-    /// It may run what no approval can be bound to.
-    #[error("{}", .0.join("; "))]
-    Uncovered(Vec<String>),
-    /// The approvals could not be written.
-    #[error(transparent)]
-    Update(#[from] UpdateError),
 }
 
 impl Trust {
@@ -264,6 +219,7 @@ impl Trust {
             untrusted_projects: Vec::new(),
             untrusted: Untrusted::Skip,
             approver: None,
+            commands: Commands::default(),
             approvals: ApprovalsFile::new(approvals),
             copies: ContentStore::new(home.join("store")).remembering(Arc::clone(&digests)),
             memory: Memory::new(digests),
@@ -378,103 +334,6 @@ impl Trust {
         missing.then(|| self.refusal(thing, None, Standing::Unknown))
     }
 
-    /// What a person would approve: the identity, and a copy of the files to look at. What is approved later is what
-    /// stands in the copy, whatever happens to the files meanwhile.
-    pub fn propose<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Proposal, Unready> {
-        let found = self.identified(thing, &KnownDefinition::of(thing), context)?;
-        self.owned(thing, context)?;
-        Ok(self.proposal(found)?)
-    }
-
-    fn proposal(&self, found: Identified) -> Result<Proposal, ContentStoreError> {
-        let copy = self.copy(&found)?;
-        let files = found.files.into_iter().map(|file| file.path).collect();
-        Ok(Proposal { identity: found.identity, copy, files, coverage: found.coverage, accepts_uncovered: false })
-    }
-
-    /// What something may run without that being part of what is approved.
-    pub fn uncovered<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Vec<String>, Unready> {
-        Ok(self.memory.coverage(thing, None, &thing.program(context)?, context)?.uncovered.clone())
-    }
-
-    /// What a person should see of a proposal: what it says, what it runs, and what changed since the last approval.
-    pub fn review<T: Approvable>(&self, thing: &T, proposal: &Proposal) -> Review {
-        let before = self.approval(thing).and_then(|approval| self.copies.folder(approval.copy.as_deref()?));
-        let after = proposal.copy_folder();
-        let changes = before.zip(after).map(|(before, after)| difference(&before, after));
-        let changes = changes.filter(|changes| !changes.is_empty());
-        let mut files: Vec<ReviewFile> = Vec::new();
-        let mut unseen = None;
-        if let (Some(_), Some(copy)) = (thing.tree(), after) {
-            let shown = thing.shown();
-            // What was approved before was seen then.
-            if changes.is_none() {
-                files.extend(shown.iter().map(|place| ReviewFile::of(place, &copy.join(place))));
-                let is_shown = |place: &PathBuf| shown.contains(place) || place == Path::new("manifest.json");
-                let more = files_in(copy).iter().filter(|place| !is_shown(place)).count();
-                unseen = Some((more, copy.to_owned())).filter(|(more, _)| *more > 0);
-            }
-        } else {
-            let copied = proposal.files.iter().filter_map(|file| Some((file, proposal.copy_of(file)?)));
-            files.extend(copied.map(|(file, copy)| ReviewFile::of(file, &copy)));
-        }
-        let mut rows = thing.rows();
-        let earlier = self.approval(thing).filter(|earlier| earlier.digest != proposal.identity.digest);
-        rows.extend(earlier.map(|earlier| {
-            ("changed", format!("since it was approved {} as {}", earlier.approved_at, earlier.digest))
-        }));
-        let program = proposal.identity.program.as_ref();
-        rows.extend(program.map(|program| ("program", program.display().to_string())));
-        rows.extend(thing.tree().is_none().then(|| ("covers", covered(proposal))));
-        Review {
-            title: thing.title(),
-            rows,
-            changes,
-            files,
-            unseen,
-            uncovered: proposal.uncovered().to_vec(),
-            digest: proposal.identity.digest,
-        }
-    }
-
-    /// Records a person's approval of a proposal.
-    pub fn approve<T: Approvable>(
-        &self,
-        thing: &T,
-        proposal: &Proposal,
-        term: Term,
-        context: &TrustContext<'_>,
-    ) -> Result<(), ApproveError> {
-        self.approve_together([self.approval_of(thing, proposal, term, context)?])
-    }
-
-    /// The approval of a proposal, which [`Trust::approve_together`] records.
-    pub fn approval_of<T: Approvable>(
-        &self,
-        thing: &T,
-        proposal: &Proposal,
-        term: Term,
-        context: &TrustContext<'_>,
-    ) -> Result<Approval, ApproveError> {
-        if term == Term::Always && !proposal.accepts_uncovered && !proposal.uncovered().is_empty() {
-            return Err(ApproveError::Uncovered(proposal.uncovered().to_vec()));
-        }
-        let approval = proposal.identity.approval(&thing.id(), term, context.user(), iso(self.now()));
-        Ok(Approval { copy: proposal.copy.as_deref().and_then(name_of), ..approval })
-    }
-
-    /// Records several approvals in one step: all of them or none.
-    pub fn approve_together(&self, approvals: impl IntoIterator<Item = Approval>) -> Result<(), ApproveError> {
-        Ok(approve_all(self.approvals.path(), approvals.into_iter().collect())?)
-    }
-
-    /// Withdraws an approval; false when there was none.
-    pub fn revoke<T: Approvable>(&self, thing: &T) -> Result<bool, UpdateError> {
-        let id = thing.id();
-        self.forget_grants(|granted| granted == id);
-        revoke(self.approvals.path(), &thing.source(), &id)
-    }
-
     /// Whether files and folders that something depends on belong to the user, and to nobody else.
     pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
         let top = match thing.origin() {
@@ -499,7 +358,8 @@ impl Trust {
         self.owned(&**thing, context)?;
         let program = thing.program(context)?;
         present(&**thing)?;
-        Ok(Trusted { thing: Arc::clone(thing), program, digest: None, copy: None, coverage: Arc::default() })
+        let (thing, commands) = (Arc::clone(thing), self.commands);
+        Ok(Trusted { thing, program, digest: None, copy: None, coverage: Arc::default(), commands })
     }
 
     /// Something that needs approval, with the content it has now.
@@ -538,10 +398,11 @@ impl Trust {
         let Proposal { identity, copy, coverage, .. } = proposal;
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
         let copy = copy.filter(|_| !stays);
-        Ok(Trusted { thing: Arc::clone(thing), program, digest: Some(identity.digest), copy, coverage })
+        let (thing, digest, commands) = (Arc::clone(thing), Some(identity.digest), self.commands);
+        Ok(Trusted { thing, program, digest, copy, coverage, commands })
     }
 
-    fn identified<T: Approvable>(
+    pub(crate) fn identified<T: Approvable>(
         &self,
         thing: &T,
         defined: &KnownDefinition,
@@ -551,69 +412,10 @@ impl Trust {
         identify(thing, defined, held, &self.memory, context)
     }
 
-    /// What was approved is what runs: the files are copied, and hashed as they are copied.
-    fn copy(&self, found: &Identified) -> Result<Option<Arc<StoredCopy>>, ContentStoreError> {
-        if let Some((root, digest)) = &found.tree {
-            return self.copies.keep_tree(root, digest, TreeLimits::default()).map(|kept| Some(Arc::new(kept)));
-        }
-        let Some(base) = found.base() else { return Ok(None) };
-        self.copies.keep(&base, &found.files).map(|kept| Some(Arc::new(kept)))
-    }
-
     fn claim<T: Approvable>(&self, thing: &T, identity: &Identity, session: Option<&str>) -> bool {
         // Other content may have been approved meanwhile: that approval is not ours to use.
         let approval = self.approval(thing).filter(|approval| approval.digest == identity.digest);
         approval.is_some_and(|approval| claim(self.approvals.path(), &approval, session).unwrap_or(false))
-    }
-
-    fn granted(&self, id: &str, identity: &Identity, session: Option<&str>) -> bool {
-        session.is_some_and(|session| self.grants().contains(&grant(id, identity, session)))
-    }
-
-    fn has_grant(&self, id: &str) -> bool {
-        self.grants().iter().any(|grant| grant.id == id)
-    }
-
-    pub(crate) fn forget_grants(&self, of: impl Fn(&str) -> bool) {
-        self.grants().retain(|grant| !of(&grant.id));
-    }
-
-    fn grants(&self) -> MutexGuard<'_, HashSet<Grant>> {
-        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Asks the person, where there is one to ask, and remembers the answer for as long as it was given.
-    fn ask<T: Approvable>(
-        &self,
-        thing: &T,
-        proposal: &Proposal,
-        standing: Standing,
-        context: &TrustContext<'_>,
-        session: Option<&str>,
-    ) -> bool {
-        let Some(approver) = &self.approver else { return false };
-        let previous = self.approval(thing);
-        let question = Question {
-            id: &thing.id(),
-            identity: &proposal.identity,
-            review: &self.review(thing, proposal),
-            previous: previous.as_ref(),
-            changed: standing == Standing::Modified,
-            command: &thing.approve_command(),
-        };
-        match approver.ask(&question) {
-            Choice::No => false,
-            Choice::Once => true,
-            Choice::Session => {
-                self.grants().extend(session.map(|session| grant(&thing.id(), &proposal.identity, session)));
-                true
-            }
-            Choice::Always => {
-                // The answer holds for this run even if it cannot be written down; it will be asked again.
-                let _ = self.approve(thing, proposal, Term::Always, context);
-                true
-            }
-        }
     }
 
     fn refusal<T: Approvable>(&self, thing: &T, identity: Option<&Identity>, standing: Standing) -> Refusal {
@@ -624,7 +426,7 @@ impl Trust {
         };
         let detail = match self.trouble() {
             Some(trouble) => format!("{state}: {trouble}"),
-            None => format!("{state}; review and approve it with `{}`", thing.approve_command()),
+            None => format!("{state}; {}", self.commands.tell(&thing.remedy())),
         };
         Refusal::new(reason, detail)
     }
@@ -651,28 +453,4 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
-}
-
-/// The files whose content is approved.
-fn covered(proposal: &Proposal) -> String {
-    if proposal.files.is_empty() {
-        return "no file: what it runs may change without being asked about again".to_owned();
-    }
-    let top = proposal.coverage.top.as_deref().unwrap_or(Path::new(""));
-    let short = |file: &PathBuf| file.strip_prefix(top).unwrap_or(file).display().to_string();
-    proposal.files.iter().map(short).collect::<Vec<_>>().join(", ")
-}
-
-/// The name of a copy in the store.
-fn name_of(copy: &StoredCopy) -> Option<String> {
-    copy.folder.file_name().map(|name| name.to_string_lossy().into_owned())
-}
-
-fn grant(id: &str, identity: &Identity, session: &str) -> Grant {
-    Grant { session: session.to_owned(), id: id.to_owned(), digest: identity.digest }
-}
-
-fn iso(time: SystemTime) -> String {
-    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
-    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
 }

@@ -189,7 +189,7 @@ fn tools(question: &Question<'_>, value: &Value) -> Result<(), String> {
 }
 
 fn missing(file: &Path) -> ModelError {
-    wrong(file, 1, "there is no such file; `ollm run --record FILE` writes one")
+    wrong(file, 1, "there is no such file")
 }
 
 fn wrong(file: &Path, line: usize, why: impl Into<String>) -> ModelError {

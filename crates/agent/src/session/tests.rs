@@ -1,8 +1,7 @@
 //! A session whose disk is full.
 
-use std::cell::RefCell;
 use std::path::Path;
-use std::rc::Rc;
+use std::sync::Mutex;
 use std::time::SystemTime;
 
 use super::*;
@@ -12,21 +11,21 @@ use crate::settings::{Approval, Limits};
 use crate::tool::ShellSettings;
 use ollm_protocol::Event;
 
-struct Hooks(Rc<RefCell<Vec<EventKind>>>);
+struct Hooks(Arc<Mutex<Vec<EventKind>>>);
 
 impl Events for Hooks {
     fn dispatch(&mut self, event: &Event) -> Decision {
-        self.0.borrow_mut().push(event.kind);
+        self.0.lock().unwrap().push(event.kind);
         Decision::default()
     }
 }
 
-struct Errors(Rc<RefCell<Vec<String>>>);
+struct Errors(Arc<Mutex<Vec<String>>>);
 
 impl Show for Errors {
     fn show(&mut self, news: &News<'_>) {
         if let News::Error(text) = news {
-            self.0.borrow_mut().push((*text).to_owned());
+            self.0.lock().unwrap().push((*text).to_owned());
         }
     }
 }
@@ -34,7 +33,7 @@ impl Show for Errors {
 #[test]
 fn a_full_disk_is_told_once_and_the_session_goes_on() {
     let folder = tempfile::tempdir().unwrap();
-    let (events, errors) = (Rc::default(), Rc::default());
+    let (events, errors) = (Arc::default(), Arc::default());
     let talk = "{\"content\": \"one\"}\n{\"content\": \"two\"}";
     let mut session = Session::start(Opening {
         settings: Settings {
@@ -49,9 +48,9 @@ fn a_full_disk_is_told_once_and_the_session_goes_on() {
             limits: Limits::default(),
         },
         ports: Ports {
-            events: Box::new(Hooks(Rc::clone(&events))),
+            events: Box::new(Hooks(Arc::clone(&events))),
             approve: Box::new(NobodyAsked),
-            show: Box::new(Errors(Rc::clone(&errors))),
+            show: Box::new(Errors(Arc::clone(&errors))),
             sources: Vec::new(),
             clock: SystemTime::now,
         },
@@ -66,8 +65,8 @@ fn a_full_disk_is_told_once_and_the_session_goes_on() {
         assert_eq!((turns[0].end.clone(), turns[0].response.as_str()), (TurnEnd::Done, said));
     }
     session.end();
-    assert_eq!(errors.borrow().len(), 1);
-    assert!(errors.borrow()[0].contains("the session goes on without being saved"));
-    assert_eq!(events.borrow().iter().filter(|kind| **kind == EventKind::Error).count(), 1);
-    assert_eq!(events.borrow().last(), Some(&EventKind::SessionEnd));
+    assert_eq!(errors.lock().unwrap().len(), 1);
+    assert!(errors.lock().unwrap()[0].contains("the session goes on without being saved"));
+    assert_eq!(events.lock().unwrap().iter().filter(|kind| **kind == EventKind::Error).count(), 1);
+    assert_eq!(events.lock().unwrap().last(), Some(&EventKind::SessionEnd));
 }

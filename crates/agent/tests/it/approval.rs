@@ -18,7 +18,7 @@ fn asked(world: World) -> Vec<String> {
         text("done"),
     ])));
     assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
-    let questions = world.questions.borrow();
+    let questions = world.questions.lock().unwrap();
     questions.iter().map(|question| question.operation.clone()).collect()
 }
 
@@ -56,7 +56,8 @@ fn always_lasts_for_the_tool_and_the_session() {
     let answers = [write("a"), write("b"), calls(&[("shell", json!({"command": "true"}))]), text("done")];
     let mut world = World::new(&answers).approval(Approval::Ask).consents(&[Consent::Always, Consent::Yes]);
     world.start().say("go", None);
-    let asked: Vec<String> = world.questions.borrow().iter().map(|question| question.operation.clone()).collect();
+    let asked: Vec<String> =
+        world.questions.lock().unwrap().iter().map(|question| question.operation.clone()).collect();
     assert_eq!(asked, ["write_file", "shell"]);
 }
 
@@ -67,7 +68,7 @@ fn always_at_a_shell_command_covers_that_command_alone() {
     let mut world = World::new(&answers).approval(Approval::Ask).consents(&[Consent::Always, Consent::No]);
     world.start().say("go", None);
     let asked: Vec<_> =
-        world.questions.borrow().iter().map(|question| question.details["args"]["command"].clone()).collect();
+        world.questions.lock().unwrap().iter().map(|question| question.details["args"]["command"].clone()).collect();
     assert_eq!(asked, ["true", "touch a"]);
     assert!(!world.path("a").exists());
 }
@@ -77,7 +78,7 @@ fn always_is_offered_with_what_it_covers_and_not_where_a_hook_asks() {
     let answers = || [calls(&[("write_file", json!({"path": "a", "content": "x"}))]), text("done")];
     let standing = |mut world: World| {
         world.start().say("go", None);
-        let questions = world.questions.borrow();
+        let questions = world.questions.lock().unwrap();
         questions[0].standing.clone()
     };
     let world = World::new(&answers()).approval(Approval::Ask).consents(&[Consent::Yes]);
@@ -97,7 +98,7 @@ fn auto_asks_before_it_changes_what_other_programs_obey() {
         std::fs::create_dir_all(world.path(".git/hooks")).unwrap();
         std::os::unix::fs::symlink(".git/hooks", world.path("link")).unwrap();
         world.start().say("go", None);
-        assert_eq!(world.questions.borrow().len(), asked, "{mode:?}");
+        assert_eq!(world.questions.lock().unwrap().len(), asked, "{mode:?}");
         assert!(world.path("a").exists());
         assert_eq!(world.path(".git/config").exists(), mode == Approval::Yolo);
     }
@@ -126,7 +127,7 @@ fn a_question_of_a_hook_carries_its_reason_and_is_a_refusal_where_nobody_is_ther
     let mut world = World::new(&answers).on(EventKind::BeforeTool, flow(Flow::Ask, "looks odd"));
     assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
     assert!(!world.path("x").exists());
-    assert_eq!(world.questions.borrow()[0].reason.as_deref(), Some("looks odd"));
+    assert_eq!(world.questions.lock().unwrap()[0].reason.as_deref(), Some("looks odd"));
     assert_eq!(world.data(EventKind::ApprovalRequest)[0]["requester"], "guard");
 }
 
@@ -139,7 +140,7 @@ fn a_hook_can_answer_for_the_person_with_no() {
         .consents(&[Consent::Yes])
         .on(EventKind::ApprovalRequest, Decision::block("guard", "not in here"));
     assert_eq!(world.start().say("go", None)[0].end, TurnEnd::Done);
-    assert!(world.questions.borrow().is_empty() && !world.path("x").exists());
+    assert!(world.questions.lock().unwrap().is_empty() && !world.path("x").exists());
 }
 
 #[test]
@@ -149,6 +150,6 @@ fn a_person_decides_where_hooks_leave_a_prompt_to_them() {
             World::new(&[text("ok")]).consents(&[consent]).on(EventKind::BeforeAgent, flow(Flow::Ask, "sure?"));
         let end = world.start().say("go", None)[0].end.clone();
         assert_eq!(end == TurnEnd::Done, done, "{consent:?}: {end:?}");
-        assert_eq!(world.questions.borrow()[0].operation, "before_agent");
+        assert_eq!(world.questions.lock().unwrap()[0].operation, "before_agent");
     }
 }

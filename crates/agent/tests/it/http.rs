@@ -30,6 +30,7 @@ fn ask(model: &mut OpenAi, cancel: &Cancel) -> (Vec<String>, Result<Answer, Mode
     let answer = model.answer(&question, &mut |piece| match piece {
         Piece::Text(text) => heard.push(text.to_owned()),
         Piece::Status(text) => heard.push(format!("[{text}]")),
+        other => heard.push(format!("{other:?}")),
     });
     (heard, answer)
 }

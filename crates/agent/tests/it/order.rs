@@ -1,9 +1,10 @@
 //! Events come in the promised order, whatever model, hooks, tools and people do.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use ollm_agent::{Answer, Approval, Cancel, Consent, Decision, Model, ModelError, Order, Piece, Question, ToolSource};
@@ -70,7 +71,7 @@ struct Script {
     at: usize,
     cancel: (usize, Cancel),
     /// Whether the last answer wants tools called.
-    more: Rc<Cell<bool>>,
+    more: Arc<AtomicBool>,
     trace: Rc<RefCell<Vec<Token>>>,
 }
 
@@ -87,7 +88,7 @@ impl Script {
         self.trace.borrow_mut().push(Token {
             kind: event.kind,
             flow: decision.flow,
-            more: event.kind == EventKind::AfterModel && self.more.get(),
+            more: event.kind == EventKind::AfterModel && self.more.load(Ordering::Relaxed),
             failed: event.kind == EventKind::AfterModel && event.data.contains_key("error"),
             call,
         });
@@ -131,7 +132,7 @@ enum Mood {
 struct Moody {
     moods: VecDeque<Mood>,
     cancel: Cancel,
-    more: Rc<Cell<bool>>,
+    more: Arc<AtomicBool>,
 }
 
 impl Model for Moody {
@@ -141,11 +142,11 @@ impl Model for Moody {
 
     fn answer(&mut self, question: &Question<'_>, hear: &mut dyn FnMut(Piece<'_>)) -> Result<Answer, ModelError> {
         let url = || "http://moody/v1".to_owned();
-        self.more.set(false);
+        self.more.store(false, Ordering::Relaxed);
         match self.moods.pop_front() {
             None => Ok(Answer::default()),
             Some(Mood::Answers(answer)) => {
-                self.more.set(answer.get("tool_calls").is_some());
+                self.more.store(answer.get("tool_calls").is_some(), Ordering::Relaxed);
                 replay(&[answer]).answer(question, hear)
             }
             Some(Mood::BreaksOff(words)) => {
@@ -257,9 +258,9 @@ proptest! {
             limits.tool_calls = 3;
             limits.source_call = Duration::from_millis(1);
         });
-        let more = Rc::new(Cell::new(false));
+        let more = Arc::new(AtomicBool::new(false));
         world.model =
-            Some(Box::new(Moody { moods: moods.into(), cancel: world.cancel.clone(), more: Rc::clone(&more) }));
+            Some(Box::new(Moody { moods: moods.into(), cancel: world.cancel.clone(), more: Arc::clone(&more) }));
         world.sources.push(Arc::new(Fickle(world.cancel.clone())));
         let cancel = (cancel_at, world.cancel.clone());
         let mut script = Script { bytes, at: 0, cancel, more, trace: Rc::clone(&trace) };

@@ -52,7 +52,7 @@ proptest! {
         session.trigger("t", json!(null));
         session.custom("c", json!({}), None);
         session.end();
-        let trace = world.trace.borrow();
+        let trace = world.trace.lock().unwrap();
         for event in trace.iter() {
             // Only what happens in a sub-agent names one, and we have none.
             let foreign = |field: &str| matches!(field, "agent_id" | "agent_type");

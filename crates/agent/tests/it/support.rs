@@ -1,10 +1,8 @@
 //! A session in a folder of its own, whose hooks are a closure and whose model is written down.
 
-use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
-use std::rc::Rc;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
 use ollm_agent::{
@@ -33,37 +31,37 @@ pub(crate) struct World {
     pub(crate) cancel: Cancel,
     pub(crate) clock: Clock,
     decide: Option<Decide>,
-    consents: Rc<RefCell<VecDeque<Consent>>>,
-    pub(crate) questions: Rc<RefCell<Vec<Request>>>,
-    pub(crate) trace: Rc<RefCell<Vec<Event>>>,
-    pub(crate) news: Rc<RefCell<Vec<String>>>,
+    consents: Arc<Mutex<VecDeque<Consent>>>,
+    pub(crate) questions: Arc<Mutex<Vec<Request>>>,
+    pub(crate) trace: Arc<Mutex<Vec<Event>>>,
+    pub(crate) news: Arc<Mutex<Vec<String>>>,
 }
 
 struct Hooks {
     decide: Decide,
-    trace: Rc<RefCell<Vec<Event>>>,
+    trace: Arc<Mutex<Vec<Event>>>,
 }
 
 impl Events for Hooks {
     fn dispatch(&mut self, event: &Event) -> Decision {
-        self.trace.borrow_mut().push(event.clone());
+        self.trace.lock().unwrap().push(event.clone());
         (self.decide)(event)
     }
 }
 
 struct Person {
-    consents: Rc<RefCell<VecDeque<Consent>>>,
-    questions: Rc<RefCell<Vec<Request>>>,
+    consents: Arc<Mutex<VecDeque<Consent>>>,
+    questions: Arc<Mutex<Vec<Request>>>,
 }
 
 impl Approve for Person {
     fn ask(&mut self, request: &Request) -> Consent {
-        self.questions.borrow_mut().push(request.clone());
-        self.consents.borrow_mut().pop_front().unwrap_or(Consent::Nobody)
+        self.questions.lock().unwrap().push(request.clone());
+        self.consents.lock().unwrap().pop_front().unwrap_or(Consent::Nobody)
     }
 }
 
-struct Screen(Rc<RefCell<Vec<String>>>);
+struct Screen(Arc<Mutex<Vec<String>>>);
 
 impl Show for Screen {
     fn show(&mut self, news: &News<'_>) {
@@ -83,8 +81,9 @@ impl Show for Screen {
             News::System(text) => format!("system {text}"),
             News::Status(text) => format!("status {text}"),
             News::Error(text) => format!("error {text}"),
+            other => format!("{other:?}"),
         };
-        self.0.borrow_mut().push(line);
+        self.0.lock().unwrap().push(line);
     }
 }
 
@@ -116,10 +115,10 @@ impl World {
             cancel: Cancel::default(),
             clock: SystemTime::now,
             decide: None,
-            consents: Rc::default(),
-            questions: Rc::default(),
-            trace: Rc::default(),
-            news: Rc::default(),
+            consents: Arc::default(),
+            questions: Arc::default(),
+            trace: Arc::default(),
+            news: Arc::default(),
         }
     }
 
@@ -140,7 +139,7 @@ impl World {
     }
 
     pub(crate) fn consents(self, consents: &[Consent]) -> World {
-        self.consents.borrow_mut().extend(consents);
+        self.consents.lock().unwrap().extend(consents);
         self
     }
 
@@ -152,9 +151,9 @@ impl World {
     pub(crate) fn try_start(&mut self) -> Result<Session<'static>, StartError> {
         let decide = self.decide.take().unwrap_or_else(|| Box::new(|_| Decision::default()));
         let ports = Ports {
-            events: Box::new(Hooks { decide, trace: Rc::clone(&self.trace) }),
-            approve: Box::new(Person { consents: Rc::clone(&self.consents), questions: Rc::clone(&self.questions) }),
-            show: Box::new(Screen(Rc::clone(&self.news))),
+            events: Box::new(Hooks { decide, trace: Arc::clone(&self.trace) }),
+            approve: Box::new(Person { consents: Arc::clone(&self.consents), questions: Arc::clone(&self.questions) }),
+            show: Box::new(Screen(Arc::clone(&self.news))),
             sources: std::mem::take(&mut self.sources),
             clock: self.clock,
         };
@@ -174,18 +173,24 @@ impl World {
 
     /// The names of the events so far, without notifications.
     pub(crate) fn events(&self) -> Vec<&'static str> {
-        let kinds = self.trace.borrow().iter().map(|event| event.kind).collect::<Vec<_>>();
+        let kinds = self.trace.lock().unwrap().iter().map(|event| event.kind).collect::<Vec<_>>();
         kinds.into_iter().filter(|kind| *kind != EventKind::Notification).map(EventKind::name).collect()
     }
 
     /// The data of all events of a kind.
     pub(crate) fn data(&self, kind: EventKind) -> Vec<Value> {
-        self.trace.borrow().iter().filter(|event| event.kind == kind).map(|event| event.data.clone().into()).collect()
+        self.trace
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(|event| event.kind == kind)
+            .map(|event| event.data.clone().into())
+            .collect()
     }
 
     /// What was shown and begins like this.
     pub(crate) fn shown(&self, prefix: &str) -> Vec<String> {
-        self.news.borrow().iter().filter(|line| line.starts_with(prefix)).cloned().collect()
+        self.news.lock().unwrap().iter().filter(|line| line.starts_with(prefix)).cloned().collect()
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

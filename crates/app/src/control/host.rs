@@ -54,7 +54,7 @@ impl Control {
             listen(&folder)
         });
         let (listener, name) = opened.map_err(|error| {
-            format!("`ollm mcp stop` and the like cannot reach this conversation: {}: {error}", folder.display())
+            format!("other programs cannot stop or restart servers of this conversation: {}: {error}", folder.display())
         })?;
         let closing = Arc::new(AtomicBool::new(false));
         let closed = Arc::clone(&closing);

@@ -1,7 +1,7 @@
 //! The key for a model's server. It is filed under the server's address, so that no other server ever gets it.
 
 use ollm_catalog::{Config, Origin, Setting, find_key};
-use ollm_protocol::Layer;
+use ollm_protocol::{Layer, Remedy};
 use ollm_store::{Place, Secrets};
 
 use super::ModelConfig;
@@ -12,10 +12,13 @@ use crate::world::World;
 /// What it is called on the command line; it stands in no file of settings.
 pub const SETTING: &str = "model.apiKey";
 
+/// How a person keeps it.
+pub(super) const REMEDY: Remedy = Remedy::Configure { key: SETTING, value: None };
+
 /// The key that a person keeps for a server.
 pub(super) fn find(url: &str, world: &World) -> Result<Option<String>, AppError> {
     secrets::get(&name(url), world)
-        .map_err(|failure| failure.hint(format!("`ollm config set {SETTING}` sets it anew, or set OLLM_MODEL_KEY")))
+        .map_err(|failure| failure.hint(format!("{}, or set OLLM_MODEL_KEY", world.tell(&REMEDY))))
 }
 
 /// The server that the configuration names: a key is for one server.

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ollm_catalog::{Config, Extension, State};
-use ollm_protocol::{Hook, Source};
-use ollm_shell::shell_word;
+use ollm_protocol::{Hook, Remedy, Source};
 use ollm_store::Digest;
 use ollm_trust::Standing;
 
@@ -53,7 +52,14 @@ fn standing(extension: &Extension, before: &App, after: &App) -> String {
     let approved = digest.map(|digest| trust.extension_standing(&extension.name, &extension.root, &digest));
     match approved {
         Some(Standing::Approved | Standing::Limited) => said.to_owned(),
-        _ => format!("{said}, and waits for `ollm ext trust {}`", shell_word(&extension.name)),
+        _ => format!("{said}, and {}", waits(&extension.name, after)),
+    }
+}
+
+fn waits(extension: &str, app: &App) -> String {
+    match app.world().commands.command(&Remedy::ApproveExtension(extension.to_owned())) {
+        Some(command) => format!("waits for `{command}`"),
+        None => "waits for approval".to_owned(),
     }
 }
 
@@ -76,10 +82,9 @@ pub(super) fn lapsed(app: &App) -> Lapsed {
 }
 
 /// What a person is told of those they do not know of.
-pub(super) fn lapses(known: &Lapsed, now: &Lapsed) -> Vec<String> {
+pub(super) fn lapses(known: &Lapsed, now: &Lapsed, app: &App) -> Vec<String> {
     let fresh = now.iter().filter(|(name, digest)| known.get(*name) != Some(*digest));
-    let waits = |name: &String| format!("waits for `ollm ext trust {}`", shell_word(name));
-    fresh.map(|(name, _)| format!("files of the extension `{name}` changed, and it {}", waits(name))).collect()
+    fresh.map(|(name, _)| format!("files of the extension `{name}` changed, and it {}", waits(name, app))).collect()
 }
 
 /// The hooks of hook files: those of extensions come and go with them.

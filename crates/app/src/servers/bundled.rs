@@ -5,8 +5,7 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use ollm_catalog::{Config, Extension, Problem, ServerSpec, SettingSpec, Severity, State};
-use ollm_protocol::{Layer, Variable};
-use ollm_shell::shell_word;
+use ollm_protocol::{Layer, Remedy, Variable};
 use ollm_store::{Digest, Switches};
 use ollm_trust::{ExtensionFolder, RefusalReason, Standing, Trust, TrustContext, Trusted};
 
@@ -104,7 +103,7 @@ impl Bundled {
             }
             Err(why) => bundle.obstacle = Some((ErrorKind::Environment, format!("of its extension `{name}`, {why}"))),
         }
-        bundle.obstacle = bundle.obstacle.take().or_else(|| off(extension)).or_else(|| bundle.untrusted());
+        bundle.obstacle = bundle.obstacle.take().or_else(|| off(extension)).or_else(|| bundle.untrusted(trust));
         if bundle.obstacle.is_none() {
             bundle.run_copy(extension, trust);
         }
@@ -121,20 +120,20 @@ impl Bundled {
             }
             Err(refusal) if refusal.reason == RefusalReason::Modified => {
                 self.trust = Standing::Modified;
-                self.obstacle = self.untrusted();
+                self.obstacle = self.untrusted(trust);
             }
             Err(refusal) => self.obstacle = Some((ErrorKind::Environment, refusal.detail)),
         }
     }
 
-    fn untrusted(&self) -> Option<(ErrorKind, String)> {
+    fn untrusted(&self, trust: &Trust) -> Option<(ErrorKind, String)> {
         let said = match self.trust {
             Standing::Approved | Standing::Limited => return None,
             Standing::Modified => "changed since it was approved",
             Standing::Unknown => "is not approved",
         };
         let name = &self.extension;
-        let way_out = format!("review and approve it with `ollm ext trust {}`", shell_word(name));
+        let way_out = trust.commands.tell(&Remedy::ApproveExtension(name.clone()));
         Some((ErrorKind::Untrusted, format!("its extension `{name}` {said}; {way_out}")))
     }
 
@@ -148,12 +147,12 @@ impl Bundled {
     }
 
     /// How a person sets the setting that a variable stands for.
-    pub(super) fn way_to_set(&self, variable: &str) -> Option<String> {
+    pub(super) fn way_to_set(&self, variable: &str, world: &World) -> Option<String> {
         let is_meant = |setting: &&SettingSpec| {
             setting.env_var.as_deref() == Some(variable) || setting.variable(&self.extension) == variable
         };
         let setting = self.settings.iter().find(is_meant)?;
-        Some(format!("`{}` sets it", setting.command(&self.extension)))
+        Some(world.tell(&setting.remedy(&self.extension)))
     }
 
     /// What its servers get in their environment.

@@ -3,12 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
 
 use ollm_catalog::ServerSpec;
 use ollm_mcp::Admit;
 use ollm_protocol::Source;
-use ollm_trust::Trust;
 
 use super::{DeclaredServer, told_refusal as told};
 use crate::world::World;
@@ -68,7 +66,7 @@ impl Admit for Gate {
 }
 
 fn refusal(spec: &Arc<ServerSpec>, world: &World) -> Option<String> {
-    let trust = Trust::new(world.approvals(), SystemTime::now);
+    let trust = world.trust();
     if let Some(trouble) = trust.trouble() {
         return Some(format!("no server is approved: {trouble}"));
     }

@@ -12,7 +12,7 @@ use ollm_engine::{ToolCall, ToolCaller, ToolFailure};
 use ollm_mcp::{
     Call, Offer, Ports, Progress, ServerNotice, ServerState, ServerStatus, Watch, bound_result, read_result,
 };
-use ollm_protocol::{Content, Tool, ToolResult};
+use ollm_protocol::{Content, Remedy, Tool, ToolResult};
 
 use super::loaded::LoadedServers;
 use super::server_set::ServerSet;
@@ -40,6 +40,8 @@ pub struct McpTools {
     offered: Mutex<(u64, Arc<Vec<Offered>>)>,
     /// Servers whose start is waited for before the model is asked.
     awaited: Mutex<BTreeSet<String>>,
+    /// What was told of tools that are not offered.
+    told: Mutex<BTreeSet<String>>,
     /// Who answers the questions of servers, if anybody does.
     questions: OnceLock<Arc<Questions>>,
     /// Calls under way: whoever made one may have gone on without it.
@@ -95,6 +97,7 @@ impl McpTools {
             changes: Arc::new(Changes(AtomicU64::new(1))),
             offered: Mutex::default(),
             awaited: Mutex::default(),
+            told: Mutex::default(),
             questions: OnceLock::new(),
             calls: AtomicUsize::new(0),
             closing: AtomicBool::new(false),
@@ -120,7 +123,9 @@ impl McpTools {
         let servers = server_set.fleet().servers();
         let (known, awaited): (Vec<&str>, Vec<&str>) =
             servers.iter().map(|server| server.name()).partition(|name| known(name));
-        known.iter().flat_map(|name| server_set.remarks(name)).for_each(|remark| notices.tell(&remark));
+        for name in known {
+            self.tell_remarks(server_set, name, &mut |remark| notices.tell(remark));
+        }
         *guard(&self.awaited) = awaited.into_iter().map(str::to_owned).collect();
         server_set.fleet().begin();
     }
@@ -159,6 +164,9 @@ impl McpTools {
     pub fn settle(&self, cancel: &Cancel, tell: &mut dyn FnMut(&str)) {
         let Some(server_set) = self.server_set() else { return };
         server_set.fleet().offer();
+        for name in server_set.names() {
+            self.tell_remarks(&server_set, &name, tell);
+        }
         let mut awaited = std::mem::take(&mut *guard(&self.awaited));
         let timeout = |name: &String| Some(server_set.fleet().server(name).ok()?.declaration().connect_timeout);
         let longest = awaited.iter().filter_map(timeout).max().unwrap_or_default();
@@ -172,7 +180,7 @@ impl McpTools {
                 ) => true,
                 Ok(ServerStatus { state, .. }) => {
                     state.problem().into_iter().for_each(|why| tell(&format!("server `{name}`: {why}")));
-                    server_set.remarks(name).iter().for_each(|remark| tell(remark));
+                    self.tell_remarks(&server_set, name, tell);
                     false
                 }
                 Err(_) => false,
@@ -189,6 +197,15 @@ impl McpTools {
                 tell(&format!("still starting: {}", names()));
             }
             cancel.wait(GLANCE);
+        }
+    }
+
+    /// Tells once what is not offered of a server's tools: those that changed also in the middle of a session.
+    fn tell_remarks(&self, server_set: &ServerSet, name: &str, tell: &mut dyn FnMut(&str)) {
+        for remark in server_set.remarks(name) {
+            if guard(&self.told).insert(remark.clone()) {
+                tell(&remark);
+            }
         }
     }
 
@@ -270,7 +287,7 @@ impl McpTools {
         }
         let server_set = opened.server_set.clone().filter(|server_set| server_set.fleet().server(name).is_ok());
         server_set.ok_or_else(|| {
-            let unknown = format!("there is no server `{name}`; `ollm mcp list` shows those there are");
+            let unknown = format!("there is no server `{name}`; {}", self.world().tell(&Remedy::ListServers));
             let notes = opened.notes.iter().map(String::as_str);
             std::iter::once(unknown.as_str()).chain(notes).collect::<Vec<_>>().join("; ")
         })

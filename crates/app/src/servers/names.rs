@@ -34,5 +34,5 @@ pub(super) fn rank(known: &DeclaredServer) -> (bool, u8) {
 /// Whether a person wants it to run. One whose program is missing waits for it, and for nobody else.
 fn may_run(known: &DeclaredServer) -> bool {
     let hindered = known.bundle.as_ref().is_some_and(|bundle| bundle.obstacle.is_some());
-    known.spec.enabled && known.untrusted().is_none() && !hindered
+    known.spec.enabled && known.is_approved() && !hindered
 }

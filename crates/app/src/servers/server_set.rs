@@ -16,7 +16,7 @@ use ollm_store::{Digest, UpdateError, write_atomic};
 use serde_json::Value;
 
 use super::gate::Gate;
-use super::{DeclaredServer, Servers, cache, filter, now, tokens};
+use super::{DeclaredServer, Servers, ToolReview, cache, filter, now, offers, tokens};
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
@@ -47,6 +47,8 @@ struct ServerEntry {
     digest: Option<Digest>,
     /// What is remembered of it already.
     cached: Option<Entry>,
+    /// Which of its tools a person knows, if that matters.
+    review: Option<ToolReview>,
     log: PathBuf,
     /// Where it is declared.
     file: PathBuf,
@@ -167,7 +169,7 @@ impl ServerSet {
     /// The tools a server offers now, under the names models use.
     pub(super) fn offers(&self, name: &str) -> Offers {
         let Ok(server) = self.fleet.server(name) else { return Offers::default() };
-        self.read(name, |member| Offers::read(&member.label, &server.tools(), &member.filter)).unwrap_or_default()
+        self.read(name, |member| member.offers(&server.tools())).unwrap_or_default()
     }
 
     /// What was left out of a server's tools, and what is wrong with those that are not offered.
@@ -179,7 +181,7 @@ impl ServerSet {
     /// The tools a server offered until it ended unasked.
     pub(super) fn lapsed(&self, name: &str) -> Offers {
         let Ok(server) = self.fleet.server(name) else { return Offers::default() };
-        self.read(name, |member| Offers::read(&member.label, &server.lapsed(), &member.filter)).unwrap_or_default()
+        self.read(name, |member| member.offers(&server.lapsed())).unwrap_or_default()
     }
 
     /// What the names of a server's tools begin with.
@@ -241,11 +243,16 @@ impl ServerEntry {
             filter: filter(&known.spec),
             digest: known.key,
             cached: known.cached.clone(),
+            review: ToolReview::of(known, servers.world),
             log: log_file(servers, name),
             file: known.spec.origin.file.clone(),
             extension: known.spec.extension.clone(),
             oauth,
         }
+    }
+
+    fn offers(&self, listed: &[Value]) -> Offers {
+        offers(&self.label, listed, &self.filter, self.review.as_ref())
     }
 
     /// Whether it says what is remembered.
@@ -325,6 +332,7 @@ fn settings(servers: &Servers<'_>) -> Settings {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         roots: roots(world.places.project.as_deref().unwrap_or(&world.cwd)),
         network: world.network.clone(),
+        commands: world.commands,
         ..Settings::default()
     }
 }

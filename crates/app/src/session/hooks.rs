@@ -11,7 +11,7 @@ use ollm_protocol::{Event, EventKind};
 use ollm_store::cut;
 
 use crate::app::App;
-use crate::port::Notices;
+use crate::port::{Notices, Shared};
 use crate::trace;
 
 /// How long all hooks together may take between an interruption and the end.
@@ -21,7 +21,7 @@ const WAY_OUT: Duration = Duration::from_secs(5);
 const LONGEST_LIST: usize = 200;
 
 /// Hears of every event and what came of it.
-pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + 'a>;
+pub type EventListener<'a> = Box<dyn FnMut(&Event, &Decision, &Outcome) + Send + 'a>;
 
 /// The engine as the agent sees it.
 pub(super) struct Hooks<'a, 'o> {
@@ -42,7 +42,7 @@ pub struct HookContext<'a, 'o> {
     /// Read anew between turns, never within one.
     pub app: &'a RefCell<App>,
     /// Who is told.
-    pub notices: &'a RefCell<dyn Notices + 'o>,
+    pub notices: &'a Shared<dyn Notices + 'o>,
 }
 
 impl Events for Hooks<'_, '_> {
@@ -87,7 +87,7 @@ impl<'a, 'o> Hooks<'a, 'o> {
     /// Writes down what came of an event. That it cannot be written is told once and changes nothing.
     fn trace(&mut self, event: &Event, outcome: &Outcome) {
         let HookContext { app, notices } = self.desk;
-        let mut notices = notices.borrow_mut();
+        let mut notices = notices.lock();
         if let Err(why) = trace::record(&app.borrow(), event, outcome, &mut *notices)
             && !std::mem::replace(&mut self.untraced, true)
         {

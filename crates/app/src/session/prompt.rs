@@ -8,7 +8,7 @@ use super::{EventListener, HookContext, SessionOptions, SessionSetup};
 use crate::app::App;
 use crate::control::Control;
 use crate::error::AppError;
-use crate::port::Notices;
+use crate::port::{Notices, Shared};
 
 /// What a program hands in for a prompt: who decides, who sees, who listens, and what interrupts.
 ///
@@ -54,16 +54,16 @@ pub fn run_prompt(
     options: &SessionOptions,
     (prompt, context): (&str, Option<&str>),
     ports: PromptPorts<'_>,
-    notices: &RefCell<dyn Notices + '_>,
+    notices: &Shared<dyn Notices + '_>,
 ) -> Result<PromptOutcome, AppError> {
     let host = SessionSetup::gather(options, &app, &ports.cancel)?;
     for note in &host.notes {
-        notices.borrow_mut().tell(note);
+        notices.lock().tell(note);
     }
     let (session, model) = (host.id().to_owned(), host.model().to_owned());
     let app = RefCell::new(app);
     let turns = work(host, &app, (prompt, context), ports, notices);
-    app.into_inner().close(&mut *notices.borrow_mut());
+    app.into_inner().close(&mut *notices.lock());
     Ok(PromptOutcome { session, model, turns })
 }
 
@@ -72,16 +72,16 @@ fn work(
     app: &RefCell<App>,
     (prompt, context): (&str, Option<&str>),
     ports: PromptPorts<'_>,
-    notices: &RefCell<dyn Notices + '_>,
+    notices: &Shared<dyn Notices + '_>,
 ) -> Result<Vec<Turn>, StartError> {
     let id = host.id().to_owned();
     let mut session = host.start(HookContext { app, notices }, ports.approve, ports.show, ports.hear)?;
     let servers = app.borrow().mcp_tools.clone();
     // Unlike a chat it gets no servers later.
     let reachable = servers.as_ref().filter(|servers| !servers.statuses().is_empty());
-    let _control = Control::open(reachable, &id, app.borrow().world()).map_err(|why| notices.borrow_mut().tell(&why));
+    let _control = Control::open(reachable, &id, app.borrow().world()).map_err(|why| notices.lock().tell(&why));
     if let Some(servers) = &servers {
-        servers.settle(&ports.cancel, &mut |text| notices.borrow_mut().tell(text));
+        servers.settle(&ports.cancel, &mut |text| notices.lock().tell(text));
     }
     let turns = session.say(prompt, context);
     session.end();

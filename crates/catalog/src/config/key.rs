@@ -81,7 +81,7 @@ pub const KEYS: &[Key] = &[
         .older_variable("HOOKS_TIMEOUT", SECONDS)
         .project(Project::OwnLower)
         .guarded(),
-    key("hooks.trustWorkspace", Kind::Trust, "false", "Whether hooks that came with a project need no approval: in all projects, in none, or in those at or below the listed paths.")
+    key("hooks.trustWorkspace", Kind::Trust, "false", "Whether hooks that came with a project need no approval: in all projects, in none, or in those at or below the listed paths; never in vendored folders (`node_modules`, `vendor`, …), and by a list not in a repository within a project.")
         .project(Project::Only("false", "a project cannot vouch for itself"))
         .critical(),
     key("hooks.untrusted", Kind::Choice(&["skip", "block"]), "\"skip\"", "What an unapproved hook that fits means: it is skipped, visibly, or the operation is blocked.")
@@ -101,7 +101,7 @@ pub const KEYS: &[Key] = &[
     key("hooks.rateLimit.cooldownMs", Kind::Pause, "0", "How long to wait after a hook has run before the same one runs again.")
         .variable("OLLM_HOOKS_RATE_LIMIT_COOLDOWN_MS")
         .guarded(),
-    key("hooks.maxContinuations", Kind::Count(1, 1000), "8", "How often hooks of after_agent may keep one turn of `ollm run` or `ollm chat` going.")
+    key("hooks.maxContinuations", Kind::Count(1, 1000), "8", "How often hooks of after_agent may keep one turn of the agent going.")
         .variable("OLLM_HOOKS_MAX_CONTINUATIONS")
         .project(Project::Lower),
     key("hooks.http.allow", Kind::List(Item::Host), "[]", "The hosts and addresses that an `http` hook may reach although they are loopback or private.")
@@ -122,7 +122,7 @@ pub const KEYS: &[Key] = &[
     key("extensions.autoEnable", Kind::Flag, "true", "Whether a new extension is on without being switched on. Its hooks need approval in any case.")
         .variable("OLLM_EXTENSIONS_AUTO_ENABLE")
         .guarded(),
-    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart: `ollm ext set`.")
+    key("extensions.settings.*.*", Kind::Scalar, "null", "A setting of an extension, by the extension's name and the setting's. Sensitive ones are kept apart.")
         .guarded(),
     key("mcp.enabled", Kind::Flag, "true", "Whether MCP servers are started at all.")
         .variable("OLLM_MCP_ENABLED")
@@ -186,7 +186,7 @@ pub const KEYS: &[Key] = &[
         .older_variable("OLLM_TRACE", Kind::Flag)
         .project(SWITCH)
         .guarded(),
-    key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How `ollm trace` shows records.")
+    key("trace.format", Kind::Choice(&["json", "pretty", "compact"]), "\"pretty\"", "How the records of the trace are shown.")
         .variable("OLLM_TRACE_FORMAT")
         .project(Project::Any),
     key("trace.maxSize", Kind::Size, "4194304", "How large a file of records may grow, in bytes or as \"16MiB\".")

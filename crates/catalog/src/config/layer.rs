@@ -209,6 +209,7 @@ fn ignored(said: Said, why: &str) -> Finding {
         message: format!("`{name}` is ignored in a project: {why}"),
         help: Some("set it in the user's own config.yaml".to_owned()),
         spot: Some(said.spot),
+        remedy: None,
     }
 }
 

@@ -7,6 +7,7 @@ use ollm_protocol::{Layer, RateLimit, Rules};
 use serde_json::{Map, Value};
 
 use super::kind::duration;
+use super::workspace::{covers, lies_in_vendored};
 use super::{Config, Origin, Setting};
 use crate::place::Places;
 
@@ -242,13 +243,15 @@ impl Config {
     }
 
     /// Whether a project needs no approval: all projects, or it is one of the paths or below one of them, with links
-    /// resolved.
+    /// resolved, and nobody else's within it.
     fn trusts(&self, project: &Path, places: &Places) -> bool {
-        let Value::Array(_) = self.value("hooks.trustWorkspace") else { return self.trusts_all() };
         let Ok(project) = project.canonicalize() else { return false };
+        let Value::Array(_) = self.value("hooks.trustWorkspace") else {
+            return self.trusts_all() && !lies_in_vendored(&project, &places.home);
+        };
         let paths = self.texts("hooks.trustWorkspace");
         let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());
-        real.into_iter().any(|path| project.starts_with(path))
+        real.into_iter().any(|path| covers(&path, &project, &places.home))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What one `config.yaml` says, each value with its place.
 
-use ollm_protocol::Source;
+use ollm_protocol::{Remedy, Source};
 use serde_json::Value;
 
 use super::key::{KEYS, Key, Place, Safety, guards, names, place};
@@ -107,8 +107,9 @@ impl Reader {
         let path: Vec<&str> = today.iter().map(String::as_str).collect();
         let name = at.key().unwrap_or_default();
         let message = format!("`{name}` is an older name of `{}` and is read as that", today.join("."));
-        let help = "`ollm config migrate` writes today's name".to_owned();
-        self.find(Severity::Warning, at, Part::Key, message, Some(help));
+        let (spot, value, remedy) =
+            (Some(at.spot(Part::Key)), Some(at.node.shown()), Some(Remedy::MigrateConfiguration));
+        self.findings.push(Finding { severity: Severity::Warning, spot, value, message, help: None, remedy });
         if let Place::Leaf(key) = place(&path) {
             return self.leaf(at, &path, Leaf { key, kind: kind.unwrap_or(key.kind), older: true });
         }
@@ -210,6 +211,7 @@ impl Reader {
                 help: Some("remove the older one".to_owned()),
                 value: lost.shown,
                 spot: Some(lost.spot),
+                remedy: None,
             });
         }
         self.said = kept;
@@ -217,7 +219,7 @@ impl Reader {
 
     fn find(&mut self, severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         let value = Some(at.node.shown());
-        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help });
+        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help, remedy: None });
     }
 }
 

@@ -35,6 +35,7 @@ pub(crate) fn not_loaded(cursor: &Cursor<'_>, message: &str, help: Option<String
         value: Some(cursor.node.shown()),
         message: format!("{message}; the hook is not loaded"),
         help,
+        remedy: None,
     }
 }
 
@@ -223,6 +224,13 @@ impl Reader<'_> {
 
     pub(super) fn warn(&mut self, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         let value = Some(at.node.shown());
-        self.findings.push(Finding { severity: Severity::Warning, spot: Some(at.spot(part)), value, message, help });
+        self.findings.push(Finding {
+            severity: Severity::Warning,
+            spot: Some(at.spot(part)),
+            value,
+            message,
+            help,
+            remedy: None,
+        });
     }
 }

@@ -109,6 +109,6 @@ impl Check<'_> {
 
     fn find(&mut self, severity: Severity, at: &Cursor<'_>, part: Part, message: String, help: Option<String>) {
         let value = Some(at.node.shown());
-        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help });
+        self.findings.push(Finding { severity, spot: Some(at.spot(part)), value, message, help, remedy: None });
     }
 }

@@ -1,7 +1,6 @@
 //! What extensions need of one another: order, and who cannot be on without whom.
 
-use ollm_protocol::Layer;
-use ollm_shell::shell_word;
+use ollm_protocol::{Layer, Remedy};
 
 use super::fault::{Fault, Field};
 use super::{Dependency, Extension, State};
@@ -67,7 +66,8 @@ fn way(all: &[Extension], from: &[Option<usize>], start: usize, last: usize) -> 
     Fault {
         at: Field::Needed(names.get(1).copied().unwrap_or_default().to_owned()),
         message: format!("it needs itself: {}", names.join(" → ")),
-        help: "remove one of these dependencies".to_owned(),
+        help: Some("remove one of these dependencies".to_owned()),
+        remedy: None,
     }
 }
 
@@ -99,20 +99,21 @@ pub(super) fn lacking(all: &[Extension], extension: &Extension) -> Vec<Fault> {
 
 fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fault> {
     let Dependency { name, range } = dependency;
-    let needed = |message: String, help: String| Some(Fault { at: Field::Needed(name.clone()), message, help });
+    let needed = |message: String| Fault { at: Field::Needed(name.clone()), message, help: None, remedy: None };
+    let by = |message: String, remedy: Remedy| Some(Fault { remedy: Some(Box::new(remedy)), ..needed(message) });
     let Some(found) = all.iter().find(|one| one.name == *name && one.is_on()) else {
         return match all.iter().find(|one| one.name == *name).map(|one| &one.state) {
             None => {
                 let message = format!("it needs the extension `{name}` ({range}), which is not there");
-                needed(message, "install it".to_owned())
+                Some(Fault { help: Some("install it".to_owned()), ..needed(message) })
             }
             Some(State::Off(_)) => {
                 let message = format!("it needs the extension `{name}`, which is switched off");
-                needed(message, format!("`ollm ext enable {}`", shell_word(name)))
+                by(message, Remedy::EnableExtension(name.clone()))
             }
             Some(State::Failed(_) | State::On) => {
                 let message = format!("it needs the extension `{name}`, which cannot be loaded");
-                needed(message, format!("`ollm ext info {}` says why", shell_word(name)))
+                by(message, Remedy::ShowExtension(name.clone()))
             }
         };
     };
@@ -120,16 +121,16 @@ fn unmet(all: &[Extension], layer: Layer, dependency: &Dependency) -> Option<Fau
     if dependency.accepts_release_of(version) {
         let message = format!("it needs `{name}` {range}, but version {version} is there, which is a pre-release");
         let help = format!("a pre-release must be named in the range, such as \">={version}\"");
-        return Some(Fault { at: Field::Range(name.clone()), message, help });
+        return Some(Fault { at: Field::Range(name.clone()), message, help: Some(help), remedy: None });
     }
     if !dependency.accepts(version) {
         let message = format!("it needs `{name}` {range}, but version {version} is there");
         let help = "update one of the two".to_owned();
-        return Some(Fault { at: Field::Range(name.clone()), message, help });
+        return Some(Fault { at: Field::Range(name.clone()), message, help: Some(help), remedy: None });
     }
     if layer == Layer::User && found.layer == Layer::Workspace {
         let message = format!("it needs `{name}`, which only this project has");
-        return needed(message, "install it for yourself".to_owned());
+        return Some(Fault { help: Some("install it for yourself".to_owned()), ..needed(message) });
     }
     None
 }

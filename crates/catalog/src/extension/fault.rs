@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::Remedy;
+
 use super::read::{LARGEST_FILE, fingerprint};
 use crate::file::{self, Finding, Syntax, whole_file};
 use crate::node::{Cursor, Node, Part, Spot};
@@ -15,7 +17,9 @@ pub(super) struct Fault {
     /// What happened.
     pub(super) message: String,
     /// The way out.
-    pub(super) help: String,
+    pub(super) help: Option<String>,
+    /// The way out for which a program may have a command.
+    pub(super) remedy: Option<Box<Remedy>>,
 }
 
 /// A part of a manifest.
@@ -77,13 +81,14 @@ impl Fault {
     /// was understood has no such place.
     pub(super) fn locate(self, path: &Path, understood: Option<u64>, severity: Severity) -> Problem {
         let place = self.at.clone();
-        let finding = |spot, value| Finding { severity, spot, value, message: self.message, help: Some(self.help) };
+        let (message, help, remedy) = (self.message, self.help, self.remedy.map(|remedy| *remedy));
+        let finding = |spot, value| Finding { severity, spot, value, message, help, remedy };
         let bytes = file::bytes(path, LARGEST_FILE).ok().flatten();
         let bytes = bytes.filter(|bytes| Some(fingerprint(bytes)) == understood);
         let opened = bytes.and_then(|bytes| file::open(path, Syntax::Json, bytes).ok());
         let Some((document, node)) = opened else {
-            let Finding { message, help, .. } = finding(None, None);
-            return Problem { help, ..whole_file(severity, path, message) };
+            let Finding { message, help, remedy, .. } = finding(None, None);
+            return Problem { help, remedy, ..whole_file(severity, path, message) };
         };
         let (spot, value) = place.find(&Cursor::root(&node)).unzip();
         let found = document.problems(vec![finding(spot, value)]);

@@ -229,7 +229,12 @@ pub(super) fn refuse_doubles(all: &mut [Extension], surroundings: &Surroundings<
     for extension in all.iter_mut().filter(|extension| extension.state == State::On) {
         if let Some(root) = owners.get(&extension.name).filter(|root| **root != extension.root) {
             let message = format!("the name `{}` is taken by {}", extension.name, root.display());
-            extension.fail(Fault { at: Field::Name, message, help: "rename one of the two".to_owned() });
+            extension.fail(Fault {
+                at: Field::Name,
+                message,
+                help: Some("rename one of the two".to_owned()),
+                remedy: None,
+            });
         }
     }
 }

@@ -5,7 +5,7 @@ use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
-use ollm_protocol::{Hook, Layer, Rules, Source};
+use ollm_protocol::{Hook, Layer, Remedy, Rules, Source};
 use ollm_store::{StatKey, digest_bytes};
 
 use super::check::Check;
@@ -30,8 +30,8 @@ pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
     let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
     let extension = read(&candidate, rules, Positions::Always, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
-        let help = Some("`ollm ext new NAME` writes an extension to begin with".to_owned());
-        failed(&candidate, Problem { help, ..whole_file(Severity::Error, root, message) })
+        let remedy = Some(Remedy::NewExtension);
+        failed(&candidate, Problem { remedy, ..whole_file(Severity::Error, root, message) })
     });
     let problems = extension.problems.iter().cloned().chain(extension.skills().1).collect();
     (extension, problems)
@@ -80,8 +80,8 @@ pub(super) fn read(
     // What is shown before an approval must be what is approved.
     let digest = (positions == Positions::Always).then(|| digest_bytes(&bytes));
     if bytes.strip_prefix(MARK).unwrap_or(&bytes).trim_ascii().is_empty() {
-        let help = Some("`ollm ext new NAME` writes one to begin with".to_owned());
-        return broken(Problem { help, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) });
+        let remedy = Some(Remedy::NewExtension);
+        return broken(Problem { remedy, ..file::problem_at(&path, "", 1, "it is empty".to_owned()) });
     }
     let (document, node) = match file::open(&path, Syntax::Json, bytes) {
         Ok(opened) => opened,

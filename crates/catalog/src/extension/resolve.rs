@@ -1,6 +1,6 @@
 //! Which extensions are meant to be on, and what their settings are.
 
-use ollm_protocol::{Held, Layer, Variable};
+use ollm_protocol::{Commands, Held, Layer, Variable};
 use ollm_store::{Place, Secrets, Switch};
 use serde_json::Value;
 
@@ -36,7 +36,7 @@ pub(super) fn resolve(
             }
             extension.values.push(value);
         }
-        if let Some(fault) = unset(extension, &missing) {
+        if let Some(fault) = unset(extension, &missing, surroundings.commands) {
             fail(extension, fault);
         }
         undeclared(extension, settings, problems);
@@ -51,29 +51,38 @@ fn fail(extension: &mut Extension, fault: Fault) {
 }
 
 /// The settings without which it cannot be, all of them in one message.
-fn unset(extension: &Extension, missing: &[SettingSpec]) -> Option<Fault> {
+fn unset(extension: &Extension, missing: &[SettingSpec], commands: Commands) -> Option<Fault> {
     let (first, more) = missing.split_first()?;
     if more.is_empty() {
-        let help = format!("`{}` sets it", first.command(&extension.name));
-        return Some(fault(first, format!("setting `{}` is required and not set", first.name), help));
+        let message = format!("setting `{}` is required and not set", first.name);
+        return Some(settable(extension, first, message));
     }
     let names: Vec<String> = missing.iter().map(|spec| format!("`{}`", spec.name)).collect();
-    let commands: Vec<String> = missing.iter().map(|spec| format!("`{}`", spec.command(&extension.name))).collect();
+    let known = missing.iter().filter_map(|spec| commands.command(&spec.remedy(&extension.name)));
+    let known: Vec<String> = known.map(|command| format!("`{command}`")).collect();
+    let help = if known.is_empty() { "set them".to_owned() } else { format!("set them: {}", known.join(", ")) };
     let message = format!("settings {} are required and not set", names.join(", "));
-    Some(fault(first, message, format!("set them: {}", commands.join(", "))))
+    Some(fault(first, message, help))
 }
 
 fn fault(spec: &SettingSpec, message: String, help: String) -> Fault {
-    Fault { at: Field::Setting(spec.name.clone()), message, help }
+    Fault { at: Field::Setting(spec.name.clone()), message, help: Some(help), remedy: None }
+}
+
+/// The same where a person only has to set it.
+fn settable(extension: &Extension, spec: &SettingSpec, message: String) -> Fault {
+    let remedy = Some(Box::new(spec.remedy(&extension.name)));
+    Fault { at: Field::Setting(spec.name.clone()), message, help: None, remedy }
 }
 
 /// Why an extension is off.
 fn off(extension: &Extension, surroundings: &Surroundings<'_>, settings: &ExtensionSettings) -> Option<String> {
+    let enabling = || surroundings.commands.tell(&extension.enabling());
     match surroundings.switches.get(&extension.switch_name(), surroundings.now) {
         Some(Switch { on: true, .. }) => None,
-        Some(Switch { on: false, .. }) => Some(format!("switched off; {}", extension.enabling())),
+        Some(Switch { on: false, .. }) => Some(format!("switched off; {}", enabling())),
         None if settings.auto_enable => None,
-        None => Some(format!("new, and extensions.autoEnable is false; {}", extension.enabling())),
+        None => Some(format!("new, and extensions.autoEnable is false; {}", enabling())),
     }
 }
 
@@ -108,7 +117,7 @@ fn value(
     if let Some(place) = secret_place {
         return secret(extension, &SettingSpec { sensitive: true, ..spec.clone() }, place, surroundings);
     }
-    let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
+    let mending = |why: String| settable(extension, spec, why);
     if let Some(said) = said {
         let value =
             spec.check(said.value.clone()).map_err(|why| mending(format!("{why}, as {} has it", said.origin)))?;
@@ -147,10 +156,11 @@ fn secret(
 ) -> Result<SettingValue, Fault> {
     let name = extension.secret_name(&spec.name);
     if place == Place::Keyring {
-        let kept = kept(extension, spec, surroundings.secrets.clone(), name);
+        let setting = surroundings.commands.tell(&spec.remedy(&extension.name));
+        let kept = kept(spec, surroundings.secrets.clone(), name, setting);
         return Ok(SettingValue { spec: spec.clone(), value: None, kept: Some(kept), origin: Origin::Keyring });
     }
-    let mending = |why: String| fault(spec, why, format!("`{}` mends it", spec.command(&extension.name)));
+    let mending = |why: String| settable(extension, spec, why);
     let text = surroundings.secrets.get(&name).map_err(|error| mending(error.to_string()))?;
     let value = text.map(|text| spec.read(&text)).transpose().map_err(mending)?;
     let origin = Origin::File { layer: Layer::User, file: surroundings.places.secrets(), line: 0, column: 0 };
@@ -158,11 +168,11 @@ fn secret(
 }
 
 /// A secret that is asked for only when a hook or a server needs it.
-fn kept(extension: &Extension, spec: &SettingSpec, secrets: Secrets, secret: String) -> Held {
-    let (spec, command) = (spec.clone(), spec.command(&extension.name));
+fn kept(spec: &SettingSpec, secrets: Secrets, secret: String, way_out: String) -> Held {
+    let spec = spec.clone();
     let label = format!("{secret}#{}", secrets.edition(&secret));
     Held::kept(label, move || {
-        let missed = |why: &str| format!("setting `{}` cannot be had: {why}; `{command}` sets it anew", spec.name);
+        let missed = |why: &str| format!("setting `{}` cannot be had: {why}; {way_out}", spec.name);
         let text = secrets.get(&secret).map_err(|error| missed(&error.to_string()))?;
         let value = spec.read(&text.ok_or_else(|| missed("it is gone"))?).map_err(|why| missed(&why))?;
         Ok(text_of(&value))
@@ -208,8 +218,8 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
         let why = spec.check(said.value.clone()).err()?;
         let value = Some(said.value.to_string()).filter(|_| !spec.sensitive);
         let message = format!("extension `{extension}`: {why}");
-        let help = Some(format!("`{}` sets it", spec.command(extension)));
-        Some(Problem { value, help, ..written(said, Severity::Error, message)? })
+        let remedy = Some(spec.remedy(extension));
+        Some(Problem { value, remedy, ..written(said, Severity::Error, message)? })
     };
     settings.settings.iter().filter_map(wrong).collect()
 }

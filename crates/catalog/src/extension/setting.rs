@@ -1,6 +1,6 @@
 //! What an extension lets a person set, and which values are right.
 
-use ollm_shell::shell_word;
+use ollm_protocol::Remedy;
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 
@@ -156,10 +156,10 @@ impl SettingSpec {
         format!("EXTENSION_{}_{}", upper_snake(extension), upper_snake(&self.name))
     }
 
-    /// The command that gives it a value.
-    pub fn command(&self, extension: &str) -> String {
-        let value = if self.sensitive { "" } else { "=VALUE" };
-        format!("ollm ext set {} {}{value}", shell_word(extension), shell_word(&self.name))
+    /// How a person gives it a value.
+    pub fn remedy(&self, extension: &str) -> Remedy {
+        let (extension, setting, sensitive) = (extension.to_owned(), self.name.clone(), self.sensitive);
+        Remedy::SetSetting { extension, setting, sensitive }
     }
 
     /// The JSON Schema of its values.

@@ -175,7 +175,7 @@ impl Shelved {
         let message = format!("{message}; the skill is not loaded");
         let (severity, help) = (Severity::Error, Some(help.to_owned()));
         let document = Document::new(&self.path, Syntax::Yaml, self.head().to_owned());
-        let finding = Finding { severity, spot, value, message: message.clone(), help: help.clone() };
+        let finding = Finding { severity, spot, value, message: message.clone(), help: help.clone(), remedy: None };
         let located = document.problems(vec![finding]).pop().filter(|problem| problem.line > 0);
         // What is not written has no place of its own.
         Box::new(located.unwrap_or_else(|| self.at_line(1, message, help)))

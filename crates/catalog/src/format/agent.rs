@@ -111,5 +111,6 @@ fn wrong(at: &Cursor<'_>, message: String) -> Finding {
             "write {\"hooks\": {\"PreToolUse\": [{\"matcher\": \"*\", \"hooks\": [{\"type\": \"command\", \"command\": …}]}]}}"
                 .to_owned(),
         ),
+        remedy: None,
     }
 }

@@ -70,5 +70,6 @@ fn not_events(at: &Cursor<'_>, intake: &mut HookCollector<'_>) {
         value: Some(at.node.shown()),
         message: format!("a map of events to hooks is needed, not {}; nothing is loaded", at.node.kind()),
         help: Some(Form::Events.example().to_owned()),
+        remedy: None,
     });
 }

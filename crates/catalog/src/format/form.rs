@@ -100,6 +100,7 @@ pub(super) fn strange(root: &Cursor<'_>) -> Finding {
         value: Some(root.node.shown()),
         message: format!("{message}; nothing is loaded"),
         help: Some(form.example().to_owned()),
+        remedy: None,
     }
 }
 

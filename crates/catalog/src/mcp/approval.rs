@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{Layer, LimitsSpec, Source};
+use ollm_protocol::{Layer, LimitsSpec, Remedy, Source};
 use ollm_shell::shell_word;
 use ollm_store::{Hasher, looks_secret};
 use ollm_trust::{Approvable, CommandLine, Definition, Mentioned, Row, TrustContext, Unready};
@@ -83,10 +83,10 @@ impl Approvable for ServerSpec {
         format!("{} server `{}`", self.source.name(), self.name)
     }
 
-    fn approve_command(&self) -> String {
+    fn remedy(&self) -> Remedy {
         match &self.extension {
-            Some(extension) => format!("ollm ext trust {}", shell_word(extension)),
-            None => format!("ollm mcp trust {}", shell_word(&self.name)),
+            Some(extension) => Remedy::ApproveExtension(extension.clone()),
+            None => Remedy::ApproveServer(self.name.clone()),
         }
     }
 }

@@ -115,6 +115,7 @@ impl Filling<'_> {
                 self.server.name
             ),
             help: (self.way)(name).or_else(|| Some(format!("set {name}, or write ${{{name}:-TEXT}}"))),
+            remedy: None,
             snippet: None,
         });
     }

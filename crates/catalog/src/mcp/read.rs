@@ -122,7 +122,7 @@ fn finding(severity: Severity, at: &Cursor<'_>, part: Part, message: String, hel
     // Below these keys stand secrets as often as not.
     let secret = at.spot(part).field.split('.').any(|key| key == "env" || key == "headers");
     let value = (!secret).then(|| shown(at));
-    Finding { severity, spot: Some(at.spot(part)), value, message, help }
+    Finding { severity, spot: Some(at.spot(part)), value, message, help, remedy: None }
 }
 
 /// A value without what a declaration keeps secret.

@@ -2,6 +2,7 @@
 
 use std::fs;
 
+use ollm_protocol::Commands;
 use serde_json::{Value, json};
 
 use crate::extensions::{error, manifest, problem, setting};
@@ -81,13 +82,14 @@ fn told(text: impl AsRef<[u8]>) -> (usize, usize, String, String) {
     assert!(!found.get("x").unwrap().is_on());
     let first = problems.into_iter().next().unwrap();
     assert!(first.snippet.is_some(), "{first:?}");
-    (first.line, first.column, first.message, first.help.unwrap_or_default())
+    let way_out = first.way_out(Commands::default()).unwrap_or_default();
+    (first.line, first.column, first.message, way_out)
 }
 
 #[test]
 fn a_manifest_that_is_empty_or_no_text_is_told_with_its_place_and_the_way_out() {
     for empty in ["", " \n", "\u{feff}", "\u{feff}\n"] {
-        let new = "`ollm ext new NAME` writes one to begin with";
+        let new = "write one first";
         assert_eq!(told(empty), (1, 1, "it is empty".to_owned(), new.to_owned()), "{empty:?}");
     }
     let world = World::new();
@@ -106,7 +108,7 @@ fn what_is_wrong_is_named_and_so_is_what_would_be_right() {
         (json!({"keywords": "a"}), "`keywords` must be a list of texts, not text", "[\"a\", \"b\"]"),
         (json!({"manifestVersion": 0}), "`manifestVersion` must be 1,", "write 1, or leave it out"),
         (json!({"manifestVersion": "1"}), "`manifestVersion` must be 1,", "write 1, or leave it out"),
-        (json!({"hooks": {"zzzzzz": []}}), "unknown event `zzzzzz`", "`ollm schema` lists them"),
+        (json!({"hooks": {"zzzzzz": []}}), "unknown event `zzzzzz`", "look at the events there are"),
         (json!({"mcpServers": {"s": {"command": "x", "args": [{}]}}}), "not a list with a map in it", ""),
         (setting(&json!({"enum": []})), "`enum` is empty", "leave it out"),
         (json!({"name": "con"}), "`con` cannot be the name", "a device on some systems"),

@@ -266,7 +266,7 @@ proptest! {
         let wanted = if given { fits } else { !required };
         prop_assert_eq!(extension.is_on(), wanted, "{:?}", extension.state);
         if let State::Failed(why) = &extension.state {
-            prop_assert!(why.contains("ollm ext set a x=VALUE"), "{}", why);
+            prop_assert!(why.contains("`mine set a x` sets it"), "{}", why);
         }
         let spec = extension.setting("x").unwrap();
         prop_assert_eq!(spec.read(&text).is_ok(), fits);

@@ -314,7 +314,7 @@ fn d13_a_missing_dependency_disables_only_who_needs_it() {
         ("a", "which is not there"),
         ("self", "self → self"),
         ("b", "version 1.0.0 is there"),
-        ("e", "ollm ext enable off"),
+        ("e", "`mine enable off` switches it on"),
         ("u", "only this project has"),
     ] {
         assert!(error(&extensions, name).contains(part), "{name}: {}", error(&extensions, name));
@@ -325,8 +325,8 @@ fn d13_a_missing_dependency_disables_only_who_needs_it() {
 #[test]
 fn a_manifest_that_is_no_json_says_what_would_be_right() {
     for (text, place, help) in [
-        ("", "manifest.json:1:1: it is empty", "`ollm ext new NAME` writes one to begin with"),
-        (" \n", "manifest.json:1:1: it is empty", "`ollm ext new NAME` writes one to begin with"),
+        ("", "manifest.json:1:1: it is empty", "write one first"),
+        (" \n", "manifest.json:1:1: it is empty", "write one first"),
         ("nonsense", "manifest.json:1:2: ", "the only bare words are true, false and null"),
         ("{\"name\": \"a\"\n \"version\": 1}", "manifest.json:2:2: ", "put a comma between the two"),
         ("{name: 1}", "manifest.json:1:2: ", "write every key in double quotes"),
@@ -353,20 +353,18 @@ fn e12_a_missing_required_setting_names_the_command_that_mends_it() {
     world.manifest("home", "a", manifest("a", &settings));
     let (extensions, _) = world.extensions();
     let place = world.places.home.join("extensions/a/manifest.json").display().to_string();
-    let said = |column, index, name, command| {
+    let said = |column, index, name| {
         let field = format!("settings[{index}].name = \"{name}\"");
-        format!(
-            "{place}:1:{column}: setting `{name}` is required and not set ({field}); `ollm ext set a {command}` sets it"
-        )
+        format!("{place}:1:{column}: setting `{name}` is required and not set ({field}); `mine set a {name}` sets it")
     };
     let both = format!(
         "{place}:1:71: settings `token`, `mode` are required and not set (settings[0].name = \"token\"); set them: \
-         `ollm ext set a token`, `ollm ext set a mode=VALUE`"
+         `mine set a token`, `mine set a mode`"
     );
     assert_eq!(error(&extensions, "a"), both);
     world.env.insert("MY_TOKEN".into(), "t0p".into());
     let (extensions, _) = world.extensions();
-    assert_eq!(error(&extensions, "a"), said(159, 1, "mode", "mode=VALUE"));
+    assert_eq!(error(&extensions, "a"), said(159, 1, "mode"));
     world.write("home/.ollm/config.yaml", "extensions:\n  settings:\n    a:\n      mode: strict\n");
     assert!(world.extensions().0.get("a").unwrap().is_on());
 }

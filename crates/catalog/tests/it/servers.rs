@@ -156,7 +156,7 @@ fn all_four_places_are_read_the_users_first() {
 }
 
 #[test]
-fn abuse_d7_a_project_cannot_vouch_for_its_server() {
+fn d07_a_project_cannot_vouch_for_its_server() {
     let world = World::new();
     world.write(PROJECT, r#"{"mcpServers": {"s": {"command": "x", "trust": true, "autoApprove": ["all"]}}}"#);
     let (servers, problems) = load(&world);
@@ -349,7 +349,7 @@ fn variables_have_a_text_for_when_they_are_missing() {
 }
 
 #[test]
-fn abuse_d7_any_change_of_a_declaration_changes_its_digest() {
+fn d07_any_change_of_a_declaration_changes_its_digest() {
     let base = json!({"command": "x", "args": ["a", "b"], "env": {"A": "1"}, "cwd": "/c"});
     let first = digest(&user(&base).0.unwrap());
     assert_eq!(first, digest(&user(&base).0.unwrap()));
@@ -382,7 +382,7 @@ fn abuse_d7_any_change_of_a_declaration_changes_its_digest() {
 }
 
 #[test]
-fn abuse_d7_files_of_the_project_are_part_of_the_digest() {
+fn d07_files_of_the_project_are_part_of_the_digest() {
     let world = World::new();
     world.write(
         PROJECT,
@@ -404,7 +404,7 @@ fn abuse_d7_files_of_the_project_are_part_of_the_digest() {
 }
 
 #[test]
-fn abuse_d7_files_that_variables_help_to_name_are_part_of_the_digest() {
+fn d07_files_that_variables_help_to_name_are_part_of_the_digest() {
     for declaration in [
         r#"{"command": "python3", "args": ["${NONE:-server.py}"]}"#,
         r#"{"command": "python3", "args": ["${HERE}/server.py"]}"#,
@@ -424,7 +424,7 @@ fn abuse_d7_files_that_variables_help_to_name_are_part_of_the_digest() {
 }
 
 #[test]
-fn abuse_d7_files_count_however_they_are_named() {
+fn d07_files_count_however_they_are_named() {
     let world = World::new();
     let project = world.places.project.clone().unwrap();
     let url = format!("file://{}/server%2epy", project.display());

@@ -10,7 +10,7 @@ use ollm_catalog::{
     Catalog, Changes, Extensions, Index, Overrides, Places, Positions, Problem, Surroundings, configuration,
     extensions, load, named_extensions, reload_extensions,
 };
-use ollm_protocol::Hook;
+use ollm_protocol::{Commands, Hook, Remedy};
 use ollm_store::{Secrets, Switch, Switches, keep_secret, set_switches};
 use tempfile::TempDir;
 
@@ -94,6 +94,7 @@ impl World {
             positions: self.positions,
             approved: None,
             vouched: None,
+            commands: Commands::new(command),
         })
     }
 
@@ -143,4 +144,13 @@ pub(crate) fn ids(hooks: &[Hook]) -> Vec<&str> {
 
 pub(crate) fn link(target: impl AsRef<Path>, link: impl AsRef<Path>) {
     std::os::unix::fs::symlink(target, link).unwrap();
+}
+
+/// The commands of some program.
+fn command(remedy: &Remedy) -> Option<String> {
+    match remedy {
+        Remedy::EnableExtension(name) => Some(format!("mine enable {name}")),
+        Remedy::SetSetting { extension, setting, .. } => Some(format!("mine set {extension} {setting}")),
+        _ => None,
+    }
 }

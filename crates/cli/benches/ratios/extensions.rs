@@ -112,6 +112,7 @@ fn surrounded<T>(home: &Path, read: impl FnOnce(&Surroundings<'_>) -> T) -> T {
         positions: Positions::OnDemand,
         approved: None,
         vouched: None,
+        commands: ollm_protocol::Commands::default(),
     })
 }
 

@@ -102,6 +102,17 @@ pub(crate) enum McpCommand {
         #[arg(long)]
         uncovered: bool,
     },
+    /// Look at tools of a server that are new or changed, and offer them
+    Review {
+        /// The server's name
+        name: String,
+        /// Offer them without a terminal by naming the digest that `--json` prints
+        #[arg(long, value_name = "sha256:…", conflicts_with = "json")]
+        digest: Option<String>,
+        /// Print as JSON what waits, and offer nothing
+        #[arg(long)]
+        json: bool,
+    },
     /// Withdraw the approval of servers
     Untrust {
         /// The servers' names

@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use ollm_agent::{Cancel, Session, StartError};
 use ollm_app::control::Control;
 use ollm_app::session::{self, HookContext, SessionKind, SessionSetup};
-use ollm_app::{App, ReloadWatcher, World};
+use ollm_app::{App, ReloadWatcher, Shared, World};
 
 use crate::arguments::agent::AgentArguments;
 use crate::display::{Display, Style};
@@ -41,7 +41,7 @@ fn talk(host: SessionSetup, app: &RefCell<App>, world: &World, output: &mut Outp
     // What changes while the session begins counts as well.
     let lookout = ReloadWatcher::new(&app.borrow(), world);
     output.tell(&format!("{}; /help lists the commands, Ctrl-D leaves", host.model()));
-    let shared = RefCell::new(output);
+    let shared = Shared::new(output);
     let display = Display { output: &shared, style: Style::Text, open: false };
     let desk = HookContext { app, notices: &shared };
     let session = match host.start(desk, Box::new(Terminal::new(&cancel)), Box::new(display), Box::new(|_, _, _| {})) {
@@ -50,8 +50,7 @@ fn talk(host: SessionSetup, app: &RefCell<App>, world: &World, output: &mut Outp
         Err(StartError::Interrupted) => return Ok(INTERRUPTED),
         Err(error) => return Err(Failure::new(Kind::Environment, error.to_string())),
     };
-    let _control =
-        Control::open(app.borrow().mcp_tools.as_ref(), &id, world).map_err(|why| shared.borrow_mut().tell(&why));
+    let _control = Control::open(app.borrow().mcp_tools.as_ref(), &id, world).map_err(|why| shared.lock().tell(&why));
     let reader = Reader::new(world, &cancel)?;
     let mut chat = Chat { session, desk, output: &shared, cancel: cancel.clone(), id, lookout };
     while let Some(line) = reader.next() {
@@ -71,7 +70,7 @@ fn talk(host: SessionSetup, app: &RefCell<App>, world: &World, output: &mut Outp
 struct Chat<'a, 'o> {
     session: Session<'a>,
     desk: HookContext<'a, 'o>,
-    output: &'a RefCell<&'o mut Output>,
+    output: &'a Shared<&'o mut Output>,
     cancel: Cancel,
     id: String,
     lookout: ReloadWatcher,
@@ -81,7 +80,7 @@ impl Chat<'_, '_> {
     /// Takes in what has changed since the last turn.
     fn catch_up(&mut self) {
         if let Some(news) = self.lookout.begin(self.desk.app) {
-            self.output.borrow_mut().tell(&news);
+            self.output.lock().tell(&news);
         }
     }
 }

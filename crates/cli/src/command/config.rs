@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 use crate::arguments::config::ConfigCommand;
 use crate::error::{Failure, Kind};
 use crate::output::{Output, shown};
+use crate::remedy::COMMANDS;
 
 /// Where the settings of extensions begin.
 const OF_EXTENSIONS: &str = "extensions.settings.";
@@ -122,7 +123,7 @@ pub(crate) fn problem_entry(problem: &Problem) -> Value {
         "field": problem.field,
         "value": problem.value,
         "message": problem.message,
-        "help": problem.help,
+        "help": problem.way_out(COMMANDS),
         "snippet": problem.snippet.as_ref().map(|snippet| &snippet.text),
     })
 }
@@ -174,7 +175,7 @@ pub(crate) fn refused(error: EditError) -> Failure {
         EditError::Value { .. } | EditError::NoProject | EditError::Worse { .. } => Failure::new(Kind::Usage, message),
         EditError::Problem(problem) => {
             let failure = Failure::new(Kind::Configuration, format!("nothing was changed: {message}"));
-            match problem.help {
+            match problem.way_out(COMMANDS) {
                 Some(_) => failure,
                 None => failure.hint("correct the file, then try again"),
             }

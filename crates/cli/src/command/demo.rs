@@ -48,7 +48,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 fn show(host: SessionSetup, app: &RefCell<App>, cancel: &Cancel, story: &Story<'_>) -> Result<u8, Failure> {
     let began = Instant::now();
     if !story.quiet {
-        story.output.borrow_mut().text(INTRODUCTION)?;
+        story.output.lock().text(INTRODUCTION)?;
     }
     let desk = HookContext { app, notices: &story.output };
     let hear = Box::new(|event: &_, decision: &_, outcome: &_| story.hear(event, decision, outcome));
@@ -56,10 +56,10 @@ fn show(host: SessionSetup, app: &RefCell<App>, cancel: &Cancel, story: &Story<'
     let session =
         session.map_err(|error| Failure::new(Kind::Environment, format!("the demo does not start: {error}")))?;
     if let Some(mcp_tools) = &app.borrow().mcp_tools {
-        mcp_tools.settle(cancel, &mut |text| story.output.borrow_mut().tell(text));
+        mcp_tools.settle(cancel, &mut |text| story.output.lock().tell(text));
     }
     let turns = say(session);
-    let mut output = story.output.borrow_mut();
+    let mut output = story.output.lock();
     if story.quiet {
         let turns_json: Vec<_> = turns.iter().map(turn_json).collect();
         output.json(&json!({"response": response(&turns), "turns": turns_json, "events": story.json()}))?;

@@ -27,11 +27,11 @@ pub(crate) use new::write as write_new;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;
 pub(crate) use test::cases as run_cases;
-pub(crate) use trust::{nobody_to_ask, unwritten};
+pub(crate) use trust::unwritten;
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
-        HookCommand::Run(arguments) => run::run(&arguments, world, output),
+        HookCommand::Run(arguments) => run::run(&arguments, |_| Ok(world), output),
         HookCommand::List { json } => list::run(world, json, output),
         HookCommand::Show { id, json } => show::run(&id, world, json, output),
         HookCommand::Plan { event, data, json } => plan::run(&event, data.as_deref(), world, json, output),

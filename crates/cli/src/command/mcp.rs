@@ -22,7 +22,7 @@ mod list;
 mod login;
 mod logs;
 mod offered;
-mod snippet;
+mod review;
 mod start;
 mod status;
 mod stop;
@@ -52,6 +52,7 @@ pub(super) fn run_command(command: McpCommand, world: &World, output: &mut Outpu
         McpCommand::Trust { name, digest, uncovered } => {
             trust::approve(&name, digest.as_deref(), Uncovered::of_flag(uncovered), world, output)
         }
+        McpCommand::Review { name, digest, json } => review::run(&name, digest.as_deref(), world, json, output),
         McpCommand::Untrust { names } => trust::withdraw(&names, world, output),
         McpCommand::Login(arguments) => login::run(&arguments, world, output),
         McpCommand::Logout { name, json } => login::out(&name, json, world, output),

@@ -1,16 +1,16 @@
 //! Prints what a person sees before they approve something: one screen for hooks, extensions, servers and the chat's
 //! questions.
 
-use std::ffi::OsStr;
 use std::fmt::Write;
 
 use ollm_app::servers::reason;
-use ollm_store::escape_for_people;
+use ollm_store::{Digest, escape_for_people};
 use ollm_trust::{ApproveError, Proposal, Review};
 
+use crate::ask::{Chosen, YES, choose};
 use crate::error::{Failure, Kind};
-use crate::open;
-use crate::output::Output;
+use crate::output::{Output, is_terminal};
+use crate::pager::page;
 
 /// The whole screen as text.
 pub(crate) fn text(review: &Review) -> String {
@@ -44,12 +44,39 @@ fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
 }
 
-/// Shows a text, through a pager where it is long and somebody reads along.
-pub(crate) fn show(text: &str, search_path: Option<&OsStr>, output: &mut Output) {
+/// Shows a text, page by page where it is long and somebody reads along.
+pub(crate) fn show(text: &str, output: &mut Output) {
     let text = escape_for_people(text);
-    if !open::page(&text, search_path) {
+    if is_terminal() {
+        page(&text, &|| false);
+    } else {
         output.explain(&text);
     }
+}
+
+/// Holds something to the digest that a script names.
+pub(crate) fn check_digest(what: &str, now: &Digest, named: &str, hint: String) -> Result<(), Failure> {
+    if now.to_string() == named {
+        return Ok(());
+    }
+    let message = format!("{what} is not what {named} names; nothing was approved");
+    Err(Failure::new(Kind::Untrusted, message).hint(hint))
+}
+
+/// Asks whether something is approved, after it was shown. Where nobody can be asked, hints say how a script approves.
+pub(crate) fn ask_yes<const N: usize>(what: &str, question: &str, hints: [String; N]) -> Result<(), Failure> {
+    match choose(question, YES, &|| false) {
+        Chosen::One(()) => Ok(()),
+        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("{what} was not approved"))),
+        Chosen::Nobody => {
+            Err(hints.into_iter().fold(nobody_to_ask(&format!("{what} was not approved")), Failure::hint))
+        }
+    }
+}
+
+/// Nobody approves anything without a terminal.
+pub(crate) fn nobody_to_ask(what: &str) -> Failure {
+    Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
 }
 
 /// Why something was not approved, with the way out.

@@ -1,12 +1,11 @@
 //! `ollm run`: one task for a model, with every hook having its say.
 
-use std::cell::RefCell;
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
 use ollm_agent::{Cancel, Decision, SessionRefused, StartError, Turn, TurnEnd};
 use ollm_app::session::{self, PromptPorts, SessionKind};
-use ollm_app::{App, World};
+use ollm_app::{App, Shared, World};
 use ollm_protocol::Event;
 use serde_json::{Map, Value, json};
 
@@ -46,13 +45,13 @@ fn work(
         (_, true) => Style::Lines,
         _ => Style::Text,
     };
-    let shared = RefCell::new(output);
+    let shared = Shared::new(output);
     let mut ports = PromptPorts::default();
     ports.approve = Box::new(Terminal::new(&cancel));
     ports.show = Box::new(Display { output: &shared, style, open: false });
     ports.hear = Box::new(|event, decision, _| {
         if style == Style::Lines {
-            let _ = shared.borrow_mut().json(&event_json(event, decision));
+            let _ = shared.lock().json(&event_json(event, decision));
         }
     });
     ports.cancel = cancel;
@@ -67,7 +66,7 @@ fn work(
     if let Some(answer) = answer.as_object_mut() {
         answer.extend(more);
     }
-    finish(&answer, code, style, *shared.borrow_mut())
+    finish(&answer, code, style, *shared.lock())
 }
 
 /// What is told of a session that ran, and how we exit.
@@ -136,8 +135,8 @@ fn exit_code(end: &TurnEnd) -> u8 {
         TurnEnd::Done => OK,
         TurnEnd::Refused { .. } | TurnEnd::Halted { .. } => BLOCKED,
         TurnEnd::Failed { code: "replay" | "empty", .. } | TurnEnd::Bounded(_) => FINDING,
-        TurnEnd::Failed { .. } => Kind::Environment as u8,
         TurnEnd::Interrupted => INTERRUPTED,
+        _ => Kind::Environment as u8,
     }
 }
 

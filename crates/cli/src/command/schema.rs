@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ollm_app::{World, extensions};
+use ollm_app::{World, cases, extensions};
 use ollm_catalog::{
     Form, Positions, config_schema, configuration, hook_file_schema, hook_schema, manifest_schema, settings_schema,
 };
@@ -12,7 +12,6 @@ use ollm_store::Switches;
 use serde_json::{Value, json};
 
 use crate::arguments::SchemaArguments;
-use crate::cases;
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use ollm_agent::{Message, Summary};
 use ollm_app::World;
-use ollm_app::session::sessions;
+use ollm_app::session::{no_transcript, sessions};
 use ollm_store::{cut, escape_for_people, one_line};
 use serde_json::{Value, json};
 
@@ -59,7 +59,7 @@ fn summary(one: &Summary) -> Value {
 
 fn show(id: &str, as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     let loaded = ollm_agent::load(&sessions(world), id);
-    let saved = loaded.map_err(|error| Failure::new(Kind::Usage, error.to_string()))?;
+    let saved = loaded.map_err(|error| no_transcript(&error, world))?;
     for note in &saved.notes {
         output.tell(note);
     }

@@ -14,10 +14,11 @@ use serde_json::{Value, json};
 
 use crate::arguments::agent::TaskArguments;
 use crate::arguments::ext::{SkillArguments, SkillCommand};
+use crate::ask::ask;
 use crate::command::ext::word;
 use crate::command::hook::columns;
-use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask, is_shown, shown};
+use crate::error::{Failure, Kind};
+use crate::output::{Output, shown};
 use crate::problem;
 
 /// A skill and the extension that brings it.
@@ -103,11 +104,7 @@ fn run(arguments: SkillArguments, app: &App, world: &World, output: &mut Output)
     if arguments.json {
         return output.json(&json!({"skill": id(extension, &skill), "prompt": prompt}));
     }
-    // A terminal would obey what a prompt holds; another program gets it byte for byte.
-    if is_shown() {
-        return output.line(&escape_for_people(&prompt));
-    }
-    output.bytes(format!("{prompt}\n").as_bytes(), &[], OK)
+    output.line(&prompt)
 }
 
 /// The prompt of a skill as a person orders it in a conversation: its name, and values such as `file=src/main.rs`, each

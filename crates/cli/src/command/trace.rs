@@ -82,7 +82,7 @@ fn list(filters: &TraceFilters, shape: &TraceShape, kept: &Kept<'_>, output: &mu
     // As in every log, the newest stands last.
     found.reverse();
     match shape.format().unwrap_or(Format::Compact) {
-        Format::Json => output.line(&record::array(&found)),
+        Format::Json => output.json_text(&record::array(&found)),
         Format::Compact if found.is_empty() => Ok(OK),
         Format::Compact => output.text(&compact::table(&found)),
         Format::Pretty => output.text(&found.iter().map(pretty::text).collect::<Vec<_>>().join("\n")),
@@ -117,7 +117,7 @@ fn unclear(message: String) -> Failure {
 
 fn print(record: &Record, format: Format, output: &mut Output) -> Result<u8, Failure> {
     match format {
-        Format::Json => output.line(&record.json()),
+        Format::Json => output.json_text(&record.json()),
         Format::Compact => output.text(&compact::line(record)),
         Format::Pretty => output.text(&pretty::text(record)),
     }

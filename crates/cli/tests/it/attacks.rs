@@ -3,13 +3,16 @@
 
 mod clone;
 mod consent;
+mod cost;
 mod disk;
 mod guards;
 mod identity;
 mod names;
 mod neighbour;
 mod nested;
+mod screens;
 mod secrets;
+mod surroundings;
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -77,6 +77,7 @@ impl World {
             positions: Positions::OnDemand,
             approved: None,
             vouched: None,
+            commands: ollm_protocol::Commands::default(),
         };
         let (extensions, _) = extensions(&surroundings);
         let mut engine = self.engine();

@@ -7,6 +7,8 @@ use std::process::Command;
 
 use serde_json::Value;
 
+use crate::lab::OLLM;
+
 const LEAVES: &[&str] = &["ollm-protocol", "ollm-shell", "ollm-process", "ollm-store", "ollm-net"];
 const ROOMS: &[&str] = &["ollm-engine", "ollm-catalog", "ollm-guard", "ollm-mcp", "ollm-agent"];
 
@@ -120,9 +122,9 @@ fn invariant_2_only_dialects_know_wire_field_names() {
         "\"modified_args\"",
         "\"allow\":",
     ];
-    // MCP is JSON-RPC as well, and none of the dialects.
-    let rpc = ["crates/mcp/src/auth/net.rs", "crates/mcp/src/fast_decode.rs"];
-    let allowed = |name: &str| name.starts_with("crates/protocol/src/dialect/") || rpc.contains(&name);
+    // MCP is JSON-RPC as well, and none of the dialects; golden cases are a file with words of its own.
+    let others = ["crates/mcp/src/auth/net.rs", "crates/mcp/src/fast_decode.rs", "crates/app/src/cases.rs"];
+    let allowed = |name: &str| name.starts_with("crates/protocol/src/dialect/") || others.contains(&name);
     assert_eq!(offenders(&library_sources(), &wire, allowed), Vec::<String>::new());
 }
 
@@ -174,6 +176,20 @@ fn invariant_6_rooms_and_leaves_stay_apart() {
 fn invariant_9_no_process_wide_mutable_state() {
     let state = ["static mut", "lazy_static!", "thread_local!", "set_var("];
     assert_eq!(offenders(&library_sources(), &state, |_| false), Vec::<String>::new());
+}
+
+#[test]
+fn invariant_10_no_library_names_a_command_of_the_program() {
+    let help = Command::new(OLLM).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let listed = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
+    let commands: Vec<&str> = listed.filter_map(|line| line.split_whitespace().next()).collect();
+    assert!(commands.contains(&"hook") && commands.len() > 10, "{commands:?}");
+    let word = |text: &str| text.chars().take_while(char::is_ascii_alphabetic).collect::<String>();
+    for (name, text) in library_sources() {
+        let named: Vec<String> = text.split("ollm ").skip(1).map(word).collect();
+        assert!(!named.iter().any(|word| commands.contains(&word.as_str())), "{name}: ollm {named:?}");
+    }
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod faults;
 mod guarding;
 mod login;
 mod malformed;
+mod reviewing;
 mod secrets;
 mod signals;
 mod telling;

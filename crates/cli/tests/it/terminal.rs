@@ -9,11 +9,13 @@ const ID: &str = "workspace:guest.json:before_tool:guest";
 
 /// Runs a command on a terminal of its own, answers its question, and prints what was on the screen.
 const DRIVER: &str = r#"
-import os, pty, signal, sys
+import fcntl, os, pty, signal, struct, sys, termios
 signal.alarm(120)
 answer, program = sys.argv[1].encode().decode("unicode_escape").encode(), sys.argv[2:]
 pid, terminal = pty.fork()
 if pid == 0:
+    # Large enough for every question: pages are the business of other tests.
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 500, 200, 0, 0))
     os.execv(program[0], program)
 screen, answered = b"", False
 while True:
@@ -33,9 +35,13 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 "#;
 
 pub(crate) fn on_a_terminal(lab: &Lab, answer: &str, arguments: &[&str]) -> Ran {
-    let mut command: Command = lab.program(python().to_str().unwrap());
-    command.args(["-c", DRIVER, answer, OLLM]).args(arguments).env("TERM", "xterm-256color");
-    finish(command, b"")
+    driven(lab.program(python().to_str().unwrap()), answer, arguments)
+}
+
+/// The same with a Python that has been given its surroundings.
+pub(crate) fn driven(mut python: Command, answer: &str, arguments: &[&str]) -> Ran {
+    python.args(["-c", DRIVER, answer, OLLM]).args(arguments).env("TERM", "xterm-256color");
+    finish(python, b"")
 }
 
 fn lab(script: &str) -> Lab {
@@ -50,8 +56,8 @@ fn runs(lab: &Lab) -> bool {
 }
 
 #[test]
-fn yes_approves_what_was_shown() {
-    for answer in ["y\\n", "Y\\n", "yes\\n"] {
+fn a_letter_or_its_word_approves_what_was_shown() {
+    for answer in ["a\\n", "A\\n", "always\\n"] {
         let lab = lab("touch canary\n");
         let ran = on_a_terminal(&lab, answer, &["hook", "trust", ID]);
         assert_eq!(ran.code, 0, "{ran:?}");
@@ -62,7 +68,7 @@ fn yes_approves_what_was_shown() {
 
 #[test]
 fn anything_else_approves_nothing() {
-    for answer in ["n\\n", "\\n", "no\\n", "yess\\n", "\\x04"] {
+    for answer in ["n\\n", "\\n", "no\\n", "y\\n", "yes\\n", "alwayss\\n", "\\x04"] {
         let lab = lab("touch canary\n");
         let ran = on_a_terminal(&lab, answer, &["hook", "trust", ID]);
         assert_eq!(ran.code, 4, "{answer}: {ran:?}");
@@ -74,7 +80,7 @@ fn anything_else_approves_nothing() {
 fn the_question_as_a_person_sees_it() {
     let lab = lab("touch canary\n");
     lab.workspace("guest.json", crate::lab::hook_file("before_tool", "guest", r#", "env": {"NODE_OPTIONS": "--require ./x.js"}, "passEnv": ["GITHUB_TOKEN"], "cwd": "sub", "inputs": ["guest.json"]"#));
-    insta::assert_snapshot!(lab.screen(&on_a_terminal(&lab, "y\\n", &["hook", "trust", ID])));
+    insta::assert_snapshot!(lab.screen(&on_a_terminal(&lab, "a\\n", &["hook", "trust", ID])));
 }
 
 #[test]
@@ -239,15 +245,17 @@ fn an_untrusted_hook_is_asked_about_when_it_is_about_to_run() {
     }
 }
 
-/// Types each text once the screen shows what comes before it. Two texts are none: the terminal is closed, or the program
-/// told to end.
+/// Types each text once the screen shows what comes before it. Some texts are none: the terminal is closed, the program told
+/// to end, or a command run elsewhere.
 pub(crate) const TYPIST: &str = r#"
-import os, pty, signal, sys
+import fcntl, os, pty, signal, struct, subprocess, sys, termios
 signal.alarm(120)
 steps, program = [step for step in sys.argv[1].split("|") if step], sys.argv[2:]
 steps = [tuple(part.encode().decode("unicode_escape").encode() for part in step.split("=>")) for step in steps]
 pid, terminal = pty.fork()
 if pid == 0:
+    # Large enough for every question: pages are the business of other tests.
+    fcntl.ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", 500, 200, 0, 0))
     os.execv(program[0], program)
 screen, fresh = b"", b""
 while True:
@@ -267,6 +275,8 @@ while True:
             steps = []
         elif typed == b"<terminate>":
             os.kill(pid, signal.SIGTERM)
+        elif typed.startswith(b"<run> "):
+            subprocess.run(["sh", "-c", typed[6:]], check=True, stdout=subprocess.DEVNULL)
         else:
             os.write(terminal, typed)
 sys.stdout.buffer.write(screen.replace(b"\r\n", b"\n"))

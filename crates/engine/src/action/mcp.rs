@@ -24,6 +24,7 @@ pub trait ToolCaller: fmt::Debug + Send + Sync {
 
 /// A call of a tool.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct ToolCall {
     /// The server.
     pub server: String,

@@ -14,6 +14,7 @@ pub(super) const ERROR: &str = "hook_execution_error";
 
 /// Something that happened.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct Message {
     /// Its number on the bus, counted from one; the bus sets it.
     pub sequence: u64,
@@ -29,6 +30,7 @@ pub struct Message {
 
 /// What happened.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Matter {
     /// An event.
     Event(Event),

@@ -5,6 +5,7 @@ use ollm_shell::template::PlaceError;
 
 /// Why a template was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TemplateError {
     /// A variable stands where its value could become code, or the script is no text to put variables into.
     #[error(transparent)]
@@ -32,6 +33,7 @@ pub enum TemplateError {
 
 /// What deserves a word, though the template works.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TemplateWarning {
     /// The scope has no such variable.
     #[error("unknown variable `{variable}`: it is empty here")]

@@ -135,7 +135,7 @@ fn a_person_is_asked_about_each_unapproved_hook_when_its_turn_has_come() {
     let (one, two) = (desk.guest("one"), desk.guest("two"));
     let outcome = desk.dispatch("A");
     assert_eq!((ran(&outcome), skipped(&outcome)), (vec!["mine", "two"], vec![("one", "untrusted")]));
-    assert_eq!(outcome.skipped[0].detail, "not approved; review and approve it with `ollm hook trust one`");
+    assert_eq!(outcome.skipped[0].detail, "not approved; review and approve it");
     assert_eq!(desk.world.log(), ["mine", "two"]);
     let late = |asked: Asked| Asked { late: true, ..asked };
     let expected = [first_time("one", desk.digest(&one)), first_time("two", desk.digest(&two))].map(late);

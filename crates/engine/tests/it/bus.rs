@@ -42,10 +42,10 @@ fn listen(world: &World) -> Heard {
     let own = Arc::clone(&heard);
     world.engine.bus.subscribe(Filter::all(), 0, move |message| {
         let what = match &message.matter {
-            Matter::Event(_) => String::new(),
             Matter::HookStart { hook, .. } | Matter::HookComplete { hook, .. } | Matter::HookError { hook, .. } => {
                 format!(" {}", hook.id())
             }
+            _ => String::new(),
         };
         own.lock().unwrap().push(format!("{}{what}", message.event_type()));
     });

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use ollm_engine::{Engine, Environment, Registry, Status};
-use ollm_protocol::{ActionSpec, Event, EventKind, Flow, Hook, HookError, HookSpec, Rules, Source, Verdict};
+use ollm_protocol::{
+    ActionSpec, Commands, Event, EventKind, Flow, Hook, HookError, HookSpec, Remedy, Rules, Source, Verdict,
+};
 use ollm_trust::Trust;
 use serde_json::json;
 
@@ -213,10 +215,14 @@ fn h16_characters_split_over_chunks_stay_whole() {
 fn h17_hooks_that_wait_for_approval_are_not_silent() {
     let mut world = World::new();
     world.add(HookSpec { source: Source::Workspace, ..logs("guard") });
+    world.engine.trust.commands = Commands::new(|remedy| match remedy {
+        Remedy::ApproveHook(id) => Some(format!("mine approve {id}")),
+        _ => None,
+    });
     let outcome = world.engine.dispatch(&event());
     assert_eq!(skipped(&outcome), [("guard", "untrusted")]);
     assert!(outcome.skipped[0].reason.needs_approval());
-    assert!(outcome.skipped[0].detail.contains("`ollm hook trust guard`"));
+    assert_eq!(outcome.skipped[0].detail, "not approved; review and approve it with `mine approve guard`");
 }
 
 /// Hooks that are switched off do not run.

@@ -42,7 +42,7 @@ fn an_unapproved_hook_is_skipped_visibly_and_never_started() {
         world.add(logs("mine"));
         let outcome = world.engine.dispatch(&event());
         assert_eq!((ran(&outcome), skipped(&outcome)), (vec!["mine"], vec![("guard", "untrusted")]));
-        assert_eq!(outcome.skipped[0].detail, "not approved; review and approve it with `ollm hook trust guard`");
+        assert_eq!(outcome.skipped[0].detail, "not approved; review and approve it");
         assert!(outcome.continues() && !world.path("marked").exists());
     }
 }
@@ -55,7 +55,7 @@ fn an_unapproved_hook_can_be_made_to_block() {
     world.add(logs("mine"));
     let outcome = world.engine.dispatch(&event());
     assert_eq!(outcome.verdict.flow, Flow::Block);
-    let reason = "hook `guard` is not approved; review and approve it with `ollm hook trust guard`";
+    let reason = "hook `guard` is not approved; review and approve it";
     assert_eq!(outcome.verdict.reasons, [reason]);
     assert_eq!((ran(&outcome), skipped(&outcome)), (vec!["mine"], vec![("guard", "untrusted")]));
     assert!(!world.path("marked").exists());
@@ -179,10 +179,7 @@ fn a_changed_byte_of_a_script_or_an_input_ends_the_approval_until_it_is_undone()
         fs::write(world.path(name), after).unwrap();
         let outcome = world.engine.dispatch(&event());
         assert_eq!(skipped(&outcome), [("guard", "modified")], "{name}");
-        assert_eq!(
-            outcome.skipped[0].detail,
-            "changed since it was approved; review and approve it with `ollm hook trust guard`"
-        );
+        assert_eq!(outcome.skipped[0].detail, "changed since it was approved; review and approve it");
         fs::write(world.path(name), before).unwrap();
         assert_eq!(why(&world, &hook), None);
     }

@@ -202,7 +202,15 @@ async fn begin(wanted: &Wanted, url: &Url, file: &Path, redirect: &str) -> Resul
     if unsaid && net.is_open(url).await {
         return Err(LoginError::Needless);
     }
-    let metadata = found?.metadata;
+    let found = found?;
+    let metadata = found.metadata;
+    // Whoever says what it can do says this too, or a stolen code could be redeemed by the thief.
+    let methods = metadata.code_challenge_methods_supported.as_deref().unwrap_or_default();
+    if !unsaid && !methods.iter().any(|method| method == "S256") {
+        let why = "its metadata does not name S256 among `code_challenge_methods_supported`, so a login could be stolen; \
+                   its operator has to add that";
+        return Err(LoginError::Unsupported(why.to_owned()));
+    }
     for endpoint in [&metadata.authorization_endpoint, &metadata.token_endpoint] {
         let place =
             Url::parse(endpoint).map_err(|_| LoginError::Unsupported("an endpoint is no address".to_owned()))?;

@@ -28,7 +28,7 @@ fn a_server_is_started_listed_called_and_stopped() {
     fleet.stop("fake").unwrap();
     assert_eq!((state(&fleet), names(&fleet)), (ServerState::Stopped, Vec::new()));
     let error = call(&fleet, "echo", json!({})).unwrap_err().to_string();
-    assert_eq!(error, "MCP server `fake`: it was stopped; `ollm mcp restart fake` starts it");
+    assert_eq!(error, "MCP server `fake`: it was stopped; start it again");
     fleet.restart("fake").unwrap();
     assert_echoes(&fleet);
     fleet.close();

@@ -175,7 +175,7 @@ fn a_server_that_may_restart_does_so_until_it_crashes_in_a_loop() {
         ServerState::Crashed(text) => text,
         other => panic!("{other:?}"),
     };
-    assert!(text.starts_with("it crashed 3 times within 60 s; `ollm mcp restart fake` tries again; "), "{text}");
+    assert!(text.starts_with("it crashed 3 times within 60 s; start it again; "), "{text}");
     let error = call(&fleet, "echo", json!({})).unwrap_err();
     assert!(matches!(&error.kind, CallErrorKind::Unavailable(why) if why.starts_with("it crashed 3 times")), "{error}");
     fleet.restart("fake").unwrap();

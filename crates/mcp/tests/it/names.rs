@@ -43,7 +43,7 @@ fn a_name_written_like_a_hashed_one_takes_nobodys_place() {
 }
 
 #[test]
-fn abuse_d9_hidden_characters_and_repeated_names_are_refused_one_by_one() {
+fn d09_hidden_characters_and_repeated_names_are_refused_one_by_one() {
     let names = tool_names("s", &["ok", "o\u{1b}[2Jk", "o\u{202e}k", "o\nk", "", "ok", "fine"]);
     let hidden = Err(BadName::Hidden);
     assert_eq!(names[1..4], [hidden.clone(), hidden.clone(), hidden]);
@@ -53,7 +53,7 @@ fn abuse_d9_hidden_characters_and_repeated_names_are_refused_one_by_one() {
 }
 
 #[test]
-fn abuse_d9_no_tool_can_pass_for_one_of_another_server() {
+fn d09_no_tool_can_pass_for_one_of_another_server() {
     let labels = Labels::new(["a", "a__b", "a_"]);
     let all: Vec<String> = [("a", "b__c"), ("a__b", "c"), ("a", "_c"), ("a_", "c")]
         .iter()
@@ -63,7 +63,7 @@ fn abuse_d9_no_tool_can_pass_for_one_of_another_server() {
 }
 
 #[test]
-fn abuse_d9_who_comes_later_renames_nobody() {
+fn d09_who_comes_later_renames_nobody() {
     for (own, late) in [("brave search", "brave_search"), ("a.b", "a_b"), ("x", "x_")] {
         let alone = Labels::new([own]);
         let both = Labels::ranked([(1, late), (0, own)]);

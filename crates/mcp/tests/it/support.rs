@@ -7,8 +7,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ollm_mcp::{
-    BlockingClient, Bounds, Call, CallError, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory,
-    ServerNotice, ServerState, Settings, Timings, Watch,
+    BlockingClient, Bounds, Call, CallError, ClientContext, Declaration, Endpoint, Ports, ServerMemory, ServerNotice,
+    ServerState, Settings, Timings, Watch,
 };
 use ollm_process::{Children, Limits};
 use serde_json::{Map, Value, json};
@@ -33,19 +33,7 @@ pub(crate) fn fleet(settings: Settings, ports: Ports) -> BlockingClient {
 
 /// A server of any kind.
 pub(crate) fn declaration(name: &str, endpoint: Endpoint) -> Declaration {
-    Declaration {
-        name: name.to_owned(),
-        endpoint,
-        connect_timeout: PATIENCE,
-        tool_timeout: PATIENCE,
-        idle: None,
-        enabled: true,
-        lazy: false,
-        auto_restart: false,
-        tools: Filter::default(),
-        secrets: Vec::new(),
-        hidden: Vec::new(),
-    }
+    Declaration { connect_timeout: PATIENCE, tool_timeout: PATIENCE, ..Declaration::new(name, endpoint) }
 }
 
 /// A program as a server.

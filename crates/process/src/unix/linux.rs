@@ -5,7 +5,7 @@
 //! * `reaper` starts a process between us and a long-running program; `reaper_main` is what it runs.
 //! * `reaper_protocol` has the messages between a reaper and us, `kill_children` kills its children; both are safe code.
 //! * `mark` makes the environment entry that identifies descendants, `kill_marked` kills its bearers; both are safe code.
-//! * `clear_cmdline`, `release_memory` and `files` drop what guard and reapers have of us; `clear_cmdline` is safe code.
+//! * `clear_cmdline`, `release_memory` and `files` drop what guard and reapers have of us.
 //! * `orphans` ends the descendants of a program whose reaper was killed; it is safe code.
 //! * `memory` maps their stacks and the table they share with us.
 //! * `signals` keeps signals away from them, and `SIGPIPE` away from us.
@@ -42,6 +42,7 @@ use std::process::Stdio;
 
 use rustix::fs::{MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, memfd_create};
 use rustix::io::Errno;
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use rustix::rand::{GetRandomFlags, getrandom};
 
 pub(crate) use self::adopted::adopt_from_first_start;
@@ -58,6 +59,12 @@ pub(super) use self::spawn::Launcher;
 pub(super) fn keep_files() {
     // SAFETY: a plain system call that closes nothing now.
     unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC) };
+}
+
+/// Closes our memory and our environment to all who are not root: programs that we start run as the same user, and could
+/// read them in `/proc` otherwise. A program that is started is open again. Every kernel that we run on knows the call.
+pub(crate) fn hide_memory() {
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
 }
 
 /// Fills a short buffer with random bytes.

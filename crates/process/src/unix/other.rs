@@ -157,7 +157,7 @@ impl Launcher {
             return Err((Stage::Arguments, io::ErrorKind::InvalidInput.into()));
         }
         let mut command = Command::new(&job.program);
-        command.args(&job.args).env_clear().envs(job.env.iter().cloned());
+        command.args(&job.args).env_clear().envs(job.environment());
         command.arg0(job.arg0.as_ref().unwrap_or(&job.program.clone().into_os_string()));
         command.process_group(0);
         if let Some(cwd) = &job.cwd {
@@ -194,6 +194,9 @@ pub(super) fn kill_adopted(_: impl Fn(Pid) -> bool) -> (usize, bool) {
 
 /// This system adopts no descendants.
 pub(crate) fn adopt_from_first_start() {}
+
+/// This system does not let a process do so.
+pub(crate) fn hide_memory() {}
 
 /// There is none: this system has no guards.
 pub(super) fn idle_guards() -> Vec<(Arc<Guard>, u64)> {

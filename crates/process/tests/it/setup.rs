@@ -27,6 +27,21 @@ fn the_environment_is_the_given_one_and_the_mark() {
 }
 
 #[test]
+fn the_search_path_has_no_entry_that_depends_on_the_working_directory() {
+    let seen = |path: &str| {
+        let env = vec![("PATH".into(), path.into())];
+        let script = "printf '%s' \"$(/usr/bin/env | grep -a ^PATH=)\"";
+        let outcome = Children::new().run(Job { env, ..sh(script) });
+        String::from_utf8(outcome.stdout).unwrap()
+    };
+    for path in [":/usr/bin:/bin", "/usr/bin:/bin:", ".:/usr/bin::/bin:./bin", "bin:/usr/bin:../x:/bin"] {
+        assert_eq!(seen(path), "PATH=/usr/bin:/bin", "{path}");
+    }
+    let nothing = Job { env: vec![("PATH".into(), ":.:".into())], ..Job::new("/usr/bin/env") };
+    assert!(!text(nothing).contains("PATH="), "an empty one would mean the working directory");
+}
+
+#[test]
 fn arguments_arrive_as_they_are() {
     let odd = ["", " ", "a b", "$(x)", "`x`", "\"'", "*", "--", "-n", "%PATH%", "!x!", "line\nline", "\\"];
     let script = "for word; do printf '<%s>' \"$word\"; done";

@@ -36,6 +36,7 @@ enum Part {
 
 /// Why an address or a header cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EndpointError {
     /// The address makes no sense.
     #[error("url `{url}` {reason}; write it as https://host/path")]

@@ -7,6 +7,7 @@ use crate::pattern::PatternError;
 
 /// Why a declared hook is not valid; each names the field, the value and the way out.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum HookError {
     /// The event is in no dialect.
     #[error(transparent)]

@@ -27,8 +27,7 @@ pub fn difference(before: &Path, after: &Path) -> String {
         let _ = writeln!(changes, "--- {what}: {}", path.display());
         if let Content::Text(now) = content {
             let was = if let Some(Content::Text(was)) = earlier { was } else { String::new() };
-            let lines = TextDiff::from_lines(was.as_str(), now.as_str());
-            changes.push_str(&lines.unified_diff().context_radius(3).to_string());
+            changes.push_str(&changed_lines(&was, now));
         } else {
             changes.push_str("(too large to show here; read it before you approve it)\n");
         }
@@ -37,6 +36,11 @@ pub fn difference(before: &Path, after: &Path) -> String {
         let _ = writeln!(text, "--- removed: {}", path.display());
     }
     text + &changes
+}
+
+/// The lines of a text that changed, with those around them.
+pub fn changed_lines(before: &str, after: &str) -> String {
+    TextDiff::from_lines(before, after).unified_diff().context_radius(3).to_string()
 }
 
 /// The earlier content of a file. A copy begins at the folder that all its files are in, so that the same file may have

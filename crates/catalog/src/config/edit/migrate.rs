@@ -73,7 +73,7 @@ fn modern(file: &Path, old: &str) -> Result<(String, Vec<(String, String)>), Edi
     if said(old) == said(&text) {
         return Ok((text, moves));
     }
-    let way = "replace the older names by hand; `ollm config validate` names them".to_owned();
+    let way = "replace the older names by hand".to_owned();
     Err(EditError::ByHand { file: file.to_owned(), line: 1, way })
 }
 

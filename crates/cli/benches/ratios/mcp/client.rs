@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use ollm_mcp::{
-    BlockingClient, Call, ClientContext, Declaration, Endpoint, Filter, Ports, ServerMemory, Settings, read_result,
+    BlockingClient, Call, ClientContext, Declaration, Endpoint, Ports, ServerMemory, Settings, read_result,
 };
 use ollm_process::{Children, Limits};
 use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
@@ -89,19 +89,7 @@ fn declaration(name: &str, transport: &str, target: &str) -> Declaration {
     } else {
         Endpoint::Http { url: target.to_owned(), headers: Vec::new() }
     };
-    Declaration {
-        name: name.to_owned(),
-        endpoint,
-        connect_timeout: Duration::from_secs(10),
-        tool_timeout: Duration::from_mins(1),
-        idle: None,
-        enabled: true,
-        secrets: Vec::new(),
-        hidden: Vec::new(),
-        lazy: false,
-        auto_restart: false,
-        tools: Filter::default(),
-    }
+    Declaration::new(name, endpoint)
 }
 
 /// A call that is made now, and how to wait for it.

@@ -66,7 +66,7 @@ impl Chat<'_, '_> {
     /// Says something to the model, which then has the tools of the servers that could be started.
     fn say(&mut self, line: &str) {
         if let Some(mcp_tools) = self.mcp_tools() {
-            mcp_tools.settle(&self.cancel, &mut |text| self.output.borrow_mut().tell(text));
+            mcp_tools.settle(&self.cancel, &mut |text| self.output.lock().tell(text));
         }
         self.session.say(line, None);
     }
@@ -91,7 +91,7 @@ impl Chat<'_, '_> {
 
     fn tell(&self, text: &str) -> Result<(), Failure> {
         let text = format!("{}\n", escape_for_people(text.trim_end()));
-        self.output.borrow_mut().text(&text).map(drop)
+        self.output.lock().text(&text).map(drop)
     }
 
     /// The tools whose names begin like this.
@@ -144,7 +144,7 @@ impl Chat<'_, '_> {
             _ => return self.tell("write /ext, /ext NAME, /ext enable|disable|trust NAME or /ext reload"),
         };
         {
-            let mut output = self.output.borrow_mut();
+            let mut output = self.output.lock();
             if let Err(failure) = ext::run_command(command, &self.lookout.world(), &mut output) {
                 output.failure(&failure);
             }
@@ -157,13 +157,13 @@ impl Chat<'_, '_> {
     fn skill(&mut self, rest: &str) -> Result<(), Failure> {
         let order = rest.strip_prefix("run ").unwrap_or(rest).trim();
         if matches!(order, "" | "list") {
-            let text = skill::overview(&self.desk.app.borrow(), &mut self.output.borrow_mut());
+            let text = skill::overview(&self.desk.app.borrow(), &mut self.output.lock());
             return self.tell(&text);
         }
-        let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.output.borrow_mut());
+        let prompt = skill::ordered(order, &self.desk.app.borrow(), &mut self.output.lock());
         match prompt {
             Ok(prompt) => self.say(&prompt),
-            Err(failure) => drop(self.output.borrow_mut().failure(&failure)),
+            Err(failure) => drop(self.output.lock().failure(&failure)),
         }
         Ok(())
     }

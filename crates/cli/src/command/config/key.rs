@@ -6,8 +6,9 @@ use ollm_app::model::key;
 use ollm_app::{World, refuse_agents};
 use ollm_catalog::Config;
 
+use crate::ask::ask_secret;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask_secret};
+use crate::output::Output;
 
 /// Longer ones are no keys.
 const LONGEST: u64 = 64 << 10;

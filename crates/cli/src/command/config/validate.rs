@@ -52,6 +52,7 @@ fn misnamed(file: &Path) -> Option<Problem> {
         value: None,
         message: "this file is not read: the configuration is config.yaml".to_owned(),
         help: Some("rename it; JSON is YAML too".to_owned()),
+        remedy: None,
         snippet: None,
     })
 }

@@ -51,6 +51,7 @@ pub(super) fn furnish(root: &Path, world: &World) -> io::Result<World> {
     variables.push(("HOME".into(), home.clone().into()));
     let mut furnished = World::new(variables, project, Some(home));
     furnished.program.clone_from(&world.program);
+    furnished.commands = world.commands;
     Ok(furnished)
 }
 

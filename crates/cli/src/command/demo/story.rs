@@ -1,11 +1,11 @@
 //! The demo as it is told: who said what, what the hooks made of it, and at the end all events in order.
 
-use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use ollm_agent::{Decision, News, Show};
+use ollm_app::Shared;
 use ollm_engine::{Outcome, Skip};
 use ollm_protocol::{Event, EventKind};
 use ollm_store::{cut, escape_for_people, one_line};
@@ -23,9 +23,9 @@ const LONGEST: usize = 120;
 
 /// Everything that happened so far.
 pub(super) struct Story<'o> {
-    pub(super) output: RefCell<&'o mut Output>,
+    pub(super) output: Shared<&'o mut Output>,
     pub(super) quiet: bool,
-    told: RefCell<Told>,
+    told: Shared<Told>,
 }
 
 #[derive(Default)]
@@ -49,19 +49,19 @@ enum Sign {
 
 impl<'o> Story<'o> {
     pub(super) fn new(output: &'o mut Output, quiet: bool) -> Story<'o> {
-        Story { output: RefCell::new(output), quiet, told: RefCell::default() }
+        Story { output: Shared::new(output), quiet, told: Shared::default() }
     }
 
     /// Everything for programs: each event as `ollm hook run` answers it.
     pub(super) fn json(&self) -> Vec<Value> {
-        self.told.borrow().json.clone()
+        self.told.lock().json.clone()
     }
 
     /// One event and what came of it.
     pub(super) fn hear(&self, event: &Event, decision: &Decision, outcome: &Outcome) {
         let ran = outcome.reports.iter().filter(|report| is_shown(report)).count();
         let skipped = {
-            let mut told = self.told.borrow_mut();
+            let mut told = self.told.lock();
             told.events.push((event.kind, Sign::of(decision, ran)));
             told.runs += ran;
             told.json.push(to_json(outcome));
@@ -80,7 +80,7 @@ impl<'o> Story<'o> {
 
     fn prompt(&self, prompt: &str) {
         let asker = {
-            let mut told = self.told.borrow_mut();
+            let mut told = self.told.lock();
             told.prompts += 1;
             if told.prompts == 1 { "you" } else { "a hook asks" }
         };
@@ -90,13 +90,13 @@ impl<'o> Story<'o> {
     fn say(&self, text: &str) {
         if !self.quiet {
             // A reader that went away misses the rest of the story, and that is all.
-            let _ = self.output.borrow_mut().text(text);
+            let _ = self.output.lock().text(text);
         }
     }
 
     /// All events in order, and what there was of everything.
     pub(super) fn summary(&self, took: Duration) -> String {
-        let told = self.told.borrow();
+        let told = self.told.lock();
         let count = |sign: Sign| told.events.iter().filter(|(_, seen)| *seen == sign).count();
         let mut text = format!(
             "\n{BOLD}{} events{PLAIN} in {:.1} s, {} runs of hooks: {} changed something, {} refused\n",

@@ -10,9 +10,10 @@ use serde_json::Value;
 
 use super::named;
 use crate::arguments::ext::SetArguments;
+use crate::ask::ask_secret;
 use crate::command::config::refused;
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask_secret};
+use crate::output::Output;
 
 /// Longer values are no settings.
 const LONGEST_VALUE: u64 = 64 << 10;

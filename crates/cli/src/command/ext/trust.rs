@@ -10,10 +10,9 @@ use ollm_store::{Digest, digest_bytes, read_bounded};
 use ollm_trust::{ApproveError, ContentStoreError, Proposal, Standing, Term, Unready};
 
 use super::{consent, hooks, loaded, understood};
-use crate::command::hook::nobody_to_ask;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask};
+use crate::output::Output;
 
 /// Larger manifests are not read.
 const LARGEST_MANIFEST: u64 = 1 << 20;
@@ -31,7 +30,8 @@ pub(super) fn run(
     let whole = propose(extension, &app)?;
     // Whoever names a digest counts on it, also where nothing is left to approve.
     if let Some(named) = digest {
-        check_digest(extension, &whole, named)?;
+        let hint = format!("review {}, then read its digest with `ollm ext list --json`", extension.root.display());
+        review::check_digest(&format!("extension `{name}`"), &whole.identity.digest, named, hint)?;
     }
     if is_approved(extension, &whole.identity.digest, uncovered, &app) {
         output.tell(&format!("extension `{name}` is trusted already"));
@@ -88,15 +88,6 @@ pub(super) fn is_approved(extension: &Extension, digest: &Digest, uncovered: Unc
         })
 }
 
-fn check_digest(extension: &Extension, whole: &Proposal, named: &str) -> Result<(), Failure> {
-    if whole.identity.digest.to_string() == named {
-        return Ok(());
-    }
-    let message = format!("extension `{}` is not what {named} names; nothing was approved", extension.name);
-    Err(Failure::new(Kind::Untrusted, message)
-        .hint(format!("review {}, then read its digest with `ollm ext list --json`", extension.root.display())))
-}
-
 /// Shows everything that would run, or only what is new, and asks. Without a terminal nobody approves anything.
 pub(super) fn ask_person(
     extension: &Extension,
@@ -105,15 +96,11 @@ pub(super) fn ask_person(
     output: &mut Output,
 ) -> Result<(), Failure> {
     let screen = review::text(&consent::review(extension, whole, uncovered_parts(extension, app), app));
-    review::show(&screen, app.engine.environment().get("PATH"), output);
+    review::show(&screen, output);
     let name = &extension.name;
-    let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes? [y/N] ");
-    match ask(&question).map(|answer| answer.to_lowercase()).as_deref() {
-        Some("y" | "yes" | "a" | "always") => Ok(()),
-        Some(_) => Err(Failure::new(Kind::Untrusted, format!("extension `{name}` was not approved"))),
-        None => Err(nobody_to_ask(&format!("extension `{name}` was not approved"))
-            .hint(format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole)))),
-    }
+    let question = format!("\nLet the extension `{name}` run from now on, as long as nothing of it changes?");
+    let by_script = format!("a script may approve by naming the digest: `{}`", by_digest(extension, whole));
+    review::ask_yes(&format!("extension `{name}`"), &question, [by_script])
 }
 
 /// What hooks and servers of an extension may run without being part of what is approved.

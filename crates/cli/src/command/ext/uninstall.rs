@@ -10,8 +10,9 @@ use ollm_store::{Switches, one_line, set_switches};
 
 use super::list::strays;
 use super::{named, revoke, scope};
+use crate::ask::confirm;
 use crate::error::{Failure, Kind};
-use crate::output::{Output, confirm};
+use crate::output::Output;
 
 pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "remove extensions")?;
@@ -24,7 +25,7 @@ pub(super) fn run(name: &str, yes: bool, world: &World, output: &mut Output) -> 
         None => named(name, &app)?,
     };
     let folder = removable(extension, &app)?;
-    let question = format!("Remove {} with everything in it? [y/N] ", folder.display());
+    let question = format!("Remove {} with everything in it?", folder.display());
     if !yes {
         confirm(&question, name)?;
     }

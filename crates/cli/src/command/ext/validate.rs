@@ -3,14 +3,13 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use ollm_app::{App, World};
+use ollm_app::{App, World, cases};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
 use ollm_protocol::{Action, Hook};
 use ollm_shell::shell_word;
 use ollm_store::{TreeLimits, digest_tree};
 
 use super::new::HOOKS;
-use crate::cases;
 use crate::command::config::problem_entry;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;

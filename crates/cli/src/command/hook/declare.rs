@@ -12,9 +12,10 @@ use ollm_store::{FileError, one_line};
 use serde_json::Value;
 
 use crate::arguments::hook::{ConvertArguments, EditArguments, FormName, RemoveArguments};
+use crate::ask::confirm;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::open;
-use crate::output::{Output, confirm};
+use crate::output::Output;
 use crate::problem;
 
 mod add;
@@ -144,7 +145,7 @@ pub(super) fn remove(arguments: &RemoveArguments, world: &World, output: &mut Ou
         let app = App::load(world, Positions::Always)?;
         let hook = declared(&app, id)?;
         let path = &hook.spec.origin.file;
-        let question = format!("Remove {} from {}? [y/N] ", one_line(hook.id()), path.display());
+        let question = format!("Remove {} from {}?", one_line(hook.id()), path.display());
         if !arguments.yes {
             confirm(&question, hook.id())?;
         }
@@ -171,5 +172,6 @@ pub(super) fn convert(arguments: &ConvertArguments, world: &World, output: &mut 
     let converted = change(&text).map_err(|error| {
         Failure::new(Kind::Configuration, format!("{} cannot be converted: {error}", path.display()))
     })?;
-    output.bytes(converted.as_bytes(), &[], OK)
+    let converted = converted.strip_suffix('\n').unwrap_or(&converted);
+    if Syntax::of(&path) == Syntax::Yaml { output.line(converted) } else { output.json_text(converted) }
 }

@@ -1,5 +1,6 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
+use std::path::Path;
 use std::time::SystemTime;
 
 use ollm_app::{App, World, trace};
@@ -7,6 +8,7 @@ use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
 use ollm_protocol::dialect::OLLM;
+use ollm_protocol::event::Power;
 use ollm_protocol::{Event, EventKind, Request, Verdict};
 use serde_json::Value;
 
@@ -16,18 +18,38 @@ use crate::arguments::hook::RunArguments;
 use crate::error::{BLOCKED, Failure, OK};
 use crate::output::Output;
 
-pub(crate) fn run(arguments: &RunArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+/// More hooks that did not run are only counted.
+const MOST_LINES: usize = 20;
+
+/// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
+pub(crate) fn run<'a>(
+    arguments: &RunArguments,
+    world_in: impl FnOnce(Option<&Path>) -> Result<&'a World, Failure>,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    let request = match arguments.from {
+        Some(host) => event::request(None, None, host),
+        None => event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM),
+    };
+    let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
+    let world = world_in(told.map(Path::new));
     let Some(host) = arguments.from else {
-        let request = event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM)?;
-        let outcome = dispatch(&request.event, arguments.explain, world, output)?;
+        let request = request?;
+        let outcome = match world {
+            Ok(world) => dispatch(&request.event, arguments.explain, world, output)?,
+            Err(failure) => without_folder(&request.event, &failure, output),
+        };
         output.json(&super::to_json(&outcome))?;
         return Ok(if outcome.continues() { OK } else { BLOCKED });
     };
     output.silence();
-    let (request, verdict) = match event::request(None, None, host) {
+    let (request, verdict) = match request {
         Ok(request) => {
-            let outcome = dispatch(&request.event, arguments.explain, world, output);
-            let verdict = outcome.map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict);
+            let verdict = match world {
+                Ok(world) => dispatch(&request.event, arguments.explain, world, output)
+                    .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
+                Err(failure) => without_folder(&request.event, &failure, output).verdict,
+            };
             (request, verdict)
         }
         Err(Unread::Usage(failure)) => return Err(failure),
@@ -36,7 +58,7 @@ pub(crate) fn run(arguments: &RunArguments, world: &World, output: &mut Output) 
         Err(Unread::Broken(why)) => (nameless(), unjudged(&why, output)),
     };
     let reply = host.write_verdict(&request, &verdict);
-    output.bytes(&reply.stdout, &reply.stderr, reply.exit)
+    output.reply(&reply)
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
@@ -44,6 +66,21 @@ fn unjudged(why: &str, output: &mut Output) -> Verdict {
     let reason = format!("ollm cannot judge this event: {why}");
     output.tell(&reason);
     Verdict::block(reason)
+}
+
+/// Without a folder no hook can be found and no path be judged. What can still be stopped is stopped.
+fn without_folder(event: &Event, failure: &Failure, output: &mut Output) -> Outcome {
+    let told =
+        event.text("cwd").map_or_else(String::new, |cwd| format!(", nor is `{cwd}`, the folder of the event, one"));
+    let why = format!("{}{told}", failure.message);
+    let verdict = match event.kind.row().power {
+        Power::Stops => unjudged(&why, output),
+        Power::Feedback | Power::Reports => {
+            output.tell(&why);
+            Verdict::default()
+        }
+    };
+    Outcome::of(event.kind, verdict)
 }
 
 fn nameless() -> Request {
@@ -89,11 +126,14 @@ fn timed(event: &Event) -> Event {
 
 /// What a person should know about the run, one line each.
 fn tell(outcome: &Outcome, output: &mut Output) {
-    for skip in &outcome.skipped {
-        if matches!(skip.reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing) {
-            let (name, source) = (&skip.hook.spec.name, skip.hook.spec.source.name());
-            output.tell(&format!("{source} hook `{name}` did not run: {}", skip.detail));
-        }
+    let concerns = |reason| matches!(reason, Reason::Untrusted | Reason::Modified | Reason::Unsafe | Reason::Missing);
+    let skipped: Vec<_> = outcome.skipped.iter().filter(|skip| concerns(skip.reason)).collect();
+    for skip in skipped.iter().take(MOST_LINES) {
+        let (name, source) = (&skip.hook.spec.name, skip.hook.spec.source.name());
+        output.tell(&format!("{source} hook `{name}` did not run: {}", skip.detail));
+    }
+    if let Some(more) = skipped.len().checked_sub(MOST_LINES).filter(|more| *more > 0) {
+        output.tell(&format!("{more} more hooks did not run; `ollm hook list` shows why"));
     }
     for report in &outcome.reports {
         if let Some(error) = &report.error {

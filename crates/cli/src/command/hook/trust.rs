@@ -10,10 +10,11 @@ use ollm_store::UpdateError;
 use ollm_trust::{Proposal, Standing, Term};
 
 use crate::arguments::hook::TrustArguments;
+use crate::ask::{Chosen, YES, choose};
 use crate::command::ext;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask};
+use crate::output::Output;
 
 pub(super) mod group;
 mod list;
@@ -143,13 +144,12 @@ fn approve_one(hook: &Hook, way: Way<'_>, app: &App, output: &mut Output) -> Res
 /// Shows all of them, and asks once.
 fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<(), Failure> {
     let texts: Vec<String> = hooks.iter().zip(proposals).map(|(hook, one)| screen(hook, one, app)).collect();
-    review::show(&texts.join("\n\n"), app.engine.environment().get("PATH"), output);
-    let question =
-        format!("\nLet these {} hooks run from now on, as long as nothing of them changes? [y/N] ", hooks.len());
-    match ask(&question).as_deref() {
-        Some("y" | "Y" | "yes" | "a") => Ok(()),
-        Some(_) => Err(Failure::new(Kind::Untrusted, "nothing was approved")),
-        None => Err(nobody("the hooks were not approved", "ID")
+    review::show(&texts.join("\n\n"), output);
+    let question = format!("\nLet these {} hooks run from now on, as long as nothing of them changes?", hooks.len());
+    match choose(&question, YES, &|| false) {
+        Chosen::One(()) => Ok(()),
+        Chosen::No => Err(Failure::new(Kind::Untrusted, "nothing was approved")),
+        Chosen::Nobody => Err(nobody("the hooks were not approved", "ID")
             .hint("the hooks of one group are approved at once by their `groupDigest`, which it prints as well")),
     }
 }
@@ -181,23 +181,20 @@ fn propose(hook: &Hook, way: Way<'_>, app: &App) -> Result<Proposal, Failure> {
 }
 
 fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, Failure> {
-    if proposal.identity.digest.to_string() == named {
-        return Ok(Term::Always);
-    }
-    Err(Failure::new(Kind::Untrusted, format!("hook `{}` is not what {named} names; nothing was approved", hook.id()))
-        .hint(format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()))))
+    let hint = format!("review it, then read its digest with `ollm hook show {} --json`", shell_word(hook.id()));
+    review::check_digest(&format!("hook `{}`", hook.id()), &proposal.identity.digest, named, hint)?;
+    Ok(Term::Always)
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
 fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
-    review::show(&screen(hook, proposal, app), app.engine.environment().get("PATH"), output);
-    let question = "\nMay this hook run, as long as nothing of it changes? [a]lways, one [s]ession, [o]nce, [N]o: ";
-    match ask(question).map(|answer| answer.to_lowercase()).as_deref() {
-        Some("a" | "always" | "y" | "yes") => Ok(Term::Always),
-        Some("s" | "session") => Ok(Term::Session(None)),
-        Some("o" | "once") => Ok(Term::Once),
-        Some(_) => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
-        None => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
+    review::show(&screen(hook, proposal, app), output);
+    let question = "\nMay this hook run, as long as nothing of it changes?";
+    let offered = [("[a]lways", Term::Always), ("one [s]ession", Term::Session(None)), ("[o]nce", Term::Once)];
+    match choose(question, &offered, &|| false) {
+        Chosen::One(term) => Ok(term),
+        Chosen::No => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
+        Chosen::Nobody => Err(nobody(&format!("hook `{}` was not approved", hook.id()), &shell_word(hook.id()))),
     }
 }
 
@@ -206,13 +203,8 @@ fn screen(hook: &Hook, proposal: &Proposal, app: &App) -> String {
     review::text(&app.engine.trust.review(hook, proposal))
 }
 
-/// Nobody approves anything without a terminal.
-pub(crate) fn nobody_to_ask(what: &str) -> Failure {
-    Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
-}
-
 fn nobody(what: &str, id: &str) -> Failure {
-    nobody_to_ask(what)
+    review::nobody_to_ask(what)
         .hint(format!("a script may approve by naming the digest: `ollm hook trust {id} --digest sha256:…`"))
         .hint(format!("`ollm hook show {id} --json` prints the digest, after you reviewed the hook"))
 }

@@ -4,16 +4,19 @@ use std::path::PathBuf;
 
 use ollm_app::servers::Servers;
 use ollm_app::{World, refuse_agents};
-use ollm_catalog::{Problem, ServerEditError, Severity, add_server, check_server, remove_server, settings_file};
+use ollm_catalog::{
+    Problem, ServerEditError, ServerSnippet, Severity, add_server, check_server, is_toml_snippet, remove_server,
+    servers_from_json, servers_from_toml, servers_from_yaml, settings_file, unfenced,
+};
 use ollm_shell::{shell_word, split_loosely};
 use serde_json::Value;
 
 use super::line::{Line, declare, embedded, from_line, is_address, proposal};
 use super::read_input;
-use super::snippet::{Snippet, from_json, from_toml, from_yaml, is_toml, unfenced};
 use crate::arguments::mcp::AddArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
+use crate::remedy::COMMANDS;
 
 const UNNAMED: &str = "the server needs a name";
 /// Keys whose values are times.
@@ -72,7 +75,7 @@ pub(super) fn remove(name: &str, project: bool, world: &World, output: &mut Outp
 }
 
 /// What is to be written down, whichever way it was said.
-fn understand(arguments: &AddArguments) -> Result<Snippet, Failure> {
+fn understand(arguments: &AddArguments) -> Result<ServerSnippet, Failure> {
     let name = arguments.name.as_deref();
     let target = arguments.target.as_deref();
     match (name, target, arguments.command.as_slice()) {
@@ -93,14 +96,14 @@ fn is_text(text: &str) -> bool {
 }
 
 /// What a documentation prints: JSON, TOML, YAML or a command line. It may hold secrets, so nothing of it is repeated.
-fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result<Snippet, Failure> {
+fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result<ServerSnippet, Failure> {
     let text = unfenced(text).trim();
     let text = text.strip_prefix("$ ").unwrap_or(text);
-    if is_toml(text) && !text.starts_with('{') {
-        return from_toml(text, name);
+    if is_toml_snippet(text) && !text.starts_with('{') {
+        return Ok(servers_from_toml(text, name)?);
     }
     if text.starts_with(['{', '"', '[']) || text.starts_with("//") || text.starts_with("/*") {
-        return from_json(text, name);
+        return Ok(servers_from_json(text, name)?);
     }
     // A long line is printed on several, and some have a word said about them.
     let joined = text.replace("\\\n", " ");
@@ -110,7 +113,10 @@ fn from_text(text: &str, name: Option<&str>, arguments: &AddArguments) -> Result
             let words = split_loosely(line).unwrap_or_default();
             from_command(name, &words, arguments).map_err(unrepeated)
         }
-        _ => from_yaml(text, name),
+        _ => servers_from_yaml(text, name).map_err(|error| {
+            let command = error.hint.map(|_| "or write `ollm mcp add NAME -- COMMAND`");
+            command.into_iter().fold(error.into(), Failure::hint)
+        }),
     }
 }
 
@@ -123,15 +129,15 @@ fn unrepeated(failure: Failure) -> Failure {
 }
 
 /// A command line: one that starts a server, or one with which another program adds a server.
-fn from_command(name: Option<&str>, words: &[String], arguments: &AddArguments) -> Result<Snippet, Failure> {
+fn from_command(name: Option<&str>, words: &[String], arguments: &AddArguments) -> Result<ServerSnippet, Failure> {
     if let Some((own, json)) = embedded(words) {
-        return from_json(json, name.or(own));
+        return Ok(servers_from_json(json, name.or(own))?);
     }
     let line = from_line(words).unwrap_or_else(|| Line { target: words.to_vec(), ..Line::default() });
     from_words(name, line, arguments)
 }
 
-fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> Result<Snippet, Failure> {
+fn from_words(name: Option<&str>, mut line: Line, arguments: &AddArguments) -> Result<ServerSnippet, Failure> {
     line.env.extend(arguments.env.iter().cloned());
     line.headers.extend(arguments.header.iter().cloned());
     line.transport = arguments.transport.clone().or(line.transport);
@@ -162,7 +168,7 @@ fn check(name: &str, declaration: &Value, output: &mut Output) -> Result<(), Fai
         (_, Some(problem)) => {
             let failure =
                 Failure::new(Kind::Usage, format!("server `{name}` was not written down: {}", problem.message));
-            Err(problem.help.into_iter().fold(failure, Failure::hint))
+            Err(problem.way_out(COMMANDS).into_iter().fold(failure, Failure::hint))
         }
         (None, None) => Err(Failure::new(Kind::Usage, format!("server `{name}` cannot be understood"))),
     }

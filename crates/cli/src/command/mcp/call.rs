@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use ollm_app::servers::{DeclaredServer, Live, Servers, taken, told};
+use ollm_app::servers::{DeclaredServer, Live, Servers, ToolReview, taken, told};
 use ollm_app::{Notices, World};
 use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
@@ -132,6 +132,9 @@ fn fitting(
     if let Some(tool) = denied(tool, known, servers, &listed).filter(|_| !offered) {
         return Err(withheld(&tool, known));
     }
+    if let Some(why) = waits(tool, known, servers, &listed) {
+        return Err(why);
+    }
     let there = |listed: &Value| listed.get("name").and_then(Value::as_str) == Some(tool);
     if listed.iter().any(there) && offers.tools.iter().all(|offer| offer.raw != tool) {
         return Ok(tool.to_owned());
@@ -164,6 +167,23 @@ fn denied(tool: &str, known: &DeclaredServer, servers: &Servers<'_>, listed: &[V
     let full = tool_names(label, &held);
     let meant = held.iter().zip(full).find(|(raw, full)| **raw == tool || full.as_deref() == Ok(tool));
     meant.map(|(raw, _)| (*raw).to_owned())
+}
+
+/// A tool that is not called before a person has looked at it, whichever way it is named.
+fn waits(tool: &str, known: &DeclaredServer, servers: &Servers<'_>, listed: &[Value]) -> Option<Failure> {
+    let name = &known.spec.name;
+    let kept_back = |why: String| Failure::new(Kind::Untrusted, format!("tool `{tool}` of server `{name}` {why}"));
+    let waiting = match ToolReview::of(known, servers.world)?.waiting(listed) {
+        Ok(waiting) => waiting,
+        Err(why) => return Some(kept_back(format!("is not called: {why}"))),
+    };
+    let names: Vec<&str> = waiting.iter().map(|tool| tool.name.as_str()).collect();
+    let full = tool_names(servers.labels.of(name).unwrap_or_default(), &names);
+    let is_meant = |raw: &str, full: &Result<String, _>| raw == tool || full.as_deref() == Ok(tool);
+    let waiting = waiting.iter().zip(&full).find(|(waiting, full)| is_meant(&waiting.name, full))?.0;
+    let what = if waiting.before.is_some() { "changed" } else { "is new" };
+    let way_out = format!("`ollm mcp review {}` shows and offers it", shell_word(name));
+    Some(kept_back(format!("{what} since you last saw its tools")).hint(way_out))
 }
 
 /// A tool that the declaration keeps back; what the server said has nothing to do with it.

@@ -12,9 +12,10 @@ use ollm_store::Redactor;
 use serde_json::{Value, json};
 
 use crate::arguments::mcp::LoginArguments;
+use crate::ask::typed;
 use crate::error::{Failure, Kind, OK};
 use crate::open;
-use crate::output::{Output, is_terminal, typed};
+use crate::output::{Output, is_terminal};
 
 /// How long a person may take in the browser.
 const PATIENCE: Duration = Duration::from_mins(5);

@@ -11,7 +11,7 @@ use ollm_trust::{Proposal, Standing, Term};
 use crate::command::ext::revoke;
 use crate::command::review::{self, Uncovered};
 use crate::error::{Failure, Kind, OK};
-use crate::output::{Output, ask};
+use crate::output::Output;
 
 pub(super) fn approve(
     name: &str,
@@ -94,11 +94,8 @@ fn withdraw_extension(name: &str, extension: &str, world: &World, output: &mut O
 }
 
 fn check_digest(name: &str, now: &Digest, named: &str) -> Result<(), Failure> {
-    if now.to_string() == named {
-        return Ok(());
-    }
-    Err(Failure::new(Kind::Untrusted, format!("server `{name}` is not what {named} names; nothing was approved"))
-        .hint("review it, then read its digest with `ollm mcp list --json`"))
+    let hint = "review it, then read its digest with `ollm mcp list --json`".to_owned();
+    review::check_digest(&format!("server `{name}`"), now, named, hint)
 }
 
 /// Shows everything that would run, and asks. Without a terminal nobody approves anything.
@@ -110,20 +107,14 @@ fn ask_person(
 ) -> Result<(), Failure> {
     let name = &known.spec.name;
     let screen = review::text(&servers.trust.review(&*known.spec, proposal));
-    review::show(&screen, servers.world.search_path(), output);
-    match ask("\nMay this server be started, as long as nothing of it changes? [y/N] ").as_deref() {
-        Some("y" | "Y" | "yes" | "a" | "always") => Ok(()),
-        Some(_) => Err(Failure::new(Kind::Untrusted, format!("server `{name}` was not approved"))),
-        None => Err(Failure::new(
-            Kind::Untrusted,
-            format!("server `{name}` was not approved: there is no terminal to ask on"),
-        )
-        .hint(format!(
-            "a script may approve by naming the digest: `ollm mcp trust {} --digest sha256:…`",
-            shell_word(name)
-        ))
-        .hint("`ollm mcp list --json` prints the digest, after you reviewed the declaration")),
-    }
+    review::show(&screen, output);
+    let question = "\nMay this server be started, as long as nothing of it changes?";
+    let by_script = format!("`ollm mcp trust {} --digest sha256:…`", shell_word(name));
+    let hints = [
+        format!("a script may approve by naming the digest: {by_script}"),
+        "`ollm mcp list --json` prints the digest, after you reviewed the declaration".to_owned(),
+    ];
+    review::ask_yes(&format!("server `{name}`"), question, hints)
 }
 
 #[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]

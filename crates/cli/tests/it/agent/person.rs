@@ -44,14 +44,14 @@ fn control_c_at_the_question_about_a_hook_is_a_no() {
 }
 
 #[test]
-fn a_no_to_a_hook_is_asked_for_once_and_a_y_is_once() {
+fn a_no_to_a_hook_is_asked_for_once() {
     let lab = lab(&[call("list_dir", json!({"path": "."})), call("list_dir", json!({"path": ".."})), text("over")]);
     lab.workspace_hook("before_model", "guest", "echo ran >> ../ran; echo '{\"continue\": true}'", "");
     let ran = typed(&lab, r"[N]o: =>n\r|over=>", &task(&[]));
     assert_eq!((ran.code, ran.stdout.matches("one [s]ession").count()), (0, 1), "{ran:?}");
     assert!(!lab.root.join("ran").exists());
     talk(&lab, &[text("over")]);
-    let ran = typed(&lab, r"[N]o: =>y\r|over=>", &task(&[]));
+    let ran = typed(&lab, r"[N]o: =>o\r|over=>", &task(&[]));
     assert_eq!(ran.code, 0, "{ran:?}");
     assert!(lab.root.join("ran").exists(), "{ran:?}");
 }

@@ -312,3 +312,39 @@ fn a_hook_in_python_is_approved_with_what_it_imports() {
     lab.workspace("rules.py", "VALUE = 'changed'\n");
     assert_eq!(standing(&lab), "modified");
 }
+
+#[test]
+fn d16_nothing_that_the_git_configuration_of_a_repository_names_runs() {
+    let lab = Lab::new();
+    let canary = lab.write_executable("canary.sh", "#!/bin/sh\ntouch \"$(dirname \"$0\")/ran\"\n");
+    let run = canary.display();
+    let config = format!(
+        "[core]\n\tfsmonitor = {run}\n\thooksPath = {}\n\tpager = {run}\n\teditor = {run}\n\tsshCommand = {run}\n\
+         [diff]\n\texternal = {run}\n[diff \"x\"]\n\ttextconv = {run}\n[alias]\n\tstatus = !{run}\n[credential]\n\thelper = {run}\n",
+        lab.root.join("githooks").display()
+    );
+    for file in ["HEAD", "objects/info/packs", "refs/heads/none"] {
+        lab.write(&format!("project/.git/{file}"), if file == "HEAD" { "ref: refs/heads/x\n" } else { "" });
+    }
+    lab.write("project/.git/config", config);
+    lab.write("project/.gitattributes", "* diff=x\n");
+    for hook in ["pre-commit", "post-checkout", "fsmonitor-watchman"] {
+        lab.write_executable(&format!("project/.git/hooks/{hook}"), &format!("#!/bin/sh\n{run}\n"));
+        lab.write_executable(&format!("githooks/{hook}"), &format!("#!/bin/sh\n{run}\n"));
+    }
+    lab.user("git.json", r#"{"hooks": {"before_tool": [{"name": "git", "command": "sh", "args": ["ok.sh"], "if": "git.branch == 'x'"}]}}"#);
+    lab.user("ok.sh", "exit 0\n");
+    lab.write("talk.jsonl", r#"{"content": "done"}"#);
+    for arguments in [
+        &["hook", "list"] as &[&str],
+        &["hook", "plan", "before_tool"],
+        &["hook", "run", "before_tool"],
+        &["hook", "run", "git_commit"],
+        &["mcp", "list"],
+        &["config", "show"],
+        &["run", "do it", "--model", "replay:../talk.jsonl"],
+    ] {
+        lab.run(arguments);
+        assert!(!lab.root.join("ran").exists(), "{arguments:?}");
+    }
+}

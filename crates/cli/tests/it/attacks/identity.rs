@@ -107,3 +107,52 @@ fn a14_a_link_to_approved_hooks_of_another_project_is_not_approved() {
         assert!(!folder.join("canary").exists(), "{project}");
     }
 }
+
+#[test]
+fn trust_in_a_project_does_not_reach_into_what_others_put_there() {
+    let lab = Lab::new();
+    // Approved hooks of enclosing projects run as well.
+    let name = |place: &str| place.replace('/', "-");
+    let plant = |place: &str, is_repository: bool| {
+        lab.write(&format!("{place}/.ollm/hooks/{}.sh", name(place)), CANARY);
+        lab.write(&format!("{place}/.ollm/hooks/guest.json"), hook_file("before_tool", &name(place), ""));
+        if is_repository {
+            lab.write(&format!("{place}/.git"), "gitdir: elsewhere\n");
+        }
+    };
+    let runs = |place: &str| {
+        let mut command = lab.ollm(&["hook", "run"]);
+        command.current_dir(lab.root.join(place));
+        let answer = finish(command, shell_event("ls").as_bytes()).answer();
+        answer["hooks"].as_array().unwrap().iter().any(|hook| hook["name"] == name(place))
+    };
+    // Whether a list with the project, a list with the folder of all projects, and `true` cover it.
+    let places = [
+        ("project", false, [true, true, true]),
+        ("project/packages/app", false, [true, true, true]),
+        ("project/node_modules/evil", false, [false, false, false]),
+        ("project/node_modules/@scope/evil/deep", false, [false, false, false]),
+        ("project/Vendor/evil", false, [false, false, false]),
+        ("project/lib/third_party/evil", true, [false, false, false]),
+        ("project/.venv/lib/python3/site-packages/evil", false, [false, false, false]),
+        ("project/sub", true, [false, false, true]),
+        ("other", true, [false, true, true]),
+        ("other/sub", true, [false, false, true]),
+        ("plain/vendor/x", false, [false, false, true]),
+    ];
+    for (place, is_repository, _) in places {
+        plant(place, is_repository);
+    }
+    let lists =
+        [format!("[\"{}\"]", lab.project.display()), format!("[\"{}\"]", lab.root.display()), "true".to_owned()];
+    for (at, list) in lists.iter().enumerate() {
+        lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: {list}\n"));
+        for (place, _, covered) in places {
+            assert_eq!(runs(place), covered[at], "{list}: {place}");
+        }
+    }
+    // Whoever means it lists it.
+    let exact = lab.root.join("project/node_modules/evil");
+    lab.write("home/.ollm/config.yaml", format!("hooks:\n  trustWorkspace: [\"{}\"]\n", exact.display()));
+    assert!(runs("project/node_modules/evil") && !runs("project"));
+}

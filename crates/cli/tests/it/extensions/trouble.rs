@@ -111,7 +111,7 @@ fn a_variable_that_wins_over_what_is_set_is_named_as_the_way_out() {
     approve(&lab, "one");
     let ran = lab.run(&["ext", "set", "one", "mode=warn"]);
     assert!(ran.stderr.contains("the variable ONE_MODE is set: unset or correct it"), "{ran:?}");
-    assert!(!ran.stderr.contains("mends it"), "{ran:?}");
+    assert!(!ran.stderr.contains("sets it"), "{ran:?}");
     let ran = lab.set("ONE_MODE", "block").run(&["ext", "set", "one", "mode=warn"]);
     assert!(ran.stderr.contains("is the variable ONE_MODE, which is set; unset or correct it"), "{ran:?}");
 }

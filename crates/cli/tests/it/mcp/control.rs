@@ -127,7 +127,7 @@ fn what_a_killed_chat_leaves_is_cleared_away() {
 }
 
 #[test]
-fn a_folder_that_others_can_enter_is_not_used() {
+fn d14_a_folder_that_others_can_enter_is_not_used() {
     let lab = lab();
     let folder = lab.home.join(".ollm/state/chats");
     fs::create_dir_all(&folder).unwrap();
@@ -228,7 +228,7 @@ fn a_chat_that_freezes_while_it_obeys_is_named_soon() {
 }
 
 #[test]
-fn what_is_no_order_is_refused_and_harms_nobody() {
+fn d14_what_is_no_order_is_refused_and_harms_nobody() {
     let lab = lab();
     lab.write("order.py", ORDER);
     let chat = chat(&lab);

@@ -18,7 +18,7 @@ fn hasty(flags: &[&str]) -> Value {
 }
 
 #[test]
-fn a_server_that_does_not_start_is_named_and_the_others_work() {
+fn d08_a_server_that_does_not_start_is_named_and_the_others_work() {
     for (flags, text) in [
         (&["--exit", "0"][..], "exited with code 0"),
         (&["--exit", "9"], "exited with code 9"),
@@ -104,7 +104,7 @@ fn a_program_that_does_not_exist_is_told_without_a_try() {
 }
 
 #[test]
-fn noise_among_the_messages_is_put_up_with() {
+fn d08_noise_among_the_messages_is_put_up_with() {
     for flags in [&["--noise"][..], &["--flood", "stderr"], &["--child"], &["--slow", "30"]] {
         let lab = lab_with(&server(flags));
         let ran = call(&lab, "echo", &json!({"text": "hi"}));
@@ -114,7 +114,7 @@ fn noise_among_the_messages_is_put_up_with() {
 }
 
 #[test]
-fn a_server_that_ignores_everything_is_ended_all_the_same() {
+fn d08_a_server_that_ignores_everything_is_ended_all_the_same() {
     let lab = lab_with(&server(&["--stubborn", "--child"]));
     assert_eq!(text_of(&call(&lab, "echo", &json!({"text": "hi"}))), "hi");
     lab.assert_nobody_is_left();
@@ -255,7 +255,7 @@ fn a_large_result_is_kept_whole_in_a_file_whose_path_is_told() {
 }
 
 #[test]
-fn a_message_that_is_too_large_is_refused() {
+fn d08_a_message_that_is_too_large_is_refused() {
     let (declarations, _remote) = everywhere();
     let sizes = [(100_000_000, 1), (70_000_000, 5), (70_000_000, 1)];
     for (declaration, (bytes, code)) in declarations.into_iter().zip(sizes) {
@@ -290,7 +290,7 @@ fn lists_without_end_are_cut() {
 }
 
 #[test]
-fn abuse_d9_bad_tools_are_refused_one_by_one() {
+fn d09_bad_tools_are_refused_one_by_one() {
     let lab = lab_with(&server(&["--twice", "--hidden", "--bad-tools"]));
     let ran = lab.run(&["mcp", "tools", "--json"]);
     assert_eq!((ran.code, names(&ran).len()), (0, 21), "{ran:?}");

@@ -260,7 +260,7 @@ fn a_declared_header_that_is_refused_is_no_reason_to_log_in() {
 }
 
 #[test]
-fn a_hostile_server_leads_nobody_astray() {
+fn d10_a_hostile_server_leads_nobody_astray() {
     for (fault, text) in [
         ("private", "10.0.0.1"),
         ("plain", "login.example"),
@@ -279,6 +279,32 @@ fn a_hostile_server_leads_nobody_astray() {
         assert!(!tokens(&lab).contains("-secret-"), "{fault}");
         assert!(!ran.stderr.contains("-secret-"), "{fault}: {ran:?}");
     }
+}
+
+#[test]
+fn s11_nobody_logs_in_where_the_metadata_does_not_promise_s256() {
+    for fault in ["no-pkce", "pkce-unsaid", "pkce-empty"] {
+        let (_remote, lab) = logged(&["--oauth-fault", fault]);
+        let begun = begin(&lab);
+        assert_eq!(begun.page, None, "{fault}: nobody is led anywhere");
+        let mut ran = outcome(begun.child);
+        ran.stderr.insert_str(0, &begun.said);
+        assert!(ran.code == 5 && ran.stderr.contains("S256"), "{fault}: {ran:?}");
+        assert!(!asked(&lab).iter().any(|line| line.contains("register")), "{fault}: we registered");
+    }
+}
+
+#[test]
+fn s11_without_any_metadata_the_usual_places_are_asked_with_s256() {
+    let (_remote, lab) = pair(&["--oauth-fault", "no-metadata"]);
+    let begun = begin(&lab);
+    let page = begun.page.unwrap_or_else(|| panic!("{}", begun.said));
+    assert!(page.contains("code_challenge_method=S256"), "{page}");
+    let (_, back) = get(&page);
+    get(&back.unwrap());
+    let ran = outcome(begun.child);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(text_of(&echo(&lab)), "hi");
 }
 
 #[test]

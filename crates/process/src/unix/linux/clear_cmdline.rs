@@ -4,6 +4,7 @@
 //! to end, while ours still has a duty. Neither allocates nor panics.
 
 use std::ops::Range;
+use std::ptr;
 
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::{pwrite, read};
@@ -22,26 +23,42 @@ pub(super) fn clear_cmdline(name: &[u8]) {
     let Some([arguments, environment]) = places() else {
         return;
     };
-    // Not by our own hands: where this memory is not what we take it for, the kernel refuses, and nothing else happens.
-    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
-    let Ok(memory) = openat(CWD, c"/proc/self/mem", flags, Mode::empty()) else {
-        return;
-    };
     let fits = arguments.end - arguments.start >= name.len() as u64;
     // The environment first: a process without our arguments must not show our environment.
     for place in [&environment, &arguments] {
         let mut start = place.start;
         while start < place.end {
             let rest = usize::try_from(place.end - start).unwrap_or(usize::MAX).min(ZEROS.len());
-            match pwrite(&memory, ZEROS.get(..rest).unwrap_or_default(), start) {
-                Ok(count @ 1..) => start += count as u64,
-                Ok(0) | Err(_) => break,
+            match overwrite(ZEROS.get(..rest).unwrap_or_default(), start) {
+                0 => break,
+                count => start += count as u64,
             }
         }
     }
     if fits {
-        let _ = pwrite(&memory, name, arguments.start);
+        overwrite(name, arguments.start);
     }
+}
+
+/// Has the kernel write to our memory, and says how much of it was written: where this memory is not what we take it for, the
+/// kernel refuses, and nothing else happens.
+fn overwrite(bytes: &[u8], start: u64) -> usize {
+    let Ok(address) = usize::try_from(start) else {
+        return 0;
+    };
+    let source = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let target = libc::iovec { iov_base: ptr::without_provenance_mut(address), iov_len: bytes.len() };
+    // SAFETY: it reads `bytes`, and writes to what the kernel itself names as the place of arguments and environment.
+    let count = unsafe { libc::process_vm_writev(libc::getpid(), &raw const source, 1, &raw const target, 1, 0) };
+    usize::try_from(count).unwrap_or_else(|_| overwrite_by_file(bytes, start))
+}
+
+/// Where that call is forbidden, as in some containers. Our own file is closed to us if our process shows itself to nobody,
+/// unless we are root.
+fn overwrite_by_file(bytes: &[u8], start: u64) -> usize {
+    let flags = OFlags::WRONLY | OFlags::CLOEXEC;
+    let memory = openat(CWD, c"/proc/self/mem", flags, Mode::empty());
+    memory.and_then(|memory| pwrite(&memory, bytes, start)).unwrap_or(0)
 }
 
 /// Where arguments and environment are.

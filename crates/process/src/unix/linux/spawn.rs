@@ -208,9 +208,9 @@ impl ExecArguments {
             .chain(job.args.iter().map(|argument| &**argument))
             .map(|argument| word(argument, "an argument"))
             .collect::<io::Result<_>>()?;
-        let (passed_on, given): (Vec<_>, Vec<_>) = job.env.iter().partition(|(name, _)| name == mark::VARIABLE);
+        let (passed_on, given): (Vec<_>, Vec<_>) = job.environment().partition(|(name, _)| *name == mark::VARIABLE);
         let mut envp: Vec<_> =
-            given.into_iter().map(|(name, value)| variable(name, value)).collect::<io::Result<_>>()?;
+            given.into_iter().map(|(name, value)| variable(name, &value)).collect::<io::Result<_>>()?;
         envp.push(CString::new(slot.variable(passed_on.first().map(|(_, list)| &**list)))?);
         let cwd = job.cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
         let (argv, envp) = (List::new(argv), List::new(envp));

@@ -56,6 +56,7 @@ impl Issuer {
         let (path, query) = request.path.split_once('?').unwrap_or((&request.path, ""));
         let body = String::from_utf8_lossy(&request.body);
         match (request.method.as_str(), path) {
+            ("GET", path) if plan.fault("no-metadata") && path.starts_with("/.well-known/") => return Ok(false),
             ("GET", path) if path.starts_with("/.well-known/oauth-protected-resource") => {
                 plain(stream, "200 OK", JSON, &resource(&origin, plan).to_string())?;
             }
@@ -118,13 +119,18 @@ impl Issuer {
         granted.next += 1;
         let code = format!("code {}", granted.next);
         granted.codes.insert(code.clone(), asked.clone());
-        let iss = if plan.fault("iss") { "https://evil.example" } else { origin };
+        let iss = match () {
+            () if plan.fault("iss") => "&iss=https://evil.example".to_owned(),
+            // Only metadata could have announced it.
+            () if plan.fault("no-metadata") => String::new(),
+            () => format!("&iss={origin}"),
+        };
         let answer = if plan.fault("denied") {
             "error=access_denied&error_description=not%20today".to_owned()
         } else {
             format!("code={}", code.replace(' ', "%20"))
         };
-        let place = format!("{}?{answer}&state={}&iss={iss}", field("redirect_uri"), field("state"));
+        let place = format!("{}?{answer}&state={}{iss}", field("redirect_uri"), field("state"));
         plain(stream, "302 Found", &format!("Location: {place}\r\n"), "")
     }
 
@@ -224,7 +230,12 @@ fn metadata(origin: &str, plan: &Plan) -> Value {
         "registration_endpoint": if plan.fault("unregistered") { Value::Null } else { format!("{origin}/register").into() },
         "revocation_endpoint": format!("{origin}/revoke"),
         "response_types_supported": ["code"],
-        "code_challenge_methods_supported": if plan.fault("no-pkce") { ["plain"] } else { ["S256"] },
+        "code_challenge_methods_supported": match () {
+            () if plan.fault("no-pkce") => json!(["plain"]),
+            () if plan.fault("pkce-unsaid") => Value::Null,
+            () if plan.fault("pkce-empty") => json!([]),
+            () => json!(["S256"]),
+        },
         "authorization_response_iss_parameter_supported": true,
         "client_id_metadata_document_supported": plan.fault("metadata"),
         "token_endpoint_auth_methods_supported": if plan.fault("post") { ["client_secret_post"] } else { ["client_secret_basic"] },

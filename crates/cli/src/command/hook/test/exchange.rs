@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
+use ollm_app::cases;
 use ollm_engine::{Outcome, Report};
 use ollm_protocol::dialect::Addressee;
 use ollm_protocol::{Event, Hook};
 use ollm_store::{escape_for_people, one_line};
 use serde_json::{Value, json};
 
-use crate::cases;
 use crate::error::Failure;
 use crate::output::Output;
 use crate::timeline::{BOLD, DIM, PLAIN};

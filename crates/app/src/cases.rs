@@ -1,7 +1,7 @@
 //! Golden cases: events that stand beside a hook, and what it must make of them.
 //!
 //! A case is a JSON file below `cases/NAME/`, beside the file that declares the hook NAME. It holds an event as
-//! `ollm hook run` reads it, and `expect`: the fields of the answer that matter. A text is expected somewhere in the
+//! the dialect `ollm` spells it, and `expect`: the fields of the answer that matter. A text is expected somewhere in the
 //! actual text, an object as a part of the actual object, everything else as it is.
 
 use std::fs;
@@ -35,7 +35,7 @@ const FIELDS: &[&str] = &[
 ];
 
 /// The JSON Schema of a golden case.
-pub(crate) fn schema() -> Value {
+pub fn schema() -> Value {
     let anything: Map<String, Value> = FIELDS.iter().map(|field| ((*field).to_owned(), json!({}))).collect();
     json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",
@@ -62,19 +62,21 @@ pub(crate) fn schema() -> Value {
 
 /// One golden case.
 #[derive(Debug)]
-pub(crate) struct Case {
-    pub(crate) name: String,
-    pub(crate) event: Event,
+pub struct Case {
+    /// Its name, that of its file.
+    pub name: String,
+    /// The event that the hook is tried on.
+    pub event: Event,
     /// The settings of the extension that the hook came with.
-    pub(crate) settings: Map<String, Value>,
+    pub settings: Map<String, Value>,
     expect: Map<String, Value>,
 }
 
 /// A case that could be read, or the name of one and why it could not.
-pub(crate) type Found = Result<Case, (String, String)>;
+pub type Found = Result<Case, (String, String)>;
 
 /// The cases of a hook, by name.
-pub(crate) fn of_hook(hook: &Hook) -> Vec<Found> {
+pub fn of_hook(hook: &Hook) -> Vec<Found> {
     let Some(folder) = hook.spec.origin.file.parent() else { return Vec::new() };
     let Ok(entries) = fs::read_dir(folder.join("cases").join(&hook.spec.name)) else { return Vec::new() };
     let mut paths: Vec<PathBuf> = entries.flatten().map(|entry| entry.path()).collect();
@@ -111,7 +113,7 @@ fn parse(path: &Path, name: &str) -> Result<Case, String> {
 
 impl Case {
     /// What differs from what was expected, one line each.
-    pub(crate) fn differences(&self, outcome: &Outcome) -> Vec<String> {
+    pub fn differences(&self, outcome: &Outcome) -> Vec<String> {
         let actual = actual(outcome);
         let skip = outcome.skipped.first().filter(|_| outcome.reports.is_empty());
         if let Some(skip) = skip.filter(|_| !["skipped", "status"].iter().any(|field| self.expect.contains_key(*field)))
@@ -128,7 +130,7 @@ impl Case {
 }
 
 /// What one hook made of an event, in the words of a case.
-pub(crate) fn actual(outcome: &Outcome) -> Value {
+pub fn actual(outcome: &Outcome) -> Value {
     let verdict = &outcome.verdict;
     let report = outcome.reports.first();
     json!({

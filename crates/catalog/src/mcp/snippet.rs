@@ -1,37 +1,58 @@
 //! Servers as their documentation prints them: JSON and TOML in the forms that other programs read.
 
-use ollm_catalog::{TrailingCommas, json_value, yaml_value};
 use serde_json::{Map, Value, json};
 use toml_edit::{DocumentMut, Item};
 
-use crate::error::Failure;
+use super::yaml_value;
+use crate::file::{TrailingCommas, json_value};
 
 /// Servers by name, each with its declaration.
-pub(super) type Snippet = Vec<(String, Value)>;
+pub type ServerSnippet = Vec<(String, Value)>;
+
+/// Why a snippet cannot be read. It repeats nothing of it: there may be secrets in it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+#[non_exhaustive]
+pub struct SnippetError {
+    /// What is wrong.
+    pub message: String,
+    /// The way out, where the message is none.
+    pub hint: Option<&'static str>,
+}
+
+impl SnippetError {
+    fn new(message: impl Into<String>) -> SnippetError {
+        SnippetError { message: message.into(), hint: None }
+    }
+
+    fn hint(self, hint: &'static str) -> SnippetError {
+        SnippetError { hint: Some(hint), ..self }
+    }
+}
 
 /// The keys that programs have servers under.
 const LISTS: &[&str] = &["mcpServers", "servers", "context_servers", "mcp_servers", "amp.mcpServers", "mcp.servers"];
 
 /// The servers of a JSON snippet; one without a name gets the one that was given.
-pub(super) fn from_json(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
+pub fn servers_from_json(text: &str, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {
     read(parse(text)?, name)
 }
 
 /// The servers of a YAML snippet.
-pub(super) fn from_yaml(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
+pub fn servers_from_yaml(text: &str, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {
     let value = yaml_value(text).filter(|value| value.is_object() || value.is_array());
     let value = value.ok_or_else(|| {
-        Failure::usage("the snippet is neither JSON, TOML or YAML that declares servers, nor one command line")
-            .hint("copy the declaration alone, or write `ollm mcp add NAME -- COMMAND`")
+        SnippetError::new("the snippet is neither JSON, TOML or YAML that declares servers, nor one command line")
+            .hint("copy the declaration alone")
     })?;
     read(value, name)
 }
 
-fn read(value: Value, name: Option<&str>) -> Result<Snippet, Failure> {
+fn read(value: Value, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {
     let object = match value {
         Value::Object(object) => object,
         Value::Array(list) => return named(&by_name(&list)?, name),
-        _ => return Err(Failure::usage("the snippet must be a JSON object")),
+        _ => return Err(SnippetError::new("the snippet must be a JSON object")),
     };
     if let Some(servers) = servers_of(&object) {
         return named(&servers, name);
@@ -46,30 +67,31 @@ fn read(value: Value, name: Option<&str>) -> Result<Snippet, Failure> {
     if !object.is_empty() && object.values().all(|value| value.as_object().is_some_and(is_declaration)) {
         return named(&object, name);
     }
-    Err(Failure::usage("the snippet holds neither `mcpServers` nor a `command` or `url`"))
+    Err(SnippetError::new("the snippet holds neither `mcpServers` nor a `command` or `url`"))
 }
 
 /// Servers that stand in a list, each with its name.
-fn by_name(list: &[Value]) -> Result<Map<String, Value>, Failure> {
+fn by_name(list: &[Value]) -> Result<Map<String, Value>, SnippetError> {
     let entry = |entry: &Value| {
         let mut object = entry.as_object().filter(|object| is_declaration(object))?.clone();
         let name = object.shift_remove("name")?.as_str()?.to_owned();
         Some((name, Value::Object(object)))
     };
-    let unnamed = || Failure::usage("each server in a list needs its `name`, and a `command` or `url`");
+    let unnamed = || SnippetError::new("each server in a list needs its `name`, and a `command` or `url`");
     list.iter().map(|server| entry(server).ok_or_else(unnamed)).collect()
 }
 
 /// One declaration, which may hold its name.
-fn single(mut object: Map<String, Value>, name: Option<&str>) -> Result<Snippet, Failure> {
+fn single(mut object: Map<String, Value>, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {
     let own = object.shift_remove("name").and_then(|name| name.as_str().map(str::to_owned));
     let name = name.map(str::to_owned).or(own);
-    let name = name.ok_or_else(|| Failure::usage("the snippet does not name the server; give its name before it"))?;
+    let name =
+        name.ok_or_else(|| SnippetError::new("the snippet does not name the server; give its name before it"))?;
     Ok(vec![(name, usual(Value::Object(object)))])
 }
 
 /// Some print one entry of the map without the braces around it, or the comma behind it, and many print comments.
-fn parse(text: &str) -> Result<Value, Failure> {
+fn parse(text: &str) -> Result<Value, SnippetError> {
     let text = unfenced(text);
     let read = |text: &str| json_value(text, TrailingCommas::Allowed);
     let braced = || read(&format!("{{{text}\n}}")).ok();
@@ -78,13 +100,13 @@ fn parse(text: &str) -> Result<Value, Failure> {
         _ => None,
     };
     read(text).or_else(|error| braced().or_else(listed).ok_or(error)).map_err(|error| {
-        Failure::usage(format!("the snippet is not JSON: {error}"))
+        SnippetError::new(format!("the snippet is not JSON: {error}"))
             .hint("copy it whole, from the first brace to the last")
     })
 }
 
 /// What stands between the marks of a piece of code, if there are such.
-pub(super) fn unfenced(text: &str) -> &str {
+pub fn unfenced(text: &str) -> &str {
     const FENCE: &str = "```";
     let Some((_, rest)) = text.trim().strip_prefix(FENCE).and_then(|rest| rest.split_once('\n')) else { return text };
     rest.trim_end().strip_suffix(FENCE).unwrap_or(rest)
@@ -245,15 +267,15 @@ fn put(object: &mut Map<String, Value>, map: &str, name: &str, text: &str) {
 }
 
 /// Whether a text is a piece of Codex's configuration.
-pub(super) fn is_toml(text: &str) -> bool {
+pub fn is_toml_snippet(text: &str) -> bool {
     text.lines().any(|line| line.trim_start().starts_with("[mcp_servers"))
 }
 
 /// The servers of a piece of Codex's configuration.
-pub(super) fn from_toml(text: &str, name: Option<&str>) -> Result<Snippet, Failure> {
+pub fn servers_from_toml(text: &str, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {
     let read: Result<DocumentMut, _> = text.parse();
     let document = read.map_err(|error| {
-        Failure::usage(format!("the snippet is not TOML: {}", error.message().trim()))
+        SnippetError::new(format!("the snippet is not TOML: {}", error.message().trim()))
             .hint("copy it whole, with its headings in brackets")
     })?;
     match to_json(document.as_item()) {
@@ -275,14 +297,14 @@ fn to_json(item: &Item) -> Value {
     text.or_else(number).or_else(|| item.as_bool().map(Value::from)).unwrap_or_default()
 }
 
-fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<Snippet, Failure> {
-    let found: Snippet = servers.iter().map(|(name, value)| (name.clone(), usual(value.clone()))).collect();
+fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {
+    let found: ServerSnippet = servers.iter().map(|(name, value)| (name.clone(), usual(value.clone()))).collect();
     match (name, found.as_slice()) {
-        (_, []) => Err(Failure::usage("the snippet holds no server")),
+        (_, []) => Err(SnippetError::new("the snippet holds no server")),
         (None, _) => Ok(found),
         (Some(name), [(_, declaration)]) => Ok(vec![(name.to_owned(), declaration.clone())]),
         (Some(_), _) => {
-            Err(Failure::usage("the snippet holds several servers, each with its own name; leave NAME out"))
+            Err(SnippetError::new("the snippet holds several servers, each with its own name; leave NAME out"))
         }
     }
 }
@@ -322,10 +344,10 @@ mod tests {
             json!({"context_servers": {"time": {"source": "custom", "command": {"path": "uvx", "args": ["mcp-server-time"]}}}})
                 .to_string(),
         ] {
-            assert_eq!(from_json(&text, None).unwrap(), expected, "{text}");
+            assert_eq!(servers_from_json(&text, None).unwrap(), expected, "{text}");
         }
-        assert_eq!(from_json(&time.to_string(), Some("time")).unwrap(), expected);
-        assert!(from_json(&time.to_string(), None).is_err());
+        assert_eq!(servers_from_json(&time.to_string(), Some("time")).unwrap(), expected);
+        assert!(servers_from_json(&time.to_string(), None).is_err());
     }
 
     #[test]
@@ -334,7 +356,7 @@ mod tests {
             "type": "remote", "url": "https://{env:HOST}/mcp", "enabled": true,
             "headers": {"Authorization": "Bearer {env:TOKEN}", "X": "${env:A}{env:B}{env:} {env:C D} {env:1} {env:E"},
         }, "local": {"type": "local", "command": ["x", "--key={env:KEY}"], "environment": {"KEY": "{env:KEY}"}}}});
-        let found = from_json(&theirs.to_string(), None).unwrap();
+        let found = servers_from_json(&theirs.to_string(), None).unwrap();
         let headers = json!({"Authorization": "Bearer ${TOKEN}", "X": "${env:A}${B}{env:} {env:C D} {env:1} {env:E"});
         let docs = json!({"url": "https://${HOST}/mcp", "enabled": true, "headers": headers});
         let local = json!({"command": "x", "args": ["--key=${KEY}"], "env": {"KEY": "${KEY}"}});
@@ -347,22 +369,22 @@ mod tests {
             args: [-y, gh]\n    enabled: true\n    envs: {TOKEN: hush}\n    env_keys: [KEY]\n    timeout: 300\n    type: stdio\n";
         let gh = json!({"args": ["-y", "gh"], "enabled": true, "timeout": "300s", "type": "stdio", "command": "npx",
             "env": {"TOKEN": "hush", "KEY": "${KEY}"}});
-        assert_eq!(from_yaml(goose, None).unwrap(), [("gh".to_owned(), gh)]);
+        assert_eq!(servers_from_yaml(goose, None).unwrap(), [("gh".to_owned(), gh)]);
         let list = "mcpServers:\n  - name: docs\n    type: sse\n    url: https://example.com/sse\n";
         let docs = json!({"type": "sse", "url": "https://example.com/sse"});
-        assert_eq!(from_yaml(list, None).unwrap(), [("docs".to_owned(), docs)]);
+        assert_eq!(servers_from_yaml(list, None).unwrap(), [("docs".to_owned(), docs)]);
         let map = "mcpServers:\n  files:\n    command: npx\n    args:\n      - -y\n      - files\n";
-        assert_eq!(from_yaml(map, Some("f")).unwrap()[0].0, "f");
+        assert_eq!(servers_from_yaml(map, Some("f")).unwrap()[0].0, "f");
         for text in ["some words\nmore of them", "- a\n- b", "mcpServers:\n  - url: https://a.example/\n", "a: 1\nb: 2"]
         {
-            assert!(from_yaml(text, None).is_err(), "{text}");
+            assert!(servers_from_yaml(text, None).is_err(), "{text}");
         }
     }
 
     #[test]
     fn variables_without_braces_get_them() {
         let text = r#"{"a": {"httpUrl": "https://a.example/", "headers": {"A": "Bearer $TOKEN", "B": "pa$$word $5"}}}"#;
-        let (_, a) = &from_json(text, None).unwrap()[0];
+        let (_, a) = &servers_from_json(text, None).unwrap()[0];
         assert_eq!(a["headers"], json!({"A": "Bearer ${TOKEN}", "B": "pa$$word $5"}));
     }
 
@@ -375,27 +397,27 @@ mod tests {
             json!({"command": "uvx", "args": ["mcp-server-time"], "env": {"A": "1", "TZ": "${TZ}"}, "timeout": "20s"});
         let headers = json!({"Authorization": "Bearer ${TK}"});
         let docs = json!({"url": "https://example.com/mcp", "allowTools": ["a"], "headers": headers});
-        assert!(is_toml(text));
-        assert_eq!(from_toml(text, None).unwrap(), [("time".to_owned(), time), ("docs".to_owned(), docs)]);
+        assert!(is_toml_snippet(text));
+        assert_eq!(servers_from_toml(text, None).unwrap(), [("time".to_owned(), time), ("docs".to_owned(), docs)]);
         for broken in ["[mcp_servers.x", "[mcp_servers]", "[mcp_servers.x]\ncommand = uvx"] {
-            assert!(from_toml(broken, None).is_err(), "{broken}");
+            assert!(servers_from_toml(broken, None).is_err(), "{broken}");
         }
     }
 
     #[test]
     fn what_looks_like_a_comment_in_a_text_is_none() {
         let text = r#"{"a": {"url": "https://example.com/x", "headers": {"A": "/* b, */ \"//,]", "C": ",}"}}}"#;
-        let found = from_json(text, None).unwrap();
+        let found = servers_from_json(text, None).unwrap();
         assert_eq!(found, [("a".to_owned(), serde_json::from_str::<Value>(text).unwrap()["a"].clone())]);
         for broken in ["\"", "\"\\", "/*", "{\"a\": \"é", "//", "```", "```json"] {
-            assert!(from_json(broken, None).is_err(), "{broken}");
+            assert!(servers_from_json(broken, None).is_err(), "{broken}");
         }
     }
 
     #[test]
     fn what_is_no_snippet_is_named() {
         for text in ["", "{", "[]", "{}", "{\"mcpServers\": {}}", "{\"a\": 1}"] {
-            assert!(from_json(text, Some("x")).is_err(), "{text}");
+            assert!(servers_from_json(text, Some("x")).is_err(), "{text}");
         }
     }
 }

@@ -1,0 +1,157 @@
+//! Hooks tried out: one hook and one event, by all the rules that hold for it, and golden cases.
+
+use std::sync::Arc;
+
+use ollm_catalog::Positions;
+use ollm_engine::bus::Filter;
+use ollm_engine::{Outcome, Reason, Skip};
+use ollm_protocol::dialect::OLLM;
+use ollm_protocol::matcher::Pattern;
+use ollm_protocol::{DialectError, Event, EventKind, Hook, HookSpec, Matcher};
+use serde_json::{Value, json};
+
+use crate::app::App;
+use crate::cases::{Case, Found};
+use crate::error::{AppError, ErrorKind};
+use crate::world::World;
+
+/// The application, with one hook at a time.
+pub struct Rehearsal {
+    /// Everything that was loaded.
+    pub app: App,
+}
+
+/// What came of one case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CaseResult {
+    /// The id of the hook.
+    pub hook: String,
+    /// The name of the case.
+    pub case: String,
+    /// What differs from what was expected, one line each; nothing where it passed.
+    pub differences: Vec<String>,
+}
+
+impl Rehearsal {
+    /// Loads everything; nothing runs yet.
+    pub fn new(world: &World) -> Result<Rehearsal, AppError> {
+        let app = App::load(world, Positions::OnDemand)?;
+        // What hooks say is kept only while somebody listens.
+        app.engine.bus.subscribe(Filter::all(), 0, |_| ());
+        Ok(Rehearsal { app })
+    }
+
+    /// Passes an event through one hook alone, by all the rules that hold for it; also a hook that is switched off.
+    pub fn rehearse(&mut self, hook: &Hook, event: &Event) -> Result<Outcome, AppError> {
+        let engine = &mut self.app.engine;
+        engine.registry.clear();
+        engine.switched_off = None;
+        let spec = HookSpec { enabled: true, ..hook.spec.clone() };
+        // The registry is empty, so the id is free.
+        let _ = engine.registry.register(Hook { spec, off: None, ..hook.clone() });
+        let hold = engine.children().hold_signals();
+        let mut outcome = engine.dispatch_explained(event);
+        engine.children().kill_adopted();
+        drop(hold);
+        engine.trust.remember();
+        outcome.skipped.extend(unfit(hook, event));
+        match outcome.skipped.first().filter(|skip| skip.reason.needs_approval()) {
+            Some(skip) => {
+                let message = format!("hook `{}` did not run: {}", skip.hook.spec.name, skip.detail);
+                Err(AppError::new(ErrorKind::Untrusted, message))
+            }
+            None => Ok(outcome),
+        }
+    }
+
+    /// Holds a hook to one of its golden cases.
+    pub fn judge(&mut self, hook: &Hook, found: Found) -> CaseResult {
+        let (case, differences) = match found {
+            Err((name, why)) => (name, vec![why]),
+            Ok(case) => {
+                let differences = self.differences(hook, &case);
+                (case.name, differences)
+            }
+        };
+        CaseResult { hook: hook.id().to_owned(), case, differences }
+    }
+
+    fn differences(&mut self, hook: &Hook, case: &Case) -> Vec<String> {
+        let hook = match self.as_shipped(hook, case) {
+            Ok(hook) => hook,
+            Err(why) => return vec![why],
+        };
+        match self.rehearse(&hook, &case.event) {
+            Ok(outcome) => case.differences(&outcome),
+            Err(failure) => vec![failure.message],
+        }
+    }
+
+    /// A hook with the settings of the case: a case holds wherever it is run, and no secret of the person's is in it.
+    fn as_shipped(&self, hook: &Hook, case: &Case) -> Result<Hook, String> {
+        let Some(name) = &hook.spec.extension else {
+            let why = "`settings` are those of an extension, and this hook came with none";
+            return if case.settings.is_empty() { Ok(hook.clone()) } else { Err(why.to_owned()) };
+        };
+        let extension = self.app.extensions.get(name).ok_or_else(|| format!("there is no extension `{name}`"))?;
+        Ok(Hook { settings: extension.sample_variables(&case.settings)?, ..hook.clone() })
+    }
+}
+
+/// A sample of an event by its name; that of a custom event carries its own.
+pub fn sample_named(name: &str) -> Result<Event, DialectError> {
+    let request = OLLM.read_event(json!({"event": name, "data": {}}).to_string().as_bytes());
+    let named = request?.event;
+    let mut event = Event::sample(named.kind);
+    event.data.extend(named.data);
+    Ok(event)
+}
+
+/// A sample of the hook's first event, about something its matcher and its file patterns fit.
+pub fn sample(hook: &Hook) -> Event {
+    let kind = hook.events.first().copied().unwrap_or(EventKind::Custom);
+    let mut event = Event::sample(kind);
+    if let (Some(field), Some(subject)) = (kind.subject_field(), fitting(&hook.matcher)) {
+        event.data.insert(field.to_owned(), subject.into());
+    }
+    if !event.paths().iter().any(|path| hook.patterns.matches(path))
+        && let Some(path) = hook.patterns.example()
+    {
+        put_file(&mut event, &path);
+    }
+    event
+}
+
+/// Makes an event about this file, in the field where its kind has one.
+fn put_file(event: &mut Event, path: &str) {
+    if let Some(files) = event.data.get_mut("files") {
+        *files = json!([path]);
+    } else if event.data.contains_key("path") {
+        event.data.insert("path".to_owned(), path.into());
+        if let Some(file) = event.data.get_mut("file").and_then(Value::as_object_mut) {
+            file.insert("path".to_owned(), path.into());
+        }
+    } else if let Some(args) = event.data.get_mut("args").and_then(Value::as_object_mut) {
+        args.insert("path".to_owned(), path.into());
+    } else {
+        event.data.insert("path".to_owned(), path.into());
+    }
+}
+
+fn fitting(matcher: &Matcher) -> Option<String> {
+    let Matcher::List(patterns) = matcher else { return None };
+    patterns.iter().find_map(|pattern| match pattern {
+        Pattern::Exact(name) => Some(name.clone()),
+        Pattern::Prefix(start) => Some(format!("{start}sample")),
+        Pattern::Builtin => None,
+    })
+}
+
+/// Why a hook does not run for an event it is not for; the engine does not even look at it.
+fn unfit(hook: &Hook, event: &Event) -> Option<Skip> {
+    let events: Vec<&str> = hook.events.iter().map(|kind| kind.name()).collect();
+    let detail = format!("it is for {}, not for {}", events.join(", "), event.kind.name());
+    let skip = || Skip { hook: Arc::new(hook.clone()), reason: Reason::Matcher, detail };
+    (!hook.events.contains(&event.kind)).then(skip)
+}

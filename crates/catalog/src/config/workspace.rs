@@ -1,0 +1,54 @@
+//! How far `hooks.trustWorkspace` reaches: over the projects that a person listed, and not over what others put into them.
+
+use std::path::Path;
+
+use crate::place::is_project;
+
+/// Folders whose content somebody else wrote.
+const VENDORED: &[&str] = &[
+    "node_modules",
+    "bower_components",
+    "jspm_packages",
+    "elm-stuff",
+    "vendor",
+    "vendors",
+    "vendored",
+    "third_party",
+    "third-party",
+    "thirdparty",
+    "3rdparty",
+    "3rd_party",
+    "pods",
+    "carthage",
+    "site-packages",
+    "dist-packages",
+    ".venv",
+    "venv",
+    ".tox",
+    ".bundle",
+    "deps",
+];
+
+/// Whether trust in all that lies at or below `listed` covers a project. Both paths are real ones, `home` is our own folder.
+///
+/// It does not cover what lies in a vendored folder below `listed`, nor a repository within a project: a clone, a submodule.
+pub(super) fn covers(listed: &Path, project: &Path, home: &Path) -> bool {
+    let Ok(below) = project.strip_prefix(listed) else { return false };
+    // From the listed folder down to the project.
+    let way: Vec<&Path> = project.ancestors().take(below.iter().count() + 1).collect();
+    let way = || way.iter().rev();
+    let trusted = way().position(|folder| is_project(folder, home)).unwrap_or_default();
+    let has_repository = |folder: &&&Path| folder.join(".git").symlink_metadata().is_ok();
+    let is_nested = way().skip(trusted + 1).any(|folder| has_repository(&folder));
+    !is_nested && !below.iter().any(is_vendored)
+}
+
+/// Whether a project lies in a vendored folder of another one, which trust in all projects does not cover either.
+pub(super) fn lies_in_vendored(project: &Path, home: &Path) -> bool {
+    let outermost = project.ancestors().filter(|folder| is_project(folder, home)).last().unwrap_or(project);
+    project.strip_prefix(outermost).is_ok_and(|below| below.iter().any(is_vendored))
+}
+
+fn is_vendored(name: &std::ffi::OsStr) -> bool {
+    VENDORED.iter().any(|vendored| name.eq_ignore_ascii_case(vendored))
+}

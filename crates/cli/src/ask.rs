@@ -1,0 +1,212 @@
+//! Asks the person at the terminal. Every question of the program goes through [`prompt`]: what was typed before it is shown
+//! answers nothing.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use ollm_store::one_line;
+use rustix::termios::{QueueSelector, tcflush};
+
+use crate::error::{Failure, Kind};
+use crate::output::{is_terminal, say};
+use crate::pager::page;
+
+/// Longer lines than a terminal lets anybody type.
+const LONGEST_LINE: usize = 64 << 10;
+
+/// What a person chose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chosen<T> {
+    /// One of what was offered.
+    One(T),
+    /// None of it.
+    No,
+    /// There is no terminal.
+    Nobody,
+}
+
+/// The only way but no.
+pub(crate) const YES: &[(&str, ())] = &[("[y]es", ())];
+
+/// Has a person choose one of the ways that are shown, each with its letter in brackets, as in `one [s]ession`. Only these
+/// letters and words count; anything else is no, and so is `over`.
+pub(crate) fn choose<T: Clone>(question: &str, offered: &[(&str, T)], over: &dyn Fn() -> bool) -> Chosen<T> {
+    if !is_terminal() {
+        return Chosen::Nobody;
+    }
+    let ways: String = match offered {
+        [("[y]es", _)] => "[y/N] ".to_owned(),
+        _ => offered.iter().map(|(way, _)| format!("{way}, ")).chain(["[N]o: ".to_owned()]).collect(),
+    };
+    let answer = ask_unless(&format!("{question} {ways}"), over).unwrap_or_default();
+    if let Some((_, chosen)) = offered.iter().find(|(way, _)| is_meant(way, &answer)) {
+        return Chosen::One(chosen.clone());
+    }
+    if !answer.is_empty() && !is_meant("[n]o", &answer) {
+        say(&format!("`{}` is not among the answers; that counts as no.\n", one_line(&answer)));
+    }
+    Chosen::No
+}
+
+/// Whether an answer is the letter in brackets, or the word that begins with it.
+fn is_meant(way: &str, answer: &str) -> bool {
+    let Some((letter, rest)) = way.split_once('[').and_then(|(_, rest)| rest.split_once(']')) else { return false };
+    let ending: String = rest.chars().take_while(|char| char.is_alphabetic()).collect();
+    answer.eq_ignore_ascii_case(letter) || answer.eq_ignore_ascii_case(&format!("{letter}{ending}"))
+}
+
+/// Asks a question on the terminal; without one there is nobody to ask.
+pub(crate) fn ask(question: &str) -> Option<String> {
+    is_terminal().then(|| ask_unless(question, &|| false).unwrap_or_default())
+}
+
+/// Asks like [`ask`], until nobody wants the answer any more: then, and at the end of the input, there is none. What stands
+/// before the last line is shown page by page.
+pub(crate) fn ask_unless(question: &str, over: &dyn Fn() -> bool) -> Option<String> {
+    if !is_terminal() {
+        return None;
+    }
+    let (text, line) = question.split_at(question.rfind('\n').map_or(0, |end| end + 1));
+    if !page(text, over) {
+        say("\n");
+        return None;
+    }
+    prompt(line, over)
+}
+
+/// Shows one line and waits for another. Whatever was typed until now is forgotten: it was meant for something else.
+pub(crate) fn prompt(line: &str, over: &dyn Fn() -> bool) -> Option<String> {
+    let _ = tcflush(io::stdin(), QueueSelector::IFlush);
+    say(line);
+    while !is_answered(50_000_000) {
+        if over() {
+            say("\n");
+            return None;
+        }
+    }
+    // A line is there as a whole or not at all, so that reading it does not block.
+    let answer = if over() { None } else { read_line() };
+    if answer.is_none() {
+        say("\n");
+    }
+    answer
+}
+
+/// A line that was typed already; nobody waits for one.
+pub(crate) fn typed() -> Option<String> {
+    let line = if is_answered(0) { read_line() } else { None };
+    line.filter(|line| !line.is_empty())
+}
+
+/// Whether a line was typed, or none will be; looks for a moment.
+fn is_answered(nanoseconds: i64) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let moment = Timespec { tv_sec: 0, tv_nsec: nanoseconds };
+    match poll(&mut [PollFd::new(&io::stdin(), PollFlags::IN)], Some(&moment)) {
+        Ok(ready) => ready > 0,
+        // A signal came in between; whatever else it is, reading will tell.
+        Err(error) => error != rustix::io::Errno::INTR,
+    }
+}
+
+/// One line, without a buffer in which a second one could wait; nothing at the end of the input.
+fn read_line() -> Option<String> {
+    let mut line = Vec::new();
+    let mut room = [0; 4096];
+    loop {
+        match rustix::io::read(io::stdin(), &mut room) {
+            Ok(0) if line.is_empty() => return None,
+            Ok(0) => break,
+            Ok(count) => line.extend_from_slice(room.get(..count).unwrap_or_default()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+        if line.ends_with(b"\n") || line.len() > LONGEST_LINE {
+            break;
+        }
+    }
+    Some(String::from_utf8_lossy(&line).trim().to_owned())
+}
+
+/// Goes on with the removal of something only if a person says yes; `--yes` says it beforehand.
+pub(crate) fn confirm(question: &str, what: &str) -> Result<(), Failure> {
+    match choose(question, YES, &|| false) {
+        Chosen::One(()) => Ok(()),
+        Chosen::No => Err(Failure::new(Kind::Usage, format!("{what} stays, because you did not say yes"))),
+        Chosen::Nobody => Err(Failure::new(Kind::Usage, format!("{what} stays: there is no terminal to ask on"))
+            .hint("`--yes` removes it without asking")),
+    }
+}
+
+/// Asks for something that nobody else should see on the screen. However it ends, the terminal is as it was.
+pub(crate) fn ask_secret(question: &str) -> Option<String> {
+    use rustix::termios::{LocalModes, OptionalActions, tcgetattr, tcsetattr};
+    let before = tcgetattr(io::stdin()).ok()?;
+    let mut quiet = before.clone();
+    quiet.local_modes.remove(LocalModes::ECHO);
+    let signals = Signals::hold();
+    loop {
+        tcsetattr(io::stdin(), OptionalActions::Flush, &quiet).ok()?;
+        let answer = ask_unless(question, &|| signals.came().is_some());
+        let _ = tcsetattr(io::stdin(), OptionalActions::Flush, &before);
+        let Some(signal) = signals.take() else {
+            say("\n");
+            return is_terminal().then(|| answer.unwrap_or_default());
+        };
+        // Whoever was only stopped is asked again.
+        let _ = signal_hook::low_level::emulate_default_handler(signal);
+    }
+}
+
+/// Signals that would end or stop us in the middle of something; dropped, they do so again.
+struct Signals {
+    came: Arc<AtomicUsize>,
+    pass: Arc<AtomicBool>,
+}
+
+impl Signals {
+    fn hold() -> Signals {
+        use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP};
+        let held = Signals { came: Arc::default(), pass: Arc::default() };
+        for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGTSTP] {
+            // One that cannot be held ends us at once, as ever.
+            let _ = signal_hook::flag::register_conditional_default(signal, Arc::clone(&held.pass));
+            let number = usize::try_from(signal).unwrap_or_default();
+            let _ = signal_hook::flag::register_usize(signal, Arc::clone(&held.came), number);
+        }
+        held
+    }
+
+    fn came(&self) -> Option<i32> {
+        i32::try_from(self.came.load(Ordering::SeqCst)).ok().filter(|signal| *signal > 0)
+    }
+
+    fn take(&self) -> Option<i32> {
+        let came = self.came();
+        self.came.store(0, Ordering::SeqCst);
+        came
+    }
+}
+
+impl Drop for Signals {
+    fn drop(&mut self) {
+        self.pass.store(true, Ordering::SeqCst);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_letter_and_the_word_that_are_shown_count() {
+        for answer in ["s", "S", "session", "Session"] {
+            assert!(is_meant("one [s]ession", answer), "{answer}");
+        }
+        for answer in ["", "y", "one", "one session", "sess", "sessions", "[s]", "ss", "s "] {
+            assert!(!is_meant("one [s]ession", answer), "{answer}");
+        }
+        assert!(is_meant("[a]lways (`git status`)", "always"));
+    }
+}

@@ -1,0 +1,113 @@
+//! `ollm mcp review`: a person looks at what a server changed about its tools, and offers them again.
+
+use std::fmt::Write as _;
+
+use ollm_app::servers::{Servers, ToolReview, WaitingTool, reason, waiting_digest};
+use ollm_app::{World, refuse_agents};
+use ollm_trust::changed_lines;
+use serde_json::{Value, json};
+
+use crate::command::review;
+use crate::error::{Failure, Kind, OK};
+use crate::output::Output;
+
+pub(super) fn run(
+    name: &str,
+    digest: Option<&str>,
+    world: &World,
+    as_json: bool,
+    output: &mut Output,
+) -> Result<u8, Failure> {
+    // Looking approves nothing.
+    if !as_json {
+        refuse_agents(world, "approve tools")?;
+    }
+    world.need_home()?;
+    let servers = Servers::load(world)?;
+    servers.tell_problems_of(name, output);
+    let Some(tools) = ToolReview::of(servers.find(name)?, world) else {
+        output.tell(&format!("server `{name}` is the user's own; its tools need no review"));
+        return if as_json { output.json(&to_json(name, &[])) } else { Ok(OK) };
+    };
+    let listed = listed(&servers, name, output)?;
+    let waiting = tools.waiting(&listed).map_err(|why| Failure::new(Kind::Environment, why))?;
+    if as_json {
+        return output.json(&to_json(name, &waiting));
+    }
+    if waiting.is_empty() {
+        output.tell(&format!("no tool of server `{name}` waits"));
+        return Ok(OK);
+    }
+    match digest {
+        Some(named) => check_digest(name, &waiting, named)?,
+        None => ask_person(name, &waiting, output)?,
+    }
+    tools
+        .approve(&listed)
+        .map_err(|error| Failure::new(Kind::Environment, format!("the tools were not approved: {}", reason(&error))))?;
+    output.tell(&format!("{} of server `{name}`: offered from now on", counted(&waiting)));
+    Ok(OK)
+}
+
+/// The tools as the server lists them now.
+fn listed(servers: &Servers<'_>, name: &str, output: &mut Output) -> Result<Vec<Value>, Failure> {
+    super::with_server(servers, name, output, |live, _, output| {
+        let started = live.start(output);
+        let listed = live.listed(name);
+        match started.into_iter().find_map(|(_, outcome)| outcome.err()) {
+            Some(error) if listed.is_empty() => Err(Failure::new(Kind::Environment, error.to_string())),
+            _ => Ok(listed),
+        }
+    })
+}
+
+fn check_digest(name: &str, waiting: &[WaitingTool], named: &str) -> Result<(), Failure> {
+    if waiting_digest(waiting).to_string() == named {
+        return Ok(());
+    }
+    let message = format!("what waits of server `{name}` is not what {named} names; nothing was approved");
+    Err(Failure::new(Kind::Untrusted, message)
+        .hint("review it, then read the digest with `ollm mcp review NAME --json`"))
+}
+
+/// Shows everything that waits, and asks. Without a terminal nobody approves anything.
+fn ask_person(name: &str, waiting: &[WaitingTool], output: &mut Output) -> Result<(), Failure> {
+    review::show(&screen(name, waiting), output);
+    let question = format!("\nOffer {} to models, as long as nothing of it changes?", counted(waiting));
+    let by_script = "a script may approve by naming the digest that `--json` prints: `--digest sha256:…`".to_owned();
+    review::ask_yes(&counted(waiting), &question, [by_script])
+}
+
+fn screen(name: &str, waiting: &[WaitingTool]) -> String {
+    let mut text = format!("server      {name}\ndigest      {}\n", waiting_digest(waiting));
+    for tool in waiting {
+        let (what, shown) = match tool.before.as_deref() {
+            None => ("new", format!("{}\n", tool.now)),
+            Some("") => ("changed (what it was is too long to show)", format!("{}\n", tool.now)),
+            Some(before) => ("changed", changed_lines(&format!("{before}\n"), &format!("{}\n", tool.now))),
+        };
+        let _ = write!(text, "\n--- {what}: {}\n{shown}---\n", tool.name);
+    }
+    text
+}
+
+fn counted(waiting: &[WaitingTool]) -> String {
+    match waiting {
+        [tool] => format!("tool `{}`", tool.name),
+        tools => format!("{} tools", tools.len()),
+    }
+}
+
+fn to_json(name: &str, waiting: &[WaitingTool]) -> Value {
+    let parsed = |text: &str| serde_json::from_str::<Value>(text).unwrap_or_default();
+    let tools = waiting.iter().map(|tool| {
+        json!({
+            "tool": tool.name,
+            "change": if tool.before.is_some() { "changed" } else { "new" },
+            "before": tool.before.as_deref().map(parsed),
+            "now": parsed(&tool.now),
+        })
+    });
+    let digest = (!waiting.is_empty()).then(|| waiting_digest(waiting).to_string());
+    json!({"server": name, "waiting": tools.collect::<Vec<_>>(), "digest": digest})
+}

@@ -1,0 +1,40 @@
+//! The commands of this program, by what a person can do with them. Libraries know the matter and not the command.
+
+use ollm_protocol::{Commands, Remedy};
+use ollm_shell::shell_word;
+
+/// The commands of this program.
+pub(crate) const COMMANDS: Commands = Commands::new(command);
+
+fn command(remedy: &Remedy) -> Option<String> {
+    let named = |command: &str, name: &str| format!("ollm {command} {}", shell_word(name));
+    Some(match remedy {
+        Remedy::ApproveHook(id) => named("hook trust", id),
+        Remedy::ApproveExtension(name) => named("ext trust", name),
+        Remedy::ApproveServer(name) => named("mcp trust", name),
+        Remedy::EnableHook(id) => named("hook enable", id),
+        Remedy::EnableExtension(name) => named("ext enable", name),
+        Remedy::DisableExtension(name) => named("ext disable", name),
+        Remedy::ShowExtension(name) => named("ext info", name),
+        Remedy::NewExtension => "ollm ext new NAME".to_owned(),
+        Remedy::SetSetting { extension, setting, sensitive } => {
+            let value = if *sensitive { "" } else { "=VALUE" };
+            format!("{} {}{value}", named("ext set", extension), shell_word(setting))
+        }
+        Remedy::LogIn(server) | Remedy::AskForRights(server) => named("mcp login", server),
+        Remedy::RestartServer(server) => named("mcp restart", server),
+        Remedy::ReviewTools(server) => named("mcp review", server),
+        Remedy::ListHooks => "ollm hook list".to_owned(),
+        Remedy::ListServers => "ollm mcp list".to_owned(),
+        Remedy::ListSessions => "ollm session list".to_owned(),
+        Remedy::ListEvents => "ollm schema".to_owned(),
+        Remedy::Configure { key, value: Some(value) } => format!("ollm config set {key} {value}"),
+        Remedy::Configure { key, value: None } => format!("ollm config set {key}"),
+        Remedy::ShowConfiguration(section) => format!("ollm config show {section}"),
+        Remedy::MigrateConfiguration => "ollm config migrate".to_owned(),
+        Remedy::NameModel => "ollm run --model openai:NAME@http://HOST:PORT/v1 …".to_owned(),
+        Remedy::RecordModel => "ollm run --record FILE".to_owned(),
+        Remedy::Demonstrate => "ollm demo".to_owned(),
+        _ => return None,
+    })
+}

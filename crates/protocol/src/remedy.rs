@@ -1,0 +1,141 @@
+//! What a person can do about a matter, as a value: libraries know the matter, and only the program knows its commands.
+
+use std::fmt;
+
+/// What a person can do. It reads as a clause of its own, with or without a command.
+///
+/// ```
+/// use ollm_protocol::{Commands, Remedy};
+///
+/// let remedy = Remedy::ApproveHook("user:lint".to_owned());
+/// assert_eq!(remedy.to_string(), "review and approve it");
+/// let commands = Commands::new(|remedy| match remedy {
+///     Remedy::ApproveHook(id) => Some(format!("mine approve {id}")),
+///     _ => None,
+/// });
+/// assert_eq!(commands.tell(&remedy), "review and approve it with `mine approve user:lint`");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remedy {
+    /// Approve the hook with this id.
+    ApproveHook(String),
+    /// Approve the extension of this name.
+    ApproveExtension(String),
+    /// Approve the MCP server of this name.
+    ApproveServer(String),
+    /// Switch on the hook with this id.
+    EnableHook(String),
+    /// Switch on the extension of this name.
+    EnableExtension(String),
+    /// Switch off the extension of this name.
+    DisableExtension(String),
+    /// See what is wrong with the extension of this name.
+    ShowExtension(String),
+    /// Begin an extension.
+    NewExtension,
+    /// Give a setting of an extension its value.
+    SetSetting {
+        /// The name of the extension.
+        extension: String,
+        /// The name of the setting.
+        setting: String,
+        /// Whether the value is a secret, which is asked for and not written into a command.
+        sensitive: bool,
+    },
+    /// Log in to the MCP server of this name.
+    LogIn(String),
+    /// Log in to the MCP server of this name for more rights than we have.
+    AskForRights(String),
+    /// Start the MCP server of this name again.
+    RestartServer(String),
+    /// Look at the new and changed tools of the MCP server of this name, and offer them.
+    ReviewTools(String),
+    /// See the hooks there are.
+    ListHooks,
+    /// See the MCP servers there are.
+    ListServers,
+    /// See the sessions there are.
+    ListSessions,
+    /// See the events there are.
+    ListEvents,
+    /// Give a key of the configuration its value, or one that the person has to choose.
+    Configure {
+        /// The key.
+        key: &'static str,
+        /// The value, or a word that stands for it; none for a secret, which is asked for.
+        value: Option<&'static str>,
+    },
+    /// See where this section of the configuration was set.
+    ShowConfiguration(&'static str),
+    /// Have older names in the configuration replaced.
+    MigrateConfiguration,
+    /// Name the model for one run.
+    NameModel,
+    /// Write down what a model answers.
+    RecordModel,
+    /// See the program work without a model.
+    Demonstrate,
+}
+
+impl Remedy {
+    /// How the clause begins without a command, and what stands before and after a command.
+    fn clause(&self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            Remedy::ApproveHook(_) | Remedy::ApproveExtension(_) | Remedy::ApproveServer(_) => {
+                ("review and approve it", "review and approve it with ", "")
+            }
+            Remedy::EnableHook(_) | Remedy::EnableExtension(_) => ("switch it on", "", " switches it on"),
+            Remedy::DisableExtension(_) => ("switch it off to end it", "", " ends it"),
+            Remedy::ShowExtension(_) => ("see what is wrong with it", "", " says why"),
+            Remedy::NewExtension => ("write one first", "", " writes one to begin with"),
+            Remedy::SetSetting { .. } => ("set it", "", " sets it"),
+            Remedy::Configure { .. } => ("set ", "", ""),
+            Remedy::LogIn(_) => ("log in", "", " logs in"),
+            Remedy::AskForRights(_) => ("log in again to ask for them", "", " asks for them"),
+            Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
+            Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
+            Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
+            Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
+            Remedy::ListSessions => ("look at the sessions there are", "", " shows the sessions there are"),
+            Remedy::ListEvents => ("look at the events there are", "", " lists the events there are"),
+            Remedy::ShowConfiguration(_) => ("look where it was set", "", " shows where it was set"),
+            Remedy::MigrateConfiguration => ("write today's name", "", " writes today's name"),
+            Remedy::NameModel => ("name one, or set OLLM_MODEL", "name one: ", ", or set OLLM_MODEL"),
+            Remedy::RecordModel => ("record one first", "", " writes one"),
+            Remedy::Demonstrate => ("try it without a model", "try it without a model: ", ""),
+        }
+    }
+}
+
+impl fmt::Display for Remedy {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.clause().0)?;
+        match self {
+            Remedy::Configure { key, .. } => formatter.write_str(key),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The commands of a program, by what a person can do with them. The default has none: messages then say the matter alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Commands(Option<fn(&Remedy) -> Option<String>>);
+
+impl Commands {
+    /// The commands of a program, as a person types them; none for what it has no command for.
+    pub const fn new(commands: fn(&Remedy) -> Option<String>) -> Commands {
+        Commands(Some(commands))
+    }
+
+    /// The command for a remedy.
+    pub fn command(self, remedy: &Remedy) -> Option<String> {
+        self.0.and_then(|command| command(remedy))
+    }
+
+    /// The clause that tells a person what to do, with the command if there is one.
+    pub fn tell(self, remedy: &Remedy) -> String {
+        let (_, before, after) = remedy.clause();
+        self.command(remedy).map_or_else(|| remedy.to_string(), |command| format!("{before}`{command}`{after}"))
+    }
+}

@@ -1,0 +1,253 @@
+//! How something is approved: what a person is shown, what an approval is bound to, and for how long it holds.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use ollm_store::{Digest, TreeLimits, UpdateError};
+
+use crate::approvable::Approvable;
+use crate::approvals::{Approval, Standing, Term, approve_all, revoke};
+use crate::approver::{Choice, Question};
+use crate::content_store::{ContentStoreError, StoredCopy};
+use crate::context::TrustContext;
+use crate::coverage::Coverage;
+use crate::identity::{Identified, Identity, KnownDefinition, Unready};
+use crate::review::{Review, ReviewFile, difference, files_in};
+use crate::trust::Trust;
+
+/// What a person is asked to approve.
+#[derive(Clone, Debug)]
+pub struct Proposal {
+    /// What the approval will be bound to.
+    pub identity: Identity,
+    pub(crate) copy: Option<Arc<StoredCopy>>,
+    files: Vec<PathBuf>,
+    pub(crate) coverage: Arc<Coverage>,
+    /// Whether a person accepts what is not covered.
+    accepts_uncovered: bool,
+}
+
+impl Proposal {
+    /// The copy of a file, to look at.
+    pub fn copy_of(&self, path: &Path) -> Option<PathBuf> {
+        self.copy.as_ref()?.path_of(path)
+    }
+
+    /// The folder of the copy.
+    pub fn copy_folder(&self) -> Option<&Path> {
+        self.copy.as_ref().map(|copy| copy.folder.as_path())
+    }
+
+    /// What may run without being part of what is approved.
+    pub fn uncovered(&self) -> &[String] {
+        &self.coverage.uncovered
+    }
+
+    /// The same for a person who knows what is not covered, and wants it approved for good.
+    pub fn accept_uncovered(self) -> Proposal {
+        Proposal { accepts_uncovered: true, ..self }
+    }
+}
+
+/// Why something is not approved.
+#[derive(Debug, thiserror::Error)]
+pub enum ApproveError {
+    /// It may run what no approval can be bound to.
+    #[error("{}", .0.join("; "))]
+    Uncovered(Vec<String>),
+    /// The approvals could not be written.
+    #[error(transparent)]
+    Update(#[from] UpdateError),
+}
+
+/// What was approved for a session of this process.
+#[derive(Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Grant {
+    session: String,
+    id: String,
+    digest: Digest,
+}
+
+impl Trust {
+    /// What a person would approve: the identity, and a copy of the files to look at. What is approved later is what
+    /// stands in the copy, whatever happens to the files meanwhile.
+    pub fn propose<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Proposal, Unready> {
+        let found = self.identified(thing, &KnownDefinition::of(thing), context)?;
+        self.owned(thing, context)?;
+        Ok(self.proposal(found)?)
+    }
+
+    pub(crate) fn proposal(&self, found: Identified) -> Result<Proposal, ContentStoreError> {
+        let copy = self.copy(&found)?;
+        let files = found.files.into_iter().map(|file| file.path).collect();
+        Ok(Proposal { identity: found.identity, copy, files, coverage: found.coverage, accepts_uncovered: false })
+    }
+
+    /// What something may run without that being part of what is approved.
+    pub fn uncovered<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<Vec<String>, Unready> {
+        Ok(self.memory.coverage(thing, None, &thing.program(context)?, context)?.uncovered.clone())
+    }
+
+    /// What a person should see of a proposal: what it says, what it runs, and what changed since the last approval.
+    pub fn review<T: Approvable>(&self, thing: &T, proposal: &Proposal) -> Review {
+        let before = self.approval(thing).and_then(|approval| self.copies.folder(approval.copy.as_deref()?));
+        let after = proposal.copy_folder();
+        let changes = before.zip(after).map(|(before, after)| difference(&before, after));
+        let changes = changes.filter(|changes| !changes.is_empty());
+        let mut files: Vec<ReviewFile> = Vec::new();
+        let mut unseen = None;
+        if let (Some(_), Some(copy)) = (thing.tree(), after) {
+            let shown = thing.shown();
+            // What was approved before was seen then.
+            if changes.is_none() {
+                files.extend(shown.iter().map(|place| ReviewFile::of(place, &copy.join(place))));
+                let is_shown = |place: &PathBuf| shown.contains(place) || place == Path::new("manifest.json");
+                let more = files_in(copy).iter().filter(|place| !is_shown(place)).count();
+                unseen = Some((more, copy.to_owned())).filter(|(more, _)| *more > 0);
+            }
+        } else {
+            let copied = proposal.files.iter().filter_map(|file| Some((file, proposal.copy_of(file)?)));
+            files.extend(copied.map(|(file, copy)| ReviewFile::of(file, &copy)));
+        }
+        let mut rows = thing.rows();
+        let earlier = self.approval(thing).filter(|earlier| earlier.digest != proposal.identity.digest);
+        rows.extend(earlier.map(|earlier| {
+            ("changed", format!("since it was approved {} as {}", earlier.approved_at, earlier.digest))
+        }));
+        let program = proposal.identity.program.as_ref();
+        rows.extend(program.map(|program| ("program", program.display().to_string())));
+        rows.extend(thing.tree().is_none().then(|| ("covers", covered(proposal))));
+        Review {
+            title: thing.title(),
+            rows,
+            changes,
+            files,
+            unseen,
+            uncovered: proposal.uncovered().to_vec(),
+            digest: proposal.identity.digest,
+        }
+    }
+
+    /// Records a person's approval of a proposal.
+    pub fn approve<T: Approvable>(
+        &self,
+        thing: &T,
+        proposal: &Proposal,
+        term: Term,
+        context: &TrustContext<'_>,
+    ) -> Result<(), ApproveError> {
+        self.approve_together([self.approval_of(thing, proposal, term, context)?])
+    }
+
+    /// The approval of a proposal, which [`Trust::approve_together`] records.
+    pub fn approval_of<T: Approvable>(
+        &self,
+        thing: &T,
+        proposal: &Proposal,
+        term: Term,
+        context: &TrustContext<'_>,
+    ) -> Result<Approval, ApproveError> {
+        if term == Term::Always && !proposal.accepts_uncovered && !proposal.uncovered().is_empty() {
+            return Err(ApproveError::Uncovered(proposal.uncovered().to_vec()));
+        }
+        let approval = proposal.identity.approval(&thing.id(), term, context.user(), iso(self.now()));
+        Ok(Approval { copy: proposal.copy.as_deref().and_then(name_of), ..approval })
+    }
+
+    /// Records several approvals in one step: all of them or none.
+    pub fn approve_together(&self, approvals: impl IntoIterator<Item = Approval>) -> Result<(), ApproveError> {
+        Ok(approve_all(self.approvals.path(), approvals.into_iter().collect())?)
+    }
+
+    /// Withdraws an approval; false when there was none.
+    pub fn revoke<T: Approvable>(&self, thing: &T) -> Result<bool, UpdateError> {
+        let id = thing.id();
+        self.forget_grants(|granted| granted == id);
+        revoke(self.approvals.path(), &thing.source(), &id)
+    }
+
+    /// What was approved is what runs: the files are copied, and hashed as they are copied.
+    fn copy(&self, found: &Identified) -> Result<Option<Arc<StoredCopy>>, ContentStoreError> {
+        if let Some((root, digest)) = &found.tree {
+            return self.copies.keep_tree(root, digest, TreeLimits::default()).map(|kept| Some(Arc::new(kept)));
+        }
+        let Some(base) = found.base() else { return Ok(None) };
+        self.copies.keep(&base, &found.files).map(|kept| Some(Arc::new(kept)))
+    }
+
+    pub(crate) fn granted(&self, id: &str, identity: &Identity, session: Option<&str>) -> bool {
+        session.is_some_and(|session| self.grants().contains(&grant(id, identity, session)))
+    }
+
+    pub(crate) fn has_grant(&self, id: &str) -> bool {
+        self.grants().iter().any(|grant| grant.id == id)
+    }
+
+    pub(crate) fn forget_grants(&self, of: impl Fn(&str) -> bool) {
+        self.grants().retain(|grant| !of(&grant.id));
+    }
+
+    fn grants(&self) -> MutexGuard<'_, HashSet<Grant>> {
+        self.granted.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks the person, where there is one to ask, and remembers the answer for as long as it was given.
+    pub(crate) fn ask<T: Approvable>(
+        &self,
+        thing: &T,
+        proposal: &Proposal,
+        standing: Standing,
+        context: &TrustContext<'_>,
+        session: Option<&str>,
+    ) -> bool {
+        let Some(approver) = &self.approver else { return false };
+        let previous = self.approval(thing);
+        let question = Question {
+            id: &thing.id(),
+            identity: &proposal.identity,
+            review: &self.review(thing, proposal),
+            previous: previous.as_ref(),
+            changed: standing == Standing::Modified,
+            remedy: &thing.remedy(),
+        };
+        match approver.ask(&question) {
+            Choice::No => false,
+            Choice::Once => true,
+            Choice::Session => {
+                self.grants().extend(session.map(|session| grant(&thing.id(), &proposal.identity, session)));
+                true
+            }
+            Choice::Always => {
+                // The answer holds for this run even if it cannot be written down; it will be asked again.
+                let _ = self.approve(thing, proposal, Term::Always, context);
+                true
+            }
+        }
+    }
+}
+
+/// The files whose content is approved.
+fn covered(proposal: &Proposal) -> String {
+    if proposal.files.is_empty() {
+        return "no file: what it runs may change without being asked about again".to_owned();
+    }
+    let top = proposal.coverage.top.as_deref().unwrap_or(Path::new(""));
+    let short = |file: &PathBuf| file.strip_prefix(top).unwrap_or(file).display().to_string();
+    proposal.files.iter().map(short).collect::<Vec<_>>().join(", ")
+}
+
+/// The name of a copy in the store.
+fn name_of(copy: &StoredCopy) -> Option<String> {
+    copy.folder.file_name().map(|name| name.to_string_lossy().into_owned())
+}
+
+fn grant(id: &str, identity: &Identity, session: &str) -> Grant {
+    Grant { session: session.to_owned(), id: id.to_owned(), digest: identity.digest }
+}
+
+fn iso(time: SystemTime) -> String {
+    let time = jiff::Timestamp::try_from(time).unwrap_or_default();
+    time.strftime("%Y-%m-%dT%H:%M:%SZ").to_string()
+}
