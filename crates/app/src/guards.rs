@@ -1,6 +1,7 @@
 //! The built-in guards, as hooks: on unless the user switched them off.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
@@ -81,8 +82,8 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
 fn guard(name: &str, world: &World) -> Builtin {
     let (cwd, home) = (world.cwd.clone(), world.places.user_home.clone());
     if name == "self-protection" {
-        let (ollm_home, project) = (world.places.home.clone(), world.places.project.clone());
-        let shelter = Shelter { home, ollm_home, project, executable: world.program.clone(), cwd };
+        let (ollm_home, projects) = (world.places.home.clone(), world.places.projects().map(Path::to_owned).collect());
+        let shelter = Shelter { home, ollm_home, projects, executable: world.program.clone(), cwd };
         return Builtin::new(move |event: &Event| -> Verdict { tampering(event, &shelter) });
     }
     Builtin::new(move |event: &Event| -> Verdict { destructive(event, &cwd, home.as_deref()) })

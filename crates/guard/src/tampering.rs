@@ -36,7 +36,7 @@ use watch::{Hit, Reach, Watch};
 /// let home = Path::new("/home/ada");
 /// let shelter = Shelter {
 ///     ollm_home: home.join(".ollm"),
-///     project: Some(home.join("project")),
+///     projects: vec![home.join("project")],
 ///     cwd: home.join("project"),
 ///     home: Some(home.to_owned()),
 ///     executable: None,
@@ -50,8 +50,8 @@ pub struct Shelter {
     pub home: Option<PathBuf>,
     /// Where our own files are.
     pub ollm_home: PathBuf,
-    /// The root of the project; without one, the folder of the event counts.
-    pub project: Option<PathBuf>,
+    /// The roots of the projects around; without one, the folder of the event counts.
+    pub projects: Vec<PathBuf>,
     /// Our own program.
     pub executable: Option<PathBuf>,
     /// The folder that counts where an event names none.
@@ -61,9 +61,9 @@ pub struct Shelter {
 impl Shelter {
     /// Everything that is protected from a call in this folder.
     fn watch(&self, here: &Path) -> Watch {
-        let mut projects = vec![self.project.as_deref().unwrap_or(here)];
+        let mut projects: Vec<&Path> = self.projects.iter().map(PathBuf::as_path).collect();
         // Agents look for their files where they work, too; a home is none of their projects.
-        if !projects.contains(&here) && self.home.as_deref() != Some(here) {
+        if projects.is_empty() || !projects.contains(&here) && self.home.as_deref() != Some(here) {
             projects.push(here);
         }
         let tidied: Vec<PathBuf> = projects.iter().map(|root| path::tidy(root)).collect();

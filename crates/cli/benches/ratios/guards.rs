@@ -23,7 +23,7 @@ fn guarded(size: usize) -> (f64, f64) {
     let project = home.join("project");
     let shelter = Shelter {
         ollm_home: home.join(".ollm"),
-        project: Some(project.clone()),
+        projects: vec![project.clone()],
         executable: None,
         cwd: project.clone(),
         home: Some(home.clone()),

@@ -340,7 +340,7 @@ fn s09_every_row_of_the_table_holds_at_home_and_in_a_project() {
 fn s09_without_a_project_the_working_folder_is_one() {
     let judge = |cwd: &str, path: &str| {
         let data = [("tool_name", "write_file".into()), ("args", json!({ "path": path })), ("cwd", cwd.into())];
-        let shelter = Shelter { project: None, cwd: PathBuf::from("/tmp/elsewhere"), ..shelter() };
+        let shelter = Shelter { projects: Vec::new(), cwd: PathBuf::from("/tmp/elsewhere"), ..shelter() };
         tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow
     };
     for path in [".mcp.json", ".claude/hooks/x.sh", ".git/hooks/pre-commit", ".ollm/config.yaml", "opencode.json"] {

@@ -100,7 +100,7 @@ impl Home {
         let shelter = Shelter {
             home: Some(self.path()),
             ollm_home: self.path().join(".ollm"),
-            project: Some(self.project()),
+            projects: vec![self.project()],
             executable: None,
             cwd: self.project(),
         };

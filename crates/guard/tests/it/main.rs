@@ -40,7 +40,7 @@ fn shelter() -> Shelter {
     let home = PathBuf::from(HOME);
     Shelter {
         ollm_home: home.join(".ollm"),
-        project: Some(PathBuf::from(PROJECT)),
+        projects: vec![PathBuf::from(PROJECT)],
         executable: None,
         cwd: PathBuf::from(PROJECT),
         home: Some(home),

@@ -208,7 +208,7 @@ fn c04_links_lead_to_the_same_file() {
 
     let shelter = Shelter {
         ollm_home: home.join(".ollm"),
-        project: Some(project.clone()),
+        projects: vec![project.clone()],
         executable: None,
         cwd: project.clone(),
         home: Some(home.clone()),

@@ -588,6 +588,20 @@ fn wire(dialect: &dyn Dialect, fields: Map<String, Value>) -> String {
     }
 }
 
+#[test]
+fn a_faulty_field_of_another_dialect_takes_a_consent_back() {
+    let consent = json!({"hookSpecificOutput": {"permissionDecision": "approve"}});
+    assert_eq!(said(AGENT, &consent.to_string()).verdict.flow, Flow::Allow);
+    let mut faulty = consent;
+    faulty["action"] = "askAgent".into();
+    let answer = said(AGENT, &faulty.to_string());
+    assert_eq!(
+        (answer.verdict.flow, answer.failure.is_some()),
+        (Flow::NoOpinion, true),
+        "an `askAgent` without a prompt"
+    );
+}
+
 proptest! {
     #![proptest_config(cases(512))]
 
@@ -601,7 +615,9 @@ proptest! {
             all.extend(foreign);
             let before = said(*dialect, &wire(*dialect, own)).verdict;
             let after = said(*dialect, &wire(*dialect, all)).verdict;
-            prop_assert!(after.flow >= before.flow, "{}: {:?} became {:?}", dialect.name(), before, after);
+            // A consent may be lost, for a faulty answer approves nothing; a refusal may not.
+            let withdrawn = before.flow == Flow::Allow && after.flow == Flow::NoOpinion;
+            prop_assert!(withdrawn || after.flow >= before.flow, "{}: {before:?} became {after:?}", dialect.name());
             prop_assert!(after.flow != Flow::Allow || before.flow == Flow::Allow);
         }
     }
