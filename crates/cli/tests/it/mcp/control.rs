@@ -135,7 +135,7 @@ fn d14_a_folder_that_others_can_enter_is_not_used() {
     let mut chat = chat(&lab);
     drop(chat.stdin.take());
     let ran = outcome(chat);
-    assert!(ran.code == 0 && ran.stderr.contains("cannot reach this conversation"), "{ran:?}");
+    assert!(ran.code == 0 && ran.stderr.contains("cannot stop or restart servers of this conversation"), "{ran:?}");
     let ran = lab.run(&["mcp", "stop"]);
     assert!(ran.code == 5 && ran.stderr.contains("chmod 700"), "{ran:?}");
 }
