@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use ollm_catalog::{Positions, configuration};
+
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
@@ -24,6 +26,30 @@ const SIGNS: &[&str] = &[
 /// A chain of parents longer than this has been made to be long.
 const MOST_ANCESTORS: usize = 64;
 
+/// Other agents that work in a terminal, by the name of their program or of the script that an interpreter runs.
+const AGENTS: &[&str] = &[
+    "aider",
+    "amp",
+    "claude",
+    "cline",
+    "codex",
+    "copilot",
+    "cursor-agent",
+    "droid",
+    "gemini",
+    "goose",
+    "kiro-cli",
+    "opencode",
+    "qwen",
+];
+
+/// Folders of packages whose scripts are agents, whatever these are called.
+const PACKAGES: &[&str] =
+    &["claude-code", "gemini-cli", "codex", "qwen-code", "copilot", "cline", "opencode-ai", "droid", "amp"];
+
+/// Programs that run the script in their arguments.
+const INTERPRETERS: &[&str] = &["node", "bun", "deno", "python", "python3"];
+
 /// Refuses when an agent started us.
 pub fn refuse_agents(world: &World, what: &str) -> Result<(), AppError> {
     let variable = SIGNS.iter().find(|name| world.variable(name).is_some_and(|value| !value.is_empty()));
@@ -34,39 +60,119 @@ pub fn refuse_agents(world: &World, what: &str) -> Result<(), AppError> {
     })
 }
 
+/// Refuses an approval by digest where the configuration does not want any.
+pub fn refuse_digest(digest: Option<&str>, world: &World) -> Result<(), AppError> {
+    if digest.is_none() {
+        return Ok(());
+    }
+    let variable = |name: &str| world.variable(name);
+    let (config, _) = configuration(&world.places, &variable, &world.overrides, Positions::OnDemand);
+    let Some(setting) = config.get("hooks.approveByDigest").filter(|setting| setting.value == false) else {
+        return Ok(());
+    };
+    let from = setting.origin.shown(world.places.user_home.as_deref());
+    Err(AppError::new(
+        ErrorKind::Untrusted,
+        format!("nothing is approved by digest: hooks.approveByDigest is false ({from})"),
+    )
+    .hint("approve it on a terminal, without `--digest`"))
+}
+
 /// Whether an agent started another process; one that cannot be looked at might have been.
 pub fn agent_above(process: u32) -> Option<String> {
     let processes = Path::new("/proc");
-    match parent(&processes.join(process.to_string())) {
-        Some(parent) => climb(processes, parent),
+    match Process::read(processes, &process.to_string()) {
+        Some(found) => climb(processes, &found),
         None => Some(format!("process {process} is gone")),
     }
 }
 
-/// An ancestor of ours that runs hooks, servers or an agent, as far as the system lets us look.
+/// An ancestor of ours that runs hooks, servers or an agent. What we are not let see might be one.
 fn ancestor(processes: &Path) -> Option<String> {
-    climb(processes, parent(&processes.join("self"))?)
+    if !processes.exists() {
+        // A system without such a folder; the variables are all there is.
+        return None;
+    }
+    if std::fs::read_to_string(processes.join("self/uid_map")).is_ok_and(|map| !is_whole(&map)) {
+        return Some("we run in a user namespace, where whoever made it could hide".to_owned());
+    }
+    match Process::read(processes, "self") {
+        Some(own) => climb(processes, &own),
+        None => Some("our own ancestors cannot be seen".to_owned()),
+    }
 }
 
-fn climb(processes: &Path, mut process: u32) -> Option<String> {
+/// Looks at the ancestors of a process, up to the first one of another user: who acts as somebody else needs no trick.
+fn climb(processes: &Path, own: &Process) -> Option<String> {
+    let mut process = own.parent;
     for _ in 0..MOST_ANCESTORS {
-        let folder = processes.join(process.to_string());
-        let line = std::fs::read(folder.join("cmdline")).ok()?;
-        let words: Vec<String> =
-            line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect();
-        if is_agent(&words) {
-            return Some(format!("process {process} (`{}`) started us", words.join(" ").trim()));
+        if process == 0 {
+            return Some("our ancestors are outside of what we can see".to_owned());
         }
-        process = parent(&folder).filter(|parent| *parent > 1)?;
+        let Some(found) = Process::read(processes, &process.to_string()) else {
+            return (!is_anothers(process))
+                .then(|| format!("process {process}, which started us, cannot be looked at"));
+        };
+        if found.user != own.user {
+            return None;
+        }
+        if is_agent(&found.words) {
+            return Some(format!("process {process} (`{}`) started us", found.words.join(" ").trim()));
+        }
+        if process == 1 {
+            return None;
+        }
+        process = found.parent;
     }
     Some("we have more ancestors than we can look at".to_owned())
+}
+
+/// Whether a process exists and belongs to somebody else.
+fn is_anothers(process: u32) -> bool {
+    let process = i32::try_from(process).ok().and_then(rustix::process::Pid::from_raw);
+    process.is_some_and(|process| rustix::process::test_kill_process(process) == Err(rustix::io::Errno::PERM))
+}
+
+/// Whether the users of a namespace are those of the system.
+fn is_whole(map: &str) -> bool {
+    map.split_whitespace().eq(["0", "0", "4294967295"])
+}
+
+/// What the system tells about a process.
+struct Process {
+    parent: u32,
+    /// Who it acts for. The owner of its folder is another one while its memory is closed to others, as ours is.
+    user: u32,
+    words: Vec<String>,
+}
+
+impl Process {
+    fn read(processes: &Path, name: &str) -> Option<Process> {
+        let folder = processes.join(name);
+        let status = std::fs::read_to_string(folder.join("status")).ok()?;
+        let line = std::fs::read(folder.join("cmdline")).ok()?;
+        let field = |name: &str| status.lines().find_map(|line| line.strip_prefix(name)?.split_whitespace().next());
+        Some(Process {
+            parent: field("PPid:")?.parse().ok()?,
+            user: field("Uid:")?.parse().ok()?,
+            words: line.split(|byte| *byte == 0).map(|word| String::from_utf8_lossy(word).into_owned()).collect(),
+        })
+    }
 }
 
 fn is_agent(words: &[String]) -> bool {
     let mut words = words.iter().map(String::as_str);
     let program = words.next().unwrap_or_default();
-    let ours = program.rsplit('/').next() == Some("ollm");
-    ours && match command(&mut words) {
+    let name = program.rsplit('/').next().unwrap_or_default();
+    if INTERPRETERS.contains(&name) {
+        // The script is the first word that is no option.
+        return words.find(|word| !word.starts_with('-')).is_some_and(is_agents_script);
+    }
+    if name != "ollm" {
+        // A program may change its title, as Node does for scripts that ask for it.
+        return AGENTS.contains(&name.split_whitespace().next().unwrap_or_default());
+    }
+    match command(&mut words) {
         // Nothing at all is a chat, too.
         None | Some("run" | "chat" | "emit") => true,
         Some("session") => words.next() == Some("resume"),
@@ -81,6 +187,12 @@ fn is_agent(words: &[String]) -> bool {
     }
 }
 
+fn is_agents_script(script: &str) -> bool {
+    let name = script.rsplit('/').next().unwrap_or_default();
+    let stem = name.split('.').next().unwrap_or_default();
+    AGENTS.contains(&stem) || script.split('/').rev().skip(1).any(|folder| PACKAGES.contains(&folder))
+}
+
 /// The first word that is neither an option in front of the command nor the value of one.
 fn command<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
     loop {
@@ -90,13 +202,6 @@ fn command<'a>(words: &mut impl Iterator<Item = &'a str>) -> Option<&'a str> {
             command => return Some(command),
         }
     }
-}
-
-/// The fourth field of `stat`; the second is the name, in brackets, and may hold anything.
-fn parent(folder: &Path) -> Option<u32> {
-    let stat = std::fs::read_to_string(folder.join("stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_whitespace().nth(1)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -134,27 +239,69 @@ mod tests {
         }
     }
 
-    #[test]
-    fn the_parent_is_read_behind_any_name() {
+    /// A folder like `/proc`, with processes by number, parent, user and command line.
+    fn processes(all: &[(&str, u32, u32, &str)]) -> tempfile::TempDir {
         let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("stat"), "7 (a) b (c)) S 42 7 7").unwrap();
-        assert_eq!(parent(folder.path()), Some(42));
+        for (name, parent, user, line) in all {
+            let process = folder.path().join(name);
+            std::fs::create_dir(&process).unwrap();
+            let status = format!("Name:\tx\nPPid:\t{parent}\nUid:\t{user}\t{user}\t{user}\t{user}\n");
+            std::fs::write(process.join("status"), status).unwrap();
+            std::fs::write(process.join("cmdline"), line.replace(' ', "\0")).unwrap();
+        }
+        folder
     }
 
     #[test]
     fn an_ancestor_that_runs_hooks_is_found() {
-        let processes = tempfile::tempdir().unwrap();
-        let write = |process: &str, parent: u32, line: &str| {
-            let folder = processes.path().join(process);
-            std::fs::create_dir(&folder).unwrap();
-            std::fs::write(folder.join("stat"), format!("1 (x) S {parent} 1 1")).unwrap();
-            std::fs::write(folder.join("cmdline"), line.replace(' ', "\0")).unwrap();
-        };
-        write("self", 30, "ollm hook trust x");
-        write("30", 20, "sh");
-        write("20", 10, "/opt/ollm hook run");
-        assert!(ancestor(processes.path()).unwrap().contains("process 20"));
-        std::fs::write(processes.path().join("20/cmdline"), "bash").unwrap();
-        assert_eq!(ancestor(processes.path()), None);
+        let own = ("self", 30, 5, "ollm hook trust x");
+        let found = processes(&[own, ("30", 20, 5, "sh"), ("20", 10, 5, "/opt/ollm hook run")]);
+        assert!(ancestor(found.path()).unwrap().contains("process 20"));
+        let person = processes(&[own, ("30", 20, 5, "bash"), ("20", 1, 5, "tmux"), ("1", 0, 5, "init")]);
+        assert_eq!(ancestor(person.path()), None);
+    }
+
+    #[test]
+    fn s02_the_climb_ends_at_another_user_and_nowhere_else() {
+        let own = ("self", 30, 5, "ollm hook trust x");
+        let login = processes(&[own, ("30", 20, 5, "bash"), ("20", 10, 0, "sshd"), ("10", 1, 5, "ollm chat")]);
+        assert_eq!(ancestor(login.path()), None, "who is somebody else needs no trick");
+        let outside = processes(&[own, ("30", 0, 5, "bash")]);
+        assert!(ancestor(outside.path()).unwrap().contains("outside"));
+        let hidden = processes(&[own, ("30", std::process::id(), 5, "bash")]);
+        assert!(ancestor(hidden.path()).unwrap().contains("cannot be looked at"));
+        let alone = tempfile::tempdir().unwrap();
+        assert!(ancestor(alone.path()).unwrap().contains("cannot be seen"));
+        assert_eq!(ancestor(Path::new("/no/such/folder")), None);
+    }
+
+    #[test]
+    fn s02_a_namespace_of_users_hides_who_made_it() {
+        let found = processes(&[("self", 1, 0, "ollm hook trust x"), ("1", 0, 0, "init")]);
+        assert_eq!(ancestor(found.path()), None);
+        let map = found.path().join("self/uid_map");
+        std::fs::write(&map, "         0          0 4294967295\n").unwrap();
+        assert_eq!(ancestor(found.path()), None);
+        std::fs::write(&map, "         0       1000          1\n").unwrap();
+        assert!(ancestor(found.path()).unwrap().contains("user namespace"));
+    }
+
+    #[test]
+    fn s02_other_agents_are_known_among_ancestors() {
+        for (line, agent) in [
+            ("claude", true),
+            ("/usr/local/bin/codex exec", true),
+            ("node /usr/lib/node_modules/@anthropic-ai/claude-code/cli.js", true),
+            ("node --no-warnings=DEP0040 /usr/bin/gemini", true),
+            ("python3 /home/me/.local/bin/aider --yes", true),
+            ("bun /opt/opencode-ai/bin/index.js", true),
+            ("node /srv/app/server.js", false),
+            ("python3 claude_notes.py", false),
+            ("vim claude", false),
+            ("bash -c claude", false),
+        ] {
+            let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
+            assert_eq!(is_agent(&words), agent, "{line}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World, refuse_agents};
+use ollm_app::{App, World, refuse_agents, refuse_digest};
 use ollm_catalog::Extension;
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
@@ -25,6 +25,7 @@ pub(super) fn run(
     output: &mut Output,
 ) -> Result<u8, Failure> {
     refuse_agents(world, "approve extensions")?;
+    refuse_digest(digest, world)?;
     let app = App::load_as_is(world)?;
     let extension = understood(name, &app)?;
     let whole = propose(extension, &app)?;

@@ -248,3 +248,31 @@ fn b18_a_rewrite_gets_nothing_past_the_guards_in_either_direction() {
         assert_eq!(ran.hook("rewrite")["status"], "ok", "{ran:?}");
     }
 }
+
+#[test]
+fn s02_where_the_user_says_so_nothing_is_approved_by_digest() {
+    let lab = lab();
+    let digest = lab.digest(ID);
+    lab.write("home/.ollm/config.yaml", "hooks: {approveByDigest: false}\n");
+    let ran = lab.run(&["hook", "trust", ID, "--digest", &digest]);
+    let why = "nothing is approved by digest: hooks.approveByDigest is false (~/.ollm/config.yaml)";
+    assert!(ran.code == 4 && ran.stderr.contains(why), "{ran:?}");
+    assert_eq!(standing(&lab), "untrusted");
+    let loosened = lab.run(&["--set", "hooks.approveByDigest=true", "hook", "trust", ID, "--digest", &digest]);
+    assert_eq!(loosened.code, 0, "a person may say so for one run: {loosened:?}");
+}
+
+#[test]
+fn s02_a_namespace_made_by_an_agent_hides_nothing() {
+    let lab = lab();
+    let digest = lab.digest(ID);
+    let mut hidden = lab.program("unshare");
+    hidden.args(["-Urpf", "--mount-proc", OLLM, "hook", "trust", ID, "--digest", &digest]);
+    let ran = finish(hidden, b"");
+    if ran.stderr.contains("unshare failed") || ran.stderr.contains("Operation not permitted") {
+        eprintln!("skipped: this system makes no namespaces: {}", ran.stderr);
+        return;
+    }
+    assert!(ran.code == 4 && ran.stderr.contains("user namespace"), "{ran:?}");
+    assert_eq!(standing(&lab), "untrusted");
+}
