@@ -7,7 +7,7 @@ use std::time::SystemTime;
 
 use ollm_catalog::{GUARDS, Positions, Severity, configuration};
 use ollm_engine::{Reason, Skip};
-use ollm_guard::{Shelter, destructive, tampering};
+use ollm_guard::{Guards, Shelter};
 use ollm_protocol::{
     Action, ActionSpec, Builtin, Event, Hook, HookError, HookSpec, OnFailure, Priority, Reach, Rules, Source, Verdict,
 };
@@ -20,7 +20,14 @@ use crate::world::World;
 /// The guards with these names.
 pub(crate) fn guards(names: &[String], world: &World) -> Vec<Result<Hook, HookError>> {
     let wanted = GUARDS.iter().filter(|name| names.iter().any(|wanted| wanted == *name));
-    wanted.map(|name| hook(name, guard(name, world))).collect()
+    let shared = Arc::new(Guards::new(Shelter {
+        home: world.places.user_home.clone(),
+        ollm_home: world.places.home.clone(),
+        projects: world.places.projects().map(Path::to_owned).collect(),
+        executable: world.program.clone(),
+        cwd: world.cwd.clone(),
+    }));
+    wanted.map(|name| hook(name, guard(name, &shared))).collect()
 }
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
@@ -79,12 +86,10 @@ fn hook(name: &str, guard: Builtin) -> Result<Hook, HookError> {
     Hook::new(spec, &Rules::default())
 }
 
-fn guard(name: &str, world: &World) -> Builtin {
-    let (cwd, home) = (world.cwd.clone(), world.places.user_home.clone());
+fn guard(name: &str, guards: &Arc<Guards>) -> Builtin {
+    let guards = Arc::clone(guards);
     if name == "self-protection" {
-        let (ollm_home, projects) = (world.places.home.clone(), world.places.projects().map(Path::to_owned).collect());
-        let shelter = Shelter { home, ollm_home, projects, executable: world.program.clone(), cwd };
-        return Builtin::new(move |event: &Event| -> Verdict { tampering(event, &shelter) });
+        return Builtin::new(move |event: &Event| -> Verdict { guards.tampering(event) });
     }
-    Builtin::new(move |event: &Event| -> Verdict { destructive(event, &cwd, home.as_deref()) })
+    Builtin::new(move |event: &Event| -> Verdict { guards.destructive(event) })
 }

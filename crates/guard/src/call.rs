@@ -20,6 +20,7 @@ const LONGEST: usize = 64 << 10;
 const LONGEST_WORD: usize = 64;
 
 /// What one text that is run, or may be, does.
+#[derive(Debug)]
 pub(crate) struct Script {
     pub(crate) deeds: Vec<Deed>,
     /// Whether it is run for sure.

@@ -37,11 +37,15 @@ use precious::{Precious, Worth};
 /// ```
 pub fn destructive(event: &Event, cwd: &Path, home: Option<&Path>) -> Verdict {
     let here = call::here(event, cwd);
-    let scripts = call::scripts(&call::effects(event), &here, home);
+    judged(&call::scripts(&call::effects(event), &here, home), &here, home)
+}
+
+/// What this guard makes of what a call does.
+pub(crate) fn judged(scripts: &[Script], here: &Path, home: Option<&Path>) -> Verdict {
     if scripts.is_empty() {
         return Verdict::default();
     }
-    let precious = Precious::new(&here, home);
+    let precious = Precious::new(here, home);
     let judged = |script: &Script| {
         let findings = script.deeds.iter().filter_map(|deed| judge(deed, &precious));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()

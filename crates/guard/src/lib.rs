@@ -38,6 +38,7 @@ struct Readme;
 mod call;
 mod destructive;
 mod field;
+mod guards;
 mod path;
 mod program;
 mod tampering;
@@ -46,4 +47,5 @@ mod walk;
 mod writes;
 
 pub use destructive::destructive;
+pub use guards::Guards;
 pub use tampering::{From, PROTECTED, Row, Shelter, tampering};

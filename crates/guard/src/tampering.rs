@@ -80,12 +80,16 @@ impl Shelter {
 
 /// Refuses tool calls that would change a protected file or switch a guard off.
 pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
-    let (here, home) = (call::here(event, &shelter.cwd), shelter.home.as_deref());
-    let effects = call::effects(event);
-    let scripts = call::scripts(&effects, &here, home);
-    let place = Place { folders: vec![here.clone()], home: shelter.home.clone(), ..Place::default() };
+    let here = call::here(event, &shelter.cwd);
+    judged(event, &call::scripts(&call::effects(event), &here, shelter.home.as_deref()), &here, shelter)
+}
+
+/// What this guard makes of what a call does.
+pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &Shelter) -> Verdict {
+    let (effects, home) = (call::effects(event), shelter.home.as_deref());
+    let place = Place { folders: vec![here.to_owned()], home: shelter.home.clone(), ..Place::default() };
     // The list of what is protected is only made ready once something is written at all.
-    let watch = LazyCell::new(|| shelter.watch(&here));
+    let watch = LazyCell::new(|| shelter.watch(here));
     let by_tool = tool::written(&effects, home);
     let by_tool = by_tool.iter().filter_map(|file| {
         let personal = || watch.personal(&file.field, &place, file.reach).map(|hit| finding(hit, &file.field));
@@ -95,7 +99,7 @@ pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
         let findings = script.deeds.iter().flat_map(|deed| judge(deed, &watch));
         findings.filter_map(|finding| script.weigh(finding)).collect::<Vec<_>>()
     });
-    strongest(by_tool.chain(by_shell).chain(unclear(event, &scripts, &watch)))
+    strongest(by_tool.chain(by_shell).chain(unclear(event, scripts, &watch)))
 }
 
 /// A command that cannot be followed, or writes to a place that is not written out, and names something of ours.

@@ -1,9 +1,9 @@
 //! What the two built-in guards cost, beside reading the same event, which every host makes us do.
 
 use std::hint::black_box;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use ollm_guard::{Shelter, destructive, tampering};
+use ollm_guard::{Guards, Shelter};
 use ollm_protocol::Event;
 use serde_json::Value;
 
@@ -36,8 +36,9 @@ fn guarded(size: usize) -> (f64, f64) {
     for _ in 0..(4 << 20) / size {
         reads.push(timed(&mut || drop(black_box(serde_json::from_str::<Value>(black_box(&json)).unwrap()))));
         guards.push(timed(&mut || {
-            black_box(destructive(black_box(&event), Path::new(&project), Some(&home)));
-            black_box(tampering(black_box(&event), &shelter));
+            let guards = Guards::new(shelter.clone());
+            black_box(guards.destructive(black_box(&event)));
+            black_box(guards.tampering(black_box(&event)));
         }));
     }
     (median(&mut guards).as_secs_f64(), median(&mut reads).as_secs_f64())
