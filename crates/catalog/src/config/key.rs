@@ -90,6 +90,8 @@ pub const KEYS: &[Key] = &[
         .project(Project::Only("\"block\"", "a project cannot decide that unapproved hooks do not matter"))
         .critical(),
     key("hooks.approveByDigest", Kind::Flag, "true", "Whether a script may approve something by naming its digest. Otherwise only a person on a terminal can.")
+        .variable("OLLM_HOOKS_APPROVE_BY_DIGEST")
+        .variable_only("false")
         .project(Project::Only("false", "a project cannot decide how it is approved"))
         .critical(),
     key("hooks.whitelist", Kind::List(Item::Program), r#"["node","python","python3","bash","sh","npx","uvx"]"#, "The programs a hook may name without a path.")
