@@ -70,6 +70,10 @@ pub(crate) enum Command {
     },
     /// Send an event of your own, or any other, through its hooks
     Emit(EmitArguments),
+    /// List the agents there are, or let one ask ollm at each of its events
+    Connect(ConnectArguments),
+    /// Take out of an agent's settings what `connect` put there
+    Disconnect(DisconnectArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace {
         #[command(subcommand)]
@@ -153,6 +157,37 @@ pub(crate) struct EmitArguments {
     /// Print the answer as JSON, as `ollm hook run` does
     #[arg(long)]
     pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArguments {
+    /// The agent, by its id; without one, every known agent is listed
+    pub(crate) agent: Option<String>,
+    /// Write the project's settings, for everybody who works in it, instead of your own
+    #[arg(long, requires = "agent")]
+    pub(crate) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long, requires = "agent")]
+    pub(crate) dry_run: bool,
+    /// Print the list as JSON
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DisconnectArguments {
+    /// The agent, by its id
+    #[arg(required_unless_present = "all")]
+    pub(crate) agent: Option<String>,
+    /// Every agent, in your own settings and in those of this project
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) all: bool,
+    /// The project's settings instead of your own
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
 }
 
 fn dialect_names() -> PossibleValuesParser {

@@ -17,6 +17,7 @@ use crate::verdict::Verdict;
 mod agent;
 mod answer;
 mod gate;
+pub mod home;
 mod ollm;
 mod rpc;
 mod schema;

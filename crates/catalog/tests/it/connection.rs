@@ -1,0 +1,157 @@
+//! Our entries in the settings files of other agents.
+
+use ollm_catalog::connection::{Made, Wish, connected, disconnected, own_entries, rejected};
+use ollm_catalog::{TrailingCommas, json_value};
+use ollm_protocol::dialect::home::{Form, HOMES, Home};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn line(home: &Home, event: &str) -> String {
+    format!("'/opt/my tools/ollm' hook run {event} --from {}", home.id)
+}
+
+fn connect(text: &str, home: &Home) -> Result<(String, Made), String> {
+    connected(text, &Wish { home, line: &|event| line(home, event) }).map(|done| (done.text, done.made))
+}
+
+fn in_files() -> impl Iterator<Item = &'static Home> {
+    HOMES.iter().filter(|home| !matches!(home.form, Form::Own(_)))
+}
+
+fn value(text: &str) -> Value {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() { Value::Null } else { json_value(text, TrailingCommas::Allowed).unwrap() }
+}
+
+const TEXTS: &[&str] = &[
+    "",
+    "{}",
+    "{\n  \"model\": \"opus\"\n}\n",
+    "{\r\n  \"hooks\": {\r\n    \"PreToolUse\": []\r\n  }\r\n}\r\n",
+    "\u{feff}{\"hooks\": {\"Stop\": [{\"matcher\": \"*\", \"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]}}",
+    "{\n\t// mine\n\t\"hooks\": {\n\t\t\"preToolUse\": [{\"command\": \"./check\"},], /* all */\n\t},\n}\n",
+];
+
+#[test]
+fn an_agent_is_told_once_per_event_and_everything_else_stays() {
+    for home in in_files() {
+        for text in TEXTS {
+            let (told, made) = connect(text, home).unwrap();
+            let entries = own_entries(&told, home.id, home.form).unwrap();
+            let mut events: Vec<&str> = entries.iter().map(|entry| entry.event.as_str()).collect();
+            let mut wanted = home.events.to_vec();
+            events.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(events, wanted, "{}: {text:?}", home.id);
+            assert!(entries.iter().all(|entry| entry.command == line(home, &entry.event)));
+            assert_eq!(connect(&told, home).unwrap().0, told, "a second time changes nothing");
+            for kept in ["// mine", "/* all */", "\u{feff}"] {
+                assert_eq!(text.contains(kept), told.contains(kept), "{kept:?}");
+            }
+            let (back, empty) = disconnected(&told, home.id, home.form, &made).unwrap();
+            assert!(own_entries(&back, home.id, home.form).unwrap().is_empty());
+            if text.trim().is_empty() {
+                assert!(empty, "{back:?}");
+            } else {
+                assert_eq!(value(&back), value(text), "{}: {back:?}", home.id);
+                assert_eq!(empty, value(text) == json!({}));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_entry_of_another_path_is_replaced_and_a_second_one_goes() {
+    let claude = HOMES.iter().find(|home| home.id == "claude").unwrap();
+    let old = "/old/ollm hook run PreToolUse --from claude";
+    let theirs = json!({"type": "command", "command": "echo ollm hook run"});
+    let gemini = json!({"type": "command", "command": "/old/ollm hook run PreToolUse --from gemini"});
+    let text = json!({"hooks": {
+        "PreToolUse": [{"hooks": [{"type": "command", "command": old}, theirs]}, {"hooks": [{"type": "command", "command": old}]}],
+        "Elicitation": [{"hooks": [{"type": "command", "command": old}]}],
+        "Stop": [{"hooks": [gemini]}],
+    }})
+    .to_string();
+    let (told, made) = connect(&text, claude).unwrap();
+    assert!(!told.contains(old), "{told}");
+    let found = value(&told);
+    assert_eq!(found["hooks"]["PreToolUse"].as_array().unwrap().len(), 2);
+    assert_eq!(found["hooks"]["PreToolUse"][0]["hooks"], json!([theirs]));
+    assert_eq!(found["hooks"]["Stop"][0]["hooks"], json!([gemini]), "another agent's line is not this one's");
+    assert_eq!(found["hooks"]["Elicitation"], json!([]), "a list that was there stays");
+    let (back, _) = disconnected(&told, "claude", claude.form, &made).unwrap();
+    assert_eq!(
+        value(&back),
+        json!({"hooks": {"PreToolUse": [{"hooks": [theirs]}], "Elicitation": [], "Stop": [{"hooks": [gemini]}]}})
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_not_changed() {
+    for (text, why) in [
+        ("{\"hooks\": ", "JSON"),
+        ("[]", "not a JSON object"),
+        ("{\"hooks\": []}", "`hooks` is a list, not an object"),
+        ("{\"hooks\": {\"Stop\": {}}}", "`hooks.Stop` is a map, not a list"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "`hooks` is in it twice"),
+    ] {
+        for home in in_files() {
+            let said = connect(text, home).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_itself_would_not_read_is_known() {
+    let of = |id: &str| HOMES.iter().find(|home| home.id == id).unwrap();
+    for (id, text, why) in [
+        ("claude", "{} // x", Some("comments")),
+        ("claude", "{\"a\": [1,]}", Some("comma")),
+        ("claude", "\u{feff}{}", None),
+        ("codex", "\u{feff}{}", Some("byte order mark")),
+        ("gemini", "{\"a\": [1,]}", Some("comma")),
+        ("gemini", "{} // x", None),
+        ("qwen", "{\"a\": [1,]} // x", None),
+        ("copilot", "{}\r\n", None),
+    ] {
+        let found = rejected(text, of(id));
+        assert_eq!(found.is_some(), why.is_some(), "{id} {text:?} {found:?}");
+        assert!(found.unwrap_or_default().contains(why.unwrap_or_default()), "{id} {text:?} {found:?}");
+    }
+}
+
+/// Settings as people have them: keys of all kinds, and hooks in groups or flat.
+fn settings() -> impl Strategy<Value = Value> {
+    let handler = "[a-z ./-]{1,12}".prop_map(|command| json!({"type": "command", "command": command}));
+    let group =
+        prop::collection::vec(handler.clone(), 0..3).prop_map(|hooks| json!({"matcher": "Bash", "hooks": hooks}));
+    let list = prop::collection::vec(prop_oneof![group, handler], 0..3).prop_map(Value::Array);
+    let event =
+        prop::sample::select(vec!["PreToolUse", "Stop", "preToolUse", "Other", "pre_run_command", "BeforeTool"]);
+    let hooks = prop::collection::btree_map(event, list, 0..4)
+        .prop_map(|events| Value::Object(events.into_iter().map(|(key, list)| (key.to_owned(), list)).collect()));
+    let other = prop::collection::btree_map(
+        "[a-g]",
+        prop_oneof![Just(json!(1)), Just(json!({"x": []})), Just(json!("t"))],
+        0..3,
+    );
+    (other, prop::option::of(hooks)).prop_map(|(other, hooks)| {
+        let mut all: Map<String, Value> = other.into_iter().collect();
+        all.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
+        Value::Object(all)
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_connected_and_disconnected_is_as_it_was(settings in settings(), pretty: bool, index in 0..HOMES.len()) {
+        let home = &HOMES[index];
+        prop_assume!(!matches!(home.form, Form::Own(_)));
+        let text = if pretty { format!("{settings:#}") } else { settings.to_string() };
+        let (told, made) = connect(&text, home).unwrap();
+        prop_assert_eq!(own_entries(&told, home.id, home.form).unwrap().len(), home.events.len());
+        let (back, _) = disconnected(&told, home.id, home.form, &made).unwrap();
+        prop_assert_eq!(value(&back), settings);
+    }
+}

@@ -1,0 +1,292 @@
+//! Where other agents are found, and how they are told to ask us: facts, as data.
+
+use std::time::Duration;
+
+/// How long an agent is told to wait for us. Our hooks have limits of their own; this one is there for the worst day.
+pub const WAIT: Duration = Duration::from_mins(10);
+
+/// Where an agent reads its hooks, and in what form.
+#[derive(Debug)]
+pub struct Home {
+    /// The agent's name in configuration and behind `--from`.
+    pub id: &'static str,
+    /// Its name for people.
+    pub title: &'static str,
+    /// The length of one unit of its timeouts.
+    pub unit: Duration,
+    /// The names of its program.
+    pub programs: &'static [&'static str],
+    /// The file for all work of a person, below their home; a folder where the files are ours alone.
+    pub user: &'static str,
+    /// The variable that names the first folder of that path instead.
+    pub variable: Option<&'static str>,
+    /// The same for one project, below its root.
+    pub project: Option<&'static str>,
+    /// What stands there.
+    pub form: Form,
+    /// The events at which it asks us: not those that happen for each piece of an answer.
+    pub events: &'static [&'static str],
+    /// What it does with a file that is not plain JSON.
+    pub taste: Taste,
+    /// What a person has to do in it before its hooks run.
+    pub review: Option<&'static str>,
+}
+
+/// What stands in the place where an agent reads its hooks.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// `{"hooks": {EVENT: [{"hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`
+    Groups,
+    /// `{"hooks": {EVENT: [{"command": …}]}}`, with the names of the keys that differ.
+    Flat(FlatEntry),
+    /// Files that are ours alone, made from the command for each event.
+    Own(fn(&Commands<'_>) -> Vec<OwnFile>),
+}
+
+/// The keys of an entry in a flat list.
+#[derive(Clone, Copy, Debug)]
+pub struct FlatEntry {
+    /// Whether the file begins with `"version": 1`.
+    pub version: bool,
+    /// Whether an entry says `"type": "command"`.
+    pub typed: bool,
+    /// The key of the command.
+    pub command: &'static str,
+    /// The key of the timeout.
+    pub timeout: Option<&'static str>,
+}
+
+/// The line of shell by which an agent asks us at an event.
+pub struct Commands<'a> {
+    /// The events that it should ask at.
+    pub events: &'static [&'static str],
+    /// The line for one of them.
+    pub line: &'a dyn Fn(&str) -> String,
+}
+
+/// A file that is ours alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFile {
+    /// Where, in the agent's folder.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+    /// Whether it is a program.
+    pub executable: bool,
+}
+
+/// What an agent does with a settings file that is not plain JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taste {
+    /// It takes comments.
+    pub comments: bool,
+    /// It takes a comma after the last item.
+    pub commas: bool,
+    /// It takes a byte order mark.
+    pub mark: bool,
+}
+
+impl Taste {
+    /// It is not known to mind anything.
+    pub const ANYTHING: Taste = Taste { comments: true, commas: true, mark: true };
+    /// Plain JSON, which may begin with a mark.
+    pub const PLAIN_OR_MARKED: Taste = Taste { comments: false, commas: false, mark: true };
+    /// Plain JSON and nothing else.
+    pub const PLAIN: Taste = Taste { comments: false, commas: false, mark: false };
+}
+
+/// The usual events of agents that took over Claude Code's names.
+const USUAL: &[&str] = &[
+    "SessionStart",
+    "SessionEnd",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PreCompact",
+    "PostCompact",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+];
+
+const SECOND: Duration = Duration::from_secs(1);
+const MILLISECOND: Duration = Duration::from_millis(1);
+
+/// Every agent that can be told to ask us.
+pub static HOMES: &[Home] = &[
+    Home {
+        id: "claude",
+        title: "Claude Code",
+        unit: SECOND,
+        programs: &["claude"],
+        user: ".claude/settings.json",
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        project: Some(".claude/settings.json"),
+        form: Form::Groups,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "Notification",
+            "PreCompact",
+            "PostCompact",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+        ],
+        taste: Taste::PLAIN_OR_MARKED,
+        review: None,
+    },
+    Home {
+        id: "codex",
+        title: "Codex CLI",
+        unit: SECOND,
+        programs: &["codex"],
+        user: ".codex/hooks.json",
+        variable: Some("CODEX_HOME"),
+        project: Some(".codex/hooks.json"),
+        form: Form::Groups,
+        events: USUAL,
+        taste: Taste::PLAIN,
+        review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
+    },
+    Home {
+        id: "gemini",
+        title: "Gemini CLI",
+        unit: MILLISECOND,
+        programs: &["gemini"],
+        user: ".gemini/settings.json",
+        variable: None,
+        project: Some(".gemini/settings.json"),
+        form: Form::Groups,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "BeforeAgent",
+            "AfterAgent",
+            "BeforeModel",
+            "BeforeToolSelection",
+            "BeforeTool",
+            "AfterTool",
+            "Notification",
+        ],
+        taste: Taste { comments: true, commas: false, mark: false },
+        review: Some("Gemini runs hooks only in folders that you trust there"),
+    },
+    Home {
+        id: "qwen",
+        title: "Qwen Code",
+        // Values from 1,000 on count as milliseconds there, smaller ones as seconds.
+        unit: SECOND,
+        programs: &["qwen"],
+        user: ".qwen/settings.json",
+        variable: None,
+        project: Some(".qwen/settings.json"),
+        form: Form::Groups,
+        events: USUAL,
+        taste: Taste::ANYTHING,
+        review: None,
+    },
+    Home {
+        id: "droid",
+        title: "Factory Droid",
+        unit: SECOND,
+        programs: &["droid"],
+        user: ".factory/settings.json",
+        variable: None,
+        project: Some(".factory/settings.json"),
+        form: Form::Groups,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "Notification",
+            "PreCompact",
+            "SubagentStop",
+            "Stop",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+    },
+    Home {
+        id: "cursor",
+        title: "Cursor",
+        unit: SECOND,
+        programs: &["cursor", "cursor-agent"],
+        user: ".cursor/hooks.json",
+        variable: None,
+        project: Some(".cursor/hooks.json"),
+        form: Form::Flat(FlatEntry { version: true, typed: false, command: "command", timeout: Some("timeout") }),
+        // The events of single tools would ask a second time.
+        events: &[
+            "sessionStart",
+            "sessionEnd",
+            "beforeSubmitPrompt",
+            "preToolUse",
+            "postToolUse",
+            "postToolUseFailure",
+            "subagentStart",
+            "subagentStop",
+            "preCompact",
+            "stop",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+    },
+    Home {
+        id: "copilot",
+        title: "GitHub Copilot CLI",
+        unit: SECOND,
+        programs: &["copilot"],
+        user: ".copilot/hooks/ollm.json",
+        variable: Some("COPILOT_HOME"),
+        project: Some(".github/hooks/ollm.json"),
+        form: Form::Flat(FlatEntry { version: true, typed: true, command: "bash", timeout: Some("timeoutSec") }),
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PreCompact",
+            "ErrorOccurred",
+            "SubagentStop",
+            "Stop",
+        ],
+        taste: Taste::PLAIN,
+        review: None,
+    },
+    Home {
+        id: "windsurf",
+        title: "Windsurf",
+        unit: SECOND,
+        programs: &["windsurf"],
+        user: ".codeium/windsurf/hooks.json",
+        variable: None,
+        project: Some(".windsurf/hooks.json"),
+        form: Form::Flat(FlatEntry { version: false, typed: false, command: "command", timeout: None }),
+        events: &[
+            "pre_read_code",
+            "post_read_code",
+            "pre_write_code",
+            "post_write_code",
+            "pre_run_command",
+            "post_run_command",
+            "pre_mcp_tool_use",
+            "post_mcp_tool_use",
+            "pre_user_prompt",
+            "post_cascade_response",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+    },
+];
