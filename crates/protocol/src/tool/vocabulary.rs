@@ -80,8 +80,10 @@ fn names(tool: Option<&Declaration>, name: &str, canonical: &str) -> bool {
 /// ```
 pub fn spelled_for(agent: &str, tool: &str, args: &Map<String, Value>) -> (String, Map<String, Value>) {
     let Some(declared) = declared(tool) else { return (tool.to_owned(), args.clone()) };
-    let rows = || FOREIGN.iter().filter(|row| row.agents.contains(&agent) && row.tool.name == declared.name);
-    let Some(row) = rows().find(|row| row.name == tool).or_else(|| rows().next()) else {
+    let rows = || FOREIGN.iter().filter(|row| row.agents.contains(&agent));
+    let same = || rows().filter(|row| row.tool.name == declared.name);
+    let akin = || rows().find(|row| row.tool.does(declared));
+    let Some(row) = same().find(|row| row.name == tool).or_else(|| same().next()).or_else(akin) else {
         return (tool.to_owned(), args.clone());
     };
     let mut spelled = Map::new();
