@@ -7,7 +7,7 @@ use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
 use ollm_catalog::Overrides;
 use ollm_protocol::Dialect;
-use ollm_protocol::dialect::{DIALECTS, by_name};
+use ollm_protocol::dialect::{all, by_name};
 
 use crate::command::config::refused;
 use crate::error::{Failure, Kind};
@@ -155,7 +155,7 @@ pub(crate) struct EmitArguments {
 }
 
 fn dialect_names() -> PossibleValuesParser {
-    DIALECTS.iter().map(|dialect| dialect.name()).into()
+    all().map(|dialect| dialect.name()).into()
 }
 
 fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {

@@ -203,7 +203,7 @@ pub const FOREIGN: &[ForeignTool] = &[
     row("Create", WRITE_FILE, &[("file_path", "path")]).of(&["droid"]),
     row("FetchUrl", WEB_FETCH, &[]).of(&["droid"]),
     // Cline.
-    row("run_commands", SHELL, &[]).of(&["cline"]),
+    row("run_commands", SHELL, &[]).of(&["cline"]).with(&[("commands", "command")]),
     row("execute_command", SHELL, &[]).of(&["cline"]),
     row("read_file", READ_FILE, &[]).of(&["cline"]),
     row("read_files", READ_FILE, &[("paths", "path")]).of(&["cline"]),

@@ -209,14 +209,13 @@ impl Field {
         };
         let Some(value) = value else { return };
         let value = match self.form {
-            FieldForm::Same | FieldForm::First => Some(value),
             FieldForm::Millis => match value.as_i64() {
                 Some(millis) => from_millis(millis).map(Value::from),
                 None => Some(value),
             },
             FieldForm::Candidate => candidate(&value).map(Value::from),
             FieldForm::Message if value.is_string() => Some(json!({"message": value})),
-            FieldForm::Message => Some(value),
+            FieldForm::Same | FieldForm::First | FieldForm::Message => Some(value),
             FieldForm::Again => match get(data, self.canonical) {
                 Some(known) => Some(known.clone()),
                 None => Some(u8::from(value == Value::Bool(true)).into()),
