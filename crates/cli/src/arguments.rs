@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
 use ollm_protocol::Dialect;
-use ollm_protocol::dialect::{DIALECTS, by_name};
+use ollm_protocol::dialect::{all, by_name};
 
 use crate::command::config::refused;
 use crate::error::{Failure, Kind};
@@ -191,7 +191,7 @@ pub(crate) struct DisconnectArguments {
 }
 
 fn dialect_names() -> PossibleValuesParser {
-    DIALECTS.iter().map(|dialect| dialect.name()).into()
+    all().map(|dialect| dialect.name()).into()
 }
 
 /// What a scaffolded hook is for.

@@ -255,11 +255,11 @@ pub(crate) struct TrustArguments {
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(crate) struct RunArguments {
-    /// The event, in any dialect's spelling; without it the event is read from standard input
-    #[arg(conflicts_with = "from")]
+    /// The event, in any dialect's spelling; without it the event is read from standard input. With --from, what an event is
+    /// called that does not say so itself
     pub(crate) event: Option<String>,
     /// The event's data as JSON
-    #[arg(long, value_name = "JSON", requires = "event")]
+    #[arg(long, value_name = "JSON", requires = "event", conflicts_with = "from")]
     pub(crate) data: Option<String>,
     /// Read the event, and answer, exactly in another agent's form
     #[arg(long, value_name = "NAME", value_parser = dialect())]

@@ -122,7 +122,7 @@ impl Dialect for Agent {
             Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
         };
         if output.end == End::Exited(2) {
-            block_by_status(&mut answer, output.stderr);
+            answer::block_by_status(&mut answer, output.stderr);
             return answer;
         }
         answer::with_end(answer, output)
@@ -144,7 +144,7 @@ impl Dialect for Agent {
             let attempt = u8::from(active == Value::Bool(true));
             data.insert("attempt".to_owned(), attempt.into())
         });
-        Ok(Request { event: Event::from_loose(kind, data.into()), id: Value::Null })
+        Ok(Request::new(Event::from_loose(kind, data.into())))
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
@@ -196,17 +196,4 @@ fn wire_names(kind: EventKind) -> &'static [(&'static str, &'static str)] {
         kind if kind.is_file() => FILE,
         _ => &[],
     }
-}
-
-/// Exit 2 refuses whatever the JSON says; the reason is the JSON's own if it refuses too, else standard error.
-fn block_by_status(answer: &mut Answer, stderr: &[u8]) {
-    if answer.verdict.flow < Flow::Ask && answer.verdict.flow > Flow::NoOpinion {
-        answer.warnings.push("the answer approves, but exit status 2 refuses".to_owned());
-    }
-    if answer.verdict.reasons.is_empty() {
-        let words = String::from_utf8_lossy(stderr).trim().to_owned();
-        answer.verdict.reasons.extend((!words.is_empty()).then_some(words));
-    }
-    answer.verdict.flow = answer.verdict.flow.max(Flow::Block);
-    answer.verdict.patch.clear();
 }

@@ -110,7 +110,7 @@ impl Dialect for Gate {
         {
             data.insert("session_id".to_owned(), id);
         }
-        Ok(Request { event: Event { kind, data }, id: Value::Null })
+        Ok(Request::new(Event { kind, data }))
     }
 
     fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {

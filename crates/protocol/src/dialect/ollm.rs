@@ -73,7 +73,7 @@ impl Dialect for Ollm {
         let data = wire.shift_remove("data").or_else(|| wire.shift_remove("context")).unwrap_or_default();
         let mut event = Event::from_loose(EventKind::Custom, data);
         let kind = kind_of(&name, &mut event.data)?;
-        Ok(Request { event: Event::from_loose(kind, Value::Object(event.data)), id: Value::Null })
+        Ok(Request::new(Event::from_loose(kind, Value::Object(event.data))))
     }
 
     fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {
