@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ollm_catalog::connection::{Connected, Made, Wish, connected, disconnected, rejected};
 use ollm_process::{Children, End, Job, Limits};
-use ollm_protocol::dialect::home::{Commands, Form, HOMES, Home, OwnFile};
+use ollm_protocol::dialect::home::{Commands, Form, HOMES, Home, OwnFile, waits};
 use ollm_protocol::dialect::{Addressee, by_name};
 use ollm_protocol::{Event, EventKind};
 use ollm_shell::shell_word;
@@ -66,6 +66,8 @@ pub struct PlannedFile {
     /// What it is to hold; nothing where it goes.
     pub after: Option<String>,
     executable: bool,
+    /// Whether it holds what is not ours, so that a copy is kept.
+    precious: bool,
 }
 
 impl PlannedFile {
@@ -111,14 +113,21 @@ pub fn line(home: &Home, scope: Scope, event: &str, program: &Path) -> String {
     match scope {
         Scope::User => {
             let program = program.display().to_string();
-            format!("{} hook run {event} --from {}", shell_word(&program), home.id)
+            format!("{} {}", shell_word(&program), asking(home, event))
         }
         // Who works in the project without us is told so, and their agent goes on.
         Scope::Project => format!(
-            "command -v ollm >/dev/null 2>&1 || {{ echo 'the hooks of this project did not run: ollm is not installed' >&2; exit 0; }}; ollm hook run {event} --from {}",
-            home.id
+            "command -v ollm >/dev/null 2>&1 || {{ echo 'the hooks of this project did not run: ollm is not installed' >&2; exit 0; }}; ollm {}",
+            asking(home, event)
         ),
     }
+}
+
+/// What we are told at an event: for whom it is, and how long that agent waits.
+fn asking(home: &Home, event: &str) -> String {
+    let within = waits(home, event).map(|wait| format!(" --within {}s", wait.as_secs()));
+    let event = if event.is_empty() { String::new() } else { format!(" {event}") };
+    format!("hook run{event} --from {}{}", home.id, within.unwrap_or_default())
 }
 
 /// What an agent's settings will be when it asks us.
@@ -138,7 +147,8 @@ pub fn plan<'a>(home: &'a Home, scope: Scope, program: &Path, world: &World) -> 
     if let Some(why) = rejected(&after, home) {
         warnings.push(format!("{} does not read {}: {why}; mend that first", home.title, place.display()));
     }
-    let file = PlannedFile { path: place, before, after: Some(after), executable: false };
+    let precious = before.is_some();
+    let file = PlannedFile { path: place, before, after: Some(after), executable: false, precious };
     Ok(Plan { home, scope, files: vec![file], warnings, made })
 }
 
@@ -147,16 +157,21 @@ pub fn plan_removal<'a>(home: &'a Home, scope: Scope, world: &World) -> Result<P
     let place = place(home, scope, world)?;
     let record = Record::of(&record::Key { agent: home.id, scope, file: &place }, world);
     let mut plan = Plan { home, scope, files: Vec::new(), warnings: Vec::new(), made: Made::default() };
-    if let Form::Own(files) = home.form {
-        let line = |event: &str| line(home, scope, event, Path::new("ollm"));
-        for OwnFile { path, .. } in files(&Commands { events: home.events, line: &line }) {
+    if let Form::Own(_) = home.form {
+        for path in own_paths(home) {
             let path = place.join(path);
             let Some(before) = read(&path)? else { continue };
             if !asks_us(&before, home) {
                 plan.warnings.push(format!("{} is not ours any more and stays", path.display()));
                 continue;
             }
-            plan.files.push(PlannedFile { path, before: Some(before), after: None, executable: false });
+            plan.files.push(PlannedFile {
+                path,
+                before: Some(before),
+                after: None,
+                executable: false,
+                precious: false,
+            });
         }
         return Ok(plan);
     }
@@ -174,7 +189,8 @@ pub fn plan_removal<'a>(home: &'a Home, scope: Scope, world: &World) -> Result<P
             (!empty || !created || text == before).then_some(text)
         }
     };
-    plan.files.push(PlannedFile { path: place, before: Some(before), after, executable: false });
+    let precious = untouched.is_none();
+    plan.files.push(PlannedFile { path: place, before: Some(before), after, executable: false, precious });
     Ok(plan)
 }
 
@@ -203,7 +219,8 @@ impl Plan<'_> {
         world.need_home()?;
         let mut copies = Vec::new();
         for file in self.files.iter().filter(|file| file.changes()) {
-            let backup = file.before.as_deref().map(|text| backup(self.home, &file.path, text, world)).transpose()?;
+            let precious = file.before.as_deref().filter(|_| file.precious);
+            let backup = precious.map(|text| backup(self.home, &file.path, text, world)).transpose()?;
             // Somebody may have written to it while a person looked at the difference.
             if read(&file.path)? != file.before {
                 let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
@@ -211,7 +228,10 @@ impl Plan<'_> {
             }
             match &file.after {
                 Some(text) => write(&file.path, text, file.executable)?,
-                None => fs::remove_file(&file.path).map_err(|error| unwritten(&file.path, &error))?,
+                None => {
+                    fs::remove_file(&file.path).map_err(|error| unwritten(&file.path, &error))?;
+                    remove_own_folders(&file.path);
+                }
             }
             copies.extend(backup.clone());
             let record = file.after.as_deref().filter(|text| asks_us(text, self.home)).map(|text| Record {
@@ -239,12 +259,19 @@ fn own_file(home: &Home, folder: &Path, file: OwnFile) -> Result<PlannedFile, Ap
         let message = format!("{} is there already and is not ours", path.display());
         return Err(AppError::new(ErrorKind::Configuration, message).hint("move it away, and try again"));
     }
-    Ok(PlannedFile { path, before, after: Some(file.text), executable: file.executable })
+    Ok(PlannedFile { path, before, after: Some(file.text), executable: file.executable, precious: false })
+}
+
+/// The files of ours alone that an agent has, below its folder.
+fn own_paths(home: &Home) -> Vec<String> {
+    let Form::Own(files) = home.form else { return Vec::new() };
+    let files = files(&Commands { events: home.events, line: &|_| String::new() });
+    files.into_iter().map(|file| file.path).collect()
 }
 
 /// Whether a text of an agent's settings names us anywhere.
 fn asks_us(text: &str, home: &Home) -> bool {
-    text.contains(" hook run ") && text.contains(&format!("--from {}", home.id))
+    text.contains("hook run") && text.contains(&format!("--from {}", home.id))
 }
 
 fn events(home: &Home) -> Vec<String> {
@@ -261,6 +288,15 @@ fn write(path: &Path, text: &str, executable: bool) -> Result<(), AppError> {
     let mode = if executable { 0o755 } else { 0o644 };
     replace_through_links(path, text.as_bytes(), mode)
         .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+}
+
+/// Removes the empty folders around a file that was ours, up to the one that bears our name.
+fn remove_own_folders(file: &Path) {
+    let named = |folder: &&Path| folder.file_name().is_some_and(|name| name == "ollm");
+    let Some(own) = file.ancestors().skip(1).find(named) else { return };
+    let inner = file.ancestors().skip(1).take_while(|folder| folder.starts_with(own));
+    // A folder with anything else in it stays.
+    inner.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
 }
 
 /// Keeps what a file held, where no agent looks for settings.

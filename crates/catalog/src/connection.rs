@@ -1,8 +1,8 @@
 //! Our entries in the settings files of other agents: one per event, and everything else in the file stays.
 
 use jsonc_parser::ParseOptions;
-use ollm_protocol::dialect::home::{FlatEntry, Form, Home, WAIT};
-use serde_json::{Value, json};
+use ollm_protocol::dialect::home::{FlatEntry, Form, Home, waits};
+use serde_json::{Map, Value, json};
 
 use crate::file::Syntax;
 use crate::node::Node;
@@ -120,20 +120,24 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
 /// What stands in a file for one event.
 fn entry(wish: &Wish<'_>, event: &str) -> Value {
     let command = (wish.line)(event);
-    let timeout = u64::try_from(WAIT.as_millis() / wish.home.unit.as_millis().max(1)).unwrap_or(u64::MAX);
+    let timeout = waits(wish.home, event).map(|wait| wait.as_millis() / wish.home.unit.as_millis().max(1));
+    let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
     match wish.home.form {
         Form::Flat(FlatEntry { typed, command: key, timeout: timeout_key, .. }) => {
-            let mut entry = serde_json::Map::new();
+            let mut entry = Map::new();
             if typed {
                 entry.insert("type".to_owned(), "command".into());
             }
             entry.insert(key.to_owned(), command.into());
-            if let Some(key) = timeout_key {
-                entry.insert(key.to_owned(), timeout.into());
-            }
+            entry.extend(timeout_key.zip(timeout).map(|(key, timeout)| (key.to_owned(), timeout.into())));
             Value::Object(entry)
         }
-        _ => json!({"hooks": [{"type": "command", "command": command, "timeout": timeout}]}),
+        Form::Groups | Form::Own(_) => {
+            let mut handler =
+                Map::from_iter([("type".to_owned(), "command".into()), ("command".to_owned(), command.into())]);
+            handler.extend(timeout.map(|timeout| ("timeout".to_owned(), timeout.into())));
+            json!({"hooks": [handler]})
+        }
     }
 }
 

@@ -6,12 +6,12 @@ use std::time::SystemTime;
 
 use ollm_catalog::connection::own_entries;
 use ollm_process::find_program;
-use ollm_protocol::dialect::home::{HOMES, Home};
+use ollm_protocol::dialect::home::{Form, HOMES, Home};
 use ollm_store::{read_bounded, write_atomic};
 use serde_json::Value;
 
 use super::record::{Key, Record};
-use super::{LARGEST_FILE, Scope, place, read};
+use super::{LARGEST_FILE, Scope, asks_us, own_paths, place, read};
 use crate::world::World;
 
 /// What is known about an agent.
@@ -70,30 +70,56 @@ pub fn status(home: &'static Home, world: &World) -> AgentStatus {
 
 fn link(home: &Home, scope: Scope, world: &World) -> Option<Link> {
     let file = place(home, scope, world).ok()?;
-    let known = Record::of(&Key { agent: home.id, scope, file: &file }, world).is_some();
-    let state = match read(&file) {
-        Err(error) => LinkState::Broken(error.message),
-        Ok(None) if known => LinkState::Removed,
-        Ok(None) => return None,
-        Ok(Some(text)) => match own_entries(&text, home.id, home.form) {
-            Err(why) if known => LinkState::Broken(why),
-            Err(_) => return None,
-            Ok(found) if found.is_empty() && known => LinkState::Removed,
-            Ok(found) if found.is_empty() => return None,
-            Ok(found) => {
-                let gone = found.iter().find_map(|entry| gone(&entry.command));
-                let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
-                match gone {
-                    Some(program) => LinkState::Moved(program),
-                    None if home.events.iter().all(once) && found.len() == home.events.len() => {
-                        LinkState::Connected
-                    }
-                    None => LinkState::Incomplete,
-                }
-            }
-        },
+    let state = match home.form {
+        Form::Own(_) => own_files(home, scope, &file, world)?,
+        Form::Groups | Form::Flat(_) => in_settings(home, scope, &file, world)?,
     };
     Some(Link { scope, file, state })
+}
+
+/// How our entries in a settings file stand; none where there never were any.
+fn in_settings(home: &Home, scope: Scope, file: &Path, world: &World) -> Option<LinkState> {
+    let known = Record::of(&Key { agent: home.id, scope, file }, world).is_some();
+    let text = match read(file) {
+        Ok(text) => text.unwrap_or_default(),
+        Err(error) => return known.then_some(LinkState::Broken(error.message)),
+    };
+    let found = match own_entries(&text, home.id, home.form) {
+        Ok(found) => found,
+        Err(why) => return known.then_some(LinkState::Broken(why)),
+    };
+    if found.is_empty() {
+        return known.then_some(LinkState::Removed);
+    }
+    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command)) {
+        return Some(LinkState::Moved(program));
+    }
+    let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
+    let whole = home.events.iter().all(once) && found.len() == home.events.len();
+    Some(if whole { LinkState::Connected } else { LinkState::Incomplete })
+}
+
+/// How files that are ours alone stand; none where there never were any.
+fn own_files(home: &Home, scope: Scope, folder: &Path, world: &World) -> Option<LinkState> {
+    let files: Vec<PathBuf> = own_paths(home).iter().map(|path| folder.join(path)).collect();
+    let known = files.iter().any(|file| Record::of(&Key { agent: home.id, scope, file }, world).is_some());
+    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, home));
+    let texts: Vec<String> = texts.collect();
+    if texts.is_empty() {
+        return known.then_some(LinkState::Removed);
+    }
+    let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| line.contains(" hook run"));
+    if let Some(program) = lines.filter_map(program_in).find(|program| !Path::new(program).is_file()) {
+        return Some(LinkState::Moved(program));
+    }
+    Some(if texts.len() == files.len() { LinkState::Connected } else { LinkState::Incomplete })
+}
+
+/// The program that a line of a file of ours starts by its path.
+fn program_in(line: &str) -> Option<String> {
+    let before = line.split(" hook run").next()?;
+    let program = before.rsplit(['"', '\'', ' ', '=']).find(|word| !word.is_empty())?;
+    program.starts_with('/').then(|| program.to_owned())
 }
 
 /// The program that a line names by its path, if it is not there.

@@ -69,7 +69,8 @@ pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output:
                 output.text(&plan.difference())?;
             } else if plan.changes() {
                 carry_out(&plan, world, output)?;
-                output.line(&format!("{} does not ask ollm any more", home.title))?;
+                let whose = if *scope == Scope::Project { " in this project" } else { "" };
+                output.line(&format!("{} does not ask ollm any more{whose}", home.title))?;
             } else if !arguments.all {
                 output.line(&format!("{} does not ask ollm", home.title))?;
             }

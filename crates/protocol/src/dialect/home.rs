@@ -2,8 +2,19 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
+
 /// How long an agent is told to wait for us. Our hooks have limits of their own; this one is there for the worst day.
 pub const WAIT: Duration = Duration::from_mins(10);
+
+/// How long an agent is told to wait for us at an event; nothing where that is not in our hands, or it would wait too long.
+pub fn waits(home: &Home, event: &str) -> Option<Duration> {
+    let agent = super::agent_named(home.id)?;
+    let own = agent.events.iter().find(|known| known.name == event).and_then(|known| known.timeout);
+    let is_short = own.zip(agent.timeout).is_some_and(|(own, usual)| own < usual);
+    let has_key = !matches!(home.form, Form::Flat(FlatEntry { timeout: None, .. }));
+    (has_key && !is_short).then_some(WAIT)
+}
 
 /// Where an agent reads its hooks, and in what form.
 #[derive(Debug)]
@@ -289,4 +300,141 @@ pub static HOMES: &[Home] = &[
         taste: Taste::ANYTHING,
         review: None,
     },
+    Home {
+        id: "kiro",
+        title: "Kiro",
+        unit: SECOND,
+        programs: &["kiro-cli", "kiro"],
+        user: ".kiro/hooks",
+        variable: None,
+        project: Some(".kiro/hooks"),
+        form: Form::Own(kiro),
+        events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
+        taste: Taste::ANYTHING,
+        review: None,
+    },
+    Home {
+        id: "goose",
+        title: "goose",
+        unit: SECOND,
+        programs: &["goose"],
+        user: ".agents/plugins/ollm",
+        variable: None,
+        project: Some(".agents/plugins/ollm"),
+        form: Form::Own(goose),
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "Stop",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+    },
+    Home {
+        id: "cline",
+        title: "Cline",
+        unit: SECOND,
+        programs: &["cline"],
+        user: "Documents/Cline/Hooks",
+        variable: None,
+        project: Some(".clinerules/hooks"),
+        form: Form::Own(cline),
+        events: &[
+            "TaskStart",
+            "TaskResume",
+            "TaskCancel",
+            "TaskComplete",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PreCompact",
+        ],
+        taste: Taste::ANYTHING,
+        review: Some("Cline runs hooks only where its setting for hooks is on"),
+    },
+    Home {
+        id: "opencode",
+        title: "opencode",
+        unit: SECOND,
+        programs: &["opencode"],
+        user: ".config/opencode/plugins",
+        variable: None,
+        project: Some(".opencode/plugins"),
+        form: Form::Own(opencode),
+        events: &[
+            "tool.execute.before",
+            "tool.execute.after",
+            "permission.ask",
+            "chat.message",
+            "experimental.session.compacting",
+            "session.created",
+            "session.deleted",
+            "session.idle",
+            "session.compacted",
+            "session.error",
+            "file.edited",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+    },
 ];
+
+/// One file with a list of hooks.
+fn kiro(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let hook = |event: &&str| {
+        json!({
+            "name": format!("ollm-{event}"),
+            "trigger": event,
+            "action": {"type": "command", "command": (commands.line)(event)},
+            "timeout": WAIT.as_secs(),
+        })
+    };
+    let hooks: Vec<Value> = commands.events.iter().map(hook).collect();
+    vec![OwnFile::new("ollm.json", format!("{:#}\n", json!({"version": "v1", "hooks": hooks})))]
+}
+
+/// A plugin.
+fn goose(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let group = |event: &&str| {
+        let hook = json!({"type": "command", "command": (commands.line)(event), "timeout": WAIT.as_secs()});
+        ((*event).to_owned(), json!([{"hooks": [hook]}]))
+    };
+    let hooks: Map<String, Value> = commands.events.iter().map(group).collect();
+    let about = "Asks ollm hook run --from goose at each event";
+    let plugin = json!({"name": "ollm", "version": "1.0.0", "description": about});
+    vec![
+        OwnFile::new("plugin.json", format!("{plugin:#}\n")),
+        OwnFile::new("hooks/hooks.json", format!("{:#}\n", json!({"hooks": hooks}))),
+    ]
+}
+
+/// A program for each event.
+fn cline(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let file = |event: &&str| OwnFile {
+        executable: true,
+        ..OwnFile::new(event, format!("#!/bin/sh\n{}\n", (commands.line)(event)))
+    };
+    commands.events.iter().map(file).collect()
+}
+
+/// A plugin in JavaScript that starts us: this agent runs no commands by itself.
+fn opencode(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let is_told = |event: &&&str| event.starts_with("session.") || event.starts_with("file.");
+    let told: Vec<&&str> = commands.events.iter().filter(is_told).collect();
+    let asked: Vec<&&str> = commands.events.iter().filter(|event| !is_told(event)).collect();
+    let text = include_str!("home/opencode.js")
+        .replace("\"__LINE__\"", &Value::from((commands.line)("")).to_string())
+        .replace("[\"__ASKED__\"]", &json!(asked).to_string())
+        .replace("[\"__TOLD__\"]", &json!(told).to_string());
+    vec![OwnFile::new("ollm.js", text)]
+}
+
+impl OwnFile {
+    fn new(path: &str, text: String) -> OwnFile {
+        OwnFile { path: path.to_owned(), text, executable: false }
+    }
+}
