@@ -1,0 +1,206 @@
+//! Real agents from npm: told to ask us, refused, given another command, and left as they were. `scripts/real-agents.sh`
+//! installs them and names the folder; where nobody did, there is nothing to test.
+
+mod clients;
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use ollm_protocol::EventKind;
+use ollm_protocol::dialect::AGENTS;
+use ollm_protocol::dialect::home::HOMES;
+use serde_json::{Value, json};
+use testkit::{Asked, ModelServer, ScriptedCall, reply_to_agent};
+
+use crate::lab::{Lab, search_path};
+use clients::{CLIENTS, RealClient};
+
+/// How long an agent may take for a turn of two requests on a busy machine.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// Why the hook refuses.
+const REASON: &str = "the harbour is closed today";
+
+/// What our hook has to say about the agent's command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Case {
+    Silent,
+    Refuses,
+    Rewrites,
+}
+
+#[test]
+fn gemini_cli_asks_us() {
+    asks_us("gemini");
+}
+
+#[test]
+fn codex_asks_us() {
+    asks_us("codex");
+}
+
+#[test]
+fn claude_code_asks_us() {
+    asks_us("claude");
+}
+
+#[test]
+fn qwen_code_asks_us() {
+    asks_us("qwen");
+}
+
+#[test]
+fn opencode_asks_us() {
+    asks_us("opencode");
+}
+
+#[test]
+fn copilot_cli_asks_us() {
+    asks_us("copilot");
+}
+
+#[test]
+fn droid_asks_us() {
+    asks_us("droid");
+}
+
+#[test]
+fn cline_asks_us() {
+    asks_us("cline");
+}
+
+fn asks_us(id: &str) {
+    let Some(folder) = std::env::var_os("OLLM_REAL_AGENTS").map(|folder| PathBuf::from(folder).join(id)) else {
+        return;
+    };
+    let client = CLIENTS.iter().find(|client| client.id == id).unwrap();
+    for case in [Case::Silent, Case::Refuses, Case::Rewrites] {
+        try_case(client, &folder, case);
+    }
+}
+
+fn try_case(client: &RealClient, folder: &Path, case: Case) {
+    let id = client.id;
+    let bin = folder.join("node_modules/.bin");
+    let path = std::env::join_paths([bin.clone()].into_iter().chain(std::env::split_paths(search_path()))).unwrap();
+    let lab = Lab::new().set("PATH", path.to_str().unwrap());
+    let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
+    let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
+    let mut command = lab.program(bin.join(client.program).to_str().unwrap());
+    (client.prepare)(&lab, &server, &mut command);
+    match case {
+        Case::Silent => {}
+        Case::Refuses => add_hook(&lab, &json!({"decision": "block", "reason": REASON})),
+        Case::Rewrites => {
+            add_hook(&lab, &json!({"decision": "modify", "modified_args": {"command": "touch second"}}));
+        }
+    }
+
+    let before = settings(&lab, id);
+    let connected = lab.run(&["connect", id]);
+    assert_eq!(connected.code, 0, "{id} {connected:?}");
+    let told = settings(&lab, id);
+    let said = run(&lab, command);
+    let used = settings(&lab, id);
+    let status = status(&lab, id);
+    let disconnected = lab.run(&["disconnect", id]);
+    assert_eq!(disconnected.code, 0, "{id} {disconnected:?}");
+    let left = settings(&lab, id);
+
+    let what = format!("{id}, {case:?}\n{said}\n{}", conversation(&server.asked()));
+    let ran = |name: &str| lab.project.join(name).exists();
+    match case {
+        Case::Silent => assert!(ran("first"), "the tool did not run: {what}"),
+        Case::Refuses => {
+            assert!(!ran("first"), "the refused tool ran: {what}");
+            let is_told = server.asked().iter().any(|asked| asked.body.to_string().contains(REASON));
+            assert_eq!(is_told, client.tells_reason, "whether the model is told the reason: {what}");
+        }
+        Case::Rewrites => {
+            assert!(!ran("first"), "the original command ran: {what}");
+            assert_eq!(ran("second"), can_rewrite(id), "whether the other command ran: {what}");
+        }
+    }
+    assert!(status["connected"] == true && status["lastFired"].is_string(), "{status:#} {what}");
+    if used == told {
+        assert_eq!(left, before, "{id}");
+    } else {
+        assert_only_added(&before, &left);
+    }
+    lab.assert_nobody_is_left();
+}
+
+/// A hook of the user's before every tool, with this answer.
+fn add_hook(lab: &Lab, answer: &Value) {
+    lab.user_hook("before_tool", "gate", &format!("echo '{answer}'"), "");
+}
+
+/// Whether an agent can be given other arguments than it wanted, by our own table.
+fn can_rewrite(id: &str) -> bool {
+    let dialect = AGENTS.iter().find(|dialect| dialect.name == id).unwrap();
+    dialect.events.iter().any(|event| event.kind == EventKind::BeforeTool && event.can.modify.is_possible())
+}
+
+/// Runs an agent to its end, and what it said.
+fn run(lab: &Lab, mut command: Command) -> String {
+    let said = lab.root.join("said");
+    let file = File::create(&said).unwrap();
+    command.stdin(Stdio::null()).stdout(file.try_clone().unwrap()).stderr(file);
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    let end = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status.to_string(),
+            None if start.elapsed() > PATIENCE => break "it did not end".to_owned(),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    };
+    // Some leave a helper for their next start.
+    for left in lab.processes() {
+        let pid = left.split(':').next().unwrap();
+        let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
+    }
+    let _ = child.wait();
+    format!("{end}\n{}", String::from_utf8_lossy(&fs::read(&said).unwrap()))
+}
+
+fn status(lab: &Lab, id: &str) -> Value {
+    let listed = lab.run(&["connect", "--json"]).answer();
+    let found = listed.as_array().unwrap().iter().find(|agent| agent["id"] == id);
+    found.unwrap().clone()
+}
+
+/// The files of an agent in which our entries stand, with their texts.
+fn settings(lab: &Lab, id: &str) -> BTreeMap<PathBuf, String> {
+    let place = lab.home.join(HOMES.iter().find(|home| home.id == id).unwrap().user);
+    let inside = fs::read_dir(&place).map(|entries| entries.map(|entry| entry.unwrap().path()).collect());
+    let files = inside.unwrap_or_else(|_| vec![place]);
+    files.into_iter().filter_map(|file| fs::read_to_string(&file).ok().map(|text| (file, text))).collect()
+}
+
+/// The agent wrote to its own settings: what was there is there still, and our entries are not.
+fn assert_only_added(before: &BTreeMap<PathBuf, String>, left: &BTreeMap<PathBuf, String>) {
+    for (file, text) in left {
+        assert!(!text.contains("hook run"), "{} {text}", file.display());
+    }
+    for (file, text) in before {
+        let (old, new): (Value, Value) =
+            (serde_json::from_str(text).unwrap(), serde_json::from_str(&left[file]).unwrap());
+        for (key, value) in old.as_object().unwrap() {
+            assert_eq!(&new[key], value, "{}: {key}", file.display());
+        }
+    }
+}
+
+/// What the model was asked, for a person who looks for the cause.
+fn conversation(asked: &[Asked]) -> String {
+    let line = |asked: &Asked| {
+        let body = asked.body.to_string();
+        let end: String = body.chars().rev().take(1500).collect::<Vec<_>>().into_iter().rev().collect();
+        format!("{} {} bytes …{end}", asked.path, body.len())
+    };
+    asked.iter().map(line).collect::<Vec<_>>().join("\n")
+}
