@@ -236,6 +236,35 @@ fn an_agent_can_neither_connect_nor_disconnect() {
 }
 
 #[test]
+fn what_hooks_can_do_under_an_agent_is_shown() {
+    let lab = bare_lab();
+    let ran = lab.run(&["connect", "codex", "--capabilities"]);
+    assert!(ran.stdout.lines().any(|line| line.starts_with("PreToolUse") && line.contains("block, modify")), "{ran:?}");
+    let events = lab.run(&["connect", "windsurf", "--capabilities", "--json"]).answer()["events"].clone();
+    let command = events.as_array().unwrap().iter().find(|event| event["event"] == "pre_run_command").unwrap().clone();
+    assert!(command["can"].as_array().unwrap().contains(&json!("block")), "{command}");
+}
+
+#[test]
+fn a_hook_of_one_agent_stands_in_the_way_of_another_once_it_is_imported() {
+    let lab = Lab::new();
+    let script = "grep -q 'git push' && { echo \"no push in $CLAUDE_PROJECT_DIR\" >&2; exit 2; }; exit 0";
+    let hook = json!({"matcher": "Bash", "hooks": [{"type": "command", "command": script, "timeout": 5}]});
+    lab.write(SETTINGS, json!({"hooks": {"PreToolUse": [hook]}}).to_string());
+    let ran = lab.run(&["import", "claude"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let event = json!({"hook_event_name": "BeforeTool", "session_id": "s", "cwd": lab.project, "tool_name": "run_shell_command",
+        "tool_input": {"command": "git push"}});
+    let ran = lab.event_from("gemini", &event.to_string());
+    assert_eq!(ran.answer(), json!({"decision": "deny", "reason": format!("no push in {}", lab.project.display())}));
+    assert_eq!(lab.run(&["import", "claude"]).code, 0, "a second time changes nothing");
+    lab.write("home/.ollm/hooks/claude.json", "{}");
+    assert_eq!(lab.run(&["import", "claude"]).code, 64, "other hooks are not overwritten");
+    assert_eq!(lab.run(&["import", "opencode"]).code, 64);
+    assert_eq!(lab.run(&["import", "gemini"]).code, 3);
+}
+
+#[test]
 fn an_installed_agent_is_found_with_its_version() {
     let lab = bare_lab();
     lab.write("lib/claude-code/package.json", "{\"version\": \"2.1.325\"}");
