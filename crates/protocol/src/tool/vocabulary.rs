@@ -126,8 +126,13 @@ pub fn spelled_for(agent: &str, tool: &str, args: &Map<String, Value>) -> (Strin
         let name = own.map(|(theirs, _)| theirs).or(canonical).unwrap_or(name);
         spelled.entry(name).or_insert_with(|| value.clone());
     }
-    if let Some(commands) = spelled.get_mut(EACH).filter(|commands| row.runs_each() && !commands.is_array()) {
-        *commands = Value::from(vec![commands.take()]);
+    if row.runs_each() {
+        if let Some(commands) = spelled.get_mut(EACH).filter(|commands| !commands.is_array()) {
+            *commands = Value::from(vec![commands.take()]);
+        }
+    } else if let Some(command) = spelled.get(EACH).filter(|_| declared.name == SHELL.name).and_then(joined) {
+        spelled.shift_remove(EACH);
+        spelled.entry(ONE).or_insert(command);
     }
     (row.name.to_owned(), spelled)
 }
@@ -156,6 +161,14 @@ mod tests {
         assert_eq!(Value::Object(changed), json!({"commands": ["pwd"]}));
         let told = spelled_for("cline", "Bash", object(&json!({"command": "ls", "timeout": 5})));
         assert_eq!(told, ("run_commands".to_owned(), object(&json!({"commands": ["ls"], "timeout": 5})).clone()));
+    }
+
+    #[test]
+    fn an_agent_that_runs_one_command_is_not_told_of_a_list() {
+        for args in [json!({"commands": ["a", "b"]}), json!({"commands": ["a", "b"], "command": "a\nb"})] {
+            let (_, told) = spelled_for("claude", "run_commands", object(&args));
+            assert_eq!(Value::Object(told), json!({"command": "a\nb"}));
+        }
     }
 
     #[test]
