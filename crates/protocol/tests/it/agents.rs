@@ -342,11 +342,8 @@ fn kept(agent: &AgentDialect, kind: EventKind, can: &Capabilities, verdict: &Ver
             return refused(if halts(&can.halt) { Flow::Halt } else { Flow::Block });
         }
         Flow::Halt if ends => {}
-        Flow::Halt | Flow::Block if can.block.is_possible() => {
-            return refused(if halts(&can.block) && halts_anywhere(agent, kind) { Flow::Halt } else { Flow::Block });
-        }
         Flow::Ask if kind == EventKind::ApprovalRequest || can.ask.is_possible() => {}
-        Flow::Ask if can.block.is_possible() => {
+        Flow::Halt | Flow::Block | Flow::Ask if can.block.is_possible() => {
             return refused(if halts(&can.block) && halts_anywhere(agent, kind) { Flow::Halt } else { Flow::Block });
         }
         _ => {}
