@@ -4,9 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_catalog::connection::{Connected, Made, Wish, connected, disconnected, rejected};
+use ollm_catalog::connection::{Connected, Imported, Made, Wish, connected, disconnected, import, rejected};
 use ollm_process::{Children, End, Job, Limits};
-use ollm_protocol::dialect::home::{Commands, Form, HOMES, Home, OwnFile, waits};
+use ollm_protocol::dialect::home::{Commands, Form, HOMES, Home, OwnFile, home_of, waits};
 use ollm_protocol::dialect::{Addressee, by_name};
 use ollm_protocol::{Event, EventKind};
 use ollm_shell::shell_word;
@@ -80,7 +80,7 @@ impl PlannedFile {
 /// The agent of this name.
 pub fn agent(name: &str) -> Result<&'static Home, AppError> {
     let known = || HOMES.iter().map(|home| home.id).collect::<Vec<_>>().join(", ");
-    HOMES.iter().find(|home| home.id == name).ok_or_else(|| {
+    home_of(name).ok_or_else(|| {
         AppError::usage(format!("no agent is called `{name}`")).hint(format!("these are known: {}", known()))
     })
 }
@@ -316,6 +316,57 @@ fn broken(path: &Path, why: &str) -> AppError {
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {
     AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
+}
+
+/// Hooks of another agent that are to become ours.
+#[derive(Debug)]
+pub struct ImportPlan {
+    /// The agent's file that they stand in.
+    pub from: PathBuf,
+    /// The hook file that they go to.
+    pub to: PathBuf,
+    /// The hooks, and what was left out.
+    pub imported: Imported,
+    before: Option<String>,
+}
+
+/// The hooks that an agent has in its own settings.
+pub fn plan_import(home: &Home, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
+    if let Form::Own(_) = home.form {
+        return Err(AppError::usage(format!("hooks of {} are programs, not entries of a file", home.title))
+            .hint("declare them as hooks of your own, with this agent's dialect"));
+    }
+    let from = place(home, scope, world)?;
+    let Some(text) = read(&from)? else {
+        return Err(AppError::new(ErrorKind::Configuration, format!("there is no {}", from.display())));
+    };
+    let imported = import(&text, home).map_err(|why| broken(&from, &why))?;
+    let folder = match (scope, &world.places.project) {
+        (Scope::Project, Some(project)) => project.join(".ollm/hooks"),
+        _ => world.places.home.join("hooks"),
+    };
+    let to = folder.join(format!("{}.json", home.id));
+    let before = read(&to)?;
+    Ok(ImportPlan { from, to, imported, before })
+}
+
+impl ImportPlan {
+    /// The text of the hook file.
+    pub fn text(&self) -> String {
+        format!("{:#}\n", self.imported.file())
+    }
+
+    /// Writes the hook file, unless another one stands in its place; false when it is there already as it should be.
+    pub fn carry_out(&self) -> Result<bool, AppError> {
+        match &self.before {
+            Some(before) if *before == self.text() => Ok(false),
+            Some(_) => Err(AppError::usage(format!("{} is there already, with other hooks", self.to.display()))
+                .hint("move it away, or take over by hand what is new")),
+            None => write_atomic(&self.to, self.text().as_bytes())
+                .map(|()| true)
+                .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string())),
+        }
+    }
 }
 
 /// The event by which a new connection is tried; no hook is for it.

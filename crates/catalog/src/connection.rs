@@ -8,6 +8,10 @@ use crate::file::Syntax;
 use crate::node::Node;
 use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
+mod import;
+
+pub use import::{Imported, import};
+
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
 

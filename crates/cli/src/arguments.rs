@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Connect(ConnectArguments),
     /// Take out of an agent's settings what `connect` put there
     Disconnect(DisconnectArguments),
+    /// Take over the hooks that another agent has in its settings; they then run under every agent
+    Import(ImportArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace {
         #[command(subcommand)]
@@ -169,8 +171,11 @@ pub(crate) struct ConnectArguments {
     /// Show what would change, and change nothing
     #[arg(long, requires = "agent")]
     pub(crate) dry_run: bool,
-    /// Print the list as JSON
-    #[arg(long, conflicts_with = "agent")]
+    /// Show what hooks can do at each event of the agent, and change nothing
+    #[arg(long, requires = "agent", conflicts_with_all = ["project", "dry_run"])]
+    pub(crate) capabilities: bool,
+    /// Print the list, or what hooks can do, as JSON
+    #[arg(long, conflicts_with_all = ["project", "dry_run"])]
     pub(crate) json: bool,
 }
 
@@ -186,6 +191,18 @@ pub(crate) struct DisconnectArguments {
     #[arg(long)]
     pub(crate) project: bool,
     /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The agent, by its id
+    pub(crate) agent: String,
+    /// The project's settings instead of your own; its hooks then need approval
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show the hook file, and write nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }

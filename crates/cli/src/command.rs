@@ -29,6 +29,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Emit(arguments) => emit::run(&arguments, world, output),
         Command::Connect(arguments) => connect::connect(&arguments, world, output),
         Command::Disconnect(arguments) => connect::disconnect(&arguments, world, output),
+        Command::Import(arguments) => connect::import(&arguments, world, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, world, output),
         Command::Man { out } => man::run(out.as_deref(), output),

@@ -70,6 +70,11 @@ pub trait Dialect: Sync + fmt::Debug {
         self.read_event(bytes)
     }
 
+    /// Puts the fields of an event of this dialect under their canonical names, and tells which of its kinds it is.
+    fn canonical(&self, kind: EventKind, _data: &mut Map<String, Value>) -> EventKind {
+        kind
+    }
+
     /// Us to host: the verdict as that host expects it.
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply;
 

@@ -6,11 +6,13 @@ use std::time::SystemTime;
 use ollm_app::connect::{self, AgentStatus, LinkState, Plan, Scope};
 use ollm_app::{World, refuse_agents};
 use ollm_engine::trace::iso;
+use ollm_protocol::dialect::agent_named;
+use ollm_protocol::dialect::agents::AgentEvent;
 use ollm_protocol::dialect::home::{HOMES, Home};
 use serde_json::{Value, json};
 
 use super::hook::columns;
-use crate::arguments::{ConnectArguments, DisconnectArguments};
+use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 
@@ -19,6 +21,13 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
         return list(arguments.json, world, output);
     };
     let home = connect::agent(name)?;
+    if arguments.capabilities {
+        return capabilities(home, arguments.json, output);
+    }
+    if arguments.json {
+        output.pretty_json(&entry(&connect::status(home, world)))?;
+        return Ok(OK);
+    }
     refuse_agents(world, "connect agents")?;
     let scope = scope(arguments.project);
     let program = own_program(world)?;
@@ -79,6 +88,33 @@ pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output:
     Ok(OK)
 }
 
+pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let home = connect::agent(&arguments.agent)?;
+    refuse_agents(world, "take over hooks")?;
+    let plan = connect::plan_import(home, scope(arguments.project), world)?;
+    plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
+    let count = plan.imported.hooks.len();
+    if count == 0 {
+        output.tell(&format!("{} has no hooks to take over", plan.from.display()));
+        return Ok(OK);
+    }
+    if arguments.dry_run {
+        output.text(&plan.text())?;
+        return Ok(OK);
+    }
+    world.need_home()?;
+    if plan.carry_out()? {
+        let hooks = if count == 1 { "hook of".to_owned() } else { "hooks of".to_owned() };
+        output.line(&format!("{count} {hooks} {} are in {}", plan.from.display(), plan.to.display()))?;
+    } else {
+        output.line(&format!("{} has them already", plan.to.display()))?;
+    }
+    let next = if arguments.project { "ollm hook trust --review" } else { "ollm hook list" };
+    output
+        .tell(&format!("`{next}` shows them; {} still runs them by itself, until you take them out there", home.title));
+    Ok(OK)
+}
+
 fn carry_out(plan: &Plan<'_>, world: &World, output: &mut Output) -> Result<(), Failure> {
     for copy in plan.carry_out(world)? {
         output.tell(&format!("what was there before is kept in {}", copy.display()));
@@ -117,6 +153,40 @@ fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure
     }
     let faulty = |status: &AgentStatus| status.links.iter().any(|link| link.state != LinkState::Connected);
     Ok(if all.iter().any(faulty) { FINDING } else { OK })
+}
+
+/// What hooks can do at each event of an agent.
+fn capabilities(home: &Home, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let agent = agent_named(home.id).ok_or_else(|| Failure::usage(format!("nothing is known about {}", home.title)))?;
+    let possible = |event: &AgentEvent| {
+        let all = event.can.all().into_iter();
+        all.filter(|(_, way)| way.is_possible()).map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    if as_json {
+        let events = agent.events.iter().map(|event| {
+            json!({
+                "event": event.name,
+                "canonical": event.kind.name(),
+                "connected": home.events.contains(&event.name),
+                "can": possible(event),
+            })
+        });
+        output.pretty_json(&json!({"id": home.id, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
+        return Ok(OK);
+    }
+    let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"].map(str::to_owned);
+    let body = agent.events.iter().map(|event| {
+        let can = possible(event);
+        [
+            event.name.to_owned(),
+            event.kind.name().to_owned(),
+            if home.events.contains(&event.name) { "yes" } else { "no" }.to_owned(),
+            if can.is_empty() { "only look".to_owned() } else { can.join(", ") },
+        ]
+    });
+    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+    output.tell(&format!("checked against: {}", agent.checked));
+    Ok(OK)
 }
 
 fn version(status: &AgentStatus) -> String {

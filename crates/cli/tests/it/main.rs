@@ -14,6 +14,7 @@ mod bad_events;
 mod bad_files;
 mod bundled;
 mod config;
+mod connect;
 mod container;
 mod contract;
 mod coverage;

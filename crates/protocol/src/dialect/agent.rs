@@ -131,20 +131,25 @@ impl Dialect for Agent {
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
         let mut data = request_object(bytes)?;
         let name = take_text(&mut data, "hook_event_name")?;
-        let mut kind = kind_of(&name, &mut data)?;
+        let kind = kind_of(&name, &mut data)?;
+        let kind = self.canonical(kind, &mut data);
+        Ok(Request::new(Event::from_loose(kind, data.into())))
+    }
+
+    fn canonical(&self, mut kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
         if kind.is_file()
             && let Some(Value::String(change)) = data.shift_remove("event")
         {
             kind = CHANGES.iter().find(|(_, word)| *word == change).map_or(kind, |(kind, _)| *kind);
         }
         for (name, canonical) in wire_names(kind).iter().rev() {
-            rename(&mut data, name, canonical);
+            rename(data, name, canonical);
         }
         data.shift_remove("stop_hook_active").filter(|_| !data.contains_key("attempt")).map(|active| {
             let attempt = u8::from(active == Value::Bool(true));
             data.insert("attempt".to_owned(), attempt.into())
         });
-        Ok(Request::new(Event::from_loose(kind, data.into())))
+        kind
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {

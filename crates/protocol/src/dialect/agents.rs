@@ -92,6 +92,8 @@ pub struct AgentEvent {
     pub can: Capabilities,
     /// Whether a hook's plain text is context for the model.
     pub text_is_context: bool,
+    /// The agent whose names of tools it uses, where those are not its own.
+    pub vocabulary: Option<&'static str>,
 }
 
 /// Which events of a kind an agent's event stands for.
@@ -255,7 +257,16 @@ impl Capabilities {
 
 impl AgentEvent {
     const fn new(name: &'static str, kind: EventKind, can: Capabilities) -> AgentEvent {
-        AgentEvent { name, kind, pick: Pick::Any, fields: &[], timeout: None, can, text_is_context: false }
+        AgentEvent {
+            name,
+            kind,
+            pick: Pick::Any,
+            fields: &[],
+            timeout: None,
+            can,
+            text_is_context: false,
+            vocabulary: None,
+        }
     }
 
     /// The same event with fields of its own.
@@ -271,6 +282,11 @@ impl AgentEvent {
     /// The same event with a patience of its own.
     const fn within(self, millis: u64) -> AgentEvent {
         AgentEvent { timeout: Some(Duration::from_millis(millis)), ..self }
+    }
+
+    /// The same event with another agent's names of tools.
+    const fn naming_tools_like(self, agent: &'static str) -> AgentEvent {
+        AgentEvent { vocabulary: Some(agent), ..self }
     }
 
     /// The same event, at which plain text is context.

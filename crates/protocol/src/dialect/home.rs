@@ -41,6 +41,8 @@ pub struct Home {
     pub taste: Taste,
     /// What a person has to do in it before its hooks run.
     pub review: Option<&'static str>,
+    /// The variables in which its hooks find the project's folder.
+    pub project_variables: &'static [&'static str],
 }
 
 /// What stands in the place where an agent reads its hooks.
@@ -106,6 +108,11 @@ impl Taste {
     pub const PLAIN: Taste = Taste { comments: false, commas: false, mark: false };
 }
 
+/// Where the agent of this name lives.
+pub fn home_of(agent: &str) -> Option<&'static Home> {
+    HOMES.iter().find(|home| home.id == agent)
+}
+
 /// The usual events of agents that took over Claude Code's names.
 const USUAL: &[&str] = &[
     "SessionStart",
@@ -152,6 +159,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::PLAIN_OR_MARKED,
         review: None,
+        project_variables: &["CLAUDE_PROJECT_DIR"],
     },
     Home {
         id: "codex",
@@ -165,6 +173,7 @@ pub static HOMES: &[Home] = &[
         events: USUAL,
         taste: Taste::PLAIN,
         review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
+        project_variables: &[],
     },
     Home {
         id: "gemini",
@@ -188,6 +197,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste { comments: true, commas: false, mark: false },
         review: Some("Gemini runs hooks only in folders that you trust there"),
+        project_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
     },
     Home {
         id: "qwen",
@@ -202,6 +212,7 @@ pub static HOMES: &[Home] = &[
         events: USUAL,
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     },
     Home {
         id: "droid",
@@ -225,6 +236,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &["FACTORY_PROJECT_DIR"],
     },
     Home {
         id: "cursor",
@@ -250,10 +262,11 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     },
     Home {
         id: "copilot",
-        title: "GitHub Copilot CLI",
+        title: "GitHub Copilot",
         unit: SECOND,
         programs: &["copilot"],
         user: ".copilot/hooks/ollm.json",
@@ -275,6 +288,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::PLAIN,
         review: None,
+        project_variables: &[],
     },
     Home {
         id: "windsurf",
@@ -299,6 +313,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &[],
     },
     Home {
         id: "kiro",
@@ -312,6 +327,7 @@ pub static HOMES: &[Home] = &[
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &[],
     },
     Home {
         id: "goose",
@@ -333,6 +349,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &[],
     },
     Home {
         id: "cline",
@@ -355,6 +372,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::ANYTHING,
         review: Some("Cline runs hooks only where its setting for hooks is on"),
+        project_variables: &[],
     },
     Home {
         id: "opencode",
@@ -380,6 +398,7 @@ pub static HOMES: &[Home] = &[
         ],
         taste: Taste::ANYTHING,
         review: None,
+        project_variables: &[],
     },
 ];
 

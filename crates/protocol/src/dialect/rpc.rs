@@ -87,10 +87,7 @@ impl Dialect for Rpc {
         let name = take_text(&mut event, "type")?;
         let mut data = take_object(&mut event, "data")?;
         let kind = kind_of(&name, &mut data)?;
-        if kind.is_file() {
-            rename(&mut data, "changes", "diff");
-            rename(&mut data, "changeInfo", "changes");
-        }
+        let kind = self.canonical(kind, &mut data);
         if let Some(timestamp) = event.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
             data.insert("timestamp".to_owned(), timestamp.into());
         }
@@ -101,6 +98,16 @@ impl Dialect for Rpc {
             }
         }
         Ok(Request { id, ..Request::new(Event::from_loose(kind, data.into())) })
+    }
+
+    fn canonical(&self, kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
+        if kind.is_file() {
+            if data.get("changes").is_some_and(Value::is_string) {
+                rename(data, "changes", "diff");
+            }
+            rename(data, "changeInfo", "changes");
+        }
+        kind
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {

@@ -77,16 +77,20 @@ pub fn patched(tool: &str, args: &Map<String, Value>, patch: &Map<String, Value>
     let tool = declared(tool);
     let mut patched = args.clone();
     for (name, value) in patch.iter().filter(|(name, value)| args.get(*name) != Some(value)) {
-        let canonical = tool.and_then(|tool| tool.argument(name));
-        let is_it = |other: &&String| *other == name || canonical.is_some_and(|own| names(tool, other, own));
+        let canonical = tool.and_then(|tool| tool.argument(name)).unwrap_or(name);
+        let (canonical, value) = match (canonical, joined(value)) {
+            (EACH, Some(command)) if !args.contains_key(EACH) => (ONE, command),
+            _ => (canonical, value.clone()),
+        };
+        let is_it = |other: &&String| *other == name || names(tool, other, canonical);
         let known: Vec<String> = args.keys().filter(is_it).cloned().collect();
-        let is_one = canonical == Some(ONE) && args.get(EACH).is_some_and(Value::is_array);
-        for known in if known.is_empty() && !is_one { vec![name.clone()] } else { known } {
-            patched.insert(known, value.clone());
-        }
-        if is_one {
+        let is_each = canonical == ONE && args.get(EACH).is_some_and(Value::is_array);
+        if is_each {
             patched.insert(EACH.to_owned(), Value::from(vec![value.clone()]));
+        } else if known.is_empty() {
+            patched.insert(name.clone(), value.clone());
         }
+        patched.extend(known.into_iter().map(|known| (known, value.clone())));
     }
     patched
 }
@@ -122,8 +126,13 @@ pub fn spelled_for(agent: &str, tool: &str, args: &Map<String, Value>) -> (Strin
         let name = own.map(|(theirs, _)| theirs).or(canonical).unwrap_or(name);
         spelled.entry(name).or_insert_with(|| value.clone());
     }
-    if let Some(commands) = spelled.get_mut(EACH).filter(|commands| row.runs_each() && !commands.is_array()) {
-        *commands = Value::from(vec![commands.take()]);
+    if row.runs_each() {
+        if let Some(commands) = spelled.get_mut(EACH).filter(|commands| !commands.is_array()) {
+            *commands = Value::from(vec![commands.take()]);
+        }
+    } else if let Some(command) = spelled.get(EACH).filter(|_| declared.name == SHELL.name).and_then(joined) {
+        spelled.shift_remove(EACH);
+        spelled.entry(ONE).or_insert(command);
     }
     (row.name.to_owned(), spelled)
 }
@@ -145,11 +154,21 @@ mod tests {
         assert_eq!(args["command"], "ls\ngit push");
         let changed = patched("run_commands", &args, object(&json!({"command": "ls"})));
         assert_eq!(Value::Object(changed), json!({"commands": ["ls"], "command": "ls"}));
+        let changed = patched("Bash", object(&json!({"command": "ls"})), object(&json!({"commands": ["a", "b"]})));
+        assert_eq!(Value::Object(changed), json!({"command": "a\nb"}));
         let raw = json!({"commands": ["ls"]});
         let changed = patched("run_commands", object(&raw), object(&json!({"cmd": "pwd"})));
         assert_eq!(Value::Object(changed), json!({"commands": ["pwd"]}));
         let told = spelled_for("cline", "Bash", object(&json!({"command": "ls", "timeout": 5})));
         assert_eq!(told, ("run_commands".to_owned(), object(&json!({"commands": ["ls"], "timeout": 5})).clone()));
+    }
+
+    #[test]
+    fn an_agent_that_runs_one_command_is_not_told_of_a_list() {
+        for args in [json!({"commands": ["a", "b"]}), json!({"commands": ["a", "b"], "command": "a\nb"})] {
+            let (_, told) = spelled_for("claude", "run_commands", object(&args));
+            assert_eq!(Value::Object(told), json!({"command": "a\nb"}));
+        }
     }
 
     #[test]

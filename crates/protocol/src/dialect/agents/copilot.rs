@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
-use super::forms::{DECISION_BLOCK, PERMISSION, STOP, TOOL};
+use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -64,9 +64,11 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, TOLD),
     AgentEvent::new("userPromptSubmitted", EventKind::BeforeAgent, TOLD).with(&[CAMEL]),
     AgentEvent::new("userPromptTransformed", EventKind::Custom, TOLD).with(&[CAMEL]),
-    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]).naming_tools_like("claude"),
     AgentEvent::new("preToolUse", EventKind::BeforeTool, CALL).with(&[CAMEL, CAMEL_TOOL]),
-    AgentEvent::new("PermissionRequest", EventKind::ApprovalRequest, CONSENT).with(&[PERMISSION]),
+    AgentEvent::new("PermissionRequest", EventKind::ApprovalRequest, CONSENT)
+        .with(&[PERMISSION])
+        .naming_tools_like("claude"),
     AgentEvent::new("permissionRequest", EventKind::ApprovalRequest, CONSENT).with(&[CAMEL, CAMEL_PERMISSION]),
     AgentEvent::new("PostToolUseFailure", EventKind::AfterTool, INFORMS).with(&[TOOL]).only(Pick::With("error")),
     AgentEvent::new("postToolUseFailure", EventKind::AfterTool, INFORMS)
@@ -74,10 +76,10 @@ const EVENTS: &[AgentEvent] = &[
         .only(Pick::With("error")),
     AgentEvent::new("PostToolUse", EventKind::AfterTool, DONE).with(&[TOOL, RESULT_FIELD]),
     AgentEvent::new("postToolUse", EventKind::AfterTool, DONE).with(&[CAMEL, CAMEL_TOOL, CAMEL_RESULT]),
-    AgentEvent::new("Stop", EventKind::AfterAgent, GOES_ON).with(&[STOP]),
+    AgentEvent::new("Stop", EventKind::AfterAgent, GOES_ON).with(&[AGAIN]),
     AgentEvent::new("agentStop", EventKind::AfterAgent, GOES_ON).with(&[CAMEL, AGAIN]),
     AgentEvent::new("subagentStart", EventKind::SubagentStart, INFORMS).with(&[CAMEL, CAMEL_AGENT]),
-    AgentEvent::new("SubagentStop", EventKind::SubagentStop, GOES_ON).with(&[STOP]),
+    AgentEvent::new("SubagentStop", EventKind::SubagentStop, GOES_ON).with(&[AGAIN]),
     AgentEvent::new("subagentStop", EventKind::SubagentStop, GOES_ON).with(&[CAMEL, CAMEL_AGENT]),
     AgentEvent::new("PreCompact", EventKind::PreCompress, TOLD),
     AgentEvent::new("preCompact", EventKind::PreCompress, TOLD).with(&[CAMEL]),

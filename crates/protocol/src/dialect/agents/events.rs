@@ -25,12 +25,12 @@ impl AgentDialect {
             field.read(&mut data);
         }
         unname(&mut data);
-        if kind == EventKind::Custom && name != EventKind::Custom.name() {
-            data = custom(&name, data);
-        }
         let added_args = if kind.is_tool_call() { self.read_call(event, &mut data) } else { Vec::new() };
-        let event = Event::from_loose(kind, data.into());
-        Ok(Request { event, id: Value::Null, spelling: Spelling { event: name, added_args } })
+        let mut event = Event::from_loose(kind, data.into());
+        if kind == EventKind::Custom && name != EventKind::Custom.name() {
+            event.data = custom(&name, event.data);
+        }
+        Ok(Request { spelling: Spelling { event: name, added_args }, ..Request::new(event) })
     }
 
     /// Writes an event as a hook of the agent reads it.
@@ -174,12 +174,13 @@ impl AgentDialect {
             }
             return;
         }
+        let vocabulary = own.and_then(|own| own.vocabulary).unwrap_or(self.name);
         if let Some(Value::Object(given)) = data.get(args) {
-            let (tool, given) = tool::spelled_for(self.name, &tool, given);
+            let (tool, given) = tool::spelled_for(vocabulary, &tool, given);
             data.insert(args.to_owned(), given.into());
             data.insert(name.to_owned(), tool.into());
         } else {
-            data.insert(name.to_owned(), tool::spelled_for(self.name, &tool, &Map::new()).0.into());
+            data.insert(name.to_owned(), tool::spelled_for(vocabulary, &tool, &Map::new()).0.into());
         }
     }
 }
@@ -203,6 +204,7 @@ impl AgentEvent {
 impl Field {
     fn read(&self, data: &mut Map<String, Value>) {
         let value = match self.form {
+            FieldForm::First if get(data, self.canonical).is_some() => None,
             FieldForm::First => get(data, self.wire).and_then(|list| list.get(0)).cloned(),
             FieldForm::Candidate => get(data, self.wire).cloned(),
             _ => take(data, self.wire),
@@ -243,6 +245,8 @@ impl Field {
                 let message = value.get("message").cloned();
                 set(data, self.wire, message.unwrap_or_else(|| if value.is_object() { "".into() } else { value }));
             }
+            // What the agent sent says more than its text.
+            FieldForm::Candidate if get(data, self.wire).and_then(candidate).is_some_and(|text| value == text) => {}
             FieldForm::Candidate => {
                 set(
                     data,

@@ -44,11 +44,22 @@ impl AgentDialect {
         Answer { verdict: Verdict { context, ..Verdict::default() }, ..Answer::default() }
     }
 
+    /// The answers to an event that are JSON, by what they say.
+    pub(super) fn forms(&self, kind: EventKind) -> impl Iterator<Item = (&'static str, Form)> {
+        let refusal = match self.refusal {
+            Way::Json(form) => Some(("block", form)),
+            _ => None,
+        };
+        self.events_of(kind).flat_map(AgentEvent::forms).chain(refusal)
+    }
+
     /// The fields of an answer that are the agent's own.
     fn native(&self, kind: EventKind) -> Vec<&'static str> {
-        let forms = self.events_of(kind).flat_map(AgentEvent::forms);
-        let mut native: Vec<&str> =
-            forms.flat_map(|(_, form)| form).map(|(path, _)| path.split('.').next().unwrap_or(path)).collect();
+        let mut native: Vec<&str> = self
+            .forms(kind)
+            .flat_map(|(_, form)| form)
+            .map(|(path, _)| path.split('.').next().unwrap_or(path))
+            .collect();
         native.sort_unstable();
         native.dedup();
         native
@@ -56,7 +67,7 @@ impl AgentDialect {
 
     /// What the agent's own fields say beyond those that all dialects share.
     fn heard(&self, kind: EventKind, object: &Object, verdict: &mut Verdict) {
-        for (name, form) in self.events_of(kind).flat_map(AgentEvent::forms) {
+        for (name, form) in self.forms(kind) {
             let found = |part: Part| {
                 let (path, _) = form.iter().find(|(_, own)| *own == part)?;
                 get(&object.fields, path)
@@ -101,7 +112,7 @@ impl AgentDialect {
 
 impl AgentEvent {
     /// The answers that are JSON, by what they say.
-    pub(super) fn forms(&self) -> impl Iterator<Item = (&'static str, Form)> + use<> {
+    fn forms(&self) -> impl Iterator<Item = (&'static str, Form)> + use<> {
         self.can.all().into_iter().filter_map(|(name, way)| match way {
             Way::Json(form) => Some((name, form)),
             _ => None,

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::events::set;
 use super::{AgentDialect, Capabilities, Form, Part, Way};
 use crate::dialect::{Reply, Request, line};
-use crate::event::EventKind;
+use crate::event::{EventKind, Power};
 use crate::tool;
 use crate::verdict::{Flow, Verdict, joined};
 
@@ -53,23 +53,43 @@ impl AgentDialect {
         if slots.tools.is_some() {
             answer.say(can.tools, &slots, "");
         }
-        let mut told = verdict.messages.clone();
-        let for_model: Vec<String> = verdict.system_messages.iter().chain(&verdict.context).cloned().collect();
-        if can.context.is_possible() {
-            if let Some(text) = joined(&for_model).filter(|text| !text.trim().is_empty()) {
-                answer.say(can.context, &slots, &text);
+        let (for_model, told) = self.texts(request, verdict, &can, &slots);
+        for (way, texts) in [(can.context, for_model), (can.message, told)] {
+            if let Some(text) = joined(&texts).filter(|text| !text.trim().is_empty()) {
+                answer.say(way, &slots, &text);
             }
-        } else {
-            told.extend(for_model);
-        }
-        let asks = can.ask.is_possible() || request.event.kind == EventKind::ApprovalRequest;
-        if !(verdict.flow.continues() || (verdict.flow == Flow::Ask && asks)) {
-            told.push(format!("{} ({} only reports {}; nothing was stopped)", slots.reason, self.title, slots.event));
-        }
-        if let Some(text) = joined(&told).filter(|text| !text.trim().is_empty()) {
-            answer.say(can.message, &slots, &text);
         }
         answer.into_reply(self.nothing)
+    }
+
+    /// The texts for the model, and those for the person; what the model cannot be told, the person is.
+    fn texts(
+        &self,
+        request: &Request,
+        verdict: &Verdict,
+        can: &Capabilities,
+        slots: &Slots<'_>,
+    ) -> (Vec<String>, Vec<String>) {
+        let mut told = verdict.messages.clone();
+        let mut for_model: Vec<String> = verdict.system_messages.iter().chain(&verdict.context).cloned().collect();
+        let asks = can.ask.is_possible() || request.event.kind == EventKind::ApprovalRequest;
+        if !(verdict.flow.continues() || (verdict.flow == Flow::Ask && asks)) {
+            match request.event.kind.row().power {
+                // What a refusal means after the fact.
+                Power::Feedback if can.context.is_possible() => for_model.insert(0, slots.reason.clone()),
+                _ => told.push(format!(
+                    "{} ({} only reports {}; nothing was stopped)",
+                    slots.reason, self.title, slots.event
+                )),
+            }
+        }
+        if !can.result.is_possible() {
+            for_model.extend(self.replacement(slots));
+        }
+        if !can.context.is_possible() {
+            told.append(&mut for_model);
+        }
+        (for_model, told)
     }
 
     /// How a verdict is said that does not let the operation go on, if there is a way.
@@ -99,8 +119,19 @@ impl AgentDialect {
                 slots.reason = self.change_refused(verdict);
                 Some(block)
             }
+            _ if !can.result.is_possible() => {
+                slots.reason = self.replacement(slots)?;
+                block
+            }
             _ => None,
         }
+    }
+
+    /// What is said in place of a result that cannot be replaced.
+    fn replacement(&self, slots: &Slots<'_>) -> Option<String> {
+        let result = slots.result.as_ref()?;
+        let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
+        Some(format!("{} cannot replace the result here; use this in its place: {text}", self.title))
     }
 
     fn change_refused(&self, verdict: &Verdict) -> String {

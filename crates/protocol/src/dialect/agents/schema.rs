@@ -3,13 +3,13 @@
 use serde_json::{Map, Value, json};
 
 use super::events::get;
-use super::{AgentDialect, AgentEvent, Part};
+use super::{AgentDialect, Part};
 use crate::event::EventKind;
 
 /// What a hook of the agent may answer to an event.
 pub(super) fn answer(agent: &AgentDialect, kind: EventKind) -> Value {
     let mut root = Map::from_iter([("type".to_owned(), "object".into())]);
-    for (_, form) in agent.events_of(kind).flat_map(AgentEvent::forms) {
+    for (_, form) in agent.forms(kind) {
         for (path, part) in form {
             let steps: Vec<String> = path.split('.').map(|step| format!("properties.{step}")).collect();
             let mut reached = String::new();
