@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use testkit::{Asked, ModelServer, ScriptedCall, reply_to_agent};
 
 use crate::lab::{Lab, search_path};
-use clients::{CLIENTS, RealClient};
+use clients::{CLIENTS, RealClient, Surroundings};
 
 /// How long an agent may take for a turn of two requests on a busy machine.
 const PATIENCE: Duration = Duration::from_mins(2);
@@ -90,7 +90,7 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
     let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
     let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
     let mut command = lab.program(bin.join(client.program).to_str().unwrap());
-    (client.prepare)(&lab, &server, &mut command);
+    (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
     match case {
         Case::Silent => {}
         Case::Refuses => add_hook(&lab, &json!({"decision": "block", "reason": REASON})),

@@ -1,5 +1,8 @@
 //! How each agent is run without a person, an account or the network.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -23,7 +26,15 @@ pub(super) struct RealClient {
     /// Whether its model is told why a call was refused.
     pub(super) tells_reason: bool,
     /// Points it at a model, and lets it run tools without asking.
-    pub(super) prepare: fn(&Lab, &ModelServer, &mut Command),
+    pub(super) prepare: fn(&Surroundings<'_>, &mut Command),
+}
+
+/// What an agent is run in.
+pub(super) struct Surroundings<'a> {
+    pub(super) lab: &'a Lab,
+    pub(super) server: &'a ModelServer,
+    /// The folder that it was installed into.
+    pub(super) folder: &'a Path,
 }
 
 pub(super) static CLIENTS: &[RealClient] = &[
@@ -94,14 +105,14 @@ pub(super) static CLIENTS: &[RealClient] = &[
     },
 ];
 
-fn gemini(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn gemini(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     let settings = "{\n  // mine\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}\n}\n";
     lab.write("home/.gemini/settings.json", settings);
     command.env("GOOGLE_GEMINI_BASE_URL", server.origin()).env("GEMINI_API_KEY", "none");
     command.args(["--skip-trust", "--yolo", "--model", "gemini-2.5-flash", "--prompt", PROMPT]);
 }
 
-fn codex(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn codex(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     let url = server.url();
     lab.write(
         "home/.codex/config.toml",
@@ -115,34 +126,39 @@ fn codex(lab: &Lab, server: &ModelServer, command: &mut Command) {
     command.args(["--dangerously-bypass-hook-trust", PROMPT]);
 }
 
-fn claude(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn claude(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     lab.write("home/.claude/settings.json", "{\n  \"cleanupPeriodDays\": 9\n}\n");
     command.env("ANTHROPIC_BASE_URL", server.origin()).env("ANTHROPIC_API_KEY", "none");
     command.env("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1");
     command.args(["--allowedTools", "Bash", "--print", PROMPT]);
 }
 
-fn qwen(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn qwen(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     lab.write("home/.qwen/settings.json", "{\n  \"ui\": {\"hideTips\": true}\n}\n");
     command.env("OPENAI_BASE_URL", server.url()).env("OPENAI_API_KEY", "none").env("OPENAI_MODEL", "scripted");
     command.args(["--auth-type", "openai", "--yolo", "--prompt", PROMPT]);
 }
 
-fn opencode(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn opencode(Surroundings { lab, server, folder }: &Surroundings<'_>, command: &mut Command) {
     let options = json!({"baseURL": server.url(), "apiKey": "none"});
     let provider =
         json!({"npm": "@ai-sdk/openai-compatible", "options": options, "models": {"scripted": {"tool_call": true}}});
     let settings = json!({"provider": {"loopback": provider}, "autoupdate": false, "share": "disabled"});
     lab.write("home/.config/opencode/opencode.json", settings.to_string());
+    // Without this package beside its plugins it waits for the network before it loads them.
+    symlink(folder.join("node_modules"), lab.home.join(".config/opencode/node_modules")).unwrap();
+    for file in ["package.json", "package-lock.json"] {
+        fs::copy(folder.join(file), lab.home.join(".config/opencode").join(file)).unwrap();
+    }
     command.args(["run", "--auto", "--model", "loopback/scripted", PROMPT]);
 }
 
-fn copilot(_: &Lab, server: &ModelServer, command: &mut Command) {
+fn copilot(Surroundings { server, .. }: &Surroundings<'_>, command: &mut Command) {
     command.env("COPILOT_PROVIDER_BASE_URL", server.url()).env("COPILOT_MODEL", "scripted");
     command.args(["--allow-all-tools", "--prompt", PROMPT]);
 }
 
-fn droid(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn droid(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     let model = json!({
         "model": "scripted", "displayName": "scripted", "baseUrl": server.url(), "apiKey": "none",
         "provider": "generic-chat-completion-api", "maxOutputTokens": 1000,
@@ -151,12 +167,12 @@ fn droid(lab: &Lab, server: &ModelServer, command: &mut Command) {
     command.args(["exec", "--skip-permissions-unsafe", "--model", "custom:scripted-0", PROMPT]);
 }
 
-fn cline(lab: &Lab, server: &ModelServer, command: &mut Command) {
+fn cline(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
     let model =
         json!({"provider": "openai-compatible", "apiKey": "none", "model": "scripted", "baseUrl": server.url()});
     let providers = json!({
         "version": 1, "lastUsedProvider": "openai-compatible", "modes": {},
-        "providers": {"openai-compatible": {"settings": model, "tokenSource": "manual"}},
+        "providers": {"openai-compatible": {"settings": model, "updatedAt": "2026-01-01T00:00:00.000Z", "tokenSource": "manual"}},
     });
     lab.write("home/.cline/data/settings/providers.json", providers.to_string());
     command.args(["--provider", "openai-compatible", "--auto-approve", "true", PROMPT]);
