@@ -144,3 +144,30 @@ fn gemini(turn: &Turn<'_>) -> Vec<Value> {
     let usage = json!({"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7});
     vec![json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"})]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tool_is_called_where_it_is_offered_and_nothing_came_back_yet() {
+        let call = ScriptedCall { tool: "shell", arguments: json!({"command": "ls"}) };
+        let tools = json!([{"functionDeclarations": [{"name": "shell"}]}, {"name": "other"}]);
+        for (path, result) in [
+            ("/v1/chat/completions", json!({"role": "tool"})),
+            ("/v1/responses", json!({"type": "function_call_output"})),
+            ("/v1/messages?beta=true", json!({"type": "tool_result"})),
+            ("/v1beta/models/m:streamGenerateContent?alt=sse", json!({"functionResponse": {"name": "shell"}})),
+        ] {
+            let calls = |tools: &Value, history: &Value| {
+                let body = json!({"tools": tools, "history": [{"role": "user", "parts": [history]}]});
+                let asked = Asked { path: path.to_owned(), authorization: None, body };
+                let Some(ModelReply::Pieces { pieces, .. }) = reply_to_agent(&asked, &call) else { return false };
+                String::from_utf8_lossy(&pieces.concat()).contains(r#""shell""#)
+            };
+            assert!(calls(&tools, &json!({})), "{path}");
+            assert!(!calls(&json!([]), &json!({})), "{path}");
+            assert!(!calls(&tools, &result), "{path}");
+        }
+    }
+}

@@ -9,27 +9,30 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use ollm_app::connect::TEST_EVENT;
 use ollm_protocol::EventKind;
 use ollm_protocol::dialect::AGENTS;
+use ollm_protocol::dialect::agents::{Capabilities, Way};
 use ollm_protocol::dialect::home::HOMES;
 use serde_json::{Value, json};
 use testkit::{Asked, ModelServer, ScriptedCall, reply_to_agent};
 
 use crate::lab::{Lab, search_path};
-use clients::{CLIENTS, RealClient, Surroundings};
+use clients::{CLIENTS, PROMPT, RealClient, Surroundings};
 
 /// How long an agent may take for a turn of two requests on a busy machine.
-const PATIENCE: Duration = Duration::from_mins(2);
+const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Why the hook refuses.
 const REASON: &str = "the harbour is closed today";
 
-/// What our hook has to say about the agent's command.
+/// What our hook has to say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Case {
     Silent,
     Refuses,
     Rewrites,
+    RefusesPrompt,
 }
 
 #[test]
@@ -77,7 +80,7 @@ fn asks_us(id: &str) {
         return;
     };
     let client = CLIENTS.iter().find(|client| client.id == id).unwrap();
-    for case in [Case::Silent, Case::Refuses, Case::Rewrites] {
+    for case in [Case::Silent, Case::Refuses, Case::Rewrites, Case::RefusesPrompt] {
         try_case(client, &folder, case);
     }
 }
@@ -87,16 +90,20 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
     let bin = folder.join("node_modules/.bin");
     let path = std::env::join_paths([bin.clone()].into_iter().chain(std::env::split_paths(search_path()))).unwrap();
     let lab = Lab::new().set("PATH", path.to_str().unwrap());
+    let scratch = lab.root.join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let lab = lab.set("TMPDIR", scratch.to_str().unwrap());
     let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
     let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
     let mut command = lab.program(bin.join(client.program).to_str().unwrap());
     (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
+    let block = json!({"decision": "block", "reason": REASON});
+    let modify = json!({"decision": "modify", "modified_args": {"command": "touch second"}});
     match case {
         Case::Silent => {}
-        Case::Refuses => add_hook(&lab, &json!({"decision": "block", "reason": REASON})),
-        Case::Rewrites => {
-            add_hook(&lab, &json!({"decision": "modify", "modified_args": {"command": "touch second"}}));
-        }
+        Case::Refuses => add_hook(&lab, "before_tool", &block),
+        Case::Rewrites => add_hook(&lab, "before_tool", &modify),
+        Case::RefusesPrompt => add_hook(&lab, "before_agent", &block),
     }
 
     let before = settings(&lab, id);
@@ -106,6 +113,7 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
     let said = run(&lab, command);
     let used = settings(&lab, id);
     let status = status(&lab, id);
+    let events = lab.run(&["trace", "list", "--json", "-n", "1000"]).answer();
     let disconnected = lab.run(&["disconnect", id]);
     assert_eq!(disconnected.code, 0, "{id} {disconnected:?}");
     let left = settings(&lab, id);
@@ -121,10 +129,17 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
         }
         Case::Rewrites => {
             assert!(!ran("first"), "the original command ran: {what}");
-            assert_eq!(ran("second"), can_rewrite(id), "whether the other command ran: {what}");
+            let can_rewrite = can(id, EventKind::BeforeTool, |can| can.modify);
+            assert_eq!(ran("second"), can_rewrite, "whether the other command ran: {what}");
+        }
+        Case::RefusesPrompt => {
+            let is_asked = events.as_array().unwrap().iter().any(|record| record["event"] == "before_agent");
+            let can_refuse = is_asked && can(id, EventKind::BeforeAgent, |can| can.block);
+            assert_eq!(ran("first"), !can_refuse, "whether the tool ran: {what}");
         }
     }
     assert!(status["connected"] == true && status["lastFired"].is_string(), "{status:#} {what}");
+    assert_understood(&lab, &events, &what);
     if used == told {
         assert_eq!(left, before, "{id}");
     } else {
@@ -133,15 +148,31 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
     lab.assert_nobody_is_left();
 }
 
-/// A hook of the user's before every tool, with this answer.
-fn add_hook(lab: &Lab, answer: &Value) {
-    lab.user_hook("before_tool", "gate", &format!("echo '{answer}'"), "");
+/// What an agent sends is read in our words: its session, its folder, its prompt and its command.
+fn assert_understood(lab: &Lab, events: &Value, what: &str) {
+    let of = |kind: &'static str| events.as_array().unwrap().iter().filter(move |record| record["event"] == kind);
+    assert!(of("session_start").next().is_some(), "it told of no session: {events:#}");
+    let unknown = of("custom").find(|record| record["subject"] != TEST_EVENT);
+    assert_eq!(unknown, None, "we asked for events that we do not know: {what}");
+    if let Some(call) = of("before_tool").next() {
+        let told = (&call["data"]["args"]["command"], &call["cwd"]);
+        assert_eq!(told, (&json!("touch first"), &json!(lab.project)), "{what}");
+        assert!(call["session"].is_string(), "{call:#} {what}");
+    }
+    if let Some(first) = of("before_agent").next() {
+        assert!(first["data"]["prompt"].as_str().is_some_and(|prompt| prompt.contains(PROMPT)), "{first:#} {what}");
+    }
 }
 
-/// Whether an agent can be given other arguments than it wanted, by our own table.
-fn can_rewrite(id: &str) -> bool {
+/// A hook of the user's with this answer.
+fn add_hook(lab: &Lab, event: &str, answer: &Value) {
+    lab.user_hook(event, "gate", &format!("echo '{answer}'"), "");
+}
+
+/// Whether an agent can be told something at an event, by our own table.
+fn can(id: &str, kind: EventKind, what: fn(&Capabilities) -> Way) -> bool {
     let dialect = AGENTS.iter().find(|dialect| dialect.name == id).unwrap();
-    dialect.events.iter().any(|event| event.kind == EventKind::BeforeTool && event.can.modify.is_possible())
+    dialect.events.iter().any(|event| event.kind == kind && what(&event.can).is_possible())
 }
 
 /// Runs an agent to its end, and what it said.

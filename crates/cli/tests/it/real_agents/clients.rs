@@ -11,7 +11,7 @@ use testkit::ModelServer;
 use crate::lab::Lab;
 
 /// What every agent is asked.
-const PROMPT: &str = "Make the file.";
+pub(super) const PROMPT: &str = "Make the file.";
 
 /// A real agent.
 pub(super) struct RealClient {
