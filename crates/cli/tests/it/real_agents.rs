@@ -17,7 +17,7 @@ use ollm_protocol::dialect::home::HOMES;
 use serde_json::{Value, json};
 use testkit::{Asked, ModelServer, ScriptedCall, reply_to_agent};
 
-use crate::lab::{Lab, search_path};
+use crate::lab::{Lab, OLLM, search_path};
 use clients::{CLIENTS, PROMPT, RealClient, Surroundings};
 
 /// How long an agent may take for a turn of two requests on a busy machine.
@@ -31,6 +31,8 @@ const REASON: &str = "the harbour is closed today";
 enum Case {
     Silent,
     Refuses,
+    /// It refuses, and the agent is told to ask us in this project only.
+    RefusesInProject,
     Rewrites,
     RefusesPrompt,
 }
@@ -80,66 +82,34 @@ fn asks_us(id: &str) {
         return;
     };
     let client = CLIENTS.iter().find(|client| client.id == id).unwrap();
-    for case in [Case::Silent, Case::Refuses, Case::Rewrites, Case::RefusesPrompt] {
+    for case in [Case::Silent, Case::Refuses, Case::RefusesInProject, Case::Rewrites, Case::RefusesPrompt] {
         try_case(client, &folder, case);
     }
 }
 
 fn try_case(client: &RealClient, folder: &Path, case: Case) {
     let id = client.id;
-    let bin = folder.join("node_modules/.bin");
-    let path = std::env::join_paths([bin.clone()].into_iter().chain(std::env::split_paths(search_path()))).unwrap();
-    let lab = Lab::new().set("PATH", path.to_str().unwrap());
-    let scratch = lab.root.join("scratch");
-    fs::create_dir(&scratch).unwrap();
-    let lab = lab.set("TMPDIR", scratch.to_str().unwrap());
+    let lab = lab_with(folder);
     let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
     let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
-    let mut command = lab.program(bin.join(client.program).to_str().unwrap());
+    let mut command = lab.program(folder.join("node_modules/.bin").join(client.program).to_str().unwrap());
     (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
-    let block = json!({"decision": "block", "reason": REASON});
-    let modify = json!({"decision": "modify", "modified_args": {"command": "touch second"}});
-    match case {
-        Case::Silent => {}
-        Case::Refuses => add_hook(&lab, "before_tool", &block),
-        Case::Rewrites => add_hook(&lab, "before_tool", &modify),
-        Case::RefusesPrompt => add_hook(&lab, "before_agent", &block),
-    }
+    add_hook(&lab, case);
 
-    let before = settings(&lab, id);
-    let connected = lab.run(&["connect", id]);
-    assert_eq!(connected.code, 0, "{id} {connected:?}");
-    let told = settings(&lab, id);
+    let before = settings(&lab, id, case);
+    change_connection(&lab, "connect", id, case);
+    let told = settings(&lab, id, case);
     let said = run(&lab, command);
-    let used = settings(&lab, id);
+    let used = settings(&lab, id, case);
     let status = status(&lab, id);
     let events = lab.run(&["trace", "list", "--json", "-n", "1000"]).answer();
-    let disconnected = lab.run(&["disconnect", id]);
-    assert_eq!(disconnected.code, 0, "{id} {disconnected:?}");
-    let left = settings(&lab, id);
+    change_connection(&lab, "disconnect", id, case);
+    let left = settings(&lab, id, case);
 
     let what = format!("{id}, {case:?}\n{said}\n{}", conversation(&server.asked()));
-    let ran = |name: &str| lab.project.join(name).exists();
-    match case {
-        Case::Silent => assert!(ran("first"), "the tool did not run: {what}"),
-        Case::Refuses => {
-            assert!(!ran("first"), "the refused tool ran: {what}");
-            let is_told = server.asked().iter().any(|asked| asked.body.to_string().contains(REASON));
-            assert_eq!(is_told, client.tells_reason, "whether the model is told the reason: {what}");
-        }
-        Case::Rewrites => {
-            assert!(!ran("first"), "the original command ran: {what}");
-            let can_rewrite = can(id, EventKind::BeforeTool, |can| can.modify);
-            assert_eq!(ran("second"), can_rewrite, "whether the other command ran: {what}");
-        }
-        Case::RefusesPrompt => {
-            let is_asked = events.as_array().unwrap().iter().any(|record| record["event"] == "before_agent");
-            let can_refuse = is_asked && can(id, EventKind::BeforeAgent, |can| can.block);
-            assert_eq!(ran("first"), !can_refuse, "whether the tool ran: {what}");
-        }
-    }
+    assert_obeyed(client, case, &lab, &server, &what);
     assert!(status["connected"] == true && status["lastFired"].is_string(), "{status:#} {what}");
-    assert_understood(&lab, &events, &what);
+    assert_understood(client, &lab, &events, &what);
     if used == told {
         assert_eq!(left, before, "{id}");
     } else {
@@ -148,8 +118,59 @@ fn try_case(client: &RealClient, folder: &Path, case: Case) {
     lab.assert_nobody_is_left();
 }
 
+/// A lab in which the agent of a folder is found, and ours.
+fn lab_with(folder: &Path) -> Lab {
+    let own = [folder.join("node_modules/.bin"), Path::new(OLLM).parent().unwrap().to_owned()];
+    let path = std::env::join_paths(own.into_iter().chain(std::env::split_paths(search_path()))).unwrap();
+    let lab = Lab::new();
+    let scratch = lab.root.join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    lab.set("PATH", path.to_str().unwrap()).set("TMPDIR", scratch.to_str().unwrap())
+}
+
+/// The user's hook.
+fn add_hook(lab: &Lab, case: Case) {
+    let block = json!({"decision": "block", "reason": REASON});
+    let (event, answer) = match case {
+        Case::Silent => return,
+        Case::Refuses | Case::RefusesInProject => ("before_tool", block),
+        Case::Rewrites => ("before_tool", json!({"decision": "modify", "modified_args": {"command": "touch second"}})),
+        Case::RefusesPrompt => ("before_agent", block),
+    };
+    lab.user_hook(event, "gate", &format!("echo '{answer}'"), "");
+}
+
+/// Connects or disconnects.
+fn change_connection(lab: &Lab, verb: &str, id: &str, case: Case) {
+    let scope: &[&str] = if case == Case::RefusesInProject { &["--project"] } else { &[] };
+    let ran = lab.run(&[&[verb, id], scope].concat());
+    assert_eq!(ran.code, 0, "{verb} {id}, {case:?} {ran:?}");
+}
+
+/// The agent did what our hook wanted.
+fn assert_obeyed(client: &RealClient, case: Case, lab: &Lab, server: &ModelServer, what: &str) {
+    let ran = |name: &str| lab.project.join(name).exists();
+    match case {
+        Case::Silent => assert!(ran("first"), "the tool did not run: {what}"),
+        Case::Refuses | Case::RefusesInProject => {
+            assert!(!ran("first"), "the refused tool ran: {what}");
+            let is_told = server.asked().iter().any(|asked| asked.body.to_string().contains(REASON));
+            assert_eq!(is_told, client.tells_reason, "whether the model is told the reason: {what}");
+        }
+        Case::Rewrites => {
+            assert!(!ran("first"), "the original command ran: {what}");
+            let can_rewrite = can(client.id, EventKind::BeforeTool, |can| can.modify);
+            assert_eq!(ran("second"), can_rewrite, "whether the other command ran: {what}");
+        }
+        Case::RefusesPrompt => {
+            let can_refuse = client.asks_at_prompt && can(client.id, EventKind::BeforeAgent, |can| can.block);
+            assert_eq!(ran("first"), !can_refuse, "whether the tool ran: {what}");
+        }
+    }
+}
+
 /// What an agent sends is read in our words: its session, its folder, its prompt and its command.
-fn assert_understood(lab: &Lab, events: &Value, what: &str) {
+fn assert_understood(client: &RealClient, lab: &Lab, events: &Value, what: &str) {
     let of = |kind: &'static str| events.as_array().unwrap().iter().filter(move |record| record["event"] == kind);
     assert!(of("session_start").next().is_some(), "it told of no session: {events:#}");
     let unknown = of("custom").find(|record| record["subject"] != TEST_EVENT);
@@ -159,14 +180,8 @@ fn assert_understood(lab: &Lab, events: &Value, what: &str) {
         assert_eq!(told, (&json!("touch first"), &json!(lab.project)), "{what}");
         assert!(call["session"].is_string(), "{call:#} {what}");
     }
-    if let Some(first) = of("before_agent").next() {
-        assert!(first["data"]["prompt"].as_str().is_some_and(|prompt| prompt.contains(PROMPT)), "{first:#} {what}");
-    }
-}
-
-/// A hook of the user's with this answer.
-fn add_hook(lab: &Lab, event: &str, answer: &Value) {
-    lab.user_hook(event, "gate", &format!("echo '{answer}'"), "");
+    let prompt = of("before_agent").next().map(|first| first["data"]["prompt"].as_str().unwrap_or_default());
+    assert_eq!(prompt.is_some_and(|prompt| prompt.contains(PROMPT)), client.asks_at_prompt, "{prompt:?} {what}");
 }
 
 /// Whether an agent can be told something at an event, by our own table.
@@ -184,9 +199,8 @@ fn run(lab: &Lab, mut command: Command) -> String {
     let start = Instant::now();
     let end = loop {
         match child.try_wait().unwrap() {
-            Some(status) => break status.to_string(),
-            None if start.elapsed() > PATIENCE => break "it did not end".to_owned(),
-            None => std::thread::sleep(Duration::from_millis(20)),
+            None if start.elapsed() < PATIENCE => std::thread::sleep(Duration::from_millis(20)),
+            end => break end,
         }
     };
     // Some leave a helper for their next start.
@@ -195,7 +209,9 @@ fn run(lab: &Lab, mut command: Command) -> String {
         let _ = Command::new("kill").args(["-KILL", pid]).stderr(Stdio::null()).status();
     }
     let _ = child.wait();
-    format!("{end}\n{}", String::from_utf8_lossy(&fs::read(&said).unwrap()))
+    let said = String::from_utf8_lossy(&fs::read(&said).unwrap()).into_owned();
+    assert!(end.is_some(), "it did not end: {said}");
+    said
 }
 
 fn status(lab: &Lab, id: &str) -> Value {
@@ -205,8 +221,12 @@ fn status(lab: &Lab, id: &str) -> Value {
 }
 
 /// The files of an agent in which our entries stand, with their texts.
-fn settings(lab: &Lab, id: &str) -> BTreeMap<PathBuf, String> {
-    let place = lab.home.join(HOMES.iter().find(|home| home.id == id).unwrap().user);
+fn settings(lab: &Lab, id: &str, case: Case) -> BTreeMap<PathBuf, String> {
+    let home = HOMES.iter().find(|home| home.id == id).unwrap();
+    let place = match case {
+        Case::RefusesInProject => lab.project.join(home.project.unwrap()),
+        _ => lab.home.join(home.user),
+    };
     let inside = fs::read_dir(&place).map(|entries| entries.map(|entry| entry.unwrap().path()).collect());
     let files = inside.unwrap_or_else(|_| vec![place]);
     files.into_iter().filter_map(|file| fs::read_to_string(&file).ok().map(|text| (file, text))).collect()

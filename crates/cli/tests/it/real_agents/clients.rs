@@ -25,6 +25,8 @@ pub(super) struct RealClient {
     pub(super) arguments: fn(&str) -> Value,
     /// Whether its model is told why a call was refused.
     pub(super) tells_reason: bool,
+    /// Whether it asks us at a prompt when nobody is there to type one.
+    pub(super) asks_at_prompt: bool,
     /// Points it at a model, and lets it run tools without asking.
     pub(super) prepare: fn(&Surroundings<'_>, &mut Command),
 }
@@ -44,6 +46,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "run_shell_command",
         arguments: |command| json!({"command": command}),
         tells_reason: true,
+        asks_at_prompt: true,
         prepare: gemini,
     },
     RealClient {
@@ -52,6 +55,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "exec_command",
         arguments: |command| json!({"cmd": command}),
         tells_reason: true,
+        asks_at_prompt: true,
         prepare: codex,
     },
     RealClient {
@@ -60,6 +64,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "Bash",
         arguments: |command| json!({"command": command, "description": "Make a file"}),
         tells_reason: true,
+        asks_at_prompt: true,
         prepare: claude,
     },
     RealClient {
@@ -68,6 +73,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "run_shell_command",
         arguments: |command| json!({"command": command, "is_background": false}),
         tells_reason: true,
+        asks_at_prompt: true,
         prepare: qwen,
     },
     RealClient {
@@ -76,6 +82,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "bash",
         arguments: |command| json!({"command": command, "description": "Make a file"}),
         tells_reason: true,
+        asks_at_prompt: true,
         prepare: opencode,
     },
     RealClient {
@@ -84,6 +91,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "bash",
         arguments: |command| json!({"command": command, "description": "Make a file"}),
         tells_reason: true,
+        asks_at_prompt: true,
         prepare: copilot,
     },
     RealClient {
@@ -92,6 +100,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         tool: "Execute",
         arguments: |command| json!({"command": command, "summary": "Make a file", "riskLevel": "low", "riskLevelReason": "small"}),
         tells_reason: true,
+        asks_at_prompt: false,
         prepare: droid,
     },
     RealClient {
@@ -101,6 +110,7 @@ pub(super) static CLIENTS: &[RealClient] = &[
         arguments: |command| json!({"commands": [command]}),
         // A refusal ends its run.
         tells_reason: false,
+        asks_at_prompt: false,
         prepare: cline,
     },
 ];
@@ -109,7 +119,9 @@ fn gemini(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Com
     let settings = "{\n  // mine\n  \"security\": {\"auth\": {\"selectedType\": \"gemini-api-key\"}}\n}\n";
     lab.write("home/.gemini/settings.json", settings);
     command.env("GOOGLE_GEMINI_BASE_URL", server.origin()).env("GEMINI_API_KEY", "none");
-    command.args(["--skip-trust", "--yolo", "--model", "gemini-2.5-flash", "--prompt", PROMPT]);
+    // Hooks run only in trusted folders.
+    command.env("GEMINI_CLI_TRUST_WORKSPACE", "true");
+    command.args(["--yolo", "--model", "gemini-2.5-flash", "--prompt", PROMPT]);
 }
 
 fn codex(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
@@ -155,7 +167,7 @@ fn opencode(Surroundings { lab, server, folder }: &Surroundings<'_>, command: &m
 
 fn copilot(Surroundings { server, .. }: &Surroundings<'_>, command: &mut Command) {
     command.env("COPILOT_PROVIDER_BASE_URL", server.url()).env("COPILOT_MODEL", "scripted");
-    command.args(["--allow-all-tools", "--prompt", PROMPT]);
+    command.args(["--allow-all-tools", "--trust-folder", "--prompt", PROMPT]);
 }
 
 fn droid(Surroundings { lab, server, .. }: &Surroundings<'_>, command: &mut Command) {
