@@ -40,15 +40,14 @@ fn index() -> String {
         let _ = writeln!(text, "| {title} | [{name}]({name}.md) | `~/{}` | {} |", home.user, agent.checked);
     }
     text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
-    let line: String = AGENTS.iter().map(|agent| format!(" {} |", agent.name)).collect();
-    let _ = writeln!(text, "{line}\n|---|{}", "---|".repeat(AGENTS.len()));
+    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let _ = writeln!(text, " {} |\n|---|{}", names.join(" | "), "---|".repeat(AGENTS.len()));
     for tool in TOOLS {
         let named = |agent: &&AgentDialect| {
             FOREIGN.iter().find(|row| row.agents.contains(&agent.name) && row.tool.name == tool.name)
         };
-        let cells: String =
-            AGENTS.iter().map(|agent| format!(" {} |", named(agent).map(told).unwrap_or_default())).collect();
-        let _ = writeln!(text, "| `{}` |{cells}", tool.name);
+        let cells: Vec<String> = AGENTS.iter().map(|agent| named(agent).map(told).unwrap_or_default()).collect();
+        let _ = writeln!(text, "| `{}` | {} |", tool.name, cells.join(" | "));
     }
     text
 }
