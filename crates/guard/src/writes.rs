@@ -1,11 +1,16 @@
 //! Which files a program changes, as far as its arguments say.
 
+mod copies;
+mod git;
+
 use crate::{
     field::{Field, Fields},
     path,
     program::{self, Files},
     walk::{Found, Run},
 };
+
+pub(crate) use git::git_folders;
 
 /// One way of changing something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -53,11 +58,13 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             each(plain.clone(), if recursive && !keeps_owner(run, &plain) { Touch::Whole } else { Touch::Content })
         }
         "mount" | "umount" => each(plain, Touch::Whole),
-        "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => copies(run, plain),
+        "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => {
+            copies::touches(run, plain)
+        }
         "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
             each(plain, Touch::Content)
         }
-        "git" => git(run, &plain),
+        "git" => git::touches(run, &plain),
         "patch" => each(plain, Touch::Content),
         "tar" | "bsdtar" | "gtar" => archive(run, &plain),
         "unzip" => unpacked(run, values(args, &["-d"])),
@@ -169,144 +176,6 @@ fn in_place(run: &Run) -> bool {
     })
 }
 
-/// Programs with sources and a destination.
-fn copies(run: &Run, mut plain: Fields) -> Vec<Touch> {
-    let mut folder = values(&run.args, &["-t", "--target-directory"]).into_iter().next();
-    if folder.is_some() && run.name != "rsync" {
-        plain.retain(|field| Some(field) != folder.as_ref());
-    } else {
-        folder = None;
-    }
-    let is_folder = folder.is_some();
-    let Some(destination) = folder.or_else(|| (plain.len() > 1).then(|| plain.pop()).flatten()) else {
-        // `ln TARGET` alone makes a link here, under the same name.
-        return each(plain.iter().map(|source| inside(&Field::literal("."), source)), Touch::Content);
-    };
-    let moves = run.name.ends_with("mv");
-    let links = run.name.ends_with("ln")
-        || (run.name.ends_with("cp") && options(&run.args).any(|option| letters(option, &['l', 's'])));
-    let deep = moves
-        || matches!(run.name.as_str(), "rsync" | "ditto")
-        || options(&run.args)
-            .any(|option| letters(option, &['r', 'R', 'a']) || option.starts_with("--recurs") || option == "--archive");
-    let replaces = options(&run.args).any(|option| {
-        letters(option, &['T'])
-            || option == "--no-target-directory"
-            || (links && letters(option, &['n', 'h']))
-            || option.starts_with("--delete")
-    });
-    let mut touches = Vec::new();
-    for source in &plain {
-        if moves {
-            touches.push(Touch::Whole(source.clone()));
-        }
-        if links {
-            touches.push(Touch::Alias(source.clone()));
-        }
-        let merges =
-            source.text.ends_with("/.") || source.text == "." || (run.name == "rsync" && source.text.ends_with('/'));
-        if merges && deep {
-            touches.push(Touch::Merge(destination.clone()));
-            continue;
-        }
-        let name = inside(&destination, source);
-        touches.push(if deep || links { Touch::Whole(name) } else { Touch::Content(name) });
-    }
-    if replaces {
-        touches.push(Touch::Whole(destination));
-    } else if !is_folder {
-        touches.push(if deep || links { Touch::Becomes(destination) } else { Touch::Content(destination) });
-    }
-    touches
-}
-
-/// A source's place in the destination folder.
-fn inside(folder: &Field, source: &Field) -> Field {
-    let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    if folder.open() {
-        let tail = format!("{}/{name}", folder.tail.as_deref().unwrap_or_default());
-        return Field { tail: Some(tail), ..folder.clone() };
-    }
-    let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
-    let text = if folder.text.starts_with('/') && !text.starts_with('/') { format!("/{text}") } else { text };
-    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob, hollow: None }
-}
-
-/// The folders that `git` is told to work in.
-pub(crate) fn git_folders(args: &[Field]) -> Fields {
-    let mut folders = Fields::new();
-    let verb = args.iter().position(|arg| GIT_VERBS.contains(&arg.text.as_str())).unwrap_or(args.len());
-    for (at, arg) in args.iter().enumerate().take(verb) {
-        match arg.text.as_str() {
-            "-C" | "--work-tree" | "--git-dir" => folders.extend(args.get(at + 1).cloned()),
-            text => {
-                let value = text.strip_prefix("--work-tree=").or_else(|| text.strip_prefix("--git-dir="));
-                folders.extend(value.map(|value| Field { text: value.to_owned(), ..arg.clone() }));
-            }
-        }
-    }
-    folders
-}
-
-/// What changes files in the folder that `git` works in.
-#[rustfmt::skip]
-const GIT_VERBS: &[&str] = &[
-    "checkout", "restore", "rm", "mv", "apply", "am", "config", "worktree", "clone", "init", "clean", "reset", "switch",
-    "stash", "merge", "pull", "rebase", "revert", "cherry-pick", "read-tree", "checkout-index", "sparse-checkout",
-    "submodule", "subtree",
-];
-
-fn git(run: &Run, plain: &[Field]) -> Vec<Touch> {
-    let Some(verb) = plain.iter().position(|field| GIT_VERBS.contains(&field.text.as_str())) else { return Vec::new() };
-    let rest = plain.get(verb + 1..).unwrap_or_default().to_vec();
-    let mut folders = git_folders(&run.args);
-    match plain.get(verb).map(|field| field.text.as_str()) {
-        Some("init") => {
-            folders.extend(rest.into_iter().next());
-            return each(folders, Touch::Project);
-        }
-        Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
-        _ => {}
-    }
-    // In another folder, files are replaced that are not named here.
-    let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
-    let mut touches = match plain.get(verb).map(|field| field.text.as_str()) {
-        Some("config") => each(git_settings(run, &rest), Touch::Content),
-        // Only the index changes.
-        Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
-        Some("mv" | "rm") => each(rest, Touch::Whole),
-        Some("checkout" | "restore" | "worktree" | "checkout-index") => {
-            let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
-            each(rest.iter().cloned().chain(below), Touch::Content)
-        }
-        _ => Vec::new(),
-    };
-    let configures = plain.get(verb).is_some_and(|field| field.text == "config");
-    if !configures {
-        touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
-    }
-    touches
-}
-
-/// The file that `git config` writes, and the hooks if it says where they are.
-fn git_settings(run: &Run, rest: &[Field]) -> Fields {
-    let mut files = values(&run.args, &["--file"]);
-    files.extend(run.args.windows(2).filter_map(|pair| match pair {
-        [option, file] if option.text == "-f" => Some(file.clone()),
-        _ => None,
-    }));
-    let key = rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath"));
-    files.extend((key && rest.len() > 1).then(|| Field::literal(".git/hooks")));
-    files
-}
-
-fn joined(folder: &Field, file: &Field) -> Field {
-    if folder.open() || file.open() || file.text.starts_with('/') {
-        return file.clone();
-    }
-    Field { glob: file.glob, ..Field::literal(format!("{}/{}", folder.text.trim_end_matches('/'), file.text)) }
-}
-
 /// What `tar` writes: the archive, or all that is in it.
 fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
     let mode = run.args.first().map(|first| first.text.trim_start_matches('-')).unwrap_or_default();
@@ -332,7 +201,7 @@ fn unpacked(run: &Run, folders: Fields) -> Vec<Touch> {
 
 /// The folders themselves, and the files that get the last part of an address there.
 fn in_folders(folders: &[Field], addresses: &[Field]) -> Fields {
-    let files = folders.iter().flat_map(|folder| addresses.iter().map(|address| inside(folder, address)));
+    let files = folders.iter().flat_map(|folder| addresses.iter().map(|address| copies::inside(folder, address)));
     folders.iter().cloned().chain(files).collect()
 }
 

@@ -11,7 +11,7 @@ use std::{
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 
-use super::Values;
+use super::values::Values;
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]

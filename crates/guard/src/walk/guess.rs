@@ -5,7 +5,7 @@
 
 use ollm_shell::parse;
 
-use super::{Feed, Walker, carry, shells::SHELLS};
+use super::{Feed, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Variables},
     path, program, text,
@@ -128,7 +128,7 @@ impl Walker {
             let rest = fields.get(at..).unwrap_or_default();
             // A shell and its `-c` are a command wherever they stand.
             let guesses = self.guesses;
-            if matches!(rest, [shell, option, ..] if is_shell(shell) && carry::is_cluster(&option.text, 'c')) {
+            if matches!(rest, [shell, option, ..] if is_shell(shell) && carrier::is_cluster(&option.text, 'c')) {
                 self.guesses = 0;
             }
             self.run(rest.to_vec(), feed, depth + 1);
@@ -208,7 +208,7 @@ fn named_folder(text: &str) -> Option<&str> {
 
 fn assigned_name(text: &str) -> Option<String> {
     let (name, _) = text.split_once('=').filter(|_| !text.contains([' ', '\n']))?;
-    carry::is_assignment(text).then(|| name.to_owned())
+    carrier::is_assignment(text).then(|| name.to_owned())
 }
 
 /// Whether a program of this name is looked at because of the harm it can do.
@@ -221,7 +221,7 @@ fn does_harm(name: &str) -> bool {
         "vgremove", "pvremove", "userdel", "deluser", "eval", "exec", "xargs", "env", "sudo", "doas", "git", "rsync",
         "tee", "cp", "ln", "sed", "ollm", "busybox", "crontab",
     ];
-    HARM.contains(&name) || SHELLS.contains(&name) || name.starts_with("mkfs.") || carry::is_carrier(name)
+    HARM.contains(&name) || SHELLS.contains(&name) || name.starts_with("mkfs.") || carrier::find_carrier(name).is_some()
 }
 
 /// Whether text that cannot be read has a word in it that is the name of a program which does harm.

@@ -2,7 +2,8 @@
 
 use super::{
     Feed, Walker,
-    carry::{Carrier, carried, carrier, is_cluster, is_stream, show},
+    carrier::{Carrier, carried, carrier, is_cluster},
+    carry::{is_stream, show},
 };
 use crate::{
     field::{Field, Fields},
