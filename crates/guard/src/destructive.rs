@@ -12,7 +12,7 @@ use crate::{
     field::{Field, Place},
     path, text,
     walk::{Deed, Run},
-    writes::{Touch, touches},
+    writes::Touch,
 };
 use harm::harm;
 use precious::{Precious, Worth};
@@ -110,9 +110,9 @@ type Wrong = (Flow, &'static str);
 
 /// Harm by the files that a program writes.
 fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
-    let wrongs = touches(run).into_iter().filter_map(|touch| match touch {
-        Touch::Content(target) | Touch::Becomes(target) => written(&target, &run.place, precious),
-        Touch::Whole(target) if run.name != "rm" => written(&target, &run.place, precious),
+    let wrongs = run.touches().iter().filter_map(|touch| match touch {
+        Touch::Content(target) | Touch::Becomes(target) => written(target, &run.place, precious),
+        Touch::Whole(target) if run.name != "rm" => written(target, &run.place, precious),
         _ => None,
     });
     wrongs.max_by_key(|(flow, _)| *flow)

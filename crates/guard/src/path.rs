@@ -1,6 +1,7 @@
 //! Paths as text: joined, tidied, and folded so that look-alikes are alike.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
     path::{Component, Path, PathBuf},
 };
@@ -10,9 +11,15 @@ use ollm_protocol::pattern::wildcard;
 use crate::text::is_hidden;
 
 /// The last part of a command word, in lower case.
-pub(crate) fn base_name(word: &str) -> String {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
-    name.strip_suffix(".exe").map_or_else(|| name.clone(), str::to_owned)
+pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let short = |name: &str| name.len() - if name.ends_with(".exe") { 4 } else { 0 };
+    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name.get(..short(name)).unwrap_or(name));
+    }
+    let mut name = name.to_lowercase();
+    name.truncate(short(&name));
+    Cow::Owned(name)
 }
 
 /// A path as seen from a folder, without `.`, `..` and doubled slashes.

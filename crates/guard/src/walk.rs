@@ -11,13 +11,14 @@ mod guess;
 mod scene;
 mod shells;
 
-use std::{collections::HashMap, rc::Rc};
+use std::{collections::HashMap, rc::Rc, sync::{Arc, OnceLock}};
 
 use crate::{
     field::{Expander, Field, Fields, Outer, Place, Variables},
     text,
+    writes::{Touch, touches},
 };
-use ollm_shell::{Unreadable, parse};
+use ollm_shell::{List, Unreadable, parse};
 
 use feed::Feed;
 pub(crate) use find::{Found, find_roots, found_below, is_filtered};
@@ -48,10 +49,17 @@ pub(crate) struct Run {
     /// Where it runs.
     pub(crate) place: Place,
     /// Text fed to it by the script itself.
-    pub(crate) input: Option<String>,
+    pub(crate) input: Option<Arc<str>>,
+    /// What it changes, once a guard has asked.
+    touches: OnceLock<Vec<Touch>>,
 }
 
 impl Run {
+    /// What it changes.
+    pub(crate) fn touches(&self) -> &[Touch] {
+        self.touches.get_or_init(|| touches(self))
+    }
+
     /// The command as people would write it.
     pub(crate) fn shown(&self) -> String {
         let mut shown = self.name.clone();
@@ -69,14 +77,11 @@ const LEAST_WORK: usize = 4096;
 /// And so many for each byte of it: a few times as many as there can be words.
 const WORK_PER_BYTE: usize = 4;
 
-/// Past so many scripts within scripts too.
-const MOST_SCRIPTS: usize = 256;
+/// So much text within the script is read as text of its own, whatever its length.
+const LEAST_TEXT: usize = 16 << 10;
 
-/// How the names of variables end that hold a command.
-const RUN_VARIABLES: &[&str] = &["COMMAND", "EDITOR", "PAGER", "VISUAL", "BROWSER", "ASKPASS", "SHELL"];
-
-/// How much text of scripts within scripts is read.
-const MOST_TEXT: usize = 2 << 20;
+/// And so many times its length.
+const MOST_READINGS: usize = 8;
 
 /// Everything a script does, were it run at this place.
 pub(crate) fn walk(script: &str, place: Place) -> Vec<Deed> {
@@ -95,7 +100,6 @@ pub(crate) fn walk_words(words: Vec<String>, place: Place) -> Vec<Deed> {
 struct Walker {
     deeds: Vec<Deed>,
     place: Place,
-    scripts: usize,
     /// What the command being taken apart finds on its standard input; a script inside it finds the same.
     input: Feed,
     /// What `exec` put on the standard input of everything behind it.
@@ -106,8 +110,10 @@ struct Walker {
     aliases: HashMap<String, Vec<String>>,
     /// How many guesses it takes that what comes next runs at all.
     guesses: usize,
+    /// Whether the next command is part of a longer one whose words were all guessed at.
+    covered: bool,
     /// How much text may still be read.
-    budget: usize,
+    text_left: usize,
     /// How many commands and arguments may still be looked at.
     work: usize,
 }
@@ -117,13 +123,13 @@ impl Walker {
         Walker {
             deeds: Vec::new(),
             place,
-            scripts: 0,
             input: Feed::Nothing,
             stdin: None,
             outer: Outer::default(),
             aliases: HashMap::new(),
             guesses: 0,
-            budget: MOST_TEXT,
+            covered: false,
+            text_left: LEAST_TEXT + MOST_READINGS * length,
             work: LEAST_WORK + WORK_PER_BYTE * length,
         }
     }
@@ -154,38 +160,47 @@ impl Walker {
         self.work > 0
     }
 
+    /// Whether so much more text may be read; the first time it may not, that is a finding.
+    fn reads(&mut self, text: &str) -> bool {
+        let before = self.text_left;
+        self.text_left = before.saturating_sub(text.len() + 1);
+        if self.text_left == 0 && before > 0 {
+            self.unknown("too many scripts within scripts");
+        }
+        self.text_left > 0
+    }
+
     /// Walks a script that stands so many levels deep in another.
     fn script(&mut self, script: &str, depth: usize) {
-        self.scripts += 1;
-        // The outermost script is always read; what it contains may not multiply.
-        let affordable = self.scripts == 1 || script.len() <= self.budget;
-        self.budget = self.budget.saturating_sub(script.len());
-        if self.scripts > MOST_SCRIPTS || !affordable {
-            self.unknown("too many scripts within scripts");
+        if !self.reads(script) {
             return;
         }
         match parse(script, depth) {
-            Ok(list) => {
-                let variables = Variables::of_list(&list);
-                let feed = self.input.clone();
-                let outer = self.outer.clone();
-                // What this script sets, the scripts inside it may find.
-                let expander = Expander { variables: &variables, place: &self.place, outer: &outer, fed: &[] };
-                let values: Vec<_> = variables.names().map(|name| (name.to_owned(), expander.texts(name))).collect();
-                if !values.is_empty() {
-                    Rc::make_mut(&mut self.outer.names).extend(values);
-                }
-                self.outer.anything |= variables.anything || variables.sourced;
-                self.outer.separators_change |= variables.separators_change;
-                self.outer.positional = None;
-                Scene { walker: self, variables: &variables, outer: &outer }.list(&list, &feed, depth);
-                self.outer = outer;
-            }
+            Ok(list) => self.walk_list(&list, depth),
             Err(Unreadable::TooDeep { .. }) => self.unclear("the command nests too deep to be looked through"),
             Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
                 self.unclear(format!("the command could not be read as shell text: {}", text::excerpt(script)));
             }
         }
+    }
+
+    /// Walks a script that was read.
+    fn walk_list(&mut self, list: &List, depth: usize) {
+        let variables = Variables::of_list(list);
+        let feed = self.input.clone();
+        let outer = self.outer.clone();
+        let covered = std::mem::take(&mut self.covered);
+        // What this script sets, the scripts inside it may find.
+        let expander = Expander::new(&variables, &self.place, &outer, &[]);
+        let values: Vec<_> = variables.names().map(|name| (name.to_owned(), expander.texts(name))).collect();
+        if !values.is_empty() {
+            Rc::make_mut(&mut self.outer.names).extend(values);
+        }
+        self.outer.anything |= variables.anything || variables.sourced;
+        self.outer.separators_change |= variables.separators_change;
+        self.outer.positional = None;
+        Scene { walker: self, variables: &variables, outer: &outer }.list(list, &feed, depth);
+        (self.outer, self.covered) = (outer, covered);
     }
 }
 

@@ -304,7 +304,7 @@ fn code(run: &Run) -> Option<String> {
         return None;
     }
     let reads = program::is_filter(&run.name);
-    let mut code = run.input.clone().unwrap_or_default();
+    let mut code = run.input.as_deref().unwrap_or_default().to_owned();
     let is_code =
         |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']) && (!reads || arg.text.contains(['>', 'w', '|']));
     for arg in run.args.iter().filter(is_code) {

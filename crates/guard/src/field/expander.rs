@@ -1,6 +1,8 @@
 //! Words become fields: braces, tildes, variables, substitutions.
 
-use ollm_shell::{Piece, Word, bare};
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use ollm_shell::{List, Piece, Word, bare};
 
 use super::{
     Field, Fields, Outer, Place, Variables, brace,
@@ -19,9 +21,21 @@ pub(crate) struct Expander<'a> {
     pub(crate) outer: &'a Outer,
     /// What `read` finds, where that is known.
     pub(crate) fed: &'a [Field],
+    /// What the substitutions inside others print, so far in: each is looked at once.
+    pub(super) printed: RefCell<HashMap<(*const List, usize), Rc<Values>>>,
 }
 
 impl<'a> Expander<'a> {
+    /// For words at this place.
+    pub(crate) fn new(
+        variables: &'a Variables<'a>,
+        place: &'a Place,
+        outer: &'a Outer,
+        fed: &'a [Field],
+    ) -> Expander<'a> {
+        Expander { variables, place, outer, fed, printed: RefCell::default() }
+    }
+
     /// Every list of fields that these words may become.
     pub(crate) fn words(&self, words: &'a [Word]) -> Vec<Fields> {
         self.ways(words, 0)
@@ -88,12 +102,10 @@ impl<'a> Expander<'a> {
             Piece::Plain(text) => self.plain(ways, text, first),
             Piece::Quoted(text) => push(ways, text),
             Piece::Variable { name, quoted: own } => self.variable(ways, name, quoted.unwrap_or(*own), far),
-            Piece::Output { list, quoted: own } => match self.output(list, far) {
-                Some(texts) => choose(ways, &texts, quoted.unwrap_or(*own)),
-                None => match self.listed(list, far) {
-                    Some(fields) => go_on(ways, &fields),
-                    None => lose(ways),
-                },
+            Piece::Output { list, quoted: own } => match self.output(list, far).as_ref() {
+                Values::Texts(texts) => choose(ways, texts, quoted.unwrap_or(*own)),
+                Values::Files(fields) => go_on(ways, fields),
+                Values::Unset | Values::Unknown => lose(ways),
             },
             Piece::Parameter { name, operator, word, quoted: own } => {
                 self.parameter(ways, name, operator, word, quoted.unwrap_or(*own), far);

@@ -1,13 +1,36 @@
 //! What a substitution prints, for the few commands whose answer is known.
 
+use std::rc::Rc;
+
 use ollm_shell::{Body, List, Step, Word};
 
-use super::{Expander, FARTHEST, Fields, partial::MOST_WAYS, values::utf8};
+use super::{
+    Expander, FARTHEST, Fields, literal,
+    partial::MOST_WAYS,
+    values::{Values, utf8},
+};
 use crate::program;
 
 impl<'a> Expander<'a> {
     /// What a substitution prints, for the few commands whose answer is known.
-    pub(super) fn output(&self, list: &'a List, far: usize) -> Option<Vec<String>> {
+    pub(super) fn output(&self, list: &'a List, far: usize) -> Rc<Values> {
+        let key = (std::ptr::from_ref(list), far);
+        if let Some(known) = self.printed.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let values = match self.output_texts(list, far) {
+            Some(texts) => Values::Texts(texts),
+            None => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+        };
+        let values = Rc::new(values);
+        // Only what stands in another substitution is asked for again.
+        if far > 0 {
+            self.printed.borrow_mut().insert(key, Rc::clone(&values));
+        }
+        values
+    }
+
+    fn output_texts(&self, list: &'a List, far: usize) -> Option<Vec<String>> {
         if self.prints_its_own_code(list) {
             return Some(vec![String::new()]);
         }
@@ -44,12 +67,12 @@ impl<'a> Expander<'a> {
 
     /// Whether a substitution is one program that prints its own code.
     pub(super) fn prints_its_own_code(&self, list: &'a List) -> bool {
-        let words = simple(list).map(|words| self.ways(words, FARTHEST));
-        words.is_some_and(|ways| {
-            let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
-            let own = |fields: &Fields| fields.first().is_some_and(|first| program::prints_its_own_code(&first.text));
-            ways.iter().all(|fields| plain(fields) && own(fields))
-        })
+        let words = simple(list).filter(|words| {
+            let name = words.first().and_then(|word| literal(word));
+            name.is_some_and(|name| program::prints_its_own_code(&name))
+        });
+        let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
+        words.is_some_and(|words| self.ways(words, FARTHEST).iter().all(plain))
     }
 }
 

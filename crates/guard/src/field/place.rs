@@ -1,6 +1,9 @@
 //! Where commands run.
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use super::Field;
 use crate::path;
@@ -9,11 +12,11 @@ use crate::path;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     /// Every folder this may be.
-    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) folders: Arc<[PathBuf]>,
     /// Whether it may be yet another one.
     pub(crate) lost: bool,
     /// The user's home.
-    pub(crate) home: Option<PathBuf>,
+    pub(crate) home: Option<Arc<Path>>,
     /// Folders under another name: what they are called here, and where they really are.
     pub(crate) mounts: Vec<(String, String)>,
     /// Whether it is another machine or a container.
@@ -24,23 +27,29 @@ pub(crate) struct Place {
 const MOST_FOLDERS: usize = 8;
 
 impl Place {
+    /// These folders, any of them.
+    pub(crate) fn new(folders: Vec<PathBuf>, home: Option<&Path>) -> Place {
+        Place { folders: folders.into(), home: home.map(Arc::from), ..Place::default() }
+    }
+
     /// May also be where the other may be.
     pub(crate) fn add(&mut self, other: &Place) {
         self.lost |= other.lost;
-        for folder in &other.folders {
-            if !self.folders.contains(folder) {
-                self.folders.push(folder.clone());
-            }
+        if self.folders == other.folders {
+            return;
         }
-        if self.folders.len() > MOST_FOLDERS {
+        let more = other.folders.iter().filter(|folder| !self.folders.contains(folder));
+        let mut folders: Vec<PathBuf> = self.folders.iter().chain(more).cloned().collect();
+        if folders.len() > MOST_FOLDERS {
             self.lost = true;
-            self.folders.truncate(MOST_FOLDERS);
+            folders.truncate(MOST_FOLDERS);
         }
+        self.folders = folders.into();
     }
 
     /// May also be in this folder.
     pub(crate) fn also(&mut self, folder: &str) {
-        self.add(&Place { folders: vec![path::join(Path::new("/"), folder)], ..Place::default() });
+        self.add(&Place { folders: [path::join(Path::new("/"), folder)].into(), ..Place::default() });
     }
 
     /// The place after a change to this folder has worked.
@@ -53,6 +62,6 @@ impl Place {
         self.lost &= !absolute;
         let mut folders: Vec<_> = self.folders.iter().map(|folder| path::join(folder, target)).collect();
         folders.dedup();
-        self.folders = folders;
+        self.folders = folders.into();
     }
 }

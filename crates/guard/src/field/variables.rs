@@ -7,6 +7,7 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     path::PathBuf,
+    sync::Arc,
 };
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
@@ -54,7 +55,7 @@ enum Entry<'a> {
 /// The values of a variable, and the folders in which they hold.
 #[derive(Debug)]
 pub(super) struct KnownValues {
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) folders: Arc<[PathBuf]>,
     pub(super) lost: bool,
     pub(super) values: Values,
 }

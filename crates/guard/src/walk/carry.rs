@@ -1,6 +1,6 @@
 //! Commands that run other commands: what is left when their own arguments are taken away.
 
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
 
 use super::{
     Deed, Feed, Run, Walker,
@@ -23,7 +23,13 @@ const MOST_LEVELS: usize = 200;
 
 impl Walker {
     /// One expanded command, down to the program that does the work.
-    pub(super) fn run(&mut self, mut fields: Fields, feed: &Feed, depth: usize) {
+    pub(super) fn run(&mut self, fields: Fields, feed: &Feed, depth: usize) {
+        let covered = self.covered;
+        self.taken_apart(fields, feed, depth);
+        self.covered = covered;
+    }
+
+    fn taken_apart(&mut self, mut fields: Fields, feed: &Feed, depth: usize) {
         self.input = feed.clone();
         if depth > MOST_LEVELS {
             return self.unclear("too many commands within commands");
@@ -82,8 +88,11 @@ impl Walker {
                 self.outer.taint(option);
             }
         }
-        let name = path::base_name(&own.first().map(|first| first.text.clone()).unwrap_or_default());
-        self.guess_run(&name, fields, feed, depth + 1);
+        let name = own.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
+        // The word behind an option may be its value, and the command begin later.
+        let vague = own.last().is_some_and(|last| last.text.starts_with('-') && !last.text.contains('='));
+        self.guess_run(&name, if vague { fields } else { own }, feed, depth + 1);
+        self.covered |= vague;
     }
 
     /// Commands that are neither plain programs nor plain prefixes.
@@ -139,7 +148,8 @@ impl Walker {
             self.unclear(format!("git works in a folder that is not written out: {}", show(&fields)));
         }
         let place = self.place.clone();
-        self.push(Deed::Run(Run { name, args: fields.into_iter().skip(1).collect(), place, input }));
+        let args = fields.into_iter().skip(1).collect();
+        self.push(Deed::Run(Run { name, args, place, input, touches: OnceLock::new() }));
     }
 
     /// Another name for a command.
@@ -187,8 +197,9 @@ impl Walker {
                 }
                 _ if text.starts_with("-C") => self.place.change(&Field::literal(text.trim_start_matches("-C"))),
                 _ if assigns => {
-                    let name = text.split('=').next().unwrap_or_default();
+                    let (name, value) = text.split_once('=').unwrap_or_default();
                     self.outer.taint(name);
+                    self.guess_value(value, depth);
                 }
                 _ if text.starts_with('-') => {}
                 _ => return Some(std::iter::once(field).chain(rest).cloned().collect()),
@@ -234,7 +245,7 @@ impl Walker {
         let target = args.iter().find(|arg| arg.open() || arg.text == "-" || !arg.text.starts_with('-'));
         match (name, target, self.place.home.clone()) {
             ("cd" | "chdir", None, Some(home)) => {
-                self.place.folders = vec![home];
+                self.place.folders = [home.to_path_buf()].into();
                 self.place.lost = false;
             }
             ("popd", ..) | (_, None, _) => self.place.lost = true,
@@ -285,7 +296,7 @@ fn program_name(word: &Field) -> Option<String> {
         _ => return None,
     };
     // In zsh `=rm` is the path of `rm`.
-    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)))
+    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)).into_owned())
 }
 
 /// The mark for which `xargs -I` puts its input.

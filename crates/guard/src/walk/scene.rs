@@ -1,8 +1,10 @@
 //! One script being walked: its lists, pipelines, commands and redirections.
 
+use std::sync::Arc;
+
 use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Word, bare};
 
-use super::{Deed, Feed, RUN_VARIABLES, Walker};
+use super::{Deed, Feed, Walker, guess::is_run_name};
 use crate::field::{Expander, Outer, Place, Variables, literal};
 
 /// One script being walked.
@@ -63,7 +65,7 @@ impl<'a> Scene<'_, 'a> {
                     }
                     self.substitutions(values, depth);
                     // Programs run what some variables hold: an editor, a pager, a prompt.
-                    let runs = !words.is_empty() || RUN_VARIABLES.iter().any(|end| assign.name.ends_with(end));
+                    let runs = !words.is_empty() || is_run_name(&assign.name);
                     if let Some(text) = assign.value.as_ref().filter(|_| runs).and_then(|word| literal(word)) {
                         self.walker.guess_value(&text, depth);
                     }
@@ -134,7 +136,7 @@ impl<'a> Scene<'_, 'a> {
     where
         'a: 's,
     {
-        Expander { variables: self.variables, place: &self.walker.place, outer: self.outer, fed: feed.fields() }
+        Expander::new(self.variables, &self.walker.place, self.outer, feed.fields())
     }
 
     /// Text that a shell may evaluate though it is quoted: subscripts, arithmetic, prompts.
@@ -181,7 +183,7 @@ impl<'a> Scene<'_, 'a> {
                 self.substitutions([word], depth);
                 if *input {
                     let text = self.expander(feed).fed_text(word);
-                    *feed = Feed::Text(text);
+                    *feed = Feed::Text(text.map(Arc::from));
                 }
             }
             Redirect::Duplicate { target: word, input, .. } => {

@@ -124,7 +124,7 @@ impl Walker {
                     let name = path::base_name(file);
                     let fields = fields.get(at..).unwrap_or_default().to_vec();
                     self.guess_run(&name, &fields, feed, depth + 1);
-                    return self.work(name, fields, feed);
+                    return self.work(name.into_owned(), fields, feed);
                 }
             }
         }
