@@ -139,6 +139,9 @@ fn is_device(target: &str) -> bool {
         "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "console", "ptmx", "kmsg",
         "log",
     ];
+    if !target.contains("dev") {
+        return false;
+    }
     let target = path::tidy(Path::new(target));
     let Some(device) = target.to_str().and_then(|target| target.strip_prefix("/dev/")) else { return false };
     let folder =

@@ -2,6 +2,7 @@
 
 mod own;
 mod protected;
+mod roots;
 mod tool;
 mod watch;
 
@@ -22,7 +23,6 @@ use crate::{
     writes::Touch,
 };
 pub use protected::{From, PROTECTED, Row};
-use protected::{Protected, protected};
 use watch::{Hit, Reach, Watch};
 
 /// Whose files are to be protected, and where relative paths begin.
@@ -66,15 +66,11 @@ impl Shelter {
         if projects.is_empty() || !projects.contains(&here) && self.home.as_deref() != Some(here) {
             projects.push(here);
         }
-        let tidied: Vec<PathBuf> = projects.iter().map(|root| path::tidy(root)).collect();
-        let roots: Vec<&Path> = tidied.iter().map(PathBuf::as_path).collect();
-        let mut paths = protected(self.home.as_deref().map(path::tidy).as_deref(), &roots);
         // One that was built in the project is built anew all the time.
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
-        for path in std::iter::once(&self.ollm_home).chain(program) {
-            paths.push(Protected { path: path::tidy(path), from: From::Everybody });
-        }
-        Watch::new(paths, projects.into_iter().map(Path::to_owned).collect())
+        let single = std::iter::once(&self.ollm_home).chain(program).map(|path| path::tidy(path)).collect();
+        let projects = projects.into_iter().map(path::tidy).collect();
+        Watch::new(self.home.as_deref().map(path::tidy), projects, single)
     }
 }
 

@@ -11,7 +11,11 @@ mod guess;
 mod scene;
 mod shells;
 
-use std::{collections::HashMap, rc::Rc, sync::{Arc, OnceLock}};
+use std::{
+    collections::HashMap,
+    rc::Rc,
+    sync::{Arc, OnceLock},
+};
 
 use crate::{
     field::{Expander, Field, Fields, Outer, Place, Variables},
@@ -78,10 +82,10 @@ const LEAST_WORK: usize = 4096;
 const WORK_PER_BYTE: usize = 4;
 
 /// So much text within the script is read as text of its own, whatever its length.
-const LEAST_TEXT: usize = 16 << 10;
+const LEAST_TEXT: usize = 8 << 10;
 
 /// And so many times its length.
-const MOST_READINGS: usize = 8;
+const MOST_READINGS: usize = 4;
 
 /// Everything a script does, were it run at this place.
 pub(crate) fn walk(script: &str, place: Place) -> Vec<Deed> {

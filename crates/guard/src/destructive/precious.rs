@@ -1,67 +1,23 @@
 //! What a path is worth: whether losing it is a disaster, doubtful, or everyday work.
 
 use std::{
-    cell::OnceCell,
+    cell::{OnceCell, RefCell},
     path::{Path, PathBuf},
 };
 
 use crate::{
     field::{Field, Place},
-    path,
+    path, program,
 };
 
 /// Folders of the system: losing one is a disaster.
+#[rustfmt::skip]
 const SYSTEM: &[&str] = &[
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/home",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/media",
-    "/mnt",
-    "/nix",
-    "/nix/store",
-    "/opt",
-    "/proc",
-    "/root",
-    "/run",
-    "/sbin",
-    "/snap",
-    "/srv",
-    "/sys",
-    "/tmp",
-    "/usr",
-    "/usr/bin",
-    "/usr/include",
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/local",
-    "/usr/local/bin",
-    "/usr/local/lib",
-    "/usr/sbin",
-    "/usr/share",
-    "/var",
-    "/var/lib",
-    "/var/log",
-    "/var/mail",
-    "/var/spool",
-    "/var/www",
-    "/Users",
-    "/System",
-    "/Library",
-    "/Applications",
-    "/Volumes",
-    "/private",
-    "/private/etc",
-    "/private/var",
-    "/cores",
-    "/c",
-    "/mnt/c",
+    "/Applications", "/Library", "/System", "/Users", "/Volumes", "/bin", "/boot", "/c", "/cores", "/dev", "/etc",
+    "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/mnt/c", "/nix", "/nix/store", "/opt",
+    "/private", "/private/etc", "/private/var", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp",
+    "/usr", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local", "/usr/local/bin",
+    "/usr/local/lib", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/var/mail", "/var/spool", "/var/www",
 ];
 
 /// Folders whose contents belong to the system too: what lies below them is doubtful.
@@ -93,11 +49,17 @@ pub(super) struct Precious {
     home: Option<PathBuf>,
     /// The same two once links are followed; looked up when first needed.
     real: OnceCell<(PathBuf, Option<PathBuf>)>,
+    resolver: RefCell<path::Resolver>,
 }
 
 impl Precious {
     pub(super) fn new(cwd: &Path, home: Option<&Path>) -> Precious {
-        Precious { cwd: path::tidy(cwd), home: home.map(path::tidy), real: OnceCell::new() }
+        Precious {
+            cwd: path::tidy(cwd),
+            home: home.map(path::tidy),
+            real: OnceCell::new(),
+            resolver: RefCell::default(),
+        }
     }
 
     fn real(&self) -> &(PathBuf, Option<PathBuf>) {
@@ -105,15 +67,15 @@ impl Precious {
     }
 
     fn is_home(&self, path: &Path) -> bool {
-        self.home.as_deref() == Some(path) || self.real().1.as_deref() == Some(path)
+        is_same(self.home.as_deref(), path) || is_same(self.real().1.as_deref(), path)
     }
 
     fn is_cwd(&self, path: &Path) -> bool {
-        self.cwd == path || self.real().0 == path
+        is_same(Some(&self.cwd), path) || is_same(Some(&self.real().0), path)
     }
 
     fn holds_cwd(&self, path: &Path) -> bool {
-        self.cwd.starts_with(path) || self.real().0.starts_with(path)
+        path::is_in_folder(&self.cwd, path) || path::is_in_folder(&self.real().0, path)
     }
 
     /// The worth of what a field names, wherever it may be.
@@ -127,7 +89,7 @@ impl Precious {
         let mut worst = Worth::Common;
         for path in paths(target, place) {
             worst = worse(worst, self.path(&path, target.glob));
-            let real = real_place(&path);
+            let real = self.real_place(&path);
             if real != path {
                 worst = worse(worst, self.path(&real, target.glob));
             }
@@ -145,16 +107,19 @@ impl Precious {
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(target: &Field, place: &Place) -> bool {
-        let own = |path: &Path| PASSING.iter().any(|folder| path.starts_with(folder)) || path.starts_with("/proc/self");
-        let system = |path: &PathBuf| BELOW.iter().any(|folder| path.starts_with(folder)) && !own(path);
+        let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
+        let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path);
         !target.open() && paths(target, place).iter().any(system)
     }
 
     /// Whether it is one of the user's secrets, which exist only once.
     pub(super) fn is_secret(&self, target: &Field, place: &Place) -> bool {
         let Some(home) = self.home.as_deref().filter(|_| !target.open()) else { return false };
-        let secret =
-            |path: &PathBuf| [".ssh", ".gnupg", ".password-store"].iter().any(|name| path.starts_with(home.join(name)));
+        let secret = |path: &PathBuf| {
+            let inside = path.strip_prefix(home).ok().and_then(|inside| inside.components().next());
+            inside
+                .is_some_and(|first| matches!(first.as_os_str().to_str(), Some(".ssh" | ".gnupg" | ".password-store")))
+        };
         let passing = |path: &PathBuf| path.to_string_lossy().contains("known_hosts");
         paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
@@ -224,10 +189,10 @@ impl Precious {
         if self.is_home(path) {
             return Worth::Vital("removes or changes the home folder");
         }
-        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| path == Path::new(folder))) {
+        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| is_same(Some(Path::new(folder)), path))) {
             return Worth::Common;
         }
-        if SYSTEM.iter().any(|folder| path == Path::new(folder)) {
+        if path.to_str().is_some_and(|path| program::is_in(SYSTEM, path)) {
             return Worth::Vital("removes or changes a folder of the system");
         }
         if path.parent().is_some_and(|parent| parent == Path::new("/home") || parent == Path::new("/Users")) {
@@ -245,10 +210,18 @@ impl Precious {
         if self.is_repository(path) {
             return Worth::Vital("removes or changes the history of the project");
         }
-        if BELOW.iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm") {
+        if is_in_any(path, BELOW) && !path::is_in_folder(path, Path::new("/dev/shm")) {
             return Worth::Doubtful("removes or changes files of the system");
         }
         Worth::Common
+    }
+
+    /// Where a path really is: links on the way are followed, one at its end is not, for it is what is removed.
+    fn real_place(&self, path: &Path) -> PathBuf {
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => self.resolver.borrow_mut().look(parent).0.join(name),
+            _ => path.to_owned(),
+        }
     }
 
     /// Whether it is the project's `.git`, or a part of it without which it is lost.
@@ -260,6 +233,15 @@ impl Precious {
         };
         git.and_then(Path::parent).is_some_and(|root| self.holds_cwd(root))
     }
+}
+
+/// Whether two tidy paths are the same.
+fn is_same(one: Option<&Path>, other: &Path) -> bool {
+    one.is_some_and(|one| one.as_os_str() == other.as_os_str())
+}
+
+fn is_in_any(path: &Path, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| path::is_in_folder(path, Path::new(folder)))
 }
 
 /// Everything the field may name.
@@ -275,14 +257,6 @@ fn paths(target: &Field, place: &Place) -> Vec<PathBuf> {
     paths.extend(lent.collect::<Vec<_>>());
     paths.dedup();
     paths
-}
-
-/// Where a path really is: links on the way are followed, one at its end is not, for it is what is removed.
-fn real_place(path: &Path) -> PathBuf {
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => path::resolve(parent).join(name),
-        _ => path.to_owned(),
-    }
 }
 
 /// Whether a relative path could be anything, depending on where one is.
@@ -307,12 +281,9 @@ fn without_wildcard(path: &Path) -> PathBuf {
 
 /// Whether a pattern fits a whole path, part by part.
 fn matches_path(pattern: &Path, path: &Path) -> bool {
-    let mut parts = path.components();
-    let fits = pattern.components().all(|wanted| {
-        parts
-            .next()
-            .is_some_and(|part| path::fits(&wanted.as_os_str().to_string_lossy(), &part.as_os_str().to_string_lossy()))
-    });
+    let (pattern, path) = (pattern.to_string_lossy(), path.to_string_lossy());
+    let mut parts = path.split('/');
+    let fits = pattern.split('/').all(|wanted| parts.next().is_some_and(|part| path::fits(wanted, part)));
     fits && parts.next().is_none()
 }
 
@@ -320,5 +291,13 @@ fn worse(one: Worth, other: Worth) -> Worth {
     match (one, other) {
         (Worth::Vital(_), _) | (Worth::Doubtful(_), Worth::Common | Worth::Doubtful(_)) => one,
         _ => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn folders_of_the_system_are_sorted() {
+        assert!(super::SYSTEM.is_sorted());
     }
 }

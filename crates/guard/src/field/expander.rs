@@ -42,8 +42,12 @@ impl<'a> Expander<'a> {
     }
 
     pub(crate) fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
-        let mut ways: Vec<Fields> = vec![Fields::new()];
+        let mut ways: Vec<Fields> = vec![Fields::with_capacity(words.len())];
         for word in words {
+            if let Some(field) = simple_field(word) {
+                ways.iter_mut().for_each(|way| way.push(field.clone()));
+                continue;
+            }
             let mut choices = self.word(word, far);
             if ways.len() * choices.len() > MOST_WAYS {
                 choices = vec![vec![Field::unknown()]];
@@ -206,5 +210,16 @@ impl<'a> Expander<'a> {
             Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("")),
             Values::Texts(_) | Values::Unknown => lose(ways),
         }
+    }
+}
+
+/// The one field that a word becomes in which nothing expands; most words are such.
+fn simple_field(word: &[Piece]) -> Option<Field> {
+    match word {
+        [Piece::Plain(text)] if !text.starts_with('~') && !text.contains('{') => {
+            Some(Field { glob: is_pattern(text), ..Field::literal(text) })
+        }
+        [Piece::Quoted(text)] => Some(Field::literal(text)),
+        _ => None,
     }
 }

@@ -68,7 +68,7 @@ pub(super) fn go_on(ways: &mut Vec<Partial>, fields: &[Field]) {
 
 /// Whether a shell would look for files that fit this text.
 pub(super) fn is_pattern(text: &str) -> bool {
-    text.contains(['*', '?']) || (text.contains('[') && text.len() > 1)
+    text.bytes().any(|byte| matches!(byte, b'*' | b'?') || (byte == b'[' && text.len() > 1))
 }
 
 /// Goes on with each of several texts.

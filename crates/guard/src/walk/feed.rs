@@ -78,6 +78,10 @@ impl<'a> Expander<'a> {
     pub(super) fn output_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
         let input = self.input_of(command, input);
+        let name = words.first().and_then(|word| literal(word));
+        if name.is_some_and(|name| !is_known_output(&path::base_name(&name), &input)) {
+            return Feed::Pipe;
+        }
         let ways = self.ways(words, far);
         let feeds = ways.iter().map(|fields| output(fields, input.clone()));
         feeds.reduce(Feed::or).unwrap_or(Feed::Pipe)
@@ -109,6 +113,13 @@ impl<'a> Expander<'a> {
         let [field] = fields.as_slice() else { return None };
         field.known().map(str::to_owned)
     }
+}
+
+/// Whether something is known of what a program writes.
+fn is_known_output(name: &str, input: &Feed) -> bool {
+    const KNOWN: &[&str] =
+        &["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"];
+    matches!(input, Feed::Files(_)) || KNOWN.contains(&name)
 }
 
 /// What a program writes, given this input.

@@ -134,9 +134,10 @@ impl Walker {
         // What `git` is told to do comes first, and is none of our programs: `git rm`, `git mv`.
         let verb =
             if name == "git" { fields.iter().skip(1).position(|field| !field.text.starts_with('-')) } else { None };
-        let starts = fields.iter().enumerate().skip(1).filter(|(at, field)| {
-            verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
-        });
+        let starts =
+            fields.iter().enumerate().skip(1).filter(|(at, field)| {
+                verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
+            });
         let starts: Vec<usize> = starts.map(|(at, _)| at).take(MOST_COMMANDS + 1).collect();
         if starts.len() > MOST_COMMANDS {
             return self.unknown("too many commands within commands");

@@ -95,7 +95,8 @@ fn has_deeds(name: &str, code: &str) -> bool {
 
 /// The command on a line of an editor or a client that lets people run one.
 fn escaped(line: &str) -> Option<&str> {
-    let is_mark = |next: char| matches!(next, ':' | '+' | '!' | '\\' | '.' | '%' | ',' | '$' | ' ') || next.is_ascii_digit();
+    let is_mark =
+        |next: char| matches!(next, ':' | '+' | '!' | '\\' | '.' | '%' | ',' | '$' | ' ') || next.is_ascii_digit();
     let mut rest = line.trim_start_matches(is_mark);
     while let Some((_, behind)) = rest.split_once(' ').filter(|(word, _)| ESCAPES.contains(word)) {
         rest = behind.trim_start_matches(is_mark);
@@ -141,10 +142,12 @@ fn strings(code: &str) -> Vec<Cow<'_, str>> {
 
 /// Where the quote stands that ends a string.
 fn string_end(text: &str, quote: &str) -> Option<usize> {
-    let escapes = |at: usize| text.get(..at).is_some_and(|before| {
-        let slashes = before.len() - before.trim_end_matches('\\').len();
-        slashes % 2 == 1
-    });
+    let escapes = |at: usize| {
+        text.get(..at).is_some_and(|before| {
+            let slashes = before.len() - before.trim_end_matches('\\').len();
+            slashes % 2 == 1
+        })
+    };
     text.match_indices(quote).map(|(at, _)| at).find(|at| !escapes(*at))
 }
 
