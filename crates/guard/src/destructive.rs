@@ -126,10 +126,10 @@ fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> 
     if target.glob && matches!(precious.worth(target, place), Worth::Vital(_)) && !precious.is_project(target, place) {
         return Some((Flow::Ask, "overwrites whatever is in a folder that holds everything"));
     }
-    if Precious::is_key(target, place) {
+    if precious.is_key(target, place) {
         return Some((Flow::Ask, "changes a file that decides who may log in"));
     }
-    let system = !place.elsewhere && Precious::is_system(target, place);
+    let system = !place.elsewhere && precious.is_system(target, place);
     system.then_some((Flow::Ask, "changes a file of the system"))
 }
 

@@ -120,6 +120,8 @@ const LONGEST: usize = 4096;
 pub(crate) struct Resolver {
     /// What a path resolves to, if it exists.
     seen: HashMap<OsString, Option<PathBuf>>,
+    /// The folder of the last path, what it resolves to, and whether it exists: many files of one folder are asked about.
+    last: Option<(PathBuf, PathBuf, bool)>,
 }
 
 impl Resolver {
@@ -128,6 +130,24 @@ impl Resolver {
         if path.as_os_str().len() > LONGEST {
             return (path.to_owned(), false);
         }
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
+        if self.last.as_ref().is_none_or(|(last, ..)| last.as_os_str() != folder.as_os_str()) {
+            let (real, exists) = self.walk(folder);
+            self.last = Some((folder.to_owned(), real, exists));
+        }
+        let Some((_, real, exists)) = &self.last else { return (path.to_owned(), false) };
+        let place = real.join(name);
+        if !exists {
+            return (place, false);
+        }
+        let seen = match self.seen.get(path.as_os_str()) {
+            Some(seen) => seen.clone(),
+            None => self.seen.entry(path.into()).or_insert(found(&place)).clone(),
+        };
+        seen.map_or((place, false), |real| (real, true))
+    }
+
+    fn walk(&mut self, path: &Path) -> (PathBuf, bool) {
         let mut real = PathBuf::new();
         let mut parts = path.components();
         let mut prefix = PathBuf::new();

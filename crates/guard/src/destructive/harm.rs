@@ -85,7 +85,7 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
                 (false, Worth::Doubtful(what)) if target.open() && target.shown() == "…" && target.hollow.is_none() => {
                     Some((Flow::Ask, what))
                 }
-                (false, _) if Precious::is_key(target, &run.place) => {
+                (false, _) if precious.is_key(target, &run.place) => {
                     Some((Flow::Ask, "changes a file that decides who may log in"))
                 }
                 _ => None,
@@ -236,7 +236,7 @@ fn overwriting(run: &Run, precious: &Precious) -> Option<Wrong> {
     operands(run).find_map(|target| match precious.worth(target, &run.place) {
         _ if precious.is_secret(target, &run.place) => Some((Flow::Ask, "removes a secret that exists only once")),
         Worth::Vital(what) => Some((Flow::Block, what)),
-        Worth::Doubtful(_) if Precious::is_system(target, &run.place) => {
+        Worth::Doubtful(_) if precious.is_system(target, &run.place) => {
             Some((Flow::Block, "overwrites a system file"))
         }
         _ => None,

@@ -3,6 +3,8 @@
 use std::{
     cell::{OnceCell, RefCell},
     path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
 };
 
 use crate::{
@@ -50,6 +52,15 @@ pub(super) struct Precious {
     /// The same two once links are followed; looked up when first needed.
     real: OnceCell<(PathBuf, Option<PathBuf>)>,
     resolver: RefCell<path::Resolver>,
+    /// What the last field may name: several questions are asked about each.
+    last: RefCell<Option<Spread>>,
+}
+
+/// The paths that a text may name in some folders.
+struct Spread {
+    text: String,
+    folders: Arc<[PathBuf]>,
+    paths: Rc<[PathBuf]>,
 }
 
 impl Precious {
@@ -59,6 +70,7 @@ impl Precious {
             home: home.map(path::tidy),
             real: OnceCell::new(),
             resolver: RefCell::default(),
+            last: RefCell::default(),
         }
     }
 
@@ -87,10 +99,10 @@ impl Precious {
             return Worth::Doubtful("removes from a folder that is not known");
         }
         let mut worst = Worth::Common;
-        for path in paths(target, place) {
-            worst = worse(worst, self.path(&path, target.glob));
-            let real = self.real_place(&path);
-            if real != path {
+        for path in self.paths(target, place).iter() {
+            worst = worse(worst, self.path(path, target.glob));
+            let real = self.real_place(path);
+            if real != *path {
                 worst = worse(worst, self.path(&real, target.glob));
             }
         }
@@ -99,17 +111,17 @@ impl Precious {
 
     /// Whether it is the folder of the project itself, or only something in it.
     pub(super) fn is_project(&self, target: &Field, place: &Place) -> bool {
-        paths(target, place).iter().all(|path| {
+        self.paths(target, place).iter().all(|path| {
             let path = without_wildcard(path);
             path.starts_with(&self.cwd) && !self.is_home(&path) && path != Path::new("/")
         })
     }
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
-    pub(super) fn is_system(target: &Field, place: &Place) -> bool {
+    pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
         let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
         let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path);
-        !target.open() && paths(target, place).iter().any(system)
+        !target.open() && self.paths(target, place).iter().any(system)
     }
 
     /// Whether it is one of the user's secrets, which exist only once.
@@ -121,15 +133,15 @@ impl Precious {
                 .is_some_and(|first| matches!(first.as_os_str().to_str(), Some(".ssh" | ".gnupg" | ".password-store")))
         };
         let passing = |path: &PathBuf| path.to_string_lossy().contains("known_hosts");
-        paths(target, place).iter().any(|path| secret(path) && !passing(path))
+        self.paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
 
     /// Whether it is one of the files that decide who may log in.
-    pub(super) fn is_key(target: &Field, place: &Place) -> bool {
+    pub(super) fn is_key(&self, target: &Field, place: &Place) -> bool {
         if target.open() {
             return false;
         }
-        paths(target, place).iter().any(|path| {
+        self.paths(target, place).iter().any(|path| {
             let ssh =
                 path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("authorized_keys"))
                     && path.parent().is_some_and(|parent| parent.ends_with(".ssh"));
@@ -156,7 +168,7 @@ impl Precious {
             Worth::Vital(_) if PASSING.contains(&folder) => Worth::Common,
             // Something in the project, unless nothing follows: then the project itself.
             _ if !known.glob
-                && paths(&known, place).iter().all(|path| *path == self.cwd)
+                && self.paths(&known, place).iter().all(|path| *path == self.cwd)
                 && target.text.ends_with("./") =>
             {
                 Worth::Common
@@ -165,14 +177,32 @@ impl Precious {
         }
     }
 
+    /// Everything the field may name.
+    fn paths(&self, target: &Field, place: &Place) -> Rc<[PathBuf]> {
+        let mut last = self.last.borrow_mut();
+        let same = |last: &&Spread| last.text == target.text && Arc::ptr_eq(&last.folders, &place.folders);
+        match last.as_ref().filter(same) {
+            Some(last) if place.mounts.is_empty() => Rc::clone(&last.paths),
+            _ => {
+                let paths: Rc<[PathBuf]> = paths(target, place).into();
+                let (text, folders) = (target.text.clone(), Arc::clone(&place.folders));
+                *last = place.mounts.is_empty().then(|| Spread { text, folders, paths: Rc::clone(&paths) });
+                paths
+            }
+        }
+    }
+
     fn path(&self, path: &Path, glob: bool) -> Worth {
         let plain = without_wildcard(path);
         let contents = glob && plain != path;
         let mut worst = self.plain(&plain, contents);
         if glob {
+            let text = path.to_string_lossy();
+            let stem = text.split(['*', '?', '[']).next().and_then(|stem| stem.rsplit_once('/')).map(|(stem, _)| stem);
+            let near = |candidate: &&Path| candidate.to_string_lossy().starts_with(stem.unwrap_or_default());
             let candidates =
                 SYSTEM.iter().map(Path::new).chain(self.home.as_deref()).chain(self.cwd.ancestors().skip(1));
-            for candidate in candidates.filter(|candidate| *candidate != Path::new("/")) {
+            for candidate in candidates.filter(near).filter(|candidate| *candidate != Path::new("/")) {
                 if matches_path(path, candidate) {
                     worst = worse(worst, self.plain(candidate, false));
                 }

@@ -105,9 +105,12 @@ impl Roots {
         };
         let mut roots = self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
         let below = roots.any(|(root, folder)| match fits_folder(folder) {
+            Some(Some(wanted)) if !wanted.contains(['*', '?', '[']) => root.has(wanted),
             Some(Some(wanted)) => {
+                // As in a shell, wildcards do not reach hidden names.
+                let reaches = |name: &&str| !name.starts_with('.') || !wanted.starts_with(['*', '?', '[']);
                 let fits = |name: &str| path::fits(wanted, &first_part(name).to_ascii_lowercase());
-                root.names().any(fits)
+                root.names().filter(reaches).any(fits)
             }
             Some(None) => true,
             None => false,
@@ -117,7 +120,8 @@ impl Roots {
 
     /// Whether a folded name is part of a protected path, wherever that begins.
     pub(super) fn has_part(&self, part: &str) -> bool {
-        let is_part = |name: &str| name.split('/').any(|name| name.eq_ignore_ascii_case(part));
+        let is_same = |name: &[u8]| name.eq_ignore_ascii_case(part.as_bytes());
+        let is_part = |name: &str| name.as_bytes().split(|byte| *byte == b'/').any(is_same);
         self.roots.iter().any(|root| root.keys.iter().any(|key| is_part(key)) || root.names().any(is_part))
             || self.single.iter().any(|single| is_part(single))
     }

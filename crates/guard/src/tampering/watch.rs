@@ -251,7 +251,8 @@ impl Watch {
     /// A path that begins somewhere unknown: its parts decide.
     fn by_ending(&self, text: &str, reach: Reach) -> Option<Hit> {
         let parts = path::folded(&path::tidy(Path::new(text.trim_start_matches('/'))));
-        if ![parts.first(), parts.last()].into_iter().flatten().any(|part| self.roots.has_part(part)) {
+        let last = parts.last().filter(|_| parts.len() > 1);
+        if !parts.first().into_iter().chain(last).any(|part| self.roots.has_part(part)) {
             return None;
         }
         let ends = |key: &String| {

@@ -72,6 +72,9 @@ impl Lexer {
             next => {
                 self.skip(1);
                 plain(word, next);
+                if let Some(Piece::Plain(text)) = word.pieces.last_mut() {
+                    self.take_ordinary(text);
+                }
             }
         }
         Ok(true)

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::{Feed, Walker, begins_with_harm, is_line};
+use super::{Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line};
 use crate::{field::Field, path, program};
 
 /// Calls in other languages that run a program or take a file away.
@@ -44,7 +44,11 @@ impl Walker {
     /// Commands that stand in code as they are.
     fn guess_commands(&mut self, name: &str, code: &str, depth: usize) {
         if name.ends_with("sed") {
-            for command in sed_commands(code) {
+            let commands = sed_commands(code);
+            if commands.len() > MOST_COMMANDS {
+                return self.unknown("too many commands within commands");
+            }
+            for command in commands {
                 self.guess_text(command, depth);
             }
         } else if !program::is_filter(name) {
