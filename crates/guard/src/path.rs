@@ -204,14 +204,29 @@ pub(crate) fn folded(path: &Path) -> Vec<String> {
 
 /// The folded parts in one text, each with a slash behind it: a path lies in another if its key begins with the other's.
 pub(crate) fn key(path: &Path) -> String {
-    let plain = path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| {
-        let odd = ["./", " /", "//", "::$"].iter().any(|odd| text.contains(odd)) || text.ends_with(['.', ' ', '/']);
-        text.is_ascii() && !text.is_empty() && !odd
-    });
-    match plain {
-        Some(text) => text.to_ascii_lowercase() + "/",
+    match path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| is_plain(text)) {
+        Some(text) => {
+            let mut key = String::with_capacity(text.len() + 1);
+            key.push_str(text);
+            key.make_ascii_lowercase();
+            key.push('/');
+            key
+        }
         None => folded(path).iter().flat_map(|part| [part.as_str(), "/"]).collect(),
     }
+}
+
+/// Whether folding the parts of a path only takes them to lower case.
+fn is_plain(path: &str) -> bool {
+    let mut before = b'/';
+    for next in path.bytes() {
+        let ends = next == b'/' && matches!(before, b'.' | b' ' | b'/');
+        if ends || next == b':' || !next.is_ascii() {
+            return false;
+        }
+        before = next;
+    }
+    !matches!(before, b'.' | b' ' | b'/')
 }
 
 /// One name, folded.

@@ -139,30 +139,38 @@ pub(crate) fn is_in(table: &[&str], name: &str) -> bool {
     table.binary_search(&name).is_ok()
 }
 
-/// What a program does with its arguments.
-pub(crate) fn arguments(name: &str) -> Arguments {
-    if is_interpreter(name) {
-        Arguments::Code
-    } else if [READERS, SPEAKERS, HANDLED].iter().any(|table| is_in(table, name)) {
-        Arguments::Data
-    } else {
-        Arguments::MayRun
+/// What is known of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    pub(crate) arguments: Arguments,
+    pub(crate) files: Files,
+    /// Whether neither its arguments nor its files become anything else.
+    pub(crate) only_reads: bool,
+}
+
+impl Program {
+    /// What is known of the program with this name.
+    pub(crate) fn of(name: &str) -> Program {
+        if is_in(READERS, name) {
+            return Program { arguments: Arguments::Data, files: Files::Known, only_reads: true };
+        }
+        let (pager, filter) = (is_in(PAGERS, name), is_in(FILTERS, name));
+        let handled = is_in(HANDLED, name);
+        let arguments = if is_interpreter(name) {
+            Arguments::Code
+        } else if handled || is_in(SPEAKERS, name) {
+            Arguments::Data
+        } else {
+            Arguments::MayRun
+        };
+        let known = pager || filter || handled || is_in(CARRYING, name);
+        let files = if known { Files::Known } else { Files::MayWrite };
+        Program { arguments, files, only_reads: pager || filter }
     }
 }
 
-/// What a program does with the files that its arguments name.
-pub(crate) fn files(name: &str) -> Files {
-    let known = [READERS, PAGERS, HANDLED, CARRYING, FILTERS].iter().any(|table| is_in(table, name));
-    if known { Files::Known } else { Files::MayWrite }
-}
-
-/// Whether a program only reads: neither its arguments nor its files become anything else.
-pub(crate) fn only_reads(name: &str) -> bool {
-    [READERS, PAGERS, FILTERS].iter().any(|table| is_in(table, name))
-}
-
 /// Whether this is an interpreter of some language other than the shell's.
-pub(crate) fn is_interpreter(name: &str) -> bool {
+fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
     is_in(LANGUAGES, stem) || is_in(CLIENTS, name)
 }

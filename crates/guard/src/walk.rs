@@ -19,6 +19,7 @@ use std::{
 
 use crate::{
     field::{Expander, Field, Fields, Outer, Place, Variables},
+    program::Program,
     text,
     writes::{Touch, touches},
 };
@@ -48,6 +49,8 @@ pub(crate) enum Deed {
 pub(crate) struct Run {
     /// Its base name in lower case.
     pub(crate) name: String,
+    /// What is known of it.
+    pub(crate) program: Program,
     /// Its arguments.
     pub(crate) args: Fields,
     /// Where it runs.

@@ -6,7 +6,7 @@ mod git;
 use crate::{
     field::{Field, Fields},
     path,
-    program::{self, Files},
+    program::{self, Arguments, Files},
     walk::{Found, Run},
 };
 
@@ -45,52 +45,52 @@ pub(crate) fn options(args: &[Field]) -> impl Iterator<Item = &str> {
 #[expect(clippy::match_same_arms, reason = "programs of one kind stand together")]
 pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     let args = &run.args;
-    let plain = operands(args);
+    let plain = || operands(args);
     let mut touches: Vec<Touch> = match run.name.as_str() {
         "tee" | "touch" | "truncate" | "mkdir" | "mkfifo" | "mknod" | "rmdir" | "unlink" | "ed" | "ex" | "vi"
-        | "vim" | "nvim" | "nano" | "emacs" | "sponge" | "shred" | "code" => each(plain, Touch::Content),
+        | "vim" | "nvim" | "nano" | "emacs" | "sponge" | "shred" | "code" => each(plain(), Touch::Content),
         "rm" | "grm" | "srm" | "trash" | "trash-put" | "gio" | "del" | "rd" => {
             let recursive = options(args).any(|option| letters(option, &['r', 'R']) || option.starts_with("--recurs"));
-            each(plain, if recursive || run.name != "rm" { Touch::Whole } else { Touch::Content })
+            each(plain(), if recursive || run.name != "rm" { Touch::Whole } else { Touch::Content })
         }
         "chmod" | "gchmod" | "chown" | "gchown" | "chgrp" | "chattr" | "setfacl" | "chflags" | "xattr" => {
             let recursive = options(args).any(|option| letters(option, &['R']) || option.starts_with("--recurs"));
-            each(plain.clone(), if recursive && !keeps_owner(run, &plain) { Touch::Whole } else { Touch::Content })
+            each(plain(), if recursive && !keeps_owner(run, &plain()) { Touch::Whole } else { Touch::Content })
         }
-        "mount" | "umount" => each(plain, Touch::Whole),
+        "mount" | "umount" => each(plain(), Touch::Whole),
         "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => {
-            copies::touches(run, plain)
+            copies::touches(run, plain())
         }
         "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
-            each(plain, Touch::Content)
+            each(plain(), Touch::Content)
         }
-        "git" => git::touches(run, &plain),
-        "patch" => each(plain, Touch::Content),
-        "tar" | "bsdtar" | "gtar" => archive(run, &plain),
+        "git" => git::touches(run, &plain()),
+        "patch" => each(plain(), Touch::Content),
+        "tar" | "bsdtar" | "gtar" => archive(run, &plain()),
         "unzip" => unpacked(run, values(args, &["-d"])),
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
-            files.extend(in_folders(&values(args, &["--output-dir"]), &plain));
+            files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
             each(files, Touch::Content)
         }
         "wget" => {
             let mut files = values(args, &["--output-document", "-O", "--output-file", "-o", "-a"]);
             files.extend(values(args, &["-P", "--directory-prefix"]));
-            let named = plain.iter().filter_map(address_path).map(Touch::Perhaps);
+            let named = plain().into_iter().filter_map(|address| address_path(&address)).map(Touch::Perhaps);
             each(files, Touch::Content).into_iter().chain(named).collect()
         }
         "sort" | "shuf" | "tree" | "iconv" | "xmllint" | "base64" => {
             each(values(args, &["-o", "--output"]), Touch::Content)
         }
-        "uniq" | "xxd" => each(plain.into_iter().skip(1), Touch::Content),
+        "uniq" | "xxd" => each(plain().into_iter().skip(1), Touch::Content),
         "find" | "fd" | "fdfind" => Found::by(args).into_iter().map(Touch::Found).collect(),
         _ => Vec::new(),
     };
     touches.extend(each(dd_output(run), Touch::Content));
-    if !program::only_reads(&run.name) {
+    if !run.program.only_reads {
         touches.extend(each(outputs(args), Touch::Content));
     }
-    if program::files(&run.name) == Files::MayWrite {
+    if run.program.files == Files::MayWrite {
         touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps));
     }
     touches.extend(patched(run));
@@ -122,7 +122,7 @@ fn letters(option: &str, wanted: &[char]) -> bool {
 /// The values of options that take one: attached or not, alone or last in a bundle of letters.
 fn values(args: &[Field], names: &[&str]) -> Fields {
     let mut values = Fields::new();
-    for (at, arg) in args.iter().enumerate() {
+    for (at, arg) in args.iter().enumerate().filter(|(_, arg)| arg.text.starts_with('-')) {
         for name in names {
             let long = name.strip_prefix("--").is_some();
             let behind = if long { arg.text.strip_prefix(name) } else { bundled(&arg.text, name) };
@@ -300,7 +300,7 @@ pub(crate) fn patch_files(patch: &str) -> Vec<String> {
 
 /// Code handed to an interpreter, with its input.
 fn code(run: &Run) -> Option<String> {
-    if !program::is_interpreter(&run.name) {
+    if run.program.arguments != Arguments::Code {
         return None;
     }
     let reads = program::is_filter(&run.name);

@@ -142,6 +142,10 @@ impl Precious {
             return false;
         }
         self.paths(target, place).iter().any(|path| {
+            let text = path.to_string_lossy();
+            if !text.starts_with("/etc/") && !text.contains("authorized_keys") {
+                return false;
+            }
             let ssh =
                 path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("authorized_keys"))
                     && path.parent().is_some_and(|parent| parent.ends_with(".ssh"));

@@ -45,7 +45,10 @@ impl<'a> Expander<'a> {
         let mut ways: Vec<Fields> = vec![Fields::with_capacity(words.len())];
         for word in words {
             if let Some(field) = simple_field(word) {
-                ways.iter_mut().for_each(|way| way.push(field.clone()));
+                match ways.as_mut_slice() {
+                    [way] => way.push(field),
+                    ways => ways.iter_mut().for_each(|way| way.push(field.clone())),
+                }
                 continue;
             }
             let mut choices = self.word(word, far);

@@ -14,6 +14,8 @@ pub(super) struct Root {
     /// The key of the folder as written, and as it is once links are followed.
     keys: Vec<String>,
     names: fn(&Row) -> &'static [&'static str],
+    /// The first parts of the names.
+    firsts: Vec<&'static str>,
 }
 
 /// All such folders, and what is protected elsewhere.
@@ -44,12 +46,7 @@ impl Root {
     }
 
     fn has(&self, first: &str) -> bool {
-        let begins = |name: &str| {
-            let (name, first) = (name.as_bytes(), first.as_bytes());
-            let end = name.get(first.len()).is_none_or(|next| *next == b'/');
-            end && name.get(..first.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(first))
-        };
-        self.names().any(begins)
+        self.firsts.iter().any(|known| known.eq_ignore_ascii_case(first))
     }
 }
 
@@ -70,7 +67,9 @@ impl Roots {
             let (real, exists) = look.look(folder);
             let mut keys = vec![path::key(folder)];
             keys.extend((real != folder).then(|| path::key(&real)));
-            let root = Root { path: folder.to_owned(), keys, names };
+            let mut root = Root { path: folder.to_owned(), keys, names, firsts: Vec::new() };
+            root.firsts = root.names().map(first_part).collect();
+            root.firsts.dedup();
             if exists {
                 roots.single.extend(links(&root, &real, look));
             }
@@ -109,8 +108,8 @@ impl Roots {
             Some(Some(wanted)) => {
                 // As in a shell, wildcards do not reach hidden names.
                 let reaches = |name: &&str| !name.starts_with('.') || !wanted.starts_with(['*', '?', '[']);
-                let fits = |name: &str| path::fits(wanted, &first_part(name).to_ascii_lowercase());
-                root.names().filter(reaches).any(fits)
+                let fits = |name: &str| path::fits(wanted, &name.to_ascii_lowercase());
+                root.firsts.iter().copied().filter(reaches).any(fits)
             }
             Some(None) => true,
             None => false,

@@ -16,47 +16,47 @@ pub(super) const fn carrier(name: &'static str, valued: &'static [&'static str],
 }
 
 const CARRIERS: &[Carrier] = &[
+    carrier("builtin", &[], 0),
+    carrier("bunx", &[], 0),
+    carrier("busybox", &[], 0),
+    carrier("caffeinate", &["-t", "-w"], 0),
+    carrier("chroot", &["--userspec", "--groups"], 1),
+    carrier("chrt", &[], 1),
+    carrier("dbus-run-session", &[], 0),
+    carrier("doas", &["-u", "-C"], 0),
+    carrier("exec", &["-a"], 0),
+    carrier("fakeroot", &[], 0),
+    carrier("firejail", &[], 0),
+    carrier("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
+    carrier("ionice", &["-c", "-n", "--class", "--classdata"], 0),
+    carrier("ltrace", &["-o", "-e", "-s"], 0),
+    carrier("nice", &["-n", "--adjustment"], 0),
+    carrier("nohup", &[], 0),
+    carrier("npx", &["-p", "--package"], 0),
+    carrier("nsenter", &["-t", "--target", "-S", "-G"], 0),
+    carrier("pkexec", &["--user"], 0),
+    carrier("prlimit", &[], 0),
+    carrier("proot", &["-r", "-b", "-w"], 0),
+    carrier("run0", &["-u", "--user"], 0),
+    carrier("setarch", &[], 1),
+    carrier("setsid", &[], 0),
+    carrier("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
+    carrier("strace", &["-o", "-e", "-s", "-p", "-E", "-P"], 0),
     carrier(
         "sudo",
         &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group", "--chdir", "--host"],
         0,
     ),
-    carrier("doas", &["-u", "-C"], 0),
-    carrier("pkexec", &["--user"], 0),
-    carrier("run0", &["-u", "--user"], 0),
-    carrier("nohup", &[], 0),
-    carrier("nice", &["-n", "--adjustment"], 0),
-    carrier("ionice", &["-c", "-n", "--class", "--classdata"], 0),
+    carrier("systemd-inhibit", &[], 0),
+    carrier("systemd-run", &["-u", "-p", "--unit", "--property"], 0),
+    carrier("taskset", &[], 1),
     carrier("time", &["-f", "-o", "--format", "--output"], 0),
     carrier("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    carrier("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    carrier("exec", &["-a"], 0),
-    carrier("builtin", &[], 0),
-    carrier("setsid", &[], 0),
-    carrier("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
-    carrier("unbuffer", &[], 0),
-    carrier("chrt", &[], 1),
-    carrier("taskset", &[], 1),
-    carrier("setarch", &[], 1),
-    carrier("chroot", &["--userspec", "--groups"], 1),
-    carrier("unshare", &["-S", "-G", "-R", "-w"], 0),
-    carrier("nsenter", &["-t", "--target", "-S", "-G"], 0),
-    carrier("strace", &["-o", "-e", "-s", "-p", "-E", "-P"], 0),
-    carrier("ltrace", &["-o", "-e", "-s"], 0),
-    carrier("valgrind", &[], 0),
-    carrier("fakeroot", &[], 0),
-    carrier("proot", &["-r", "-b", "-w"], 0),
-    carrier("firejail", &[], 0),
-    carrier("systemd-run", &["-u", "-p", "--unit", "--property"], 0),
-    carrier("systemd-inhibit", &[], 0),
-    carrier("dbus-run-session", &[], 0),
-    carrier("xvfb-run", &["-n", "-s", "-f"], 0),
-    carrier("caffeinate", &["-t", "-w"], 0),
-    carrier("prlimit", &[], 0),
-    carrier("busybox", &[], 0),
     carrier("toybox", &[], 0),
-    carrier("npx", &["-p", "--package"], 0),
-    carrier("bunx", &[], 0),
+    carrier("unbuffer", &[], 0),
+    carrier("unshare", &["-S", "-G", "-R", "-w"], 0),
+    carrier("valgrind", &[], 0),
+    carrier("xvfb-run", &["-n", "-s", "-f"], 0),
 ];
 
 /// Tools with a verb (`run`, `exec`) before the command.
@@ -127,5 +127,13 @@ pub(super) fn is_assignment(text: &str) -> bool {
 
 /// The carrier of this name: a program that runs the command behind its options.
 pub(super) fn find_carrier(name: &str) -> Option<&'static Carrier> {
-    CARRIERS.iter().find(|carrier| carrier.name == name)
+    CARRIERS.binary_search_by_key(&name, |carrier| carrier.name).ok().and_then(|at| CARRIERS.get(at))
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn carriers_are_sorted() {
+        assert!(super::CARRIERS.is_sorted_by_key(|carrier| carrier.name));
+    }
 }

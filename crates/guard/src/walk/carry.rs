@@ -9,7 +9,9 @@ use super::{
 };
 use crate::{
     field::{Field, Fields},
-    path, text,
+    path,
+    program::Program,
+    text,
 };
 
 /// Options that name the folder in which a command runs.
@@ -149,7 +151,7 @@ impl Walker {
         }
         let place = self.place.clone();
         let args = fields.into_iter().skip(1).collect();
-        self.push(Deed::Run(Run { name, args, place, input, touches: OnceLock::new() }));
+        self.push(Deed::Run(Run { program: Program::of(&name), name, args, place, input, touches: OnceLock::new() }));
     }
 
     /// Another name for a command.

@@ -7,7 +7,8 @@ use ollm_shell::{Body, Command, List, Piece, Word};
 use super::find::{find_roots, found_below, is_filtered};
 use crate::{
     field::{Expander, FARTHEST, Field, Fields, formatted, literal},
-    path, program,
+    path,
+    program::Program,
 };
 
 /// What a command finds on its standard input.
@@ -117,8 +118,7 @@ impl<'a> Expander<'a> {
 
 /// Whether something is known of what a program writes.
 fn is_known_output(name: &str, input: &Feed) -> bool {
-    const KNOWN: &[&str] =
-        &["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"];
+    const KNOWN: &[&str] = &["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"];
     matches!(input, Feed::Files(_)) || KNOWN.contains(&name)
 }
 
@@ -145,7 +145,7 @@ fn output(fields: &[Field], input: Feed) -> Feed {
             Feed::files(vec![found_below(&Field::literal("."), true)])
         }
         // Filters pass on some of what they get.
-        _ if program::only_reads(&name) => match input {
+        _ if Program::of(&name).only_reads => match input {
             Feed::Files(fields) => Feed::files(fields.iter().map(|field| found_below(field, true)).collect()),
             _ => Feed::Pipe,
         },

@@ -11,7 +11,9 @@ use ollm_shell::parse;
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Variables},
-    path, program, text,
+    path,
+    program::{self, Arguments, Program},
+    text,
 };
 
 /// How deep a guess within a guess is followed.
@@ -33,11 +35,11 @@ const RUN_WORDS: &[&str] = &[
 impl Walker {
     /// What a program may do with its arguments.
     pub(super) fn guess_run(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
-        match program::arguments(name) {
-            program::Arguments::Data => return self.guess_named_values(fields, depth),
-            program::Arguments::Code => return self.guess_code(name, fields, feed, depth),
-            program::Arguments::MayRun if self.covered => return,
-            program::Arguments::MayRun => {}
+        match Program::of(name).arguments {
+            Arguments::Data => return self.guess_named_values(fields, depth),
+            Arguments::Code => return self.guess_code(name, fields, feed, depth),
+            Arguments::MayRun if self.covered => return,
+            Arguments::MayRun => {}
         }
         let data = if name == "git" { message_arguments(fields) } else { fields.len() };
         let fields = fields.get(..data).unwrap_or(fields);
@@ -243,8 +245,15 @@ const HARM: &[&str] = &[
     "wipe", "wipefs", "xargs",
 ];
 
+/// No program that does harm has a longer name.
+const LONGEST_NAME: usize = 16;
+
 /// Whether a program of this name is looked at because of the harm it can do.
 fn does_harm(name: &str) -> bool {
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    if name.len() > LONGEST_NAME || name.starts_with('-') || !name.bytes().all(is_name) {
+        return false;
+    }
     program::is_in(HARM, name)
         || SHELLS.contains(&name)
         || name.starts_with("mkfs.")
@@ -267,6 +276,7 @@ mod tests {
 
     #[test]
     fn tables_are_sorted() {
+        assert!(HARM.iter().all(|name| super::does_harm(name)));
         assert!(HARM.is_sorted() && RUN_WORDS.is_sorted());
     }
 }

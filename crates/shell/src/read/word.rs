@@ -543,7 +543,12 @@ fn is_special(next: char) -> bool {
 pub(super) fn plain(word: &mut Word, next: char) {
     match word.pieces.last_mut() {
         Some(Piece::Plain(text)) => text.push(next),
-        _ => word.pieces.push(Piece::Plain(next.to_string())),
+        _ => {
+            // Few words are longer.
+            let mut text = String::with_capacity(16);
+            text.push(next);
+            word.pieces.push(Piece::Plain(text));
+        }
     }
 }
 
