@@ -22,6 +22,9 @@ const MOST_GUESSES: usize = 3;
 /// How many words of one command are taken for the beginning of another.
 const MOST_COMMANDS: usize = 16;
 
+/// How long a word may be that names a program, with its folder.
+const LONGEST_WORD: usize = 256;
+
 /// What may stand before a command inside an argument: `--exec=rm …`, `+!rm …`, `{"run":"rm …"}`.
 const MARKS: &[char] = &['=', '!', '|', ':', ',', '+', '\'', '"', '`', '(', '{', '['];
 
@@ -193,15 +196,20 @@ fn is_line(text: &str) -> bool {
 fn marked_lines(text: &str) -> impl Iterator<Item = &str> {
     text.match_indices(MARKS).filter_map(move |(at, mark)| {
         let rest = text.get(at + mark.len()..)?;
-        let line = if matches!(mark, "'" | "\"" | "`") { rest.split(mark).next()? } else { rest };
-        begins_with_harm(line).then_some(line)
+        if !begins_with_harm(rest) {
+            return None;
+        }
+        if matches!(mark, "'" | "\"" | "`") { rest.split(mark).next() } else { Some(rest) }
     })
 }
 
 /// Whether the first word of text is a program which does harm.
 fn begins_with_harm(text: &str) -> bool {
-    let word = text.trim_start().split([' ', '\t', '\n', ';', '|', '&', '(', ')', '`', '\'', '"']).next();
-    word.is_some_and(|word| does_harm(&path::base_name(word)))
+    let text = text.trim_start();
+    let ends = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'`' | b'\'' | b'"');
+    // Past that length it is no name, and time would grow with the square of it.
+    let end = text.bytes().take(LONGEST_WORD + 1).position(ends).unwrap_or(text.len());
+    end <= LONGEST_WORD && text.get(..end).is_some_and(|word| does_harm(&path::base_name(word)))
 }
 
 /// Whether a variable or an option is known by its name to hold a command.

@@ -113,10 +113,10 @@ fn sed_commands(code: &str) -> Vec<&str> {
     let behind = code.match_indices('e').filter_map(|(at, _)| {
         let before = code.get(..at)?.chars().next_back();
         let command = before.is_none_or(|before| !before.is_ascii_alphabetic());
-        let line = code.get(at + 1..).filter(|_| command)?.lines().next()?;
-        (line.starts_with(' ') || begins_with_harm(line)).then_some(line)
+        let rest = code.get(at + 1..).filter(|_| command)?;
+        if rest.starts_with(' ') || begins_with_harm(rest) { rest.lines().next() } else { None }
     });
-    let mut commands: Vec<&str> = behind.collect();
+    let mut commands: Vec<&str> = behind.take(MOST_COMMANDS + 1).collect();
     let flags = code.trim_end().rsplit(['/', '|', '#', ',']).next().unwrap_or_default();
     if flags.contains('e') && flags.chars().all(|next| next.is_ascii_alphanumeric()) {
         commands.extend(code.split(['/', '|', '#', ',']).filter(|part| begins_with_harm(part)));
