@@ -186,7 +186,8 @@ impl Walker {
             Ok(list) => self.walk_list(&list, depth),
             Err(Unreadable::TooDeep { .. }) => self.unclear("the command nests too deep to be looked through"),
             Err(Unreadable::Unclosed { .. } | Unreadable::Syntax { .. }) => {
-                self.unclear(format!("the command could not be read as shell text: {}", text::excerpt(script)));
+                let reason = format!("the command could not be read as shell text: {}", text::excerpt(script));
+                if guess::has_harm(script) { self.unknown(reason) } else { self.unclear(reason) }
             }
         }
     }

@@ -6,6 +6,8 @@
 
 mod code;
 
+use std::borrow::Cow;
+
 use ollm_shell::parse;
 
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
@@ -17,7 +19,7 @@ use crate::{
 };
 
 /// How deep a guess within a guess is followed.
-const MOST_GUESSES: usize = 3;
+const MOST_GUESSES: usize = 8;
 
 /// How many words of one command are taken for the beginning of another.
 const MOST_COMMANDS: usize = 16;
@@ -39,7 +41,7 @@ impl Walker {
     /// What a program may do with its arguments.
     pub(super) fn guess_run(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
         match Program::of(name).arguments {
-            Arguments::Data => return self.guess_named_values(fields, depth),
+            Arguments::Data => return self.guess_named_values(name, fields, depth),
             Arguments::Code => return self.guess_code(name, fields, feed, depth),
             Arguments::MayRun if self.covered => return,
             Arguments::MayRun => {}
@@ -63,7 +65,7 @@ impl Walker {
     /// Does something of which it is not known that it happens.
     fn guessed(&mut self, look: impl FnOnce(&mut Walker)) {
         if self.guesses >= MOST_GUESSES {
-            return;
+            return self.unknown("too many commands within commands");
         }
         let (place, outer, input) = (self.place.clone(), self.outer.clone(), self.input.clone());
         self.guesses += 1;
@@ -77,11 +79,18 @@ impl Walker {
         if !is_line(text) {
             return;
         }
-        let value = text.split_once('=').map(|(_, value)| value);
-        let attached = text.strip_prefix('-').and_then(|option| option.get(1..));
-        let whole = if text.starts_with('-') { value.or(attached) } else { Some(text) };
-        for line in whole.into_iter().chain(value.filter(|_| whole == Some(text))) {
-            self.guess_text(line, depth);
+        let mut rest = text;
+        if let Some(option) = text.strip_prefix('-') {
+            // `-eCOMMAND`
+            let attached = option.get(1..).filter(|_| !option.starts_with('-') && !option.contains('='));
+            attached.into_iter().for_each(|attached| self.guess_text(attached, depth));
+        } else {
+            self.guess_text(text, depth);
+        }
+        // `--action=exec=COMMAND`
+        while let Some((_, value)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
+            self.guess_text(value, depth);
+            rest = value;
         }
         for line in marked_lines(text) {
             self.guess_text(line, depth);
@@ -96,15 +105,20 @@ impl Walker {
     }
 
     /// The values whose names say that they run, even if the program only prints or stores the rest.
-    fn guess_named_values(&mut self, fields: &[Field], depth: usize) {
-        for (at, field) in fields.iter().enumerate() {
-            let value = match field.text.split_once('=') {
-                Some((name, value)) if is_run_name(name) => Some(value),
-                None if field.text.starts_with('-') && is_run_name(&field.text) => {
+    fn guess_named_values(&mut self, program: &str, fields: &[Field], depth: usize) {
+        let declares = matches!(program, "declare" | "export" | "local" | "readonly" | "typeset");
+        let mut before = "";
+        for (at, field) in fields.iter().enumerate().take_while(|(_, field)| field.text != "--") {
+            let text = field.text.as_str();
+            let names = declares || text.starts_with("--") || text.starts_with("-o") || before == "-o";
+            let value = match text.split_once('=') {
+                Some((name, value)) if names && is_run_name(name) => Some(value),
+                None if text.starts_with("--") && is_run_name(text) => {
                     fields.get(at + 1).map(|value| value.text.as_str())
                 }
                 _ => None,
             };
+            before = text;
             if let Some(value) = value {
                 self.guess_value(value, depth);
             }
@@ -113,7 +127,10 @@ impl Walker {
 
     /// Text that may be a script. Where the whole cannot be read, its lines may be.
     fn guess_text(&mut self, text: &str, depth: usize) {
-        let text = text.trim().trim_start_matches(['!', '|', '+', ':', ' ']);
+        let marked = text.trim();
+        let text = marked.trim_start_matches(['!', '|', '+', ':', ' ']);
+        // `+!` and `:!` say that a shell reads the rest.
+        let escapes = marked.strip_suffix(text).is_some_and(|marks| marks.contains('!'));
         if text.is_empty() || !self.reads(text) {
             return;
         }
@@ -129,7 +146,7 @@ impl Walker {
                 Err(_) => {}
             }
         }
-        if !read && names_harm(text) {
+        if escapes || (!read && names_harm(text)) {
             self.unknown(unreadable(text));
         }
     }
@@ -218,7 +235,12 @@ pub(super) fn is_run_name(name: &str) -> bool {
         let start = name.len().checked_sub(word.len());
         start.and_then(|start| name.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
     };
-    RUN_WORDS.iter().any(|word| ends(&word))
+    RUN_WORDS.iter().any(|word| ends(&word)) && is_name(name)
+}
+
+/// Whether text may be the name of a variable, an option or a setting.
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
 }
 
 fn is_shell(field: &Field) -> bool {
@@ -270,8 +292,16 @@ fn does_harm(name: &str) -> bool {
 
 /// Whether text that cannot be read has a word in it that is the name of a program which does harm.
 fn names_harm(text: &str) -> bool {
-    let mut words = text.split([' ', '\t', ';', '|', '&', '(', ')', '`', '\'', '"', '{', '}']);
-    words.any(|word| matches!(path::base_name(word).as_ref(), "rm" | "dd" | "shred" | "mkfs" | "unlink" | "ollm"))
+    words(text).any(|word| matches!(word.as_ref(), "rm" | "dd" | "shred" | "mkfs" | "unlink" | "ollm"))
+}
+
+/// The same of any program that does harm, for text that a shell reads for sure: prose names many.
+pub(super) fn has_harm(text: &str) -> bool {
+    words(text).any(|word| does_harm(&word))
+}
+
+fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    text.split([' ', '\t', '\n', ';', '|', '&', '(', ')', '`', '\'', '"', '{', '}']).map(path::base_name)
 }
 
 fn unreadable(text: &str) -> String {

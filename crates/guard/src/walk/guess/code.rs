@@ -17,7 +17,7 @@ const DOES: &[&str] = &[
 const CLIENT_DOES: &[&str] = &["from program", "to program", "system", "shell"];
 
 /// What editors and clients write before a command: `:silent !rm …`, `\! rm …`, `.shell rm …`.
-const ESCAPES: &[&str] = &["call", "exec", "execute", "r", "read", "sh", "shell", "silent", "silent!", "system"];
+const ESCAPES: &[&str] = &["call", "execute", "r", "read", "shell", "silent", "silent!", "system"];
 
 impl Walker {
     /// What code of another language may run.
@@ -52,7 +52,7 @@ impl Walker {
                 self.guess_text(command, depth);
             }
         } else if !program::is_filter(name) {
-            for command in code.lines().filter_map(escaped) {
+            for command in std::iter::once(code).chain(code.lines().skip(1)).filter_map(escaped) {
                 self.guess_text(command, depth);
             }
         }
@@ -99,13 +99,15 @@ fn has_deeds(name: &str, code: &str) -> bool {
 
 /// The command on a line of an editor or a client that lets people run one.
 fn escaped(line: &str) -> Option<&str> {
-    let is_mark =
-        |next: char| matches!(next, ':' | '+' | '!' | '\\' | '.' | '%' | ',' | '$' | ' ') || next.is_ascii_digit();
-    let mut rest = line.trim_start_matches(is_mark);
-    while let Some((_, behind)) = rest.split_once(' ').filter(|(word, _)| ESCAPES.contains(word)) {
-        rest = behind.trim_start_matches(is_mark);
+    let is_mark = |next: char| matches!(next, ':' | '+' | '\\' | '.' | '%' | ',' | '$' | ' ') || next.is_ascii_digit();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches(is_mark);
+        if rest.starts_with('!') || begins_with_harm(rest) {
+            return Some(rest);
+        }
+        (_, rest) = rest.split_once(' ').filter(|(word, _)| ESCAPES.contains(word))?;
     }
-    begins_with_harm(rest).then_some(rest)
 }
 
 /// What `sed` would run: the rest of a line behind its command `e`, or what a substitution with that flag makes.
@@ -187,8 +189,8 @@ mod tests {
     #[test]
     fn commands_of_editors_stand_behind_their_marks() {
         assert!(ESCAPES.is_sorted());
-        assert_eq!(escaped(":silent !rm x"), Some("rm x"));
-        assert_eq!(escaped("\\! rm x"), Some("rm x"));
+        assert_eq!(escaped(":silent !rm x"), Some("!rm x"));
+        assert_eq!(escaped("\\! rm x"), Some("! rm x"));
         assert_eq!(escaped(".shell rm x"), Some("rm x"));
         assert_eq!(escaped("print(1)"), None);
     }
