@@ -14,13 +14,11 @@ use crate::text::is_hidden;
 /// The last part of a command word, in lower case.
 pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
     let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
-    let short = |name: &str| name.len() - if name.ends_with(".exe") { 4 } else { 0 };
     if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
-        return Cow::Borrowed(name.get(..short(name)).unwrap_or(name));
+        return Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name));
     }
-    let mut name = name.to_lowercase();
-    name.truncate(short(&name));
-    Cow::Owned(name)
+    let name = name.to_lowercase();
+    Cow::Owned(name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name))
 }
 
 /// A path as seen from a folder, without `.`, `..` and doubled slashes.
@@ -160,13 +158,11 @@ impl Resolver {
             if !self.seen.contains_key(prefix.as_os_str()) {
                 self.seen.insert(prefix.clone().into_os_string(), found(&real));
             }
-            match self.seen.get(prefix.as_os_str()) {
-                Some(Some(found)) => real.clone_from(found),
-                _ => {
-                    let rest = parts.as_path();
-                    return (if rest.as_os_str().is_empty() { real } else { real.join(rest) }, false);
-                }
-            }
+            let Some(Some(found)) = self.seen.get(prefix.as_os_str()) else {
+                let rest = parts.as_path();
+                return (if rest.as_os_str().is_empty() { real } else { real.join(rest) }, false);
+            };
+            real.clone_from(found);
         }
         (real, true)
     }

@@ -119,6 +119,8 @@ struct Walker {
     guesses: usize,
     /// Whether the next command is part of a longer one whose words were all guessed at.
     covered: bool,
+    /// The texts on standard inputs that were guessed at, each by its address, and where that was last.
+    guessed_inputs: HashMap<*const u8, (Arc<str>, Place)>,
     /// How much text may still be read.
     text_left: usize,
     /// How many commands and arguments may still be looked at.
@@ -136,6 +138,7 @@ impl Walker {
             aliases: HashMap::new(),
             guesses: 0,
             covered: false,
+            guessed_inputs: HashMap::new(),
             text_left: LEAST_TEXT + MOST_READINGS * length,
             work: LEAST_WORK + WORK_PER_BYTE * length,
         }
@@ -211,6 +214,9 @@ impl Walker {
         (self.outer, self.covered) = (outer, covered);
     }
 }
+
+#[cfg(test)]
+mod cost;
 
 #[cfg(all(test, unix))]
 mod tests;

@@ -18,9 +18,10 @@ impl<'a> Expander<'a> {
         if let Some(known) = self.printed.borrow().get(&key) {
             return Rc::clone(known);
         }
-        let values = match self.output_texts(list, far) {
-            Some(texts) => Values::Texts(texts),
-            None => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+        let values = match self.variables.affords(1).then(|| self.output_texts(list, far)) {
+            Some(Some(texts)) => Values::Texts(texts),
+            Some(None) => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+            None => Values::Unknown,
         };
         let values = Rc::new(values);
         // Only what stands in another substitution is asked for again.
@@ -104,5 +105,27 @@ fn parent(file: &str) -> String {
         Some(("", _)) => "/".to_owned(),
         Some((folder, _)) => folder.to_owned(),
         None => ".".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::{Outer, Place, Variables};
+
+    /// How many substitutions are looked at to expand so many of them, each in the one before.
+    fn looks(depth: usize) -> usize {
+        let list = ollm_shell::parse(&format!("{}x{}", "echo $(".repeat(depth), ")".repeat(depth)), 0).unwrap();
+        let variables = Variables::of_list(&list);
+        let (place, outer) = (Place::default(), Outer::default());
+        let words = simple(&list).unwrap();
+        Expander::new(&variables, &place, &outer, &[]).words(words);
+        variables.looks.get()
+    }
+
+    #[test]
+    fn a_substitution_in_others_is_looked_at_once() {
+        assert!((1..=4).all(|depth| looks(depth) == depth), "{:?}", [1, 2, 3, 4].map(looks));
+        assert!(looks(30) <= 2 * FARTHEST, "{}", looks(30));
     }
 }

@@ -6,7 +6,7 @@
 
 mod code;
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use ollm_shell::parse;
 
@@ -57,9 +57,17 @@ impl Walker {
             }
             walker.guess_words(name, fields, feed, depth);
             if let Feed::Text(Some(text)) = feed {
-                walker.guess_text(text, depth);
+                walker.guess_input(text, depth);
             }
         });
+    }
+
+    /// Text on the standard input, once for each place: every command in a loop or in the text itself may find it there.
+    fn guess_input(&mut self, text: &Arc<str>, depth: usize) {
+        let seen = self.guessed_inputs.insert(text.as_ptr(), (Arc::clone(text), self.place.clone()));
+        if seen.is_none_or(|(_, place)| place != self.place) {
+            self.guess_text(text, depth);
+        }
     }
 
     /// Does something of which it is not known that it happens.
@@ -83,7 +91,9 @@ impl Walker {
         if let Some(option) = text.strip_prefix('-') {
             // `-eCOMMAND`
             let attached = option.get(1..).filter(|_| !option.starts_with('-') && !option.contains('='));
-            attached.into_iter().for_each(|attached| self.guess_text(attached, depth));
+            if let Some(attached) = attached {
+                self.guess_text(attached, depth);
+            }
         } else {
             self.guess_text(text, depth);
         }
@@ -235,7 +245,7 @@ pub(super) fn is_run_name(name: &str) -> bool {
         let start = name.len().checked_sub(word.len());
         start.and_then(|start| name.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
     };
-    RUN_WORDS.iter().any(|word| ends(&word)) && is_name(name)
+    RUN_WORDS.iter().any(ends) && is_name(name)
 }
 
 /// Whether text may be the name of a variable, an option or a setting.
