@@ -118,7 +118,16 @@ impl<'a> Expander<'a> {
         values.retain(|value| seen.insert(value.clone()));
         if !files.is_empty() {
             files.extend(values.into_iter().map(Field::literal));
-            return Values::Files(files);
+            let mut distinct = Fields::new();
+            for file in files {
+                if distinct.len() > MOST_WAYS {
+                    return Values::Unknown;
+                }
+                if !distinct.contains(&file) {
+                    distinct.push(file);
+                }
+            }
+            return Values::Files(distinct);
         }
         if values.is_empty() || values.len() > MOST_WAYS { Values::Unknown } else { Values::Texts(values) }
     }
