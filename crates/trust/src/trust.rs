@@ -2,7 +2,8 @@
 //! the one place that makes a [`Trusted`], and nothing else can be started.
 
 use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -10,7 +11,7 @@ use std::time::SystemTime;
 
 use ollm_protocol::{Commands, Hook, Layer, Source};
 use ollm_shell::shell_word;
-use ollm_store::{Digest, FileDigests, Owners, current_gid, current_uid};
+use ollm_store::{Digest, FileDigests, Owners, current_gid, current_uid, digest_bytes};
 
 use crate::approvable::Approvable;
 use crate::approvals::{Approval, Standing, claim};
@@ -18,9 +19,9 @@ use crate::approvals_file::ApprovalsFile;
 use crate::approver::Approver;
 use crate::content_store::{ContentStore, ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
-use crate::coverage::Coverage;
+use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, absolute_interpreter, loads_code, rewritten};
 use crate::extension::ExtensionFolder;
-use crate::identity::{Identified, Identity, KnownDefinition, Memory, Unready, identify, present};
+use crate::identity::{Identified, Identity, KnownDefinition, Memory, Unready, identify, present, start_of};
 use crate::proposal::{Grant, Proposal};
 
 /// A clock, as a value.
@@ -94,10 +95,53 @@ impl<T> Trusted<T> {
 
     /// An argument that names code, with the copy of that code in place of its name.
     pub fn code_argument(&self, argument: &str) -> Option<OsString> {
-        let (_, prefix, file) = self.coverage.code_arguments.iter().find(|(written, ..)| written == argument)?;
-        let mut replaced = OsString::from(prefix);
-        replaced.push(self.approved(file)?);
-        Some(replaced)
+        match self.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
+            (_, Replacement::File { prefix, file }) => {
+                let mut replaced = OsString::from(prefix);
+                replaced.push(self.approved(file)?);
+                Some(replaced)
+            }
+            (_, Replacement::Code { text, edits }) => Some(self.led_to_copy(text, edits)?.into()),
+        }
+    }
+
+    /// Its line for a shell, with the copies of the code it names in place of their names.
+    pub fn shell_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        self.led_to_copy(line, &self.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
+    }
+
+    fn led_to_copy(&self, text: &str, edits: &[Edit]) -> Option<String> {
+        let copy = self.copy.as_ref().filter(|_| !edits.is_empty())?;
+        Some(rewritten(text, edits, &|file| copy.place_of(file)))
+    }
+
+    /// The value of a variable that loads code, with the copies of that code in place of their names.
+    pub fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
+        let (copy, here) = (self.copy.as_ref()?, self.coverage.here.as_ref()?);
+        if !loads_code(name) {
+            return None;
+        }
+        let in_copy = |part: &str| {
+            let copy =
+                copy.path_of(&here.join(part)).filter(|_| !part.is_empty())?.into_os_string().into_string().ok()?;
+            // There is no way to quote it in some of them.
+            (!copy.contains(char::is_whitespace)).then_some(copy)
+        };
+        let parts = value.split_inclusive([' ', ':', '=']).map(|part| {
+            let name = part.trim_end_matches([' ', ':', '=']);
+            in_copy(name).map_or_else(|| part.to_owned(), |copy| part.replace(name, &copy))
+        });
+        Some(parts.collect::<String>().into())
+    }
+
+    /// What it is told about its copy: where that is, and that Python takes modules from there.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let Some(copy) = &self.copy else { return Vec::new() };
+        let mut told = vec![(COPY_FOLDER, copy.folder.clone().into())];
+        if let Some(modules) = self.coverage.modules.as_ref().and_then(|folder| copy.path_of(folder)) {
+            told.extend([("PYTHONPATH", modules.into()), ("PYTHONSAFEPATH", "1".into())]);
+        }
+        told
     }
 }
 
@@ -129,6 +173,9 @@ impl Trusted<ExtensionFolder> {
     /// A part of an extension that may run as a whole: what it names is in the copy.
     pub fn part<T: Approvable>(&self, part: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, Unready> {
         let (thing, program) = (Arc::clone(part), part.program(context)?);
+        if program.starts_with(&self.thing.root) || self.copy_folder().is_some_and(|copy| program.starts_with(copy)) {
+            absolute_interpreter(&program, &start_of(&program))?;
+        }
         let (digest, copy, commands) = (self.digest, self.copy.clone(), self.commands);
         Ok(Trusted { thing, program, digest, copy, coverage: Arc::default(), commands })
     }
@@ -397,9 +444,28 @@ impl Trust {
         }
         let Proposal { identity, copy, coverage, .. } = proposal;
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
-        let copy = copy.filter(|_| !stays);
+        let copy = copy.filter(|_| !stays).map(|copy| self.pointed_at_itself(copy, &coverage)).transpose()?;
         let (thing, digest, commands) = (Arc::clone(thing), Some(identity.digest), self.commands);
         Ok(Trusted { thing, program, digest, copy, coverage, commands })
+    }
+
+    /// A copy whose scripts name one another by their places in it, where they did so by the working folder.
+    fn pointed_at_itself(&self, copy: Arc<StoredCopy>, coverage: &Coverage) -> Result<Arc<StoredCopy>, Refusal> {
+        if coverage.scripts.is_empty() {
+            return Ok(copy);
+        }
+        let edited = coverage.scripts.iter().filter_map(|script| Some((copy.place_of(&script.file)?, script)));
+        let edited: Result<BTreeMap<PathBuf, String>, ContentStoreError> = edited
+            .map(|(place, script)| {
+                let changed = || ContentStoreError::Changed { path: script.file.clone() };
+                let text = std::fs::read_to_string(copy.folder.join(&place)).map_err(|_| changed())?;
+                let is_same = digest_bytes(text.as_bytes()) == script.text;
+                let text = is_same.then(|| rewritten(&text, &script.edits, &|file| copy.place_of(file)));
+                Ok((place, text.ok_or_else(changed)?))
+            })
+            .collect();
+        let kept = edited.and_then(|edited| self.copies.keep_edited(&copy, &edited));
+        kept.map(Arc::new).map_err(|error| Refusal::new(RefusalReason::Unsafe, error.to_string()))
     }
 
     pub(crate) fn identified<T: Approvable>(
