@@ -1,15 +1,15 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
+use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem, Severity,
-    State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
+    Severity, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
@@ -181,8 +181,11 @@ impl App {
             (None, None) if stay.as_is => Before::Nothing,
             (None, None) => Before::Approvals(&trust),
         };
+        let budget = catalog.budget.map(RefCell::new);
+        let view = View { world, places: &places, budget: budget.as_ref() };
         let (extensions, changes) =
-            extensions_since(&before, (world, &places), &catalog.config, &switches, positions, &mut problems);
+            extensions_since(&before, view, &catalog.config, &switches, positions, &mut problems);
+        problems.extend(budget.and_then(|budget| budget.into_inner().problem()));
         hold(&trust, &extensions);
         world.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&places).directories;
@@ -379,7 +382,7 @@ pub fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, (world, &world.places), config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, View::of(world), config, switches, positions, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
@@ -391,7 +394,7 @@ pub fn extensions_as_approved(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let before = Before::Approvals(trust);
-    let (found, _) = extensions_since(&before, (world, &world.places), config, switches, Positions::OnDemand, problems);
+    let (found, _) = extensions_since(&before, View::of(world), config, switches, Positions::OnDemand, problems);
     hold(trust, &found);
     found
 }
@@ -406,7 +409,7 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 pub fn extensions_again(app: &App, world: &World) -> Extensions {
     let (switches, _) = Switches::load(&world.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, (world, &world.places), &app.config, &switches, app.positions, &mut Vec::new()).0
+    extensions_since(&before, View::of(world), &app.config, &switches, app.positions, &mut Vec::new()).0
 }
 
 /// What is known of extensions before they are read.
@@ -428,10 +431,24 @@ fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
     }
 }
 
+/// Where extensions are looked for, and how much of that may be read.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    world: &'a World,
+    places: &'a Places,
+    budget: Option<&'a RefCell<Budget>>,
+}
+
+impl View<'_> {
+    fn of(world: &World) -> View<'_> {
+        View { world, places: &world.places, budget: None }
+    }
+}
+
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
     before: &Before<'_>,
-    (world, places): (&World, &Places),
+    View { world, places, budget }: View<'_>,
     config: &Config,
     switches: &Switches,
     positions: Positions,
@@ -458,6 +475,7 @@ fn extensions_since(
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
         commands: world.commands,
+        budget,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);

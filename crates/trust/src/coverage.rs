@@ -272,7 +272,8 @@ impl Search<'_> {
         for arg in args {
             self.text(arg)?;
         }
-        if Language::of_interpreter(command) == Some(Language::Python) {
+        // Others may start Python, as in `uv run python -m tool`; a shell has text of its own.
+        if Language::of_interpreter(command) != Some(Language::Shell) {
             for module in modules(args, running) {
                 self.module(module)?;
             }
