@@ -12,7 +12,7 @@ use ollm_catalog::{
     Severity, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
-use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
+use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -291,7 +291,7 @@ impl App {
     }
 
     /// What is off that would stand in the way of something, in one line.
-    pub fn whats_off(&self) -> Option<String> {
+    pub fn what_is_off(&self) -> Option<String> {
         let hooks = self.engine.switched_off.as_ref();
         let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
         let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
@@ -321,7 +321,7 @@ impl App {
 
     /// Tells the person what is off, and what is wrong with the files, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
-        if let Some(off) = self.whats_off() {
+        if let Some(off) = self.what_is_off() {
             notices.tell(&off);
         }
         for problem in &self.problems {
@@ -535,7 +535,7 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
         return hook;
     }
     let now = SystemTime::now();
-    match switches.get(&switch_name(hook.spec.own_id()), now) {
+    match switches.get(&switch_name(&hook.spec), now) {
         None => {}
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {
@@ -548,9 +548,14 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
     hook
 }
 
-/// The switch of a hook.
-pub fn switch_name(id: &str) -> String {
-    format!("hook:{id}")
+/// The switch of a hook. That of a project's hook names its project, or its extension's folder there: another project may
+/// have a hook of the same id.
+pub fn switch_name(hook: &HookSpec) -> String {
+    let place = hook.tree.as_ref().or(hook.project.as_ref()).filter(|_| hook.layer == Layer::Workspace);
+    match place {
+        Some(place) => format!("hook:{}", HookSpec::id_in(place, hook.own_id())),
+        None => format!("hook:{}", hook.own_id()),
+    }
 }
 
 /// A time to the nearest unit that a person cares for.
