@@ -143,7 +143,7 @@ fn load_all(
         Positions::OnDemand => Vec::new(),
     };
     let Loading { hooks, problems, budget, .. } = loading;
-    (Catalog { hooks, settings, config, undeclared, budget }, problems)
+    (Catalog { hooks, settings, undeclared, config, budget }, problems)
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.

@@ -117,10 +117,14 @@ impl Search<'_> {
             };
             for folder in within {
                 let root = folders.first().cloned().unwrap_or_else(|| folder.clone());
-                self.module_in(module, &folder, &root)?;
+                let mut found = self.module_in(module, &folder, &root)?;
                 for item in &items {
                     let dot = if module.is_empty() { "" } else { "." };
-                    self.module_in(&format!("{module}{dot}{item}"), &folder, &root)?;
+                    found |= self.module_in(&format!("{module}{dot}{item}"), &folder, &root)?;
+                }
+                // Code without a file of its own finds modules by the working folder.
+                if at.is_none() && found {
+                    self.coverage.modules = self.places.here.first().cloned();
                 }
             }
         }

@@ -86,11 +86,12 @@ impl Search<'_> {
         self.coverage.uncovered.push(what);
     }
 
-    /// Commands whose variables nobody else sees.
+    /// Commands whose variables and folder nobody else sees.
     fn apart(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), CoverageError> {
-        let outside = scope.assigned();
+        let (outside, astray) = (scope.assigned(), scope.astray);
         self.list(list, scope)?;
         scope.forget(outside);
+        scope.astray = astray;
         Ok(())
     }
 
@@ -208,7 +209,7 @@ impl Search<'_> {
                 None => Ok(()),
             },
             "cd" | "pushd" => {
-                self.enter(args);
+                scope.astray |= !self.enter(args);
                 Ok(())
             }
             "eval" if scope.file.is_none() => {
@@ -227,16 +228,25 @@ impl Search<'_> {
         if name.known { self.shell_file(name, scope, Some(Language::Shell)) } else { Ok(()) }
     }
 
-    /// What follows is meant from another folder.
-    fn enter(&mut self, args: &[Filled]) {
+    /// What follows is meant from another folder; false where that is not one of those whose files count.
+    fn enter(&mut self, args: &[Filled]) -> bool {
+        if args.first().is_some_and(|arg| arg.text == "-") {
+            return true;
+        }
         let target = args.iter().find(|arg| !arg.text.starts_with('-')).filter(|arg| arg.known);
-        let Some(target) = target else { return };
+        let Some(target) = target else { return false };
+        let mut is_inside = false;
         for folder in self.here.clone() {
             let entered = super::plain(&folder.join(&target.text));
-            if entered.starts_with(&self.places.top) && !self.here.contains(&entered) && self.here.len() < 16 {
+            if !entered.starts_with(&self.places.top) {
+                continue;
+            }
+            is_inside = true;
+            if !self.here.contains(&entered) && self.here.len() < 16 {
                 self.here.push(entered);
             }
         }
+        is_inside && target.certain
     }
 
     fn started(
@@ -343,11 +353,14 @@ impl Search<'_> {
     ) -> Result<(), CoverageError> {
         let path = word.text.as_str();
         match self.named(path)? {
+            // The same name may mean another file there.
+            Found::File(_) if scope.astray && Path::new(path).is_relative() => self.made_up(path, scope.file),
             Found::File(file) => {
                 self.names_code(word, "", &file);
                 self.push_code(file, language);
             }
             Found::Folder(folder) => self.whole_folder(&folder),
+            Found::Nothing if scope.astray && scope.file.is_none() => self.made_up(path, None),
             Found::Nothing => {
                 let beside = scope.file.and_then(Path::parent).filter(|_| !path.contains('/')).map(|at| at.join(path));
                 if let Some(Found::File(file)) = beside.map(|path| self.at(&path)).transpose()? {
@@ -442,6 +455,9 @@ mod tests {
             ("bash <<< '. lib/a'", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
             ("X=1; sh -c \". lib/a; echo $X\"", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
             ("cd lib && . ./a", "a lib/a", "`./a` may mean a file in more than one folder"),
+            ("cd \"$X\" && . ./a", "a", "`./a` in `run.sh` is a name that is made up"),
+            ("cd /tmp; . ./a", "a", "`./a` in `run.sh` is a name that is made up"),
+            ("(cd \"$X\"); Y=$(cd $X; pwd); . ./a", "a", ""),
         ] {
             let (found, uncovered) = covered("sh run.sh", script);
             assert_eq!(found, files, "{script}");

@@ -108,6 +108,7 @@ fn s04_modules_and_variables_that_load_code_lead_to_the_copy() {
     for (file, _) in module {
         swapped(&line(&format!("{}python3 -m scripts.guard", swap(file))), module, file);
     }
+    swapped(&line(&format!("{}python3 -c 'import scripts.guard'", swap("scripts/rules.py"))), module, "python3 -c");
     let script: &[(&str, &str)] = &[("scripts/guard.py", "import rules\n"), ("scripts/rules.py", touch)];
     for (file, _) in script {
         swapped(&line(&format!("{}python3 scripts/guard.py", swap(file))), script, file);

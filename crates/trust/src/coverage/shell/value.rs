@@ -33,6 +33,8 @@ pub(super) struct Scope<'a> {
     pub(super) depth: usize,
     /// Whether this part may as well not run.
     pub(super) branch: bool,
+    /// Whether nobody knows which folder this part runs in.
+    pub(super) astray: bool,
 }
 
 /// What a variable or an expansion stands for.
