@@ -16,7 +16,7 @@ use crate::context::TrustContext;
 use crate::coverage::{Coverage, CoverageError, Places, files_covered};
 
 /// Larger scripts and inputs are not hashed at every event.
-const LARGEST_FILE: u64 = 64 << 20;
+pub(crate) const LARGEST_FILE: u64 = 64 << 20;
 
 /// What an approval is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use std::time::SystemTime;
 
 use ollm_protocol::{Commands, Hook, Layer, Source};
 use ollm_shell::shell_word;
-use ollm_store::{Digest, FileDigests, Owners, current_gid, current_uid, digest_bytes};
+use ollm_store::{Digest, FileDigests, Owners, current_gid, current_uid};
 
 use crate::approvable::Approvable;
 use crate::approvals::{Approval, Standing, claim};
@@ -19,9 +19,13 @@ use crate::approvals_file::ApprovalsFile;
 use crate::approver::Approver;
 use crate::content_store::{ContentStore, ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
-use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, absolute_interpreter, loads_code, rewritten};
+use crate::coverage::{
+    COPY_FOLDER, Coverage, Edit, Replacement, ScriptEdits, absolute_interpreter, loads_code, rewritten,
+};
 use crate::extension::ExtensionFolder;
-use crate::identity::{Identified, Identity, KnownDefinition, Memory, Unready, identify, present, start_of};
+use crate::identity::{
+    Identified, Identity, KnownDefinition, LARGEST_FILE, Memory, Unready, identify, present, start_of,
+};
 use crate::proposal::{Grant, Proposal};
 
 /// A clock, as a value.
@@ -451,21 +455,25 @@ impl Trust {
 
     /// A copy whose scripts name one another by their places in it, where they did so by the working folder.
     fn pointed_at_itself(&self, copy: Arc<StoredCopy>, coverage: &Coverage) -> Result<Arc<StoredCopy>, Refusal> {
-        if coverage.scripts.is_empty() {
+        let refused = |error: ContentStoreError| Refusal::new(RefusalReason::Unsafe, error.to_string());
+        let changed = |path: &Path| ContentStoreError::Changed { path: path.to_owned() };
+        for (file, digest) in &coverage.read {
+            let Some(path) = copy.path_of(file) else { continue };
+            // One that was exchanged while it was looked through was looked through in vain.
+            if !self.memory.digests.digest(&path, LARGEST_FILE).is_ok_and(|found| found == *digest) {
+                return Err(refused(changed(file)));
+            }
+        }
+        let mut edited = BTreeMap::new();
+        for ScriptEdits { file, edits } in &coverage.scripts {
+            let Some(place) = copy.place_of(file) else { continue };
+            let text = std::fs::read_to_string(copy.folder.join(&place)).map_err(|_| refused(changed(file)))?;
+            edited.insert(place, rewritten(&text, edits, &|file| copy.place_of(file)));
+        }
+        if edited.is_empty() {
             return Ok(copy);
         }
-        let edited = coverage.scripts.iter().filter_map(|script| Some((copy.place_of(&script.file)?, script)));
-        let edited: Result<BTreeMap<PathBuf, String>, ContentStoreError> = edited
-            .map(|(place, script)| {
-                let changed = || ContentStoreError::Changed { path: script.file.clone() };
-                let text = std::fs::read_to_string(copy.folder.join(&place)).map_err(|_| changed())?;
-                let is_same = digest_bytes(text.as_bytes()) == script.text;
-                let text = is_same.then(|| rewritten(&text, &script.edits, &|file| copy.place_of(file)));
-                Ok((place, text.ok_or_else(changed)?))
-            })
-            .collect();
-        let kept = edited.and_then(|edited| self.copies.keep_edited(&copy, &edited));
-        kept.map(Arc::new).map_err(|error| Refusal::new(RefusalReason::Unsafe, error.to_string()))
+        self.copies.keep_edited(&copy, &edited).map(Arc::new).map_err(refused)
     }
 
     pub(crate) fn identified<T: Approvable>(
@@ -518,5 +526,28 @@ impl Trust {
             }
             Source::Extension | Source::Downloaded => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ollm_store::digest_bytes;
+
+    use super::*;
+    use crate::content_store::StoredFile;
+
+    #[test]
+    fn what_was_exchanged_while_it_was_looked_through_does_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("check.sh");
+        std::fs::write(&script, ". ./lib.sh").unwrap();
+        let trust = Trust::new(folder.path().join("home/approvals.json"), SystemTime::now);
+        let file = StoredFile { path: script.clone(), digest: digest_bytes(b". ./lib.sh") };
+        let copy = Arc::new(trust.copies.keep(folder.path(), &[file]).unwrap());
+        let read = |text: &[u8]| Coverage { read: vec![(script.clone(), digest_bytes(text))], ..Coverage::default() };
+        let same = trust.pointed_at_itself(Arc::clone(&copy), &read(b". ./lib.sh")).unwrap();
+        assert_eq!(same, copy);
+        let refusal = trust.pointed_at_itself(copy, &read(b"true")).unwrap_err();
+        assert!(refusal.detail.contains("is no longer what was approved"), "{}", refusal.detail);
     }
 }

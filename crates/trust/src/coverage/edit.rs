@@ -7,7 +7,6 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ollm_shell::{replaceable, single_quoted};
-use ollm_store::Digest;
 
 /// The variable that names the folder of the copy.
 pub const COPY_FOLDER: &str = "OLLM_COPY_DIR";
@@ -23,8 +22,6 @@ pub(crate) struct Edit {
 #[derive(Clone, Debug)]
 pub(crate) struct ScriptEdits {
     pub(crate) file: PathBuf,
-    /// The digest of the text they were found in: they mean nothing in another one.
-    pub(crate) text: Digest,
     pub(crate) edits: Vec<Edit>,
 }
 

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
-use ollm_store::digest_bytes;
 
 use super::script::Language;
 use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, edit, runner};
@@ -30,11 +29,7 @@ impl Search<'_> {
     pub(super) fn shell_script(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
         let edits = self.edits_of(text, &mut Scope::in_file(file))?;
         if let Some(file) = file.filter(|_| !edits.is_empty()) {
-            self.coverage.scripts.push(ScriptEdits {
-                file: file.to_owned(),
-                text: digest_bytes(text.as_bytes()),
-                edits,
-            });
+            self.coverage.scripts.push(ScriptEdits { file: file.to_owned(), edits });
         }
         Ok(())
     }
