@@ -11,6 +11,7 @@ mod agent_signs;
 mod app;
 mod builder;
 pub mod cases;
+pub mod connect;
 pub mod control;
 mod error;
 mod guards;

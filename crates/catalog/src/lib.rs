@@ -18,6 +18,7 @@ struct Readme;
 
 mod budget;
 mod config;
+pub mod connection;
 pub mod edit;
 mod entry;
 mod extension;

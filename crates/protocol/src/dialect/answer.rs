@@ -133,6 +133,19 @@ pub(super) fn with_end(mut answer: Answer, output: &Output<'_>) -> Answer {
     answer
 }
 
+/// An exit status that refuses does so whatever the JSON says; the reason is the JSON's own if it refuses too, else standard error.
+pub(super) fn block_by_status(answer: &mut Answer, stderr: &[u8]) {
+    if answer.verdict.flow < Flow::Ask && answer.verdict.flow > Flow::NoOpinion {
+        answer.warnings.push("the answer approves, but exit status 2 refuses".to_owned());
+    }
+    if answer.verdict.reasons.is_empty() {
+        let words = String::from_utf8_lossy(stderr).trim().to_owned();
+        answer.verdict.reasons.extend((!words.is_empty()).then_some(words));
+    }
+    answer.verdict.flow = answer.verdict.flow.max(Flow::Block);
+    answer.verdict.patch.clear();
+}
+
 #[derive(Default)]
 struct Words {
     reason: Option<String>,
