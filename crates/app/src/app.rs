@@ -1,19 +1,19 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
+use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem, Severity,
-    State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
+    Severity, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
-use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
+use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -192,8 +192,11 @@ impl App {
             (None, None) if stay.as_is => Before::Nothing,
             (None, None) => Before::Approvals(&trust),
         };
+        let budget = catalog.budget.map(RefCell::new);
+        let view = View { world, places: &places, budget: budget.as_ref() };
         let (extensions, changes) =
-            extensions_since(&before, (world, &places), &catalog.config, &switches, positions, &mut problems);
+            extensions_since(&before, view, &catalog.config, &switches, positions, &mut problems);
+        problems.extend(budget.and_then(|budget| budget.into_inner().problem()));
         hold(&trust, &extensions);
         world.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&places).directories;
@@ -299,7 +302,7 @@ impl App {
     }
 
     /// What is off that would stand in the way of something, in one line.
-    pub fn whats_off(&self) -> Option<String> {
+    pub fn what_is_off(&self) -> Option<String> {
         let hooks = self.engine.switched_off.as_ref();
         let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
         let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
@@ -329,7 +332,7 @@ impl App {
 
     /// Tells the person what is off, and what is wrong with the files, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
-        if let Some(off) = self.whats_off() {
+        if let Some(off) = self.what_is_off() {
             notices.tell(&off);
         }
         for problem in &self.problems {
@@ -390,7 +393,7 @@ pub fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, (world, &world.places), config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, View::of(world), config, switches, positions, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
@@ -402,7 +405,7 @@ pub fn extensions_as_approved(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let before = Before::Approvals(trust);
-    let (found, _) = extensions_since(&before, (world, &world.places), config, switches, Positions::OnDemand, problems);
+    let (found, _) = extensions_since(&before, View::of(world), config, switches, Positions::OnDemand, problems);
     hold(trust, &found);
     found
 }
@@ -417,7 +420,7 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 pub fn extensions_again(app: &App, world: &World) -> Extensions {
     let (switches, _) = Switches::load(&world.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, (world, &world.places), &app.config, &switches, app.positions, &mut Vec::new()).0
+    extensions_since(&before, View::of(world), &app.config, &switches, app.positions, &mut Vec::new()).0
 }
 
 /// What is known of extensions before they are read.
@@ -439,10 +442,24 @@ fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
     }
 }
 
+/// Where extensions are looked for, and how much of that may be read.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    world: &'a World,
+    places: &'a Places,
+    budget: Option<&'a RefCell<Budget>>,
+}
+
+impl View<'_> {
+    fn of(world: &World) -> View<'_> {
+        View { world, places: &world.places, budget: None }
+    }
+}
+
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
     before: &Before<'_>,
-    (world, places): (&World, &Places),
+    View { world, places, budget }: View<'_>,
     config: &Config,
     switches: &Switches,
     positions: Positions,
@@ -469,6 +486,7 @@ fn extensions_since(
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
         commands: world.commands,
+        budget,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
@@ -528,7 +546,7 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
         return hook;
     }
     let now = SystemTime::now();
-    match switches.get(&switch_name(hook.spec.own_id()), now) {
+    match switches.get(&switch_name(&hook.spec), now) {
         None => {}
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {
@@ -541,9 +559,14 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
     hook
 }
 
-/// The switch of a hook.
-pub fn switch_name(id: &str) -> String {
-    format!("hook:{id}")
+/// The switch of a hook. That of a project's hook names its project, or its extension's folder there: another project may
+/// have a hook of the same id.
+pub fn switch_name(hook: &HookSpec) -> String {
+    let place = hook.tree.as_ref().or(hook.project.as_ref()).filter(|_| hook.layer == Layer::Workspace);
+    match place {
+        Some(place) => format!("hook:{}", HookSpec::id_in(place, hook.own_id())),
+        None => format!("hook:{}", hook.own_id()),
+    }
 }
 
 /// A time to the nearest unit that a person cares for.

@@ -45,7 +45,7 @@ pub(crate) fn refusing_guard(event: &Event, world: &World, shared: &Arc<Guards>)
         return None;
     }
     let (switches, _) = Switches::load(&world.switches());
-    let is_on = |hook: &Hook| switches.get(&switch_name(hook.id()), SystemTime::now()).is_none_or(|switch| switch.on);
+    let is_on = |hook: &Hook| switches.get(&switch_name(&hook.spec), SystemTime::now()).is_none_or(|switch| switch.on);
     let asked = guards(&settings.guards, shared).into_iter().flatten();
     let mut asked = asked.filter(|hook| hook.events.contains(&event.kind) && is_on(hook));
     asked.find(|hook| refuses(hook, event)).map(|hook| hook.spec.name.clone())

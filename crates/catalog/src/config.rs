@@ -11,6 +11,7 @@ use std::time::Duration;
 use ollm_protocol::Layer;
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::load::Positions;
 use crate::place::Places;
 use crate::problem::Problem;
@@ -155,8 +156,20 @@ pub fn configuration(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Config, Vec<Problem>) {
+    configuration_within(&mut None, places, env, overrides, positions)
+}
+
+/// The same within what files of projects may cost.
+pub(crate) fn configuration_within(
+    budget: &mut Option<Budget>,
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    positions: Positions,
+) -> (Config, Vec<Problem>) {
     let mut problems = Vec::new();
-    let config = layer::load(places, env, overrides, positions, &mut problems);
+    let files = layer::read_files(places, positions, budget, &mut problems);
+    let config = layer::load(files, env, overrides, &mut problems);
     (config, problems)
 }
 

@@ -16,6 +16,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod budget;
 mod config;
 pub mod connection;
 pub mod edit;
@@ -35,6 +36,7 @@ mod text_edit;
 mod value;
 mod yaml_edit;
 
+pub use budget::Budget;
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
     LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, Safety, Setting, TraceSettings,

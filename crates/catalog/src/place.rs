@@ -79,6 +79,20 @@ impl Places {
         let path = Path::new(written);
         if path.is_absolute() { Some(path.to_owned()) } else { Some(self.project.as_ref()?.join(path)) }
     }
+
+    /// The same in every project we are in, outermost first, where it is relative.
+    pub(crate) fn folders(&self, written: &str) -> Vec<PathBuf> {
+        if written.starts_with('~') || Path::new(written).is_absolute() {
+            return self.folder(written).into_iter().collect();
+        }
+        self.projects().map(|project| project.join(written)).collect()
+    }
+
+    /// The project around ours that a folder lies in, if it is not in ours.
+    pub(crate) fn enclosing_of(&self, folder: &Path) -> Option<&Path> {
+        let within = |project: &&Path| folder.starts_with(project);
+        self.projects().filter(within).last().filter(|project| self.project.as_deref() != Some(*project))
+    }
 }
 
 /// The ancestors of `cwd` with a `.ollm` or `.git` in them, the nearest first; the user's own `.ollm` does not make a

@@ -37,7 +37,7 @@ pub use approvals::{
 pub use approver::{Approver, Choice, Question};
 pub use content_store::{ContentStore, ContentStoreError, StoredCopy, StoredFile};
 pub use context::TrustContext;
-pub use coverage::{CommandLine, Coverage, Mentioned, TooMuch};
+pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned};
 pub use extension::{ExtensionFolder, extension_id};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};

@@ -11,6 +11,7 @@ use super::kind::{Kind, duration, milliseconds};
 use super::settings::USUAL_TIMEOUT;
 use super::written::{self, Said};
 use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
+use crate::budget::Budget;
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
 use crate::load::Positions;
 use crate::mcp;
@@ -19,12 +20,23 @@ use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value::Reading;
 
-/// Reads all layers.
+/// What is said around the files counts more than what they say.
 pub(crate) fn load(
-    places: &Places,
+    mut config: Config,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
+    problems: &mut Vec<Problem>,
+) -> Config {
+    surround(&mut config, env, problems);
+    override_with(&mut config, overrides, problems);
+    config
+}
+
+/// Reads the user's file and those of projects, of which only so much is read.
+pub(crate) fn read_files(
+    places: &Places,
     positions: Positions,
+    budget: &mut Option<Budget>,
     problems: &mut Vec<Problem>,
 ) -> Config {
     let mut config = Config::default();
@@ -36,7 +48,10 @@ pub(crate) fn load(
     });
     for project in places.projects() {
         let path = project.join(".ollm/config.yaml");
-        if same_place(&path, &user) {
+        let size = path.metadata().map(|meta| meta.len());
+        if same_place(&path, &user)
+            || budget.as_mut().zip(size.ok()).is_some_and(|(budget, size)| !budget.allows(&path, size))
+        {
             continue;
         }
         // A server of a project is for who works in that project; what tightens holds for all within.
@@ -51,8 +66,6 @@ pub(crate) fn load(
             findings
         });
     }
-    surround(&mut config, env, problems);
-    override_with(&mut config, overrides, problems);
     config
 }
 

@@ -166,14 +166,15 @@ impl Config {
         let directories = self.texts("extensions.directories");
         ExtensionSettings {
             enabled: self.flag("extensions.enabled"),
-            directories: directories.iter().filter_map(|folder| places.folder(folder)).collect(),
+            directories: directories.iter().flat_map(|folder| places.folders(folder)).collect(),
             auto_enable: self.flag("extensions.autoEnable"),
             settings: self.below("extensions.settings.*.*").cloned().collect(),
         }
     }
 
-    /// The folders in which extensions are looked for, and whose they are, the user's first. Only the user says which they
-    /// are, so all are the user's but those that lie in every project: it makes no difference where one stands.
+    /// The folders in which extensions are looked for, and whose they are, the user's first, then those of projects, outermost
+    /// first. Only the user says which they are, so all are the user's but those that lie in every project: it makes no
+    /// difference where one stands.
     pub(crate) fn extension_folders(&self, places: &Places) -> Vec<(PathBuf, Layer)> {
         let layer = |written: &str| {
             let fixed = written.starts_with('~') || Path::new(written).is_absolute();
@@ -181,7 +182,7 @@ impl Config {
         };
         let written = self.texts("extensions.directories");
         let mut folders: Vec<(PathBuf, Layer)> =
-            written.iter().filter_map(|written| Some((places.folder(written)?, layer(written)))).collect();
+            written.iter().flat_map(|one| places.folders(one).into_iter().map(|folder| (folder, layer(one)))).collect();
         folders.sort_by_key(|(folder, layer)| (*layer, !folder.starts_with(&places.home)));
         folders
     }

@@ -52,7 +52,7 @@ impl Lab {
                 target: 0.05,
                 floor: Box::new(move || assert!(traced.dispatch(&fourth).continues())),
                 run: Box::new(move || {
-                    trail.append(&trace::record(&fifth, &outcome, recorded.environment(), "1.0.0")).unwrap();
+                    trail.append(&trace::record(&fifth, &outcome, recorded.environment(), "1.0.0", None)).unwrap();
                 }),
             },
             Case {

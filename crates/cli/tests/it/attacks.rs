@@ -3,6 +3,7 @@
 
 mod clone;
 mod consent;
+mod copies;
 mod cost;
 mod disk;
 mod guards;

@@ -19,7 +19,7 @@ pub(super) fn run(on: bool, arguments: &SwitchArguments, world: &World, output: 
     let now = SystemTime::now();
     let until = limit.and_then(|limit| now.checked_add(limit));
     let changes: Vec<_> =
-        hooks.iter().map(|hook| (switch_name(hook.spec.own_id()), needed(hook, Switch { on, until }))).collect();
+        hooks.iter().map(|hook| (switch_name(&hook.spec), needed(hook, Switch { on, until }))).collect();
     set_switches(&world.switches(), &changes, now)
         .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))?;
     let state = if on { "on" } else { "off" };

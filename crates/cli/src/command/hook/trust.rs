@@ -96,7 +96,7 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
             (Err(error), _) => return Err(error.into()),
         };
         for hook in hooks {
-            let of_extension = hook.spec.extension.as_ref().and_then(|name| app.extensions.get(name));
+            let of_extension = app.extensions.of_hook(&hook.spec);
             let removed = match of_extension {
                 Some(extension) => ext::revoke(extension, &app)?,
                 None => app.engine.trust.revoke(&*hook).map_err(unwritten)?,
