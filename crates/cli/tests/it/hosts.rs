@@ -191,14 +191,14 @@ const SPEAKERS: &[Speaker] = &[
         event: "before_tool",
         hears: r#"*'"hook_event_name":"PreToolUse"'*'"tool_name":"run_shell_command"'*"#,
         continues: "exit 0",
-        refuses: r#"echo 'not today' >&2; exit 2"#,
+        refuses: "echo 'not today' >&2; exit 2",
     },
     Speaker {
         dialect: "droid",
         event: "before_tool",
         hears: r#"*'"tool_name":"Execute"'*'"tool_input":{"command":"ls"}'*"#,
         continues: "exit 0",
-        refuses: r#"echo 'not today' >&2; exit 2"#,
+        refuses: "echo 'not today' >&2; exit 2",
     },
     Speaker {
         dialect: "goose",
@@ -226,14 +226,14 @@ const SPEAKERS: &[Speaker] = &[
         event: "before_tool",
         hears: r#"*'"hook_event_name":"preToolUse"'*'"tool_name":"execute_bash"'*"#,
         continues: "exit 0",
-        refuses: r#"echo 'not today' >&2; exit 2"#,
+        refuses: "echo 'not today' >&2; exit 2",
     },
     Speaker {
         dialect: "windsurf",
         event: "before_tool",
         hears: r#"*'"agent_action_name":"pre_run_command"'*'"command_line":"ls"'*"#,
         continues: "exit 0",
-        refuses: r#"echo 'not today' >&2; exit 2"#,
+        refuses: "echo 'not today' >&2; exit 2",
     },
     Speaker {
         dialect: "cline",
@@ -247,7 +247,7 @@ const SPEAKERS: &[Speaker] = &[
         event: "before_tool",
         hears: r#"*'"hook":"tool.execute.before"'*'"args":{"command":"ls"}'*"#,
         continues: "exit 0",
-        refuses: r#"echo 'not today' >&2; exit 2"#,
+        refuses: "echo 'not today' >&2; exit 2",
     },
 ];
 
@@ -299,6 +299,30 @@ fn a_failed_gate_hook_refuses_under_every_host() {
         let said = format!("{}{}", ran.stdout, ran.stderr);
         assert!(said.contains("hook `gate` failed: exited with status 3"), "{}: {said}", host.name);
         assert_eq!(ran.code, host.refuses.2, "{}", host.name);
+    }
+}
+
+#[test]
+fn the_built_in_guards_refuse_under_every_host() {
+    let lab = Lab::new();
+    for host in HOSTS {
+        let ran = lab.event_from(host.name, &host.event.replace("\"ls\"", "\"rm -rf ~\""));
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("removes or changes the home folder"), "{}: {said}", host.name);
+        assert_eq!(ran.code, host.refuses.2, "{}", host.name);
+    }
+}
+
+#[test]
+fn an_event_of_any_size_with_anything_behind_it_is_answered() {
+    let lab = lab_with(&SPEAKERS[0], SPEAKERS[0].refuses);
+    let padding = "x".repeat(20 << 20);
+    for host in HOSTS.iter().filter(|host| host.name != "rpc") {
+        let event = host.event.trim_end().strip_suffix('}').unwrap();
+        let large = format!("{event}, \"padding\": \"{padding}\"}}");
+        for event in [large, format!("{}{{\"event\": 1}}", host.event)] {
+            assert_eq!(heard(&lab.event_from(host.name, &event)), host.refuses, "{}", host.name);
+        }
     }
 }
 
