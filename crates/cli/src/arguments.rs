@@ -155,7 +155,7 @@ pub(crate) struct EmitArguments {
 }
 
 fn dialect_names() -> PossibleValuesParser {
-    all().map(|dialect| dialect.name()).into()
+    all().map(Dialect::name).into()
 }
 
 fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {

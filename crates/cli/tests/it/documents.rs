@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, Part, Way};
+use ollm_protocol::dialect::agents::{AGENTS, Part, Way};
 use ollm_protocol::tool::ForeignTool;
 use ollm_protocol::tool::table::{FOREIGN, TOOLS};
 
@@ -104,15 +104,12 @@ fn agents() -> String {
         }
     }
     text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
-    let line: String = AGENTS.iter().map(|agent| format!(" {} |", agent.name)).collect();
-    let _ = writeln!(text, "{line}\n|---|{}", "---|".repeat(AGENTS.len()));
+    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let _ = writeln!(text, " {} |\n|---|{}", names.join(" | "), "---|".repeat(AGENTS.len()));
     for tool in TOOLS {
-        let named = |agent: &&AgentDialect| {
-            FOREIGN.iter().find(|row| row.agents.contains(&agent.name) && row.tool.name == tool.name)
-        };
-        let cells: String =
-            AGENTS.iter().map(|agent| format!(" {} |", named(agent).map(told).unwrap_or_default())).collect();
-        let _ = writeln!(text, "| `{}` |{cells}", tool.name);
+        let row = |agent: &str| FOREIGN.iter().find(|row| row.agents.contains(&agent) && row.tool.name == tool.name);
+        let cells: Vec<String> = names.iter().map(|agent| row(agent).map(told).unwrap_or_default()).collect();
+        let _ = writeln!(text, "| `{}` | {} |", tool.name, cells.join(" | "));
     }
     text
 }
