@@ -19,6 +19,7 @@ mod agent;
 pub mod agents;
 mod answer;
 mod gate;
+pub mod home;
 mod ollm;
 mod rpc;
 mod schema;

@@ -306,7 +306,7 @@ fn unheard(path: &str, why: &str) -> Problem {
     Problem {
         field: path.to_owned(),
         help: Some("a person may set it in config.yaml".to_owned()),
-        ..whole_file(Severity::Warning, Path::new("--set"), format!("`{path}` is ignored: {why}"))
+        ..whole_file(Severity::Warning, Path::new("the command line"), format!("`{path}` is ignored: {why}"))
     }
 }
 

@@ -1,12 +1,14 @@
 //! The command line of `ollm hook`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use ollm_app::scaffold::{Language, Purpose};
 use ollm_protocol::Dialect;
+use ollm_protocol::units::duration;
 
-use super::{dialect, dialect_names};
-use crate::scaffold::{Language, Purpose};
+use super::{dialect, dialect_names, languages, purposes};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
@@ -186,10 +188,10 @@ pub(crate) struct NewArguments {
     /// The hook's name
     pub(crate) name: String,
     /// What it is for
-    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
+    #[arg(long = "for", value_name = "PURPOSE", value_parser = purposes(), default_value = "validation")]
     pub(crate) purpose: Purpose,
     /// What it is written in
-    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_parser = languages(), default_value = "python")]
     pub(crate) language: Language,
     /// The event, in any dialect's spelling, where it is not the usual one for its purpose
     #[arg(long, value_name = "EVENT")]
@@ -264,6 +266,9 @@ pub(crate) struct RunArguments {
     /// Read the event, and answer, exactly in another agent's form
     #[arg(long, value_name = "NAME", value_parser = dialect())]
     pub(crate) from: Option<&'static dyn Dialect>,
+    /// How long the agent waits for the answer, where its settings say so, as in `60s`; hooks that still run then have failed
+    #[arg(long, value_name = "TIME", requires = "from", value_parser = |text: &str| duration(text).ok_or("a time is a number with ms, s, m or h"))]
+    pub(crate) within: Option<Duration>,
     /// List also the hooks of the event that do not fit
     #[arg(long)]
     pub(crate) explain: bool,

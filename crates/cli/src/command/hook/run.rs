@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
+use ollm_app::connect::{TEST_EVENT, remember_fired};
 use ollm_app::{App, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
@@ -60,7 +61,13 @@ pub(crate) fn run<'a>(
     output.silence();
     let (request, verdict) = match request {
         Ok(request) => {
-            let manner = Manner { deadline: deadline(host, &request, started), ..manner };
+            if let Ok(world) = world
+                && agent_named(host.name()).is_some()
+                && request.event.text("eventName") != Some(TEST_EVENT)
+            {
+                remember_fired(host.name(), world);
+            }
+            let manner = Manner { deadline: deadline(host, &request, arguments.within, started), ..manner };
             let verdict = match world {
                 Ok(world) => dispatch(&request.event, manner, world, output)
                     .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
@@ -78,8 +85,8 @@ pub(crate) fn run<'a>(
 }
 
 /// When an agent has its answer: every one of them lets the operation go on when its own patience ends.
-fn deadline(host: &dyn Dialect, request: &Request, started: Instant) -> Option<Instant> {
-    let patience = agent_named(host.name())?.patience(request)?;
+fn deadline(host: &dyn Dialect, request: &Request, within: Option<Duration>, started: Instant) -> Option<Instant> {
+    let patience = within.or_else(|| agent_named(host.name())?.patience(request))?;
     let margin = (patience / 10).clamp(Duration::from_millis(250), Duration::from_secs(5));
     Some(started + patience.saturating_sub(margin))
 }
