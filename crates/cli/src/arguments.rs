@@ -208,7 +208,7 @@ pub(crate) struct ImportArguments {
 }
 
 fn dialect_names() -> PossibleValuesParser {
-    all().map(|dialect| dialect.name()).into()
+    all().map(Dialect::name).into()
 }
 
 /// What a scaffolded hook is for.
