@@ -371,8 +371,9 @@ impl ImportPlan {
 /// The event by which a new connection is tried; no hook is for it.
 pub const TEST_EVENT: &str = "ollm_connect_test";
 
-/// Tries a line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
-pub fn try_line(line: &str, home: &Home, world: &World) -> Result<(), String> {
+/// Tries an agent's line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
+pub fn try_line(home: &Home, scope: Scope, program: &Path, world: &World) -> Result<(), String> {
+    let line = line(home, scope, TEST_EVENT, program);
     let dialect = by_name(home.id).ok_or("its dialect is not known")?;
     let event = Event::new(EventKind::Custom, [("eventName", Value::from(TEST_EVENT))]);
     let job = Job {

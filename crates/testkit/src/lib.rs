@@ -2,9 +2,11 @@
 //!
 //! Strategies make the values every crate talks about: [`event`], [`verdict`], [`json_value`], and the bytes real hooks
 //! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start; [`mcp_server`] is an MCP
-//! server that misbehaves on demand, [`ModelServer`] a model behind real HTTP, [`KeyringSession`] a keyring on a bus of its
+//! server that misbehaves on demand, [`ModelServer`] a model behind real HTTP, for which
+//! [`reply_to_agent`] speaks to other people's agents, [`KeyringSession`] a keyring on a bus of its
 //! own, [`SecretService`] one that asks a person.
 
+mod agent_model;
 mod answer;
 mod event;
 mod keyring;
@@ -15,6 +17,7 @@ mod secret_service;
 mod text;
 mod verdict;
 
+pub use agent_model::{ScriptedCall, reply_to_agent};
 pub use answer::{answer_object, hook_answer_bytes};
 pub use event::{complete_event, event, event_of, kind};
 pub use keyring::KeyringSession;

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-/// A server on the loopback that gives one scripted reply per request, in order.
+/// A server on the loopback that gives a scripted reply to each request.
 #[derive(Debug)]
 pub struct ModelServer {
     url: String,
@@ -115,19 +115,24 @@ pub fn answer_events(text: &str, calls: &[(&str, &str, &str)], size: usize) -> V
 }
 
 impl ModelServer {
-    /// Starts a server with these replies; further requests are refused with 500.
+    /// Starts a server that gives these replies in order; further requests are refused with 500.
     pub fn start(replies: Vec<ModelReply>) -> io::Result<ModelServer> {
+        let replies = Mutex::new(VecDeque::from(replies));
+        ModelServer::answering(move |_| lock(&replies).pop_front())
+    }
+
+    /// Starts a server that replies to each request as this says; without a reply it is refused with 500.
+    pub fn answering(reply: impl Fn(&Asked) -> Option<ModelReply> + Send + Sync + 'static) -> io::Result<ModelServer> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}/v1", listener.local_addr()?);
         let seen = Arc::new(Mutex::new(Vec::new()));
         let asked = Arc::clone(&seen);
-        let replies = Mutex::new(VecDeque::from(replies));
+        let reply = Arc::new(reply);
         // It ends with the process of the test.
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let reply = lock(&replies).pop_front();
-                let asked = Arc::clone(&asked);
-                thread::spawn(move || serve(&stream, reply, &asked));
+                let (reply, asked) = (Arc::clone(&reply), Arc::clone(&asked));
+                thread::spawn(move || serve(&stream, &*reply, &asked));
             }
         });
         Ok(ModelServer { url, seen })
@@ -138,14 +143,20 @@ impl ModelServer {
         &self.url
     }
 
+    /// Its address without a path.
+    pub fn origin(&self) -> &str {
+        self.url.trim_end_matches("/v1")
+    }
+
     /// What it was asked so far.
     pub fn asked(&self) -> Vec<Asked> {
         lock(&self.seen).clone()
     }
 }
 
-fn serve(stream: &TcpStream, reply: Option<ModelReply>, seen: &Mutex<Vec<Asked>>) -> io::Result<()> {
+fn serve(stream: &TcpStream, reply: &dyn Fn(&Asked) -> Option<ModelReply>, seen: &Mutex<Vec<Asked>>) -> io::Result<()> {
     let asked = request(stream)?;
+    let reply = reply(&asked);
     lock(seen).push(asked);
     let mut out = stream;
     match reply {

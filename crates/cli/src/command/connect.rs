@@ -45,8 +45,7 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
         output.line(&format!("{} is told already to ask ollm, by {}", home.title, place.display()))?;
     }
     home.review.into_iter().for_each(|review| output.tell(review));
-    let first = home.events.first().copied().unwrap_or_default();
-    match connect::try_line(&connect::line(home, scope, first, program), home, world) {
+    match connect::try_line(home, scope, program, world) {
         Ok(()) => output.tell("the line works; whether the agent calls it shows at its next event: `ollm connect`"),
         Err(why) => {
             return Err(Failure::new(Kind::Environment, format!("the line does not work: {why}"))

@@ -89,6 +89,19 @@ fn every_agent_is_connected_and_nothing_is_left_when_all_are_disconnected() {
 }
 
 #[test]
+fn trying_a_new_connection_fires_no_hook() {
+    let lab = Lab::new();
+    for event in ["session_start", "before_tool"] {
+        lab.user_hook(event, event, "touch fired; echo '{\"decision\": \"block\", \"reason\": \"no\"}'", "");
+    }
+    for agent in AGENTS {
+        let ran = lab.run(&["connect", agent]);
+        assert_eq!(ran.code, 0, "{agent}: {ran:?}");
+        assert!(!lab.project.join("fired").exists(), "{agent}");
+    }
+}
+
+#[test]
 fn the_list_names_every_agent_on_a_line_of_its_own() {
     let lab = bare_lab();
     lab.run(&["connect", "claude"]);

@@ -39,6 +39,7 @@ mod live;
 mod mcp;
 mod network;
 mod odd_names;
+mod real_agents;
 mod real_servers;
 mod scripts;
 mod seen;

@@ -141,6 +141,8 @@ pub enum FieldForm {
     Message,
     /// The text of the first candidate of a model's answer.
     Candidate,
+    /// The text of a list of parts; the list stays.
+    Parts,
 }
 
 /// How an agent names the tools of MCP servers. The canonical name is `mcp__SERVER__TOOL`.

@@ -10,7 +10,7 @@ impl Field {
         let value = match self.form {
             FieldForm::First if get(data, self.canonical).is_some() => None,
             FieldForm::First => get(data, self.wire).and_then(|list| list.get(0)).cloned(),
-            FieldForm::Candidate => get(data, self.wire).cloned(),
+            FieldForm::Candidate | FieldForm::Parts => get(data, self.wire).cloned(),
             _ => take(data, self.wire),
         };
         let Some(value) = value else { return };
@@ -20,6 +20,7 @@ impl Field {
                 None => Some(value),
             },
             FieldForm::Candidate => candidate(&value).map(Value::from),
+            FieldForm::Parts => texts(&value).map(Value::from),
             FieldForm::Message if value.is_string() => Some(json!({"message": value})),
             FieldForm::Same | FieldForm::First | FieldForm::Message => Some(value),
             FieldForm::Again => match get(data, self.canonical) {
@@ -58,6 +59,8 @@ impl Field {
                     json!([{"content": {"role": "model", "parts": [value]}}]),
                 );
             }
+            FieldForm::Parts if get(data, self.wire).and_then(texts).is_some_and(|text| value == text) => {}
+            FieldForm::Parts => set(data, self.wire, json!([{"type": "text", "text": value}])),
             FieldForm::First if get(data, self.wire).is_some_and(Value::is_array) => {}
             FieldForm::First => set(data, self.wire, json!([value])),
         }
@@ -66,8 +69,12 @@ impl Field {
 
 /// The text of a model's first candidate.
 fn candidate(answer: &Value) -> Option<String> {
-    let parts = answer.pointer("/candidates/0/content/parts")?.as_array()?;
-    let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+    texts(answer.pointer("/candidates/0/content/parts")?)
+}
+
+/// The text in a list of parts.
+fn texts(parts: &Value) -> Option<String> {
+    let texts = parts.as_array()?.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
     Some(texts.collect())
 }
 

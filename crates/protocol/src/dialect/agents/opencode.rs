@@ -8,13 +8,13 @@
 use std::time::Duration;
 
 use super::Part::{Args, Result, Word};
-use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
 pub(super) static OPENCODE: AgentDialect = AgentDialect {
     name: "opencode",
     title: "opencode",
-    checked: "1.18.33, the client itself before a tool, through a plugin; else its declarations",
+    checked: "1.18.33, the client itself before a tool and a prompt, through a plugin; else its declarations",
     event_fields: &["hook"],
     events: EVENTS,
     fields: &[field("directory", "cwd"), field("input.sessionID", "session_id")],
@@ -42,6 +42,7 @@ const TOOL_DONE: &[Field] = &[
     field("output.output", "result"),
 ];
 const PERMISSION: &[Field] = &[field("input.type", "operation"), field("input.metadata", "details")];
+const PROMPT: &[Field] = &[formed("output.parts", "prompt", FieldForm::Parts)];
 const SAID: &[Field] = &[field("output.text", "response")];
 const FILE: &[Field] = &[field("input.file", "path")];
 const ERROR: &[Field] = &[field("input.error", "error")];
@@ -49,7 +50,9 @@ const ERROR: &[Field] = &[field("input.error", "error")];
 const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("session.created", EventKind::SessionStart, TOLD),
     AgentEvent::new("session.deleted", EventKind::SessionEnd, TOLD),
-    AgentEvent::new("chat.message", EventKind::BeforeAgent, TOLD),
+    // The person is only told that something went wrong.
+    AgentEvent::new("chat.message", EventKind::BeforeAgent, Capabilities { block: Way::Status, ..TOLD })
+        .with(&[PROMPT]),
     AgentEvent::new("session.idle", EventKind::AfterAgent, TOLD),
     AgentEvent::new("chat.params", EventKind::BeforeModel, TOLD),
     AgentEvent::new("chat.headers", EventKind::Custom, TOLD),

@@ -1,0 +1,173 @@
+//! A model for other people's agents: it calls one tool once, then says that it is done, in the wire form of whoever asks.
+
+use serde_json::{Value, json};
+
+use crate::model_server::{Asked, ModelReply, ModelReplyEnd, answer_events};
+
+/// The one call of a [`reply_to_agent`].
+#[derive(Clone, Debug)]
+pub struct ScriptedCall {
+    /// The tool, as the agent offers it.
+    pub tool: &'static str,
+    /// Its arguments.
+    pub arguments: Value,
+}
+
+/// What is said in a turn.
+enum Turn<'a> {
+    Call(&'a ScriptedCall),
+    Text(&'a str),
+}
+
+/// One way to talk to a model.
+struct Wire {
+    /// A part of the path that only this one has.
+    path: &'static str,
+    /// Whether a value in a request is what became of a call.
+    is_result: fn(&Value) -> bool,
+    /// The events of a turn.
+    events: fn(&Turn<'_>) -> Vec<Value>,
+    /// The last words of a stream.
+    end: &'static str,
+}
+
+static WIRES: &[Wire] = &[
+    Wire { path: "/chat/completions", is_result: |it| it["role"] == "tool", events: chat, end: "data: [DONE]\n\n" },
+    Wire { path: "/responses", is_result: |it| it["type"] == "function_call_output", events: responses, end: "" },
+    Wire { path: "/messages", is_result: |it| it["type"] == "tool_result", events: messages, end: "" },
+    Wire { path: "enerateContent", is_result: |it| !it["functionResponse"].is_null(), events: gemini, end: "" },
+];
+
+/// The reply to an agent's request: the call as long as its tool is offered and was not called, then a last word. None where
+/// the request is not for a model's answer.
+pub fn reply_to_agent(asked: &Asked, call: &ScriptedCall) -> Option<ModelReply> {
+    if asked.path.contains("count_tokens") || asked.path.contains("countTokens") {
+        return Some(ModelReply::json(200, &json!({"input_tokens": 9, "totalTokens": 9})));
+    }
+    let wire = WIRES.iter().find(|wire| asked.path.contains(wire.path))?;
+    let is_offered = holds(&asked.body["tools"], &|it| it["name"] == call.tool);
+    let is_over = holds(&asked.body, &|it| (wire.is_result)(it));
+    let turn = if is_offered && !is_over { Turn::Call(call) } else { Turn::Text("done") };
+    Some(stream(&(wire.events)(&turn), wire.end))
+}
+
+/// Whether something holds for a value or any in it.
+fn holds(value: &Value, what: &dyn Fn(&Value) -> bool) -> bool {
+    let inside = match value {
+        Value::Array(items) => items.iter().any(|item| holds(item, what)),
+        Value::Object(map) => map.values().any(|item| holds(item, what)),
+        _ => false,
+    };
+    inside || what(value)
+}
+
+/// Server-sent events, each named by its type where it has one.
+fn stream(events: &[Value], end: &str) -> ModelReply {
+    let text: String = events
+        .iter()
+        .map(|event| {
+            let name = event["type"].as_str().map(|name| format!("event: {name}\n")).unwrap_or_default();
+            format!("{name}data: {event}\n\n")
+        })
+        .collect();
+    ModelReply::bytes(format!("{text}{end}").as_bytes(), 1 << 16, ModelReplyEnd::Whole)
+}
+
+/// `OpenAI`'s chat completions.
+fn chat(turn: &Turn<'_>) -> Vec<Value> {
+    let mut events = match turn {
+        Turn::Call(call) => answer_events("", &[("call_1", call.tool, &call.arguments.to_string())], 1 << 16),
+        Turn::Text(text) => answer_events(text, &[], 1 << 16),
+    };
+    for event in &mut events {
+        event["id"] = json!("chat_1");
+        event["object"] = json!("chat.completion.chunk");
+        event["created"] = json!(0);
+        event["model"] = json!("scripted");
+    }
+    events
+}
+
+/// `OpenAI`'s responses.
+fn responses(turn: &Turn<'_>) -> Vec<Value> {
+    let item = match turn {
+        Turn::Call(call) => json!({
+            "type": "function_call", "id": "item_1", "call_id": "call_1", "name": call.tool,
+            "arguments": call.arguments.to_string(),
+        }),
+        Turn::Text(text) => json!({
+            "type": "message", "id": "item_1", "role": "assistant", "content": [{"type": "output_text", "text": text}],
+        }),
+    };
+    let usage = json!({"input_tokens": 5, "output_tokens": 2, "total_tokens": 7});
+    vec![
+        json!({"type": "response.created", "response": {"id": "response_1"}}),
+        json!({"type": "response.output_item.done", "output_index": 0, "item": item}),
+        json!({"type": "response.completed", "response": {"id": "response_1", "usage": usage}}),
+    ]
+}
+
+/// Anthropic's messages.
+fn messages(turn: &Turn<'_>) -> Vec<Value> {
+    let (block, delta, reason) = match turn {
+        Turn::Call(call) => (
+            json!({"type": "tool_use", "id": "call_1", "name": call.tool, "input": {}}),
+            json!({"type": "input_json_delta", "partial_json": call.arguments.to_string()}),
+            "tool_use",
+        ),
+        Turn::Text(text) => {
+            (json!({"type": "text", "text": ""}), json!({"type": "text_delta", "text": text}), "end_turn")
+        }
+    };
+    let message = json!({
+        "id": "message_1", "type": "message", "role": "assistant", "model": "scripted", "content": [],
+        "stop_reason": null, "stop_sequence": null, "usage": {"input_tokens": 5, "output_tokens": 1},
+    });
+    let end = json!({"stop_reason": reason, "stop_sequence": null});
+    vec![
+        json!({"type": "message_start", "message": message}),
+        json!({"type": "content_block_start", "index": 0, "content_block": block}),
+        json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+        json!({"type": "content_block_stop", "index": 0}),
+        json!({"type": "message_delta", "delta": end, "usage": {"output_tokens": 2}}),
+        json!({"type": "message_stop"}),
+    ]
+}
+
+/// Google's content.
+fn gemini(turn: &Turn<'_>) -> Vec<Value> {
+    let part = match turn {
+        Turn::Call(call) => json!({"functionCall": {"name": call.tool, "args": call.arguments}}),
+        Turn::Text(text) => json!({"text": text}),
+    };
+    let candidate = json!({"content": {"role": "model", "parts": [part]}, "finishReason": "STOP", "index": 0});
+    let usage = json!({"promptTokenCount": 5, "candidatesTokenCount": 2, "totalTokenCount": 7});
+    vec![json!({"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted"})]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tool_is_called_where_it_is_offered_and_nothing_came_back_yet() {
+        let call = ScriptedCall { tool: "shell", arguments: json!({"command": "ls"}) };
+        let tools = json!([{"functionDeclarations": [{"name": "shell"}]}, {"name": "other"}]);
+        for (path, result) in [
+            ("/v1/chat/completions", json!({"role": "tool"})),
+            ("/v1/responses", json!({"type": "function_call_output"})),
+            ("/v1/messages?beta=true", json!({"type": "tool_result"})),
+            ("/v1beta/models/m:streamGenerateContent?alt=sse", json!({"functionResponse": {"name": "shell"}})),
+        ] {
+            let calls = |tools: &Value, history: &Value| {
+                let body = json!({"tools": tools, "history": [{"role": "user", "parts": [history]}]});
+                let asked = Asked { path: path.to_owned(), authorization: None, body };
+                let Some(ModelReply::Pieces { pieces, .. }) = reply_to_agent(&asked, &call) else { return false };
+                String::from_utf8_lossy(&pieces.concat()).contains(r#""shell""#)
+            };
+            assert!(calls(&tools, &json!({})), "{path}");
+            assert!(!calls(&json!([]), &json!({})), "{path}");
+            assert!(!calls(&tools, &result), "{path}");
+        }
+    }
+}
