@@ -162,6 +162,7 @@ pub(crate) struct EmitArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ConnectArguments {
     /// The agent, by its id; without one, every known agent is listed
     pub(crate) agent: Option<String>,
