@@ -17,7 +17,7 @@ use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::{guard_id, guards, refusing_guard, unread_project};
+use crate::guards::{guard_id, guards, is_fixed, refusing_guard, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
@@ -173,7 +173,7 @@ impl App {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let mut trust = world.trust();
+        let mut trust = world.trust(&catalog.config);
         let places = readable(world, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
@@ -208,7 +208,8 @@ impl App {
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, world).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let _ = engine.registry.register(switched(guard, &switches, world));
+            let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
+            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, world) });
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
@@ -277,7 +278,7 @@ impl App {
             return Vec::new();
         }
         let (switches, _) = Switches::load(&world.switches());
-        let trust = world.trust();
+        let trust = world.trust(&self.config);
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
             let name = &one.name;
@@ -446,7 +447,7 @@ fn extensions_since(
         _ => None,
     };
     // Hardly anybody asks.
-    let approvals = LazyCell::new(|| world.trust());
+    let approvals = LazyCell::new(|| world.trust(config));
     let surroundings = Surroundings {
         places,
         config,

@@ -69,6 +69,8 @@ impl Engine {
         self.switched_off = fresh.switched_off;
         self.rates.global = fresh.rates.global;
         self.environment = fresh.environment;
+        self.trust.demand_signature(fresh.trust.key().cloned());
+        self.trust.signer = fresh.trust.signer;
         self.trust.workspace = fresh.trust.workspace;
         self.trust.untrusted_projects = fresh.trust.untrusted_projects;
         self.trust.untrusted = fresh.trust.untrusted;

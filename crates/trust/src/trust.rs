@@ -22,6 +22,7 @@ use crate::coverage::Coverage;
 use crate::extension::ExtensionFolder;
 use crate::identity::{Identified, Identity, KnownDefinition, Memory, Unready, identify, present};
 use crate::proposal::{Grant, Proposal};
+use crate::signer::Signer;
 
 /// A clock, as a value.
 pub type Clock = fn() -> SystemTime;
@@ -198,6 +199,8 @@ pub struct Trust {
     pub untrusted: Untrusted,
     /// Who is asked about what nobody approved yet.
     pub approver: Option<Box<dyn Approver>>,
+    /// Who signs approvals, where a key is demanded.
+    pub signer: Option<Box<dyn Signer>>,
     /// The commands of the program, for what refusals tell a person to do.
     pub commands: Commands,
     pub(crate) approvals: ApprovalsFile,
@@ -219,6 +222,7 @@ impl Trust {
             untrusted_projects: Vec::new(),
             untrusted: Untrusted::Skip,
             approver: None,
+            signer: None,
             commands: Commands::default(),
             approvals: ApprovalsFile::new(approvals),
             copies: ContentStore::new(home.join("store")).remembering(Arc::clone(&digests)),
@@ -246,7 +250,12 @@ impl Trust {
 
     /// Why the approvals file is of no use, if it is not.
     pub fn trouble(&self) -> Option<String> {
-        self.approvals.current().1.as_ref().map(ToString::to_string)
+        let current = self.approvals.current();
+        let trouble = current.1.as_ref()?;
+        Some(match trouble.remedy() {
+            Some(remedy) => format!("{trouble}; {}", self.commands.tell(&remedy)),
+            None => trouble.to_string(),
+        })
     }
 
     /// Keeps what was learned about files for the next process; best effort.

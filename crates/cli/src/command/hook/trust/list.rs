@@ -15,7 +15,7 @@ use crate::output::Output;
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
-    let (approvals, trouble) = Approvals::load(&world.approvals());
+    let (approvals, trouble) = Approvals::load(&world.approvals(), None);
     if let Some(trouble) = trouble {
         output.tell(&trouble.to_string());
     }
