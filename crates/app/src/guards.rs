@@ -25,6 +25,7 @@ pub(crate) fn guards(names: &[String], world: &World) -> Vec<Result<Hook, HookEr
         ollm_home: world.places.home.clone(),
         projects: world.places.projects().map(Path::to_owned).collect(),
         executable: world.program.clone(),
+        policy: world.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
         cwd: world.cwd.clone(),
     }));
     wanted.map(|name| hook(name, guard(name, &shared))).collect()

@@ -107,11 +107,11 @@ pub const KEYS: &[Key] = &[
         .variable_only("false")
         .project(Project::Only("false", "a project cannot decide how it is approved"))
         .critical(),
-    key("hooks.approvalKey", Kind::Text(Item::PublicKey), "null", "The minisign key that must have signed the list of approvals: an approval counts only with its signature, for which a passphrase is asked. `ollm trust init` makes one.")
+    key("hooks.approvalKey", Kind::Text(Item::PublicKey), "null", "The minisign key that must have signed the list of approvals: an approval counts only with its signature, for which a person's passphrase is asked.")
         .set_by(SetBy::Files)
         .project(VOUCH)
         .critical(),
-    key("hooks.approvalSerial", WHOLE, "null", "The lowest serial of a signed list of approvals that counts, so that no older list can be put back. `ollm trust status` prints the present one.")
+    key("hooks.approvalSerial", WHOLE, "null", "The lowest serial of a signed list of approvals that counts, so that no older list can be put back.")
         .set_by(SetBy::Policy)
         .project(VOUCH)
         .critical(),

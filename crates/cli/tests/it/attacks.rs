@@ -12,6 +12,7 @@ mod neighbour;
 mod nested;
 mod screens;
 mod secrets;
+pub(crate) mod signed;
 mod surroundings;
 
 use std::collections::BTreeSet;
