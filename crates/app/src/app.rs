@@ -12,7 +12,7 @@ use ollm_catalog::{
     State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
-use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
+use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules, Source};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -291,7 +291,11 @@ impl App {
     /// What is off that would stand in the way of something, in one line.
     pub fn whats_off(&self) -> Option<String> {
         let hooks = self.engine.switched_off.as_ref();
-        let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
+        let hooks = hooks.map(|why| {
+            let is_required = self.hooks().iter().any(|hook| hook.spec.source == Source::Policy);
+            let required = if is_required { " and those that the policy requires" } else { "" };
+            format!("hooks are off, except for the built-in guards{required}: {why}")
+        });
         let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
         let guard = |name: &&str| match self.engine.registry.get(&guard_id(name)) {
             None => Some(format!("guard `{name}` is off: hooks.guards does not name it ({})", from())),
@@ -514,7 +518,7 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
 
 /// A hook as a person switched it, if that still holds.
 fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
-    if switches.is_empty() {
+    if switches.is_empty() || hook.spec.source == Source::Policy {
         return hook;
     }
     let now = SystemTime::now();

@@ -32,6 +32,7 @@ pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{Item, Kind};
 pub use layer::mistyped_variables;
 pub(crate) use older::camel;
+pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
 

@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
-use crate::config::{Config, HookSettings, Overrides, configuration};
+use crate::config::{Config, HookSettings, Overrides, configuration, unsafe_place};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
 use crate::node::{Cursor, Node};
 use crate::path::Walked;
-use crate::place::{Places, same_place};
+use crate::place::{Places, PolicyFile, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
@@ -35,7 +35,7 @@ pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.jso
 /// What is declared.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// The valid hooks, in order of registration: the user's files, the user's agent settings, the project's files, the
+    /// The valid hooks, in order of registration: those that the policy requires, the user's files, the user's agent settings, the project's files, the
     /// project's agent settings.
     pub hooks: Vec<Hook>,
     /// What applies to all of them.
@@ -120,6 +120,9 @@ fn load_all(
         settings_off,
         budget: Budget { bytes: PROJECT_BYTES, until: None },
     };
+    if let Some(policy) = &places.policy {
+        loading.required(policy, config.of_policy().hooks(places).rules());
+    }
     let mut folders = Vec::new();
     let rules = settings.rules();
     let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
@@ -215,6 +218,28 @@ struct Incoming<'a> {
 }
 
 impl Loading<'_> {
+    /// The hooks that the machine's policy requires. What cannot be relied on or understood is fatal: without it all is
+    /// looser. Of the settings only those of the policy count for them.
+    fn required(&mut self, policy: &PolicyFile, rules: Rules) {
+        let folder = policy.folder().join("hooks");
+        if fs::symlink_metadata(&folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            return;
+        }
+        let (before, known) = (self.problems.len(), self.hooks.len());
+        let owner = Owner { source: Source::Policy, layer: Layer::User, rules, project: None, encloses: false };
+        self.folder(&folder, None, &owner);
+        for problem in self.problems.iter_mut().skip(before).filter(|problem| problem.severity == Severity::Error) {
+            problem.severity = Severity::Fatal;
+        }
+        // Also a file in which nothing is left.
+        let declaring = names(&folder).unwrap_or_default().into_iter().map(|name| folder.join(name));
+        let required = self.hooks.iter().skip(known).map(|hook| &hook.spec);
+        let run = required.flat_map(|spec| spec.script().into_iter().chain(&spec.inputs)).filter(|file| file.exists());
+        let files = std::iter::once(folder.clone()).chain(declaring).chain(run.cloned());
+        let found: Vec<Problem> = files.filter_map(|file| unsafe_place(policy, &file)).collect();
+        self.problems.extend(found);
+    }
+
     /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
     fn hooks(&mut self, folder: PathBuf, owner: &Owner<'_>) -> [PathBuf; 2] {
         let trusted = folder.join(TRUSTED);
@@ -242,7 +267,7 @@ impl Loading<'_> {
             self.problems.push(whole_file(Severity::Error, folder, message));
         }
         // What the user keeps there is the user's own as everywhere else.
-        let group = inner.filter(|_| owner.source != Source::User);
+        let group = inner.filter(|_| owner.source == Source::Workspace);
         for name in names.iter().take(MOST_FILES) {
             let path = folder.join(name);
             let name = name.to_string_lossy();

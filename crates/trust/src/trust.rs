@@ -347,7 +347,7 @@ impl Trust {
     pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
         let top = match thing.origin() {
             Source::Builtin => return Ok(()),
-            Source::User => context.home,
+            Source::Policy | Source::User => context.home,
             Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
             Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
         };
@@ -453,7 +453,7 @@ impl Trust {
 
     fn needs_no_approval<T: Approvable>(&self, thing: &T) -> bool {
         match thing.origin() {
-            Source::Builtin | Source::User => true,
+            Source::Builtin | Source::Policy | Source::User => true,
             Source::Workspace => {
                 let project = thing.project(&TrustContext::default());
                 let is_trusted = |project: &Path| !self.untrusted_projects.iter().any(|known| known == project);

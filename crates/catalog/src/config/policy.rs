@@ -109,6 +109,11 @@ impl Config {
         self.policy.iter().find(|fixed| fixed.path == path)
     }
 
+    /// The configuration as if the machine's policy alone spoke.
+    pub(crate) fn of_policy(&self) -> Config {
+        Config { said: self.policy.clone(), ..Config::default() }
+    }
+
     /// Everything that the machine's policy says.
     pub fn policy(&self) -> &[Setting] {
         &self.policy

@@ -199,3 +199,61 @@ fn what_the_policy_fixes_is_not_written_into_a_file_in_vain() {
     assert!(!world.base().join(USER).exists());
     assert!(set(Layer::User, "hooks.approvalKey", KEY).unwrap().changed);
 }
+
+const REQUIRED: &str = r#"{"hooks": {"before_tool": [{"name": "audit", "command": "sh", "args": ["audit.sh"]}]}}"#;
+
+/// A machine whose policy says this and requires one hook.
+fn requiring(policy: &str) -> World {
+    let world = machine(policy);
+    world.write("etc/ollm/hooks/audit.json", REQUIRED);
+    world.write("etc/ollm/hooks/audit.sh", "exit 0\n");
+    world
+}
+
+#[test]
+fn a_required_hook_comes_first_and_only_the_policy_sets_its_rules() {
+    let world = requiring("hooks:\n  timeout: 7s\n");
+    world.write(USER, "hooks:\n  timeout: 1\n  whitelist: [node]\n");
+    world.write("home/.ollm/hooks/mine.json", REQUIRED.replace("sh\"", "node\""));
+    let (catalog, problems) = world.load();
+    assert_eq!(problems, []);
+    let ids: Vec<&str> = catalog.hooks.iter().map(|hook| hook.id()).collect();
+    assert_eq!(ids, ["policy:audit.json:before_tool:audit", "user:mine.json:before_tool:audit"]);
+    assert_eq!(catalog.hooks[0].spec.source, ollm_protocol::Source::Policy);
+    assert_eq!(catalog.hooks[0].timeout.value, std::time::Duration::from_secs(7));
+}
+
+#[test]
+fn a_required_hook_that_cannot_be_relied_on_or_understood_stops_everything() {
+    let cases: &[(&str, &dyn Fn(&World))] = &[
+        ("its file", &|world| mode(world, "etc/ollm/hooks/audit.json", 0o666)),
+        ("a file in which nothing is left", &|world| {
+            world.write("etc/ollm/hooks/audit.json", "{}");
+            mode(world, "etc/ollm/hooks/audit.json", 0o666);
+        }),
+        ("its script", &|world| mode(world, "etc/ollm/hooks/audit.sh", 0o666)),
+        ("its folder", &|world| mode(world, "etc/ollm/hooks", 0o777)),
+        ("no JSON", &|world| drop(world.write("etc/ollm/hooks/audit.json", "{"))),
+        ("no such event", &|world| {
+            drop(world.write("etc/ollm/hooks/audit.json", REQUIRED.replace("before_tool", "nonsense")));
+        }),
+        ("a file in the place of the folder", &|world| {
+            fs::remove_dir_all(world.base().join("etc/ollm/hooks")).unwrap();
+            world.write("etc/ollm/hooks", "");
+        }),
+    ];
+    for (what, spoil) in cases {
+        let world = requiring("");
+        assert_eq!(world.load().1, []);
+        spoil(&world);
+        let (_, problems) = world.load();
+        assert!(problems.iter().any(|problem| problem.severity == Severity::Fatal), "{what}: {problems:?}");
+    }
+}
+
+#[test]
+fn hooks_are_required_also_without_a_file_of_settings() {
+    let world = requiring("");
+    fs::remove_file(world.base().join(POLICY)).unwrap();
+    assert_eq!(world.load().0.hooks.len(), 1);
+}

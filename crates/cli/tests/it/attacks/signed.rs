@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::{Value, json};
 
 use super::{ID, canaries, is_root, judged, lab, set_mode, standing};
-use crate::lab::{Lab, OLLM, Ran, finish, shell_event};
+use crate::lab::{Lab, OLLM, Ran, finish, hook_file, shell_event};
 use crate::terminal::typed;
 
 const PASSPHRASE: &str = "correct horse";
@@ -315,4 +315,41 @@ fn s02_a_policy_that_others_can_write_stops_everything() {
         set_mode(&lab.root.join(path), fine);
     }
     assert_eq!(canaries(&lab), 0);
+}
+
+#[test]
+fn s02_what_the_policy_requires_runs_whatever_the_user_does() {
+    let lab = Lab::new();
+    let Some(machine) = Machine::new(&lab, "") else { return };
+    lab.write("etc/ollm/hooks/audit.json", hook_file("before_tool", "audit", r#", "onFailure": "block""#));
+    lab.write(
+        "etc/ollm/hooks/audit.sh",
+        "grep -q forbidden && echo '{\"continue\": false}' || echo '{\"continue\": true}'\n",
+    );
+    let asked = |command: &str| finish(machine.command(OLLM, &["hook", "run"]), shell_event(command).as_bytes());
+    let ran = asked("ls");
+    assert_eq!((ran.code, &ran.hook("audit")["source"]), (0, &json!("policy")), "{ran:?}");
+    assert_eq!(asked("forbidden").code, 2);
+
+    let id = "policy:audit.json:before_tool:audit";
+    for command in ["disable", "edit", "remove"] {
+        let ran = machine.run(&["hook", command, id]);
+        assert!(ran.code == 64 && ran.stderr.contains("is required by the machine's policy"), "{command}: {ran:?}");
+    }
+    let switches = json!({"version": 1, "switches": {format!("hook:{id}"): {"on": false}}});
+    lab.write("home/.ollm/state/switches.json", switches.to_string());
+    lab.write(
+        "home/.ollm/config.yaml",
+        "hooks:\n  enabled: false\n  timeout: 1\n  rateLimit: {perMinute: 1}\n  whitelist: [node]\n",
+    );
+    assert_eq!([asked("ls").code, asked("ls").code, asked("forbidden").code], [0, 0, 2]);
+    let off = asked("ls").stderr;
+    assert!(off.contains("except for the built-in guards and those that the policy requires"), "{off}");
+
+    // Nobody gets past it by rewriting what it has seen.
+    let rewrite = r#"echo '{"continue": true, "decision": "modify", "modified_args": {"command": "forbidden"}}'"#;
+    lab.write("home/.ollm/config.yaml", "");
+    lab.user_hook("before_tool", "rewrite", rewrite, "");
+    let ran = asked("ls");
+    assert_eq!((ran.code, &ran.hook("rewrite")["status"]), (2, &json!("ok")), "{ran:?}");
 }
