@@ -75,7 +75,7 @@ pub fn refuse_digest(digest: Option<&str>, world: &World) -> Result<(), AppError
         ErrorKind::Untrusted,
         format!("nothing is approved by digest: hooks.approveByDigest is false ({from})"),
     )
-    .hint("approve it on a terminal, without `--digest`"))
+    .hint("look at it on a terminal, and approve it there"))
 }
 
 /// Whether an agent started another process; one that cannot be looked at might have been.

@@ -20,6 +20,7 @@ mod port;
 pub mod questions;
 pub mod rehearsal;
 mod reload;
+pub mod scaffold;
 pub mod secrets;
 pub mod servers;
 pub mod session;

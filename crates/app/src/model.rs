@@ -169,7 +169,9 @@ pub fn open(typed: Option<&str>, wish: &ModelConfig, world: &World) -> Result<Bo
 /// The same model, written down as it answers.
 pub fn record(model: Box<dyn Model>, file: &Path) -> Result<Box<dyn Model>, AppError> {
     let record = Record::create(model, file);
-    let record = record.map_err(|error| AppError::new(ErrorKind::Environment, format!("--record: {error}")))?;
+    let record = record.map_err(|error| {
+        AppError::new(ErrorKind::Environment, format!("the answers cannot be written down: {error}"))
+    })?;
     Ok(Box::new(record))
 }
 

@@ -3,8 +3,9 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::builder::{PossibleValuesParser, TypedValueParser};
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, Parser, Subcommand};
+use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
 use ollm_protocol::Dialect;
 use ollm_protocol::dialect::{DIALECTS, by_name};
@@ -163,6 +164,32 @@ pub(crate) struct EmitArguments {
 
 fn dialect_names() -> PossibleValuesParser {
     DIALECTS.iter().map(|dialect| dialect.name()).into()
+}
+
+/// What a scaffolded hook is for.
+fn purposes() -> impl TypedValueParser<Value = Purpose> {
+    const ALL: [(&str, &str, Purpose); 3] = [
+        ("validation", "Refuse a tool call that must not happen", Purpose::Validation),
+        ("logging", "Keep a log of tool calls", Purpose::Logging),
+        ("context", "Tell the agent something before it begins", Purpose::Context),
+    ];
+    one_of(ALL.map(|(name, help, purpose)| (PossibleValue::new(name).help(help), purpose)))
+}
+
+/// What a scaffolded hook is written in.
+fn languages() -> impl TypedValueParser<Value = Language> {
+    let all = [("sh", Language::Sh), ("python", Language::Python), ("node", Language::Node), ("rust", Language::Rust)];
+    one_of(all.map(|(name, language)| (PossibleValue::new(name), language)))
+}
+
+fn one_of<T: Copy + Send + Sync + 'static, const N: usize>(
+    values: [(PossibleValue, T); N],
+) -> impl TypedValueParser<Value = T> {
+    let names = PossibleValuesParser::new(values.clone().map(|(name, _)| name));
+    names.try_map(move |given| {
+        let value = values.iter().find(|(name, _)| name.get_name() == given).map(|(_, value)| *value);
+        value.ok_or("there is no such value")
+    })
 }
 
 fn dialect() -> impl TypedValueParser<Value = &'static dyn Dialect> {

@@ -15,7 +15,6 @@ mod pager;
 mod person;
 mod problem;
 mod remedy;
-mod scaffold;
 mod timeline;
 
 use std::cell::OnceCell;

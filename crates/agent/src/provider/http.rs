@@ -227,9 +227,9 @@ fn head(response: &Response<ureq::Body>) -> Head {
 
 fn unreachable(url: &str, why: &str) -> ModelError {
     let hint = if url.contains(":11434") {
-        "; start it with `ollama serve`, or name another one: --model openai:NAME@http://HOST:PORT/v1"
+        "; start it with `ollama serve`, or name another one: openai:NAME@http://HOST:PORT/v1"
     } else {
-        "; start the server, or name another one: --model ollama:NAME, --model openai:NAME@http://HOST:PORT/v1"
+        "; start the server, or name another one: ollama:NAME or openai:NAME@http://HOST:PORT/v1"
     };
     ModelError::Unreachable { url: url.to_owned(), why: why.to_owned(), hint: hint.to_owned() }
 }

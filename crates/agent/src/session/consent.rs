@@ -131,7 +131,7 @@ fn nobody(asker: Asker<'_>) -> String {
         Asker::Mode(reach) => {
             let modes = Approval::ALL.iter().filter(|(_, mode)| !mode.asks(reach));
             let names: Vec<&str> = modes.map(|(name, _)| *name).collect();
-            format!("{UNASKED}; use --approval {}", names.join(" or "))
+            format!("{UNASKED}; the approval mode {} goes on without asking", names.join(" or "))
         }
     }
 }

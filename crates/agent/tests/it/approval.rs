@@ -33,7 +33,7 @@ fn each_mode_asks_about_what_it_says() {
 
 #[test]
 fn what_is_not_approved_does_not_happen_and_has_no_end() {
-    for (consent, told) in [(Consent::No, "the person said no"), (Consent::Nobody, "use --approval auto or yolo")] {
+    for (consent, told) in [(Consent::No, "the person said no"), (Consent::Nobody, "mode auto or yolo goes on")] {
         let answers = [
             calls(&[("write_file", json!({"path": "a", "content": "x"}))]),
             expecting(text("ok"), json!({"last": ["Tool execution not approved", told]})),

@@ -337,7 +337,7 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
             (None, _) => None,
         };
         if let Some((why, help)) = objection {
-            problems.push(unheard(Path::new("--set"), path, &why, help));
+            problems.push(unheard(Path::new("the command line"), path, &why, help));
             config.ignored.push(Ignored { setting, why });
             continue;
         }

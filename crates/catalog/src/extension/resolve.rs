@@ -100,7 +100,7 @@ fn value(
     if let Some(said) = said.filter(|said| said.origin == Origin::Flag) {
         // What was given as a secret stays one, whatever the manifest says by now.
         let spec = SettingSpec { sensitive: spec.sensitive || secret_place.is_some(), ..spec.clone() };
-        let help = || "the command line sets it: correct or leave out `--set`".to_owned();
+        let help = || "the command line sets it: correct it there, or leave it out".to_owned();
         let value = spec.check(said.value.clone()).map_err(|why| fault(&spec, why, help()))?;
         return Ok(SettingValue { spec, value: Some(value), kept: None, origin: Origin::Flag });
     }

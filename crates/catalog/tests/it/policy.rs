@@ -8,7 +8,7 @@ use ollm_protocol::Layer;
 use ollm_store::current_uid;
 use serde_json::{Value, json};
 
-use crate::world::World;
+use crate::world::{World, ids};
 
 const USER: &str = "home/.ollm/config.yaml";
 const PROJECT: &str = "project/.ollm/config.yaml";
@@ -217,8 +217,7 @@ fn a_required_hook_comes_first_and_only_the_policy_sets_its_rules() {
     world.write("home/.ollm/hooks/mine.json", REQUIRED.replace("sh\"", "node\""));
     let (catalog, problems) = world.load();
     assert_eq!(problems, []);
-    let ids: Vec<&str> = catalog.hooks.iter().map(|hook| hook.id()).collect();
-    assert_eq!(ids, ["policy:audit.json:before_tool:audit", "user:mine.json:before_tool:audit"]);
+    assert_eq!(ids(&catalog.hooks), ["policy:audit.json:before_tool:audit", "user:mine.json:before_tool:audit"]);
     assert_eq!(catalog.hooks[0].spec.source, ollm_protocol::Source::Policy);
     assert_eq!(catalog.hooks[0].timeout.value, std::time::Duration::from_secs(7));
 }

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use ollm_app::scaffold::{Language, Purpose};
 
 use super::agent::AgentArguments;
-use crate::scaffold::{Language, Purpose};
+use super::{languages, purposes};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExtCommand {
@@ -110,10 +111,10 @@ pub(crate) struct NewExtension {
     /// The extension's name
     pub(crate) name: String,
     /// What its hook is for
-    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
+    #[arg(long = "for", value_name = "PURPOSE", value_parser = purposes(), default_value = "validation")]
     pub(crate) purpose: Purpose,
     /// What its hook is written in
-    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_parser = languages(), default_value = "python")]
     pub(crate) language: Language,
     /// Put it into the project instead of your own folder
     #[arg(long, conflicts_with = "folder")]

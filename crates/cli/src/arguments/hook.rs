@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use ollm_app::scaffold::{Language, Purpose};
 use ollm_protocol::Dialect;
 
-use super::{dialect, dialect_names};
-use crate::scaffold::{Language, Purpose};
+use super::{dialect, dialect_names, languages, purposes};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum HookCommand {
@@ -186,10 +186,10 @@ pub(crate) struct NewArguments {
     /// The hook's name
     pub(crate) name: String,
     /// What it is for
-    #[arg(long = "for", value_name = "PURPOSE", value_enum, default_value = "validation")]
+    #[arg(long = "for", value_name = "PURPOSE", value_parser = purposes(), default_value = "validation")]
     pub(crate) purpose: Purpose,
     /// What it is written in
-    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_enum, default_value = "python")]
+    #[arg(long = "in", visible_alias = "lang", value_name = "LANGUAGE", value_parser = languages(), default_value = "python")]
     pub(crate) language: Language,
     /// The event, in any dialect's spelling, where it is not the usual one for its purpose
     #[arg(long, value_name = "EVENT")]

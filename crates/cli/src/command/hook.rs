@@ -23,7 +23,7 @@ mod trigger;
 mod trust;
 
 pub(crate) use list::{columns, overview};
-pub(crate) use new::write as write_new;
+pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::dispatch;
 pub(crate) use test::cases as run_cases;

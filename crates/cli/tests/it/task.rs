@@ -150,7 +150,7 @@ fn what_is_piped_in_is_context_or_the_prompt_itself() {
 
 #[test]
 fn where_nobody_can_be_asked_nothing_is_changed_and_the_way_out_is_told() {
-    let told = json!({"last": ["Tool execution not approved", "--approval auto or yolo"]});
+    let told = json!({"last": ["Tool execution not approved", "the approval mode auto or yolo"]});
     let lab = lab(&[call("write_file", json!({"path": "a", "content": "x"})), expecting(text("ok"), told)]);
     let ran = run(&lab, &[]);
     assert_eq!(ran.code, 0, "{ran:?}");
@@ -227,7 +227,7 @@ fn a_model_behind_real_http_works_and_one_that_is_not_there_is_told_of() {
     for arguments in [&["run", "go"][..], &["run", "go", "--model", "ollama:x"]] {
         let ran = lab.run(arguments);
         assert_eq!(ran.code, 5, "{ran:?}");
-        assert!(ran.stderr.contains("--model openai:NAME@http://HOST:PORT/v1"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("openai:NAME@http://HOST:PORT/v1"), "{}", ran.stderr);
     }
     assert_eq!(lab.run(&["run", "go", "--model", "nonsense:x"]).code, 64);
 }

@@ -3,18 +3,17 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use ollm_app::scaffold::{HOOKS, Language};
 use ollm_app::{App, World, cases};
 use ollm_catalog::{Extension, Problem, Severity, validate_extension};
 use ollm_protocol::{Action, Hook};
 use ollm_shell::shell_word;
 use ollm_store::{TreeLimits, digest_tree};
 
-use super::new::HOOKS;
 use crate::command::config::problem_entry;
 use crate::error::{FINDING, Failure, Kind, OK};
 use crate::output::Output;
 use crate::problem;
-use crate::scaffold::Language;
 
 pub(super) fn run(target: &str, world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load_as_is(world)?;
@@ -104,9 +103,9 @@ fn not_executable(who: &str, program: &Path, extension: &Extension) -> Option<Pr
 /// How the program of a hook is built, where its source came along.
 fn build(extension: &Extension, hook: &Hook) -> Option<String> {
     let name = hook.script()?.file_name()?.to_str()?;
-    let folder = shell_word(&extension.root.display().to_string()).into_owned();
-    let command = extension.root.join(HOOKS).join(name).join("Cargo.toml").exists().then_some(Language::Rust)?;
-    Some(format!("build it: {}", command.install(&folder, name)?))
+    let source = extension.root.join(HOOKS).join(name).join("Cargo.toml");
+    let language = source.exists().then_some(Language::Rust)?;
+    Some(format!("build it: {}", language.install_command(&extension.root, name)?))
 }
 
 fn broken_cases(extension: &Extension) -> Vec<Problem> {

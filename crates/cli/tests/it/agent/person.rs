@@ -126,9 +126,9 @@ fn hooks_of_the_end_have_their_time_when_the_signal_to_end_comes_after_them() {
 #[test]
 fn where_nobody_can_be_asked_the_mode_that_would_help_is_named() {
     for (mode, name, arguments, told) in [
-        ("auto", "shell", json!({"command": "touch a"}), "use --approval yolo"),
-        ("ask", "shell", json!({"command": "touch a"}), "use --approval yolo"),
-        ("ask", "write_file", json!({"path": "a", "content": "x"}), "use --approval auto or yolo"),
+        ("auto", "shell", json!({"command": "touch a"}), "the approval mode yolo goes on"),
+        ("ask", "shell", json!({"command": "touch a"}), "the approval mode yolo goes on"),
+        ("ask", "write_file", json!({"path": "a", "content": "x"}), "the approval mode auto or yolo goes on"),
     ] {
         let told = json!({"last": format!("nobody can be asked here; {told}")});
         let lab = lab(&[call(name, arguments), expecting(text("ok"), told)]);

@@ -399,7 +399,7 @@ fn the_command_line_wins_over_variables_files_and_secrets() {
     assert!(!shown.contains("flagsecret") && !shown.contains("keptsecret"), "{shown}");
     assert!(shown.contains("the command line"), "{shown}");
     let wrong = lab.run(&["--set", "extensions.settings.st.n=x", "ext", "info", "st"]);
-    assert!(lab.screen(&wrong).contains("correct or leave out `--set`"), "{wrong:?}");
+    assert!(lab.screen(&wrong).contains("correct it there, or leave it out"), "{wrong:?}");
 }
 
 #[test]
