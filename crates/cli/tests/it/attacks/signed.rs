@@ -225,6 +225,7 @@ struct Machine<'a> {
 }
 
 impl Machine<'_> {
+    #[expect(clippy::print_stderr, reason = "a test that tests nothing says so")]
     fn new<'a>(lab: &'a Lab, policy: &str) -> Option<Machine<'a>> {
         if !is_root(lab) {
             return None;
