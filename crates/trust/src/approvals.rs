@@ -232,10 +232,7 @@ pub(crate) fn edit<T>(
             let counting = Approvals::of(path, document, Some(seal.key))?;
             check(path, document, &counting.list(), seal.key)?;
         }
-        let entries = entries_mut(path, document)?;
-        let before = entries.clone();
-        let answer = change(entries);
-        Ok((*entries != before, answer))
+        changed(entries_mut(path, document)?, change)
     })
 }
 
@@ -245,7 +242,17 @@ pub(crate) fn sign_anew<T>(
     seal: Option<&Seal<'_>>,
     change: impl FnOnce(&mut Vec<Value>) -> T,
 ) -> Result<T, ChangeError> {
-    rewrite(path, seal, |document| Ok((true, change(entries_mut(path, document)?))))
+    rewrite(path, seal, |document| {
+        let (is_other, answer) = changed(entries_mut(path, document)?, change)?;
+        Ok((is_other || seal.is_some(), answer))
+    })
+}
+
+/// Changes entries, and says whether they are others now.
+fn changed<T>(entries: &mut Vec<Value>, change: impl FnOnce(&mut Vec<Value>) -> T) -> Result<(bool, T), ChangeError> {
+    let before = entries.clone();
+    let answer = change(entries);
+    Ok((*entries != before, answer))
 }
 
 /// Changes the document under the lock, and signs it with a seal; `change` says also whether there is anything to write.
@@ -267,8 +274,9 @@ fn rewrite<T>(
             Err(error) => (None, Err(error)),
         })
     })??;
-    // The list comes first: killed in between, it is newer than what was seen, never older.
-    serial.map_or(Ok(()), |serial| remember(path, serial))?;
+    // The list comes first: killed in between, it is newer than what was seen, never older. Whoever reads it next
+    // remembers it as well.
+    let _ = serial.map(|serial| remember(path, serial));
     Ok(answer)
 }
 

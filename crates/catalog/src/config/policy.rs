@@ -38,10 +38,10 @@ pub(super) fn read(places: &Places, positions: Positions, config: &mut Config, p
         for (setting, said) in layer::settings(document, said, positions, &origin) {
             if setting.key.kind == Kind::Server {
                 findings.push(no_servers(&setting, said.spot));
-                continue;
+            } else if setting.path != "version" {
+                config.policy.push(setting.clone());
+                config.put(setting);
             }
-            config.policy.push(setting.clone());
-            config.put(setting);
         }
         findings
     });

@@ -221,7 +221,8 @@ struct Declared {
 }
 
 fn declared() -> impl Strategy<Value = Declared> {
-    let sources = [Source::Builtin, Source::Policy, Source::User, Source::Workspace, Source::Extension, Source::Downloaded];
+    let sources =
+        [Source::Builtin, Source::Policy, Source::User, Source::Workspace, Source::Extension, Source::Downloaded];
     (prop::sample::select(sources.to_vec()), any::<bool>(), any::<bool>())
         .prop_map(|(source, approved, changed)| Declared { source, approved, changed })
 }
