@@ -105,7 +105,8 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
             let of_extension = hook.spec.extension.as_ref().and_then(|name| app.extensions.get(name));
             let own = match of_extension {
                 Some(extension) => ext::approval_keys(extension, &app),
-                None => vec![(hook.source(), hook.id().to_owned())],
+                // What it is called in its own project, wherever we are.
+                None => vec![(hook.source(), Approvable::id(&*hook).into_owned())],
             };
             let is_new = |key: &(String, String)| !keys.contains(key);
             let known = trust.counting();
