@@ -72,6 +72,9 @@ fn s02_a_wrong_passphrase_is_a_no_after_three_tries() {
     assert!(ran.code == 4 && ran.stdout.contains("wrong 3 times"), "{ran:?}");
     let ran = typed(&lab, &[r"[N]o: =>a\n", r"approval key: =>\n", ASKED], &["hook", "trust", ID]);
     assert!(ran.code == 4 && ran.stdout.contains("no passphrase was given"), "{ran:?}");
+    let ahead = [r"[N]o: =>a\ncorrect horse\n", r"approval key: =>\n"];
+    let ran = typed(&lab, &ahead, &["hook", "trust", ID]);
+    assert_eq!(ran.code, 4, "what was typed before the question is no passphrase: {ran:?}");
     assert_eq!((list(&lab), standing(&lab).as_str()), (before, "untrusted"));
     let ran = typed(&lab, &[r"[N]o: =>a\n", wrong, ASKED], &["hook", "trust", ID]);
     assert_eq!((ran.code, standing(&lab).as_str()), (0, "ran"), "{ran:?}");
@@ -192,6 +195,23 @@ fn s02_only_a_person_at_a_terminal_makes_a_key() {
     assert_eq!(typed(&lab, &steps, &["trust", "init"]).code, 4);
     assert!(!lab.home.join(".ollm/approval.key").exists() && !lab.home.join(".ollm/config.yaml").exists());
     assert_eq!(standing(&lab), "ran");
+}
+
+#[test]
+fn s02_a_key_that_is_there_is_taken_again() {
+    let lab = lab();
+    make_key(&lab);
+    let before = fs::read_to_string(lab.home.join(".ollm/config.yaml")).unwrap();
+    fs::remove_file(lab.home.join(".ollm/config.yaml")).unwrap();
+    lab.approve(ID);
+    let ran = typed(&lab, &[r"[y/N] =>y\n", ASKED], &["trust", "init"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(fs::read_to_string(lab.home.join(".ollm/config.yaml")).unwrap(), before);
+    assert_eq!((standing(&lab).as_str(), &status(&lab)["counting"]), ("ran", &json!(1)));
+    fs::remove_file(lab.home.join(".ollm/approval.key")).unwrap();
+    let ran = typed(&lab, &[r"[y/N] =>y\n"], &["trust", "init"]);
+    assert!(ran.code == 5 && ran.stdout.contains("approval.key is not there"), "{ran:?}");
+    assert_eq!(standing(&lab), "ran", "what was signed stays signed");
 }
 
 #[test]
