@@ -11,8 +11,12 @@ use crate::trust::Trust;
 const PRESENCE: &[u8] = b"ollm: a person is present\n";
 
 impl Trust {
-    /// From now on an approval counts only if this key signed the list it is in.
+    /// From now on an approval counts only if this key signed the list it is in. What earlier processes remembered of files
+    /// does not count then: whoever can write that down could vouch for any content.
     pub fn demand_signature(&mut self, key: Option<ApprovalKey>) {
+        if key.is_some() {
+            self.forget_earlier();
+        }
         self.approvals.demand(key);
     }
 

@@ -235,7 +235,11 @@ impl Trust {
 
     /// Where the files live that are no approvals.
     pub fn state(&self) -> PathBuf {
-        self.approvals.path().parent().unwrap_or(Path::new("")).join("state")
+        self.home().join("state")
+    }
+
+    fn home(&self) -> &Path {
+        self.approvals.path().parent().unwrap_or(Path::new(""))
     }
 
     /// The clock.
@@ -256,6 +260,13 @@ impl Trust {
             Some(remedy) => format!("{trouble}; {}", self.commands.tell(&remedy)),
             None => trouble.to_string(),
         })
+    }
+
+    /// Forgets what earlier processes learned about files, and keeps nothing for later ones.
+    pub(crate) fn forget_earlier(&mut self) {
+        let digests = Arc::new(FileDigests::new(self.now()));
+        self.copies = ContentStore::new(self.home().join("store")).remembering(Arc::clone(&digests));
+        self.memory = Memory::new(digests);
     }
 
     /// Keeps what was learned about files for the next process; best effort.

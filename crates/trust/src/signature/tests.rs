@@ -1,10 +1,11 @@
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, SystemTime};
 
 use minisign::KeyPair;
-use ollm_store::digest_bytes;
+use ollm_store::{FileDigests, TreeLimits, digest_bytes};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
@@ -54,7 +55,8 @@ impl Home {
     }
 
     fn trust(&self) -> Trust {
-        let mut trust = Trust::new(self.list(), SystemTime::now);
+        // By then everything has been quiet for a while, and is remembered.
+        let mut trust = Trust::new(self.list(), tomorrow);
         trust.demand_signature(Some(self.key.public()));
         trust.signer = Some(Box::new(self.key.clone()));
         trust
@@ -79,6 +81,10 @@ impl Home {
     fn forged(&self) -> Result<Vec<String>, ListTrouble> {
         Err(ListTrouble::Forged { path: self.list(), origin: "config.yaml".to_owned() })
     }
+}
+
+fn tomorrow() -> SystemTime {
+    SystemTime::now() + Duration::from_hours(24)
 }
 
 fn approval(source: &str) -> Approval {
@@ -287,4 +293,39 @@ fn s02_an_approval_that_does_not_last_is_neither_signed_nor_counted() {
     trust.approve_together([Approval { term: Term::Once, ..approval("a") }]).unwrap();
     let once = approval("a");
     assert_eq!(trust.counting().check("a", "id", &once.hash, &once.digest), Standing::Unknown);
+}
+
+#[test]
+fn s02_what_is_remembered_of_files_vouches_for_nothing() {
+    let home = Home::new();
+    let root = home.folder.path().join("extension");
+    fs::create_dir(&root).unwrap();
+    fs::write(root.join("manifest.json"), "{}").unwrap();
+    // What is little is not worth remembering.
+    let [good_script, evil_script] = ["good", "evil"].map(|word| word.repeat(1 << 18));
+    fs::write(root.join("run.sh"), &good_script).unwrap();
+    let thing = Arc::new(ExtensionFolder::new("one", &root));
+    let (trust, context) = (home.trust(), TrustContext::default());
+    let proposal = trust.propose(&*thing, &context).unwrap();
+    trust.approve(&*thing, &proposal, Term::Always, &context).unwrap();
+    let copy = proposal.copy_folder().unwrap();
+    let hex = |digest: ollm_store::Digest| digest.to_string().replace("sha256:", "");
+    let good = hex(FileDigests::new(tomorrow()).tree(copy, TreeLimits::default()).unwrap());
+
+    let script = copy.join("run.sh");
+    let mode = fs::metadata(&script).unwrap().permissions();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o600)).unwrap();
+    fs::write(&script, evil_script).unwrap();
+    fs::set_permissions(&script, mode).unwrap();
+    let memory = home.folder.path().join("state/digests");
+    let digests = FileDigests::load(memory.clone(), tomorrow());
+    let evil = hex(digests.tree(copy, TreeLimits::default()).unwrap());
+    digests.save_if_changed();
+    let forged = fs::read_to_string(&memory).unwrap();
+    assert!(forged.contains(&evil), "{forged}");
+    fs::write(&memory, forged.replace(&evil, &good)).unwrap();
+
+    let trusted = home.trust().trust(&thing, &context, None).unwrap();
+    let runs = trusted.copy_folder().unwrap().join("run.sh");
+    assert!(fs::read_to_string(runs).unwrap() == good_script);
 }
