@@ -12,12 +12,13 @@ use ollm_catalog::{
     State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
+use ollm_guard::Guards;
 use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules, Source};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::{guard_id, guards, is_fixed, refusing_guard, unread_project};
+use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
@@ -69,6 +70,8 @@ pub struct LoadOptions<'a> {
     pub only: Option<Only<'a>>,
     /// The guard that refused, where nothing of the project is to be read.
     pub refused_by: Option<String>,
+    /// The built-in guards, which remember the call that they saw last.
+    pub(crate) guards: Arc<Guards>,
 }
 
 /// Some of the extensions, and what is remembered of all of them.
@@ -86,7 +89,14 @@ impl LoadOptions<'_> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        LoadOptions { background, previous: None, as_is: false, only: None, refused_by: None }
+        LoadOptions {
+            background,
+            previous: None,
+            as_is: false,
+            only: None,
+            refused_by: None,
+            guards: shared_guards(world),
+        }
     }
 }
 
@@ -118,10 +128,11 @@ impl App {
     pub fn load_for(world: &World, event: &Event) -> Result<App, AppError> {
         let env = |name: &str| world.variable(name);
         let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
-        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world)).flatten();
+        let stay = LoadOptions::short(world);
+        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world, &stay.guards)).flatten();
         let places = readable(world, refused_by.as_deref());
         let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
-        App::new(world, Positions::OnDemand, found, LoadOptions { refused_by, ..LoadOptions::short(world) })
+        App::new(world, Positions::OnDemand, found, LoadOptions { refused_by, ..stay })
     }
 
     /// Where it was loaded.
@@ -206,7 +217,7 @@ impl App {
         engine.rates.global = settings.rate_limit;
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
-        for guard in guards(&settings.guards, world).into_iter().flatten() {
+        for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
             let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
             let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, world) });

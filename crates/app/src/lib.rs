@@ -12,6 +12,7 @@ mod app;
 mod approval_key;
 mod builder;
 pub mod cases;
+pub mod connect;
 pub mod control;
 mod error;
 mod guards;

@@ -25,6 +25,8 @@ const MOST_PROBLEMS: usize = 100;
 pub enum Syntax {
     /// JSON, in which comments are let pass.
     Json,
+    /// JSON of another program, in which a comma may also stand before a closing bracket.
+    LooseJson,
     /// YAML.
     Yaml,
     /// One of the two: what begins with a bracket or a comment of JSON is JSON.
@@ -55,7 +57,8 @@ impl Syntax {
 pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, Broken> {
     match syntax.settle(text) {
         Syntax::Yaml => yaml::parse(text),
-        Syntax::Json | Syntax::Either => json::parse(text),
+        Syntax::LooseJson => json::parse(text, TrailingCommas::Allowed),
+        Syntax::Json | Syntax::Either => json::parse(text, TrailingCommas::Refused),
     }
 }
 
@@ -153,7 +156,7 @@ impl Document<'_> {
     pub(crate) fn locate<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
         match self.syntax {
             Syntax::Yaml => yaml::locate(&self.text, spots),
-            Syntax::Json | Syntax::Either => json::locate(&self.text, spots),
+            Syntax::Json | Syntax::LooseJson | Syntax::Either => json::locate(&self.text, spots),
         }
     }
 

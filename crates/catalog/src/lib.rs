@@ -17,6 +17,7 @@
 struct Readme;
 
 mod config;
+pub mod connection;
 pub mod edit;
 mod entry;
 mod extension;

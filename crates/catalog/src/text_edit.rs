@@ -78,7 +78,9 @@ impl Draft {
         apply(&mut wanted, op).ok_or(Refusal::NoSuch)?;
         let texts = match self.syntax {
             Syntax::Yaml => yaml_edit::spliced(&self.text, op)?,
-            Syntax::Json | Syntax::Either => json_edit::spliced(&self.text, op).into_iter().collect(),
+            Syntax::Json | Syntax::LooseJson | Syntax::Either => {
+                json_edit::spliced(&self.text, op).into_iter().collect()
+            }
         };
         let found =
             texts.into_iter().find(|text| self.means(text, |found| *found == wanted || emptied(found, &wanted, op)));

@@ -8,7 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_catalog::Overrides;
 use ollm_protocol::Dialect;
-use ollm_protocol::dialect::{DIALECTS, by_name};
+use ollm_protocol::dialect::{all, by_name};
 
 use crate::command::config::refused;
 use crate::error::{Failure, Kind};
@@ -72,6 +72,12 @@ pub(crate) enum Command {
     },
     /// Send an event of your own, or any other, through its hooks
     Emit(EmitArguments),
+    /// List the agents there are, or let one ask ollm at each of its events
+    Connect(ConnectArguments),
+    /// Take out of an agent's settings what `connect` put there
+    Disconnect(DisconnectArguments),
+    /// Take over the hooks that another agent has in its settings; they then run under every agent
+    Import(ImportArguments),
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace {
         #[command(subcommand)]
@@ -162,8 +168,54 @@ pub(crate) struct EmitArguments {
     pub(crate) json: bool,
 }
 
+#[derive(Debug, Args)]
+pub(crate) struct ConnectArguments {
+    /// The agent, by its id; without one, every known agent is listed
+    pub(crate) agent: Option<String>,
+    /// Write the project's settings, for everybody who works in it, instead of your own
+    #[arg(long, requires = "agent")]
+    pub(crate) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long, requires = "agent")]
+    pub(crate) dry_run: bool,
+    /// Show what hooks can do at each event of the agent, and change nothing
+    #[arg(long, requires = "agent", conflicts_with_all = ["project", "dry_run"])]
+    pub(crate) capabilities: bool,
+    /// Print the list, or what hooks can do, as JSON
+    #[arg(long, conflicts_with_all = ["project", "dry_run"])]
+    pub(crate) json: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DisconnectArguments {
+    /// The agent, by its id
+    #[arg(required_unless_present = "all")]
+    pub(crate) agent: Option<String>,
+    /// Every agent, in your own settings and in those of this project
+    #[arg(long, conflicts_with = "agent")]
+    pub(crate) all: bool,
+    /// The project's settings instead of your own
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show what would change, and change nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ImportArguments {
+    /// The agent, by its id
+    pub(crate) agent: String,
+    /// The project's settings instead of your own; its hooks then need approval
+    #[arg(long)]
+    pub(crate) project: bool,
+    /// Show the hook file, and write nothing
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
 fn dialect_names() -> PossibleValuesParser {
-    DIALECTS.iter().map(|dialect| dialect.name()).into()
+    all().map(|dialect| dialect.name()).into()
 }
 
 /// What a scaffolded hook is for.

@@ -9,6 +9,7 @@ use crate::output::Output;
 mod chat;
 mod completions;
 pub(crate) mod config;
+mod connect;
 pub(crate) mod demo;
 mod emit;
 pub(crate) mod ext;
@@ -27,6 +28,9 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
     match command {
         Command::Hook { command } => hook::run_command(command, world, output),
         Command::Emit(arguments) => emit::run(&arguments, world, output),
+        Command::Connect(arguments) => connect::connect(&arguments, world, output),
+        Command::Disconnect(arguments) => connect::disconnect(&arguments, world, output),
+        Command::Import(arguments) => connect::import(&arguments, world, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, world, output),
         Command::Man { out } => man::run(out.as_deref(), output),

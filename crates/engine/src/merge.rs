@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::{Instant, SystemTime};
 
-use ollm_protocol::{Event, Hook, OnFailure, Verdict};
+use ollm_protocol::{Event, Hook, OnFailure, Verdict, tool};
 use serde_json::{Map, Value};
 
 use crate::report::{Outcome, Report, Skip};
@@ -113,8 +113,7 @@ fn patched(event: &Event, patch: &Map<String, Value>) -> Option<Map<String, Valu
     if patch.is_empty() {
         return None;
     }
-    let mut args = event.args().cloned().unwrap_or_default();
-    let before = args.clone();
-    args.extend(patch.clone());
+    let before = event.args().cloned().unwrap_or_default();
+    let args = tool::patched(event.text("tool_name").unwrap_or_default(), &before, patch);
     (args != before).then_some(args)
 }

@@ -7,6 +7,7 @@
 use std::fmt;
 use std::time::Duration;
 
+use jiff::Timestamp;
 use serde_json::{Map, Value};
 
 use crate::event::{Event, EventKind};
@@ -15,11 +16,15 @@ use crate::json;
 use crate::verdict::Verdict;
 
 mod agent;
+pub mod agents;
 mod answer;
 mod gate;
+pub mod home;
 mod ollm;
 mod rpc;
 mod schema;
+
+pub use agents::{AGENTS, AgentDialect};
 
 /// The dialect of plain `continue` answers.
 pub static OLLM: &dyn Dialect = &ollm::Ollm;
@@ -30,8 +35,13 @@ pub static RPC: &dyn Dialect = &rpc::Rpc;
 /// The dialect of shell commands, exit codes and `decision` answers.
 pub static AGENT: &dyn Dialect = &agent::Agent;
 
-/// Every dialect.
+/// The dialects of our own. Their names for events stand in hook files, too.
 pub static DIALECTS: &[&dyn Dialect] = &[&ollm::Ollm, &gate::Gate, &rpc::Rpc, &agent::Agent];
+
+/// Every dialect: our own, and those of other agents.
+pub fn all() -> impl Iterator<Item = &'static dyn Dialect> + Clone {
+    DIALECTS.iter().copied().chain(AGENTS.iter().map(|&agent| agent as &dyn Dialect))
+}
 
 /// A way to spell events and verdicts.
 pub trait Dialect: Sync + fmt::Debug {
@@ -41,8 +51,10 @@ pub trait Dialect: Sync + fmt::Debug {
     /// What applies to a hook of this dialect that does not say otherwise.
     fn defaults(&self) -> Defaults;
 
-    /// The events it has a spelling of its own for; all others keep their canonical name.
-    fn names(&self) -> &'static [(EventKind, &'static str)];
+    /// Its names for events that may stand in hook files; all others keep their canonical name there.
+    fn names(&self) -> &'static [(EventKind, &'static str)] {
+        &[]
+    }
 
     /// Host to hook: what the hook reads on its standard input.
     fn write_event(&self, event: &Event, hook: &Addressee<'_>) -> Vec<u8>;
@@ -52,6 +64,16 @@ pub trait Dialect: Sync + fmt::Debug {
 
     /// Host to us: the event in what a host sent.
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError>;
+
+    /// Host to us: the event in what a host sent that does not say its name there.
+    fn read_event_named(&self, _name: &str, bytes: &[u8]) -> Result<Request, DialectError> {
+        self.read_event(bytes)
+    }
+
+    /// Puts the fields of an event of this dialect under their canonical names, and tells which of its kinds it is.
+    fn canonical(&self, kind: EventKind, _data: &mut Map<String, Value>) -> EventKind {
+        kind
+    }
 
     /// Us to host: the verdict as that host expects it.
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply;
@@ -150,6 +172,24 @@ pub struct Request {
     pub event: Event,
     /// The id the reply must repeat, in dialects that have one.
     pub id: Value,
+    /// How the host spelled it; the reply is spelled alike.
+    pub spelling: Spelling,
+}
+
+/// How an agent spelled what an event says in our words.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Spelling {
+    /// Its name of the event; empty where that does not matter.
+    pub event: String,
+    /// Canonical names of arguments that stand beside its own.
+    pub added_args: Vec<&'static str>,
+}
+
+impl Request {
+    /// A request that says nothing beside the event.
+    pub fn new(event: Event) -> Request {
+        Request { event, id: Value::Null, spelling: Spelling::default() }
+    }
 }
 
 /// A verdict as a host expects it.
@@ -261,7 +301,12 @@ fn nearest(name: &str) -> Option<&'static str> {
 
 /// The dialect with this name.
 pub fn by_name(name: &str) -> Option<&'static dyn Dialect> {
-    DIALECTS.iter().copied().find(|dialect| dialect.name() == name)
+    all().find(|dialect| dialect.name() == name)
+}
+
+/// The dialect of another agent with this name.
+pub fn agent_named(name: &str) -> Option<&'static AgentDialect> {
+    AGENTS.iter().copied().find(|agent| agent.name == name)
 }
 
 /// The dialect that the spelling of an event key stands for.
@@ -362,4 +407,12 @@ fn line(object: Map<String, Value>) -> Vec<u8> {
 
 fn object<const N: usize>(fields: [(&str, Value); N]) -> Map<String, Value> {
     fields.into_iter().map(|(name, value)| (name.to_owned(), value)).collect()
+}
+
+fn to_millis(timestamp: &Value) -> Option<i64> {
+    timestamp.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
+}
+
+fn from_millis(millis: i64) -> Option<String> {
+    Timestamp::from_millisecond(millis).ok().map(|timestamp| timestamp.to_string())
 }

@@ -6,9 +6,12 @@ mod effect;
 mod guess;
 pub mod schema;
 pub mod table;
+mod vocabulary;
 
 pub(crate) use effect::effects_of_text;
+
 pub use effect::{CallEffect, Declaration, Effect, ForeignTool, Operand, declared, effects_of};
+pub use vocabulary::{add_canonical, patched, spelled_for};
 
 /// Something a model can call.
 #[derive(Clone, Debug, PartialEq)]

@@ -530,7 +530,8 @@ impl Lexer {
     /// The keyword that stands here, eaten.
     fn keyword(&mut self) -> Option<&'static str> {
         self.skip_blanks();
-        KEYWORDS.iter().copied().find(|keyword| self.eat_keyword(keyword))
+        let first = self.at(0);
+        KEYWORDS.iter().copied().find(|keyword| keyword.starts_with(first) && self.eat_keyword(keyword))
     }
 }
 

@@ -150,6 +150,20 @@ where
     Ok(())
 }
 
+/// Replaces in one step what a path leads to, through links, for files that other programs own: what is there keeps its
+/// mode, what is not gets this one. Nothing is left beside it.
+pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(), FileError> {
+    let real = match fs::canonicalize(path) {
+        Ok(real) => real,
+        // A link that leads nowhere must not become a file.
+        Err(_) if fs::symlink_metadata(path).is_ok() => return Err(FileError::Link { path: path.to_owned() }),
+        Err(_) => path.to_owned(),
+    };
+    make_parent(&real)?;
+    let mode = fs::metadata(&real).map_or_else(|_| Permissions::from_mode(mode), |meta| meta.permissions());
+    replace(&real, bytes, &format!(".{}.tmp", random_name()), Some(mode))
+}
+
 /// Opens a file of its owner alone that is there to be locked and for nothing else; it is made if need be, and stays.
 ///
 /// For what takes longer than an [`update`], and for those who wait in a way of their own.

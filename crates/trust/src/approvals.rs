@@ -232,7 +232,7 @@ pub(crate) fn edit<T>(
             let counting = Approvals::of(path, document, Some(seal.key))?;
             check(path, document, &counting.list(), seal.key)?;
         }
-        changed(entries_mut(path, document)?, change)
+        Ok(changed(entries_mut(path, document)?, change))
     })
 }
 
@@ -243,16 +243,16 @@ pub(crate) fn sign_anew<T>(
     change: impl FnOnce(&mut Vec<Value>) -> T,
 ) -> Result<T, ChangeError> {
     rewrite(path, seal, |document| {
-        let (is_other, answer) = changed(entries_mut(path, document)?, change)?;
+        let (is_other, answer) = changed(entries_mut(path, document)?, change);
         Ok((is_other || seal.is_some(), answer))
     })
 }
 
 /// Changes entries, and says whether they are others now.
-fn changed<T>(entries: &mut Vec<Value>, change: impl FnOnce(&mut Vec<Value>) -> T) -> Result<(bool, T), ChangeError> {
+fn changed<T>(entries: &mut Vec<Value>, change: impl FnOnce(&mut Vec<Value>) -> T) -> (bool, T) {
     let before = entries.clone();
     let answer = change(entries);
-    Ok((*entries != before, answer))
+    (*entries != before, answer)
 }
 
 /// Changes the document under the lock, and signs it with a seal; `change` says also whether there is anything to write.

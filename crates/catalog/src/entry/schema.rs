@@ -1,7 +1,7 @@
 //! JSON Schemas of hook files, for editors: one for each form, and one for all.
 
-use ollm_protocol::dialect::DIALECTS;
-use ollm_protocol::{EventKind, OnFailure, Priority, Reach};
+use ollm_protocol::dialect::{self, DIALECTS};
+use ollm_protocol::{Dialect, EventKind, OnFailure, Priority, Reach};
 use serde_json::{Map, Value, json};
 
 use super::action::{TYPES, is_needed};
@@ -168,7 +168,7 @@ fn described(key: &str) -> (&'static str, Value) {
         "command" => ("The program: absolute, relative to this file's folder, or an interpreter", word()),
         "args" => ("Its arguments; a relative script is found beside this file", texts()),
         "action" => ("What it does, where that is not starting a program", action()),
-        "dialect" => ("The protocol it speaks", names(DIALECTS.iter().map(|dialect| dialect.name()))),
+        "dialect" => ("The protocol it speaks", names(dialect::all().map(Dialect::name))),
         "matcher" => {
             ("Which tools it is for: names, prefixes with a star, a list with bars, or re: and an expression", text())
         }

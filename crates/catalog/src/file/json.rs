@@ -33,8 +33,8 @@ pub fn json_value(text: &str, commas: TrailingCommas) -> Result<serde_json::Valu
     read(text, commas).map_err(|(_, error)| error)
 }
 
-pub(super) fn parse(text: &str) -> Result<Node, Broken> {
-    read(text, TrailingCommas::Refused).map_err(|(text, error)| broken(&text, &error))
+pub(super) fn parse(text: &str, commas: TrailingCommas) -> Result<Node, Broken> {
+    read(text, commas).map_err(|(text, error)| broken(&text, &error))
 }
 
 /// Reads a text; why it cannot be, with the text that was tried last.

@@ -14,6 +14,7 @@ mod config;
 mod config_docs;
 mod config_edit;
 mod config_laws;
+mod connection;
 mod edit;
 mod entries;
 mod extension_docs;

@@ -154,7 +154,7 @@ impl Lab {
     }
 
     /// A home whose hook file declares a number of no-op hooks.
-    fn home(&self, name: &str, hooks: usize, matcher: &str) -> PathBuf {
+    pub(crate) fn home(&self, name: &str, hooks: usize, matcher: &str) -> PathBuf {
         let home = self.root.join(name);
         fs::create_dir_all(home.join(".ollm/hooks")).unwrap();
         let entry = |index| json!({"name": format!("no-op-{index}"), "command": self.no_op, "matcher": matcher});

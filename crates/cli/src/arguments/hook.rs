@@ -1,10 +1,12 @@
 //! The command line of `ollm hook`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand};
 use ollm_app::scaffold::{Language, Purpose};
 use ollm_protocol::Dialect;
+use ollm_protocol::units::duration;
 
 use super::{dialect, dialect_names, languages, purposes};
 
@@ -255,15 +257,18 @@ pub(crate) struct TrustArguments {
 #[derive(Debug, Args)]
 #[command(args_override_self = true)]
 pub(crate) struct RunArguments {
-    /// The event, in any dialect's spelling; without it the event is read from standard input
-    #[arg(conflicts_with = "from")]
+    /// The event, in any dialect's spelling; without it the event is read from standard input. With --from, what an event is
+    /// called that does not say so itself
     pub(crate) event: Option<String>,
     /// The event's data as JSON
-    #[arg(long, value_name = "JSON", requires = "event")]
+    #[arg(long, value_name = "JSON", requires = "event", conflicts_with = "from")]
     pub(crate) data: Option<String>,
     /// Read the event, and answer, exactly in another agent's form
     #[arg(long, value_name = "NAME", value_parser = dialect())]
     pub(crate) from: Option<&'static dyn Dialect>,
+    /// How long the agent waits for the answer, where its settings say so, as in `60s`; hooks that still run then have failed
+    #[arg(long, value_name = "TIME", requires = "from", value_parser = |text: &str| duration(text).ok_or("a time is a number with ms, s, m or h"))]
+    pub(crate) within: Option<Duration>,
     /// List also the hooks of the event that do not fit
     #[arg(long)]
     pub(crate) explain: bool,

@@ -4,7 +4,7 @@ use ollm_app::World;
 use ollm_protocol::dialect::{self, OLLM};
 use serde_json::{Value, json};
 
-use super::hook::{dispatch, to_json};
+use super::hook::{Manner, dispatch, to_json};
 use crate::arguments::EmitArguments;
 use crate::error::{BLOCKED, Failure, Kind, OK};
 use crate::output::Output;
@@ -30,7 +30,7 @@ pub(super) fn run(arguments: &EmitArguments, world: &World, output: &mut Output)
     };
     let request = OLLM.read_event(request.to_string().as_bytes());
     let request = request.map_err(|error| Failure::new(Kind::Configuration, error.to_string()))?;
-    let outcome = dispatch(&request.event, false, world, output)?;
+    let outcome = dispatch(&request.event, Manner::default(), world, output)?;
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::lab::Lab;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -96,7 +96,9 @@ fn every_link_between_documents_leads_somewhere() {
     let root = root();
     let mut documents: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
-    documents.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    for folder in ["docs", "docs/agents"] {
+        documents.extend(fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
     documents.extend(published().iter().map(|folder| folder.join("README.md")));
     let mut dead = Vec::new();
     for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {

@@ -8,12 +8,14 @@
 )]
 
 mod agent;
+mod agent_pages;
 mod answers;
 mod attacks;
 mod bad_events;
 mod bad_files;
 mod bundled;
 mod config;
+mod connect;
 mod container;
 mod contract;
 mod coverage;

@@ -122,7 +122,7 @@ impl Dialect for Agent {
             Err(why) => answer::failed(format!("malformed answer: {why}"), &scan, kind, warnings),
         };
         if output.end == End::Exited(2) {
-            block_by_status(&mut answer, output.stderr);
+            answer::block_by_status(&mut answer, output.stderr);
             return answer;
         }
         answer::with_end(answer, output)
@@ -131,20 +131,25 @@ impl Dialect for Agent {
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
         let mut data = request_object(bytes)?;
         let name = take_text(&mut data, "hook_event_name")?;
-        let mut kind = kind_of(&name, &mut data)?;
+        let kind = kind_of(&name, &mut data)?;
+        let kind = self.canonical(kind, &mut data);
+        Ok(Request::new(Event::from_loose(kind, data.into())))
+    }
+
+    fn canonical(&self, mut kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
         if kind.is_file()
             && let Some(Value::String(change)) = data.shift_remove("event")
         {
             kind = CHANGES.iter().find(|(_, word)| *word == change).map_or(kind, |(kind, _)| *kind);
         }
         for (name, canonical) in wire_names(kind).iter().rev() {
-            rename(&mut data, name, canonical);
+            rename(data, name, canonical);
         }
         data.shift_remove("stop_hook_active").filter(|_| !data.contains_key("attempt")).map(|active| {
             let attempt = u8::from(active == Value::Bool(true));
             data.insert("attempt".to_owned(), attempt.into())
         });
-        Ok(Request { event: Event::from_loose(kind, data.into()), id: Value::Null })
+        kind
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
@@ -196,17 +201,4 @@ fn wire_names(kind: EventKind) -> &'static [(&'static str, &'static str)] {
         kind if kind.is_file() => FILE,
         _ => &[],
     }
-}
-
-/// Exit 2 refuses whatever the JSON says; the reason is the JSON's own if it refuses too, else standard error.
-fn block_by_status(answer: &mut Answer, stderr: &[u8]) {
-    if answer.verdict.flow < Flow::Ask && answer.verdict.flow > Flow::NoOpinion {
-        answer.warnings.push("the answer approves, but exit status 2 refuses".to_owned());
-    }
-    if answer.verdict.reasons.is_empty() {
-        let words = String::from_utf8_lossy(stderr).trim().to_owned();
-        answer.verdict.reasons.extend((!words.is_empty()).then_some(words));
-    }
-    answer.verdict.flow = answer.verdict.flow.max(Flow::Block);
-    answer.verdict.patch.clear();
 }

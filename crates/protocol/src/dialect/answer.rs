@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Output};
+use super::{Answer, End, Output};
 use crate::event::{EventKind, tool_name};
 use crate::json::{Object, Scan};
 use crate::verdict::{Flow, Verdict};
@@ -131,6 +131,29 @@ pub(super) fn with_end(mut answer: Answer, output: &Output<'_>) -> Answer {
         answer.verdict.flow = Flow::NoOpinion;
     }
     answer
+}
+
+/// The same in dialects whose documents make exit status 2 a mere failure: whoever is used to other agents is told so.
+pub(super) fn with_plain_end(answer: Answer, output: &Output<'_>) -> Answer {
+    let refuses = answer.verdict.flow.refuses();
+    let mut answer = with_end(answer, output);
+    if let Some(failure) = answer.failure.as_mut().filter(|_| output.end == End::Exited(2) && !refuses) {
+        failure.push_str("; exit 2 refuses only in a hook with \"dialect\": \"agent\"");
+    }
+    answer
+}
+
+/// An exit status that refuses does so whatever the JSON says; the reason is the JSON's own if it refuses too, else standard error.
+pub(super) fn block_by_status(answer: &mut Answer, stderr: &[u8]) {
+    if answer.verdict.flow < Flow::Ask && answer.verdict.flow > Flow::NoOpinion {
+        answer.warnings.push("the answer approves, but exit status 2 refuses".to_owned());
+    }
+    if answer.verdict.reasons.is_empty() {
+        let words = String::from_utf8_lossy(stderr).trim().to_owned();
+        answer.verdict.reasons.extend((!words.is_empty()).then_some(words));
+    }
+    answer.verdict.flow = answer.verdict.flow.max(Flow::Block);
+    answer.verdict.patch.clear();
 }
 
 #[derive(Default)]

@@ -83,7 +83,7 @@ impl Dialect for Gate {
             let why = if scan.is_blank() { "the hook answered nothing" } else { "the answer is not one JSON object" };
             answer::failed(why.to_owned(), &scan, kind, Vec::new())
         };
-        answer::with_end(answer, output)
+        answer::with_plain_end(answer, output)
     }
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
@@ -98,7 +98,7 @@ impl Dialect for Gate {
         let mut data = take_object(&mut wire, "context")?;
         let mut metadata = take_object(&mut wire, "metadata")?;
         let kind = kind_of(&name, &mut data)?;
-        read_data(kind, &mut data);
+        self.canonical(kind, &mut data);
         rename(&mut metadata, "sessionId", "session_id");
         for field in ["session_id", "timestamp"] {
             if let Some(value) = metadata.shift_remove(field) {
@@ -110,7 +110,26 @@ impl Dialect for Gate {
         {
             data.insert("session_id".to_owned(), id);
         }
-        Ok(Request { event: Event { kind, data }, id: Value::Null })
+        Ok(Request::new(Event { kind, data }))
+    }
+
+    fn canonical(&self, kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
+        match kind {
+            EventKind::BeforeTool | EventKind::AfterTool => rename(data, "tool", "tool_name"),
+            EventKind::ContextOverflow => {
+                if let Some(Value::Object(sizes)) = data.shift_remove("context") {
+                    data.extend(sizes);
+                }
+            }
+            kind if kind.is_file() => {
+                if data.get("file").is_some_and(Value::is_string) {
+                    rename(data, "file", "path");
+                }
+                rename(data, "fileDetails", "file");
+            }
+            _ => {}
+        }
+        kind
     }
 
     fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {
@@ -163,22 +182,6 @@ fn spell_data(kind: EventKind, context: &mut Map<String, Value>) {
             if let (Some(changes), Some(word)) = (changes.as_object_mut(), word) {
                 changes.insert("type".to_owned(), word.into());
             }
-        }
-        _ => {}
-    }
-}
-
-fn read_data(kind: EventKind, data: &mut Map<String, Value>) {
-    match kind {
-        EventKind::BeforeTool | EventKind::AfterTool => rename(data, "tool", "tool_name"),
-        EventKind::ContextOverflow => {
-            if let Some(Value::Object(sizes)) = data.shift_remove("context") {
-                data.extend(sizes);
-            }
-        }
-        kind if kind.is_file() => {
-            rename(data, "file", "path");
-            rename(data, "fileDetails", "file");
         }
         _ => {}
     }

@@ -6,8 +6,8 @@
 use serde_json::Value;
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object,
-    request_object, schema, take_text,
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, by_spelling, kind_of, line,
+    object, request_object, schema, take_text,
 };
 use crate::event::{Event, EventKind};
 use crate::json::scan;
@@ -64,7 +64,7 @@ impl Dialect for Ollm {
                 }
             }
         };
-        answer::with_end(answer, output)
+        answer::with_plain_end(answer, output)
     }
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
@@ -73,7 +73,9 @@ impl Dialect for Ollm {
         let data = wire.shift_remove("data").or_else(|| wire.shift_remove("context")).unwrap_or_default();
         let mut event = Event::from_loose(EventKind::Custom, data);
         let kind = kind_of(&name, &mut event.data)?;
-        Ok(Request { event: Event::from_loose(kind, Value::Object(event.data)), id: Value::Null })
+        // A name in another spelling brings the fields that go with it.
+        let kind = by_spelling(&name).canonical(kind, &mut event.data);
+        Ok(Request::new(Event::from_loose(kind, Value::Object(event.data))))
     }
 
     fn write_verdict(&self, _request: &Request, verdict: &Verdict) -> Reply {

@@ -3,12 +3,11 @@
 //! An error answer is a failed hook and never stops the operation. Written verdicts keep the prompts (joined), the
 //! data, the metadata, and a refusal with its reason as fields of the result. Timestamps are Unix milliseconds.
 
-use jiff::Timestamp;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, kind_of, line, object, rename,
-    request_object, schema, take_object, take_text,
+    Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, Request, answer, from_millis, kind_of, line,
+    object, rename, request_object, schema, take_object, take_text, to_millis,
 };
 use crate::event::{Event, EventKind};
 use crate::json::{Object, scan};
@@ -74,7 +73,7 @@ impl Dialect for Rpc {
                 Ok(object) => read_response(object, kind, warnings),
             }
         };
-        answer::with_end(answer, output)
+        answer::with_plain_end(answer, output)
     }
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {
@@ -88,10 +87,7 @@ impl Dialect for Rpc {
         let name = take_text(&mut event, "type")?;
         let mut data = take_object(&mut event, "data")?;
         let kind = kind_of(&name, &mut data)?;
-        if kind.is_file() {
-            rename(&mut data, "changes", "diff");
-            rename(&mut data, "changeInfo", "changes");
-        }
+        let kind = self.canonical(kind, &mut data);
         if let Some(timestamp) = event.get("timestamp").and_then(Value::as_i64).and_then(from_millis) {
             data.insert("timestamp".to_owned(), timestamp.into());
         }
@@ -101,7 +97,17 @@ impl Dialect for Rpc {
                 data.insert((*field).to_owned(), value);
             }
         }
-        Ok(Request { event: Event::from_loose(kind, data.into()), id })
+        Ok(Request { id, ..Request::new(Event::from_loose(kind, data.into())) })
+    }
+
+    fn canonical(&self, kind: EventKind, data: &mut Map<String, Value>) -> EventKind {
+        if kind.is_file() {
+            if data.get("changes").is_some_and(Value::is_string) {
+                rename(data, "changes", "diff");
+            }
+            rename(data, "changeInfo", "changes");
+        }
+        kind
     }
 
     fn write_verdict(&self, request: &Request, verdict: &Verdict) -> Reply {
@@ -178,12 +184,4 @@ fn error_text(error: &Map<String, Value>) -> String {
     let reason = error.get("data").and_then(|data| data.get("reason")).and_then(Value::as_str);
     let code = error.get("code").map(|code| format!(" (code {code})")).unwrap_or_default();
     reason.map_or_else(|| format!("{message}{code}"), |reason| format!("{message}: {reason}{code}"))
-}
-
-fn to_millis(timestamp: &Value) -> Option<i64> {
-    timestamp.as_str()?.parse::<Timestamp>().ok().map(Timestamp::as_millisecond)
-}
-
-fn from_millis(millis: i64) -> Option<String> {
-    Timestamp::from_millisecond(millis).ok().map(|timestamp| timestamp.to_string())
 }

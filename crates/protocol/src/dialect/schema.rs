@@ -88,6 +88,8 @@ fn described(value: &Value, always: &Value) -> Value {
         Value::Number(_) => json!({"type": "number"}),
         Value::String(text) if text == MOMENT => json!({"type": "string", "format": "date-time"}),
         Value::String(text) if text.is_empty() => json!({"type": "string"}),
+        // What an event is called may depend on what it knows.
+        Value::String(text) if always.as_str().is_some_and(|other| other != text) => json!({"enum": [text, always]}),
         Value::String(text) => json!({"const": text}),
         Value::Array(_) => json!({"type": "array"}),
         Value::Object(map) => {

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn every_dialect_can_say_every_sample() {
-        for dialect in crate::dialect::DIALECTS {
+        for dialect in crate::dialect::all() {
             for kind in EventKind::all() {
                 let addressee = crate::dialect::Addressee { name: "hook", version: "1.0.0" };
                 let bytes = dialect.write_event(&Event::sample(kind), &addressee);

@@ -78,6 +78,27 @@ pub struct ForeignTool {
     pub tool: &'static Declaration,
     /// Its arguments and what the canonical tool calls them, where the names differ.
     pub args: &'static [(&'static str, &'static str)],
+    /// The same for arguments that have no effect of their own.
+    pub data: &'static [(&'static str, &'static str)],
+    /// The agents whose hooks are told this name.
+    pub agents: &'static [&'static str],
+}
+
+impl ForeignTool {
+    /// The same row for hooks of these agents.
+    pub(super) const fn of(self, agents: &'static [&'static str]) -> ForeignTool {
+        ForeignTool { agents, ..self }
+    }
+
+    /// The same row with arguments that are data.
+    pub(super) const fn with(self, data: &'static [(&'static str, &'static str)]) -> ForeignTool {
+        ForeignTool { data, ..self }
+    }
+
+    /// Every argument whose name differs.
+    pub(super) fn renamed(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
+        self.args.iter().chain(self.data).copied()
+    }
 }
 
 impl Declaration {

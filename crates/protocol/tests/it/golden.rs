@@ -2,8 +2,9 @@
 //! written.
 //!
 //! A `request` is read as `event` (or refused with `error`), and the event is written as `written`, or as the request
-//! itself. An answer, that is `stdout`, `stderr` and `exit`, is read as `expect`; with a `reply` the verdict is also
-//! written, and gives the same answer again or what `reply` says.
+//! itself; `named` is what an event is called that does not say so itself. `replies` are what the host is told for each
+//! sort of verdict: a text is standard output. An answer, that is `stdout`, `stderr` and `exit`, is read as `expect`; with
+//! a `reply` the verdict is also written, and gives the same answer again or what `reply` says.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -40,7 +41,11 @@ fn sorted(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn check_request(dialect: &dyn Dialect, case: &Value, request: &Value, shown: &str) {
-    let read = dialect.read_event(text(request).as_bytes());
+    let bytes = text(request);
+    let read = match case.get("named").and_then(Value::as_str) {
+        Some(name) => dialect.read_event_named(name, bytes.as_bytes()),
+        None => dialect.read_event(bytes.as_bytes()),
+    };
     if let Some(error) = case.get("error") {
         let message = read.map_err(|error: DialectError| error.to_string()).unwrap_err();
         assert_eq!(Value::from(message), *error, "{shown}");
@@ -48,9 +53,67 @@ fn check_request(dialect: &dyn Dialect, case: &Value, request: &Value, shown: &s
     }
     let expected =
         Event { kind: kind(&case["event"]["kind"]), data: case["event"]["data"].as_object().unwrap().clone() };
-    assert_eq!(read.unwrap().event, expected, "{shown}");
+    let read = read.unwrap();
+    assert_eq!(read.event, expected, "{shown}");
     let written = json(&dialect.write_event(&expected, &HOOK));
     assert_eq!(&written, case.get("written").unwrap_or(request), "{shown}");
+    if let Some(replies) = case.get("replies").and_then(Value::as_object) {
+        let told: Map<String, Value> =
+            verdicts(expected.kind).map(|(name, verdict)| (name.to_owned(), reply(dialect, &read, &verdict))).collect();
+        assert_eq!(&told, replies, "{shown}");
+    }
+}
+
+/// One verdict of each sort that means something at an event.
+fn verdicts(kind: EventKind) -> impl Iterator<Item = (&'static str, Verdict)> {
+    let flow = |flow, why: &str| Verdict { flow, reasons: vec![why.to_owned()], ..Verdict::default() };
+    let patch = Map::from_iter([("command".to_owned(), Value::from("git status --short"))]);
+    let all = [
+        ("no_opinion", Verdict::default()),
+        ("allow", Verdict { flow: Flow::Allow, ..Verdict::default() }),
+        ("ask", flow(Flow::Ask, "is this meant?")),
+        ("block", flow(Flow::Block, "not today")),
+        ("halt", flow(Flow::Halt, "enough")),
+        ("context", Verdict { context: vec!["remember this".to_owned()], ..Verdict::default() }),
+        ("message", Verdict { messages: vec!["for you".to_owned()], ..Verdict::default() }),
+        ("modify", Verdict { patch, ..Verdict::default() }),
+        ("result", Verdict { result: Some("replaced".into()), ..Verdict::default() }),
+        ("tools", Verdict { tools: Some(vec!["read_file".to_owned()]), ..Verdict::default() }),
+        ("no_tools", Verdict { tools: Some(Vec::new()), ..Verdict::default() }),
+    ];
+    all.into_iter().filter(move |(name, _)| match *name {
+        "modify" => kind == EventKind::BeforeTool,
+        "result" => kind == EventKind::AfterTool,
+        "tools" | "no_tools" => kind == EventKind::BeforeToolSelection,
+        _ => true,
+    })
+}
+
+fn reply(dialect: &dyn Dialect, request: &Request, verdict: &Verdict) -> Value {
+    let reply = dialect.write_verdict(request, verdict);
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    match reply.exit {
+        0 if reply.stderr.is_empty() => text(reply.stdout).into(),
+        exit if reply.stdout.is_empty() => json!({"stderr": text(reply.stderr), "exit": exit}),
+        _ => panic!("both streams at once, or an error that is none: {verdict:?}"),
+    }
+}
+
+#[test]
+fn every_event_of_every_agent_has_a_golden_message() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    for agent in dialect::AGENTS {
+        let mut seen: Vec<String> = Vec::new();
+        for file in sorted(&root.join(agent.name)) {
+            let case: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+            assert!(case.get("replies").is_some(), "{}", file.display());
+            let said = agent.event_fields.iter().filter_map(|field| case["request"][field].as_str());
+            seen.extend(said.chain(case["named"].as_str()).map(str::to_owned));
+        }
+        for event in agent.events {
+            assert!(seen.iter().any(|name| name == event.name), "{} of {} is missing", event.name, agent.name);
+        }
+    }
 }
 
 fn check_answer(dialect: &dyn Dialect, case: &Value, shown: &str) {
@@ -66,7 +129,7 @@ fn check_answer(dialect: &dyn Dialect, case: &Value, shown: &str) {
     assert_eq!(answer.failure.map(Value::from), expect.get("failure").cloned(), "{shown}");
     assert_eq!(json!(answer.warnings), expect.get("warnings").cloned().unwrap_or(json!([])), "{shown}");
     if let Some(reply) = case.get("reply") {
-        let request = Request { event: Event::new(kind, []), id: 1.into() };
+        let request = Request { id: 1.into(), ..Request::new(Event::new(kind, [])) };
         let written = dialect.write_verdict(&request, &verdict);
         let of = |field: &str| reply.get(field).unwrap_or(&case[field]);
         let stdout = String::from_utf8(written.stdout).unwrap();

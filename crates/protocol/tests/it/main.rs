@@ -7,6 +7,7 @@
     reason = "helpers of tests stop a test that way"
 )]
 
+mod agents;
 mod answers;
 mod condition;
 mod condition_abuse;

@@ -130,6 +130,6 @@ fn each_dialect_is_found_by_its_name_and_has_its_own_defaults() {
         assert_eq!(defaults.runs_on_after_refusal, runs_on, "{name}");
         assert_eq!(defaults.timeout_unit, unit, "{name}");
     }
-    assert!(dialect::by_name("claude").is_none());
+    assert!(dialect::by_name("nobody").is_none());
     assert!(dialect::by_name("OLLM").is_none());
 }

@@ -1,6 +1,6 @@
 //! The numbered properties of the hook protocol.
 
-use ollm_protocol::dialect::{AGENT, DIALECTS, GATE, OLLM, RPC};
+use ollm_protocol::dialect::{AGENT, DIALECTS, GATE, OLLM, RPC, all};
 use ollm_protocol::{Dialect, End, Event, EventKind, Flow, Request, Verdict};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
@@ -43,7 +43,7 @@ proptest! {
 
     #[test]
     fn property_06_hook_protocol_round_trip(event in event(), seen in text(), returned in "y_[a-z]{1,8}") {
-        for dialect in DIALECTS {
+        for dialect in all() {
             let request = dialect.read_event(&dialect.write_event(&event, &HOOK)).unwrap();
             prop_assert_eq!(request.event.kind, event.kind);
             for (name, value) in event.data.iter().filter(|(name, _)| name.starts_with("x_")) {
@@ -53,11 +53,11 @@ proptest! {
         // The dialects whose answers carry data hand it on to the next hook of the event.
         for dialect in [OLLM, RPC] {
             let data = Map::from_iter([(returned.clone(), Value::from(seen.clone()))]);
-            let request = Request { event: event.clone(), id: 1.into() };
+            let request = Request { id: 1.into(), ..Request::new(event.clone()) };
             let reply = dialect.write_verdict(&request, &Verdict { data, ..Verdict::default() });
             let answer = said_at(dialect, event.kind, End::Exited(0), &reply.stdout, b"");
             let next = event.clone().with_extra(&answer.verdict.data);
-            for dialect in DIALECTS {
+            for dialect in all() {
                 let read = dialect.read_event(&dialect.write_event(&next, &HOOK)).unwrap().event;
                 prop_assert_eq!(read.text(&returned), Some(seen.as_str()));
             }
@@ -91,8 +91,8 @@ proptest! {
             prop_assert!(answer.failure.is_some(), "{}", dialect.name());
             prop_assert_eq!(answer.verdict, Verdict::default());
         }
-        for dialect in DIALECTS {
-            let answer = said(*dialect, &format!("{{\"continue\":{words}"));
+        for dialect in all() {
+            let answer = said(dialect, &format!("{{\"continue\":{words}"));
             prop_assert!(answer.failure.is_some(), "{}", dialect.name());
             prop_assert_ne!(answer.verdict.flow, Flow::Allow);
         }

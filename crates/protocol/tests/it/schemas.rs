@@ -1,6 +1,6 @@
 //! Whatever a dialect writes, its schemas describe.
 
-use ollm_protocol::dialect::{DIALECTS, event_schema};
+use ollm_protocol::dialect::{all, event_schema};
 use ollm_protocol::{Dialect, Event, EventKind, Request};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -20,9 +20,9 @@ fn answer(dialect: &dyn Dialect, kind: EventKind, text: &str) -> bool {
 
 #[test]
 fn every_schema_is_a_schema() {
-    for dialect in DIALECTS {
+    for dialect in all() {
         for kind in EventKind::all() {
-            for schema in [event_schema(*dialect, kind), dialect.answer_schema(kind)] {
+            for schema in [event_schema(dialect, kind), dialect.answer_schema(kind)] {
                 jsonschema::meta::validate(&schema).unwrap();
             }
         }
@@ -66,18 +66,21 @@ proptest! {
 
     #[test]
     fn every_written_event_fits_its_schema(event in event()) {
-        for dialect in DIALECTS {
+        for dialect in all() {
             let bytes = dialect.write_event(&event, &HOOK);
-            prop_assert_eq!(complaints(&event_schema(*dialect, event.kind), &bytes), Vec::<String>::new());
+            prop_assert_eq!(complaints(&event_schema(dialect, event.kind), &bytes), Vec::<String>::new());
         }
     }
 
     #[test]
     fn every_written_answer_fits_its_schema(kind in kind(), verdict in verdict()) {
-        let request = Request { event: Event::new(kind, []), id: 1.into() };
-        for dialect in DIALECTS {
+        let request = Request { id: 1.into(), ..Request::new(Event::new(kind, [])) };
+        for dialect in all() {
             let reply = dialect.write_verdict(&request, &verdict);
-            if !reply.stdout.is_empty() {
+            // Some agents are told things in plain text.
+            let is_json = serde_json::from_slice::<Value>(&reply.stdout).is_ok_and(|answer| answer.is_object());
+            prop_assert!(is_json || reply.stdout.is_empty() || ["kiro", "windsurf"].contains(&dialect.name()));
+            if is_json && !["kiro", "windsurf"].contains(&dialect.name()) {
                 prop_assert_eq!(complaints(&dialect.answer_schema(kind), &reply.stdout), Vec::<String>::new());
             }
         }

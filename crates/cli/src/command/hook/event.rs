@@ -3,7 +3,7 @@
 use std::io::{IsTerminal, Read};
 use std::time::Duration;
 
-use ollm_protocol::dialect::UnknownEvent;
+use ollm_protocol::dialect::{OLLM, UnknownEvent};
 use ollm_protocol::{Dialect, DialectError, ObjectEnd, Request};
 use serde_json::{Value, json};
 
@@ -41,26 +41,32 @@ impl From<Unread> for Failure {
     }
 }
 
-/// The event that was named, or the one that comes on standard input.
-pub(super) fn request(event: Option<&str>, data: Option<&str>, host: &dyn Dialect) -> Result<Request, Unread> {
-    if event.is_none() && std::io::stdin().is_terminal() {
+/// The event that comes on standard input; `name` is what it is called where it does not say that itself.
+pub(super) fn sent(name: Option<&str>, host: &dyn Dialect) -> Result<Request, Unread> {
+    if std::io::stdin().is_terminal() {
         let message = "there is no event: pipe one in, or name it as in `ollm hook run session_start`";
         return Err(Unread::Usage(Failure::usage(message)));
     }
-    let bytes = match event {
-        Some(event) => given(event, data),
-        None => received(),
+    let bytes = received().map_err(Unread::Broken)?;
+    let read = match name {
+        Some(name) => host.read_event_named(name, &bytes),
+        None => host.read_event(&bytes),
     };
-    host.read_event(&bytes.map_err(Unread::Broken)?).map_err(|error| match error {
-        DialectError::UnknownEvent(unknown) => Unread::UnknownEvent(unknown),
-        other => Unread::Broken(other.to_string()),
-    })
+    read.map_err(unread)
 }
 
-fn given(event: &str, data: Option<&str>) -> Result<Vec<u8>, String> {
-    let data: Value =
-        serde_json::from_str(data.unwrap_or("{}")).map_err(|error| format!("--data is not valid JSON: {error}"))?;
-    Ok(json!({"event": event, "data": data}).to_string().into_bytes())
+/// The event that stands on the command line.
+pub(super) fn given(name: &str, data: Option<&str>) -> Result<Request, Unread> {
+    let data: Value = serde_json::from_str(data.unwrap_or("{}"))
+        .map_err(|error| Unread::Broken(format!("--data is not valid JSON: {error}")))?;
+    OLLM.read_event(json!({"event": name, "data": data}).to_string().as_bytes()).map_err(unread)
+}
+
+fn unread(error: DialectError) -> Unread {
+    match error {
+        DialectError::UnknownEvent(unknown) => Unread::UnknownEvent(unknown),
+        other => Unread::Broken(other.to_string()),
+    }
 }
 
 /// Reads until the event's JSON ends, not until the stream does: some hosts keep it open.

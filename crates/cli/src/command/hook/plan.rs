@@ -7,7 +7,6 @@ use ollm_app::{App, World};
 use ollm_catalog::Positions;
 use ollm_engine::{Plan, Planned, Reason, Skip};
 use ollm_protocol::Hook;
-use ollm_protocol::dialect::OLLM;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -22,7 +21,7 @@ pub(super) fn run(
     as_json: bool,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let event = event::request(Some(event), data, OLLM)?.event;
+    let event = event::given(event, data)?.event;
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
     app.tell_problems(output);

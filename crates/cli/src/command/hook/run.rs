@@ -1,16 +1,16 @@
 //! `ollm hook run`: one event in, one verdict out. Other agents start this for every event.
 
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
+use ollm_app::connect::{TEST_EVENT, remember_fired};
 use ollm_app::{App, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
-use ollm_protocol::dialect::OLLM;
+use ollm_protocol::dialect::{OLLM, agent_named};
 use ollm_protocol::event::Power;
-use ollm_protocol::{Event, EventKind, Request, Verdict};
-use serde_json::Value;
+use ollm_protocol::{Dialect, Event, EventKind, Request, Verdict};
 
 use super::details;
 use super::event::{self, Unread};
@@ -21,22 +21,38 @@ use crate::output::Output;
 /// More hooks that did not run are only counted.
 const MOST_LINES: usize = 20;
 
+/// How an event is passed through the hooks.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Manner {
+    /// The outcome lists also the hooks that do not fit.
+    pub(crate) explain: bool,
+    /// When the hooks that still run are ended, and their failure policies decide.
+    pub(crate) deadline: Option<Instant>,
+}
+
 /// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
 pub(crate) fn run<'a>(
     arguments: &RunArguments,
     world_in: impl FnOnce(Option<&Path>) -> Result<&'a World, Failure>,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    let request = match arguments.from {
-        Some(host) => event::request(None, None, host),
-        None => event::request(arguments.event.as_deref(), arguments.data.as_deref(), OLLM),
+    let started = Instant::now();
+    let request = match (arguments.from, arguments.event.as_deref()) {
+        (Some(host), Some(_)) if agent_named(host.name()).is_none() => {
+            let message = format!("events of `{}` say themselves what they are; leave out the name", host.name());
+            return Err(Failure::usage(message));
+        }
+        (Some(host), name) => event::sent(name, host),
+        (None, Some(name)) => event::given(name, arguments.data.as_deref()),
+        (None, None) => event::sent(None, OLLM),
     };
+    let manner = Manner { explain: arguments.explain, deadline: None };
     let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
     let world = world_in(told.map(Path::new));
     let Some(host) = arguments.from else {
         let request = request?;
         let outcome = match world {
-            Ok(world) => dispatch(&request.event, arguments.explain, world, output)?,
+            Ok(world) => dispatch(&request.event, manner, world, output)?,
             Err(failure) => without_folder(&request.event, &failure, output),
         };
         output.json(&super::to_json(&outcome))?;
@@ -45,8 +61,15 @@ pub(crate) fn run<'a>(
     output.silence();
     let (request, verdict) = match request {
         Ok(request) => {
+            if let Ok(world) = world
+                && agent_named(host.name()).is_some()
+                && request.event.text("eventName") != Some(TEST_EVENT)
+            {
+                remember_fired(host.name(), world);
+            }
+            let manner = Manner { deadline: deadline(host, &request, arguments.within, started), ..manner };
             let verdict = match world {
-                Ok(world) => dispatch(&request.event, arguments.explain, world, output)
+                Ok(world) => dispatch(&request.event, manner, world, output)
                     .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
                 Err(failure) => without_folder(&request.event, &failure, output).verdict,
             };
@@ -59,6 +82,13 @@ pub(crate) fn run<'a>(
     };
     let reply = host.write_verdict(&request, &verdict);
     output.reply(&reply)
+}
+
+/// When an agent has its answer: every one of them lets the operation go on when its own patience ends.
+fn deadline(host: &dyn Dialect, request: &Request, within: Option<Duration>, started: Instant) -> Option<Instant> {
+    let patience = within.or_else(|| agent_named(host.name())?.patience(request))?;
+    let margin = (patience / 10).clamp(Duration::from_millis(250), Duration::from_secs(5));
+    Some(started + patience.saturating_sub(margin))
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
@@ -84,17 +114,17 @@ fn without_folder(event: &Event, failure: &Failure, output: &mut Output) -> Outc
 }
 
 fn nameless() -> Request {
-    Request { event: Event::new(EventKind::Custom, []), id: Value::Null }
+    Request::new(Event::new(EventKind::Custom, []))
 }
 
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
-pub(crate) fn dispatch(event: &Event, explain: bool, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
-    let app = if explain { App::load(world, Positions::OnDemand) } else { App::load_for(world, event) };
-    Ok(through(app?, event, explain, world, output))
+pub(crate) fn dispatch(event: &Event, manner: Manner, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
+    let app = if manner.explain { App::load(world, Positions::OnDemand) } else { App::load_for(world, event) };
+    Ok(through(app?, event, manner, world, output))
 }
 
 /// Passes an event through the hooks of an engine that is not needed any more.
-pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, output: &mut Output) -> Outcome {
+pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, output: &mut Output) -> Outcome {
     world.tell_notices(output);
     app.tell_problems(output);
     details::tell_files(&app, world, output);
@@ -102,7 +132,11 @@ pub(super) fn through(app: App, event: &Event, explain: bool, world: &World, out
     let children = app.engine.children();
     let hold = children.hold_signals();
     let timed = timed(event);
-    let outcome = if explain { app.engine.dispatch_explained(&timed) } else { app.dispatch(&timed) };
+    let outcome = match manner {
+        Manner { explain: true, .. } => app.engine.dispatch_explained(&timed),
+        Manner { deadline: Some(deadline), .. } => app.dispatch_until(&timed, &|| Instant::now() >= deadline),
+        _ => app.dispatch(&timed),
+    };
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(output);
     }

@@ -5,7 +5,7 @@ use ollm_catalog::Positions;
 use ollm_protocol::{Event, EventKind};
 use serde_json::Value;
 
-use super::run::through;
+use super::run::{Manner, through};
 use super::to_json;
 use crate::arguments::hook::TriggerArguments;
 use crate::error::{BLOCKED, Failure, Kind, OK};
@@ -27,7 +27,7 @@ pub(super) fn run(arguments: &TriggerArguments, world: &World, output: &mut Outp
     let _ = app.engine.registry.register(hook.as_ref().clone());
     let name = hook.spec.name.as_str();
     let fields = [("eventName", name.into()), ("data", data), ("source", "user".into())];
-    let outcome = through(app, &Event::new(EventKind::UserTriggered, fields), false, world, output);
+    let outcome = through(app, &Event::new(EventKind::UserTriggered, fields), Manner::default(), world, output);
     if arguments.json {
         output.json(&to_json(&outcome))?;
     } else {

@@ -1,0 +1,395 @@
+//! Other agents, and whether they ask us: which are installed, our entries in their settings, and since when they fire.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use ollm_catalog::connection::{Connected, Imported, Made, Wish, connected, disconnected, import, rejected};
+use ollm_process::{Children, End, Job, Limits};
+use ollm_protocol::dialect::home::{Commands, Form, HOMES, Home, OwnFile, home_of, waits};
+use ollm_protocol::dialect::{Addressee, by_name};
+use ollm_protocol::{Event, EventKind};
+use ollm_shell::shell_word;
+use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
+use serde_json::Value;
+
+use crate::error::{AppError, ErrorKind};
+use crate::world::World;
+
+mod record;
+mod status;
+
+use record::{Original, Record};
+pub use status::{AgentStatus, Link, LinkState, agents, remember_fired, status};
+
+/// Larger settings files are not touched.
+const LARGEST_FILE: u64 = 4 << 20;
+
+/// Whose settings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// Those for all of a person's work.
+    User,
+    /// Those of the project, for everybody who works in it.
+    Project,
+}
+
+impl Scope {
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Scope::User => "user",
+            Scope::Project => "project",
+        }
+    }
+}
+
+/// A change of an agent's settings that was not made yet.
+#[derive(Debug)]
+pub struct Plan<'a> {
+    home: &'a Home,
+    scope: Scope,
+    /// The files, each with what it held and what it will hold; nothing for one that goes.
+    pub files: Vec<PlannedFile>,
+    /// What the agent makes of it, and a person should know.
+    pub warnings: Vec<String>,
+    made: Made,
+}
+
+/// A file before and after.
+#[derive(Debug, PartialEq, Eq)]
+pub struct PlannedFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it holds; nothing where there is no such file.
+    pub before: Option<String>,
+    /// What it is to hold; nothing where it goes.
+    pub after: Option<String>,
+    executable: bool,
+    /// Whether it holds what is not ours, so that a copy is kept.
+    precious: bool,
+}
+
+impl PlannedFile {
+    /// Whether anything changes.
+    pub fn changes(&self) -> bool {
+        self.before != self.after
+    }
+}
+
+/// The agent of this name.
+pub fn agent(name: &str) -> Result<&'static Home, AppError> {
+    let known = || HOMES.iter().map(|home| home.id).collect::<Vec<_>>().join(", ");
+    home_of(name).ok_or_else(|| {
+        AppError::usage(format!("no agent is called `{name}`")).hint(format!("these are known: {}", known()))
+    })
+}
+
+/// Where an agent reads its hooks.
+pub fn place(home: &Home, scope: Scope, world: &World) -> Result<PathBuf, AppError> {
+    match scope {
+        Scope::User => {
+            let moved = home.variable.and_then(|name| world.variable(name)).filter(|folder| !folder.is_empty());
+            let inside = Path::new(home.user).components().skip(1).collect::<PathBuf>();
+            let usual = || world.places.user_home.as_ref().map(|own| own.join(home.user));
+            let place = moved.map(|folder| world.cwd.join(folder).join(inside)).or_else(usual);
+            place.ok_or_else(|| AppError::new(ErrorKind::Environment, "there is no home to look into").hint("set HOME"))
+        }
+        Scope::Project => {
+            let below = home.project.ok_or_else(|| {
+                AppError::usage(format!("{} reads no hooks of a project", home.title)).hint("connect it for yourself")
+            })?;
+            let project = world.places.project.as_ref().ok_or_else(|| {
+                AppError::usage("this folder is in no project")
+                    .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
+            })?;
+            Ok(project.join(below))
+        }
+    }
+}
+
+/// The line of shell by which an agent asks us at an event.
+pub fn line(home: &Home, scope: Scope, event: &str, program: &Path) -> String {
+    match scope {
+        Scope::User => {
+            let program = program.display().to_string();
+            format!("{} {}", shell_word(&program), asking(home, event))
+        }
+        // Who works in the project without us is told so, and their agent goes on.
+        Scope::Project => format!(
+            "command -v ollm >/dev/null 2>&1 || {{ echo 'the hooks of this project did not run: ollm is not installed' >&2; exit 0; }}; ollm {}",
+            asking(home, event)
+        ),
+    }
+}
+
+/// What we are told at an event: for whom it is, and how long that agent waits.
+fn asking(home: &Home, event: &str) -> String {
+    let within = waits(home, event).map(|wait| format!(" --within {}s", wait.as_secs()));
+    let event = if event.is_empty() { String::new() } else { format!(" {event}") };
+    format!("hook run{event} --from {}{}", home.id, within.unwrap_or_default())
+}
+
+/// What an agent's settings will be when it asks us.
+pub fn plan<'a>(home: &'a Home, scope: Scope, program: &Path, world: &World) -> Result<Plan<'a>, AppError> {
+    let place = place(home, scope, world)?;
+    let line = |event: &str| line(home, scope, event, program);
+    if let Form::Own(files) = home.form {
+        let files = files(&Commands { events: home.events, line: &line });
+        let files = files.into_iter().map(|file| own_file(home, &place, file)).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Plan { home, scope, files, warnings: Vec::new(), made: Made::default() });
+    }
+    let before = read(&place)?;
+    let text = before.as_deref().unwrap_or_default();
+    let Connected { text: after, made } =
+        connected(text, &Wish { home, line: &line }).map_err(|why| broken(&place, &why))?;
+    let mut warnings = Vec::new();
+    if let Some(why) = rejected(&after, home) {
+        warnings.push(format!("{} does not read {}: {why}; mend that first", home.title, place.display()));
+    }
+    let precious = before.is_some();
+    let file = PlannedFile { path: place, before, after: Some(after), executable: false, precious };
+    Ok(Plan { home, scope, files: vec![file], warnings, made })
+}
+
+/// What an agent's settings will be when it asks us no more.
+pub fn plan_removal<'a>(home: &'a Home, scope: Scope, world: &World) -> Result<Plan<'a>, AppError> {
+    let place = place(home, scope, world)?;
+    let record = Record::of(&record::Key { agent: home.id, scope, file: &place }, world);
+    let mut plan = Plan { home, scope, files: Vec::new(), warnings: Vec::new(), made: Made::default() };
+    if let Form::Own(_) = home.form {
+        for path in own_paths(home) {
+            let path = place.join(path);
+            let Some(before) = read(&path)? else { continue };
+            if !asks_us(&before, home) {
+                plan.warnings.push(format!("{} is not ours any more and stays", path.display()));
+                continue;
+            }
+            plan.files.push(PlannedFile {
+                path,
+                before: Some(before),
+                after: None,
+                executable: false,
+                precious: false,
+            });
+        }
+        return Ok(plan);
+    }
+    let Some(before) = read(&place)? else { return Ok(plan) };
+    // Where nobody touched it since, what was there before is put back to the letter.
+    let untouched = record.as_ref().filter(|record| record.written == digest_bytes(before.as_bytes()));
+    let after = match untouched.map(|record| &record.original) {
+        Some(Original::Missing) => None,
+        Some(Original::Kept(copy)) if let Some(text) = read(copy)? => Some(text),
+        _ => {
+            let made =
+                record.as_ref().map_or_else(|| Made { hooks: true, events: events(home) }, |known| known.made.clone());
+            let (text, empty) = disconnected(&before, home.id, home.form, &made).map_err(|why| broken(&place, &why))?;
+            let created = record.as_ref().is_none_or(|record| record.created);
+            (!empty || !created || text == before).then_some(text)
+        }
+    };
+    let precious = untouched.is_none();
+    plan.files.push(PlannedFile { path: place, before: Some(before), after, executable: false, precious });
+    Ok(plan)
+}
+
+impl Plan<'_> {
+    /// Whether anything changes.
+    pub fn changes(&self) -> bool {
+        self.files.iter().any(PlannedFile::changes)
+    }
+
+    /// The lines that change, file by file.
+    pub fn difference(&self) -> String {
+        let files = self.files.iter().filter(|file| file.changes());
+        let shown = files.map(|file| {
+            let (before, after) =
+                (file.before.as_deref().unwrap_or_default(), file.after.as_deref().unwrap_or_default());
+            let path = file.path.display();
+            let name = |text: &Option<String>| if text.is_some() { path.to_string() } else { "/dev/null".to_owned() };
+            let lines = ollm_trust::changed_lines(before, after);
+            format!("--- {}\n+++ {}\n{lines}", name(&file.before), name(&file.after))
+        });
+        shown.collect()
+    }
+
+    /// Writes it down: each file right or not at all, with a copy of what was there before. The copies are returned.
+    pub fn carry_out(&self, world: &World) -> Result<Vec<PathBuf>, AppError> {
+        world.need_home()?;
+        let mut copies = Vec::new();
+        for file in self.files.iter().filter(|file| file.changes()) {
+            let precious = file.before.as_deref().filter(|_| file.precious);
+            let backup = precious.map(|text| backup(self.home, &file.path, text, world)).transpose()?;
+            // Somebody may have written to it while a person looked at the difference.
+            if read(&file.path)? != file.before {
+                let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
+                return Err(AppError::new(ErrorKind::Environment, message).hint("try again"));
+            }
+            if let Some(text) = &file.after {
+                write(&file.path, text, file.executable)?;
+            } else {
+                fs::remove_file(&file.path).map_err(|error| unwritten(&file.path, &error))?;
+                remove_own_folders(&file.path);
+            }
+            copies.extend(backup.clone());
+            let record = file.after.as_deref().filter(|text| asks_us(text, self.home)).map(|text| Record {
+                created: file.before.is_none(),
+                original: backup.map_or(Original::Missing, Original::Kept),
+                written: digest_bytes(text.as_bytes()),
+                made: self.made.clone(),
+            });
+            let before = file.before.as_deref().map(|text| digest_bytes(text.as_bytes()));
+            record::keep(
+                &record::Key { agent: self.home.id, scope: self.scope, file: &file.path },
+                before,
+                record.as_ref(),
+                world,
+            )?;
+        }
+        Ok(copies)
+    }
+}
+
+fn own_file(home: &Home, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
+    let path = folder.join(&file.path);
+    let before = read(&path)?;
+    if before.as_deref().is_some_and(|text| !asks_us(text, home)) {
+        let message = format!("{} is there already and is not ours", path.display());
+        return Err(AppError::new(ErrorKind::Configuration, message).hint("move it away, and try again"));
+    }
+    Ok(PlannedFile { path, before, after: Some(file.text), executable: file.executable, precious: false })
+}
+
+/// The files of ours alone that an agent has, below its folder.
+fn own_paths(home: &Home) -> Vec<String> {
+    let Form::Own(files) = home.form else { return Vec::new() };
+    let files = files(&Commands { events: home.events, line: &|_| String::new() });
+    files.into_iter().map(|file| file.path).collect()
+}
+
+/// Whether a text of an agent's settings names us anywhere.
+fn asks_us(text: &str, home: &Home) -> bool {
+    text.contains("hook run") && text.contains(&format!("--from {}", home.id))
+}
+
+fn events(home: &Home) -> Vec<String> {
+    home.events.iter().map(|event| (*event).to_owned()).collect()
+}
+
+fn read(path: &Path) -> Result<Option<String>, AppError> {
+    let bytes =
+        read_bounded(path, LARGEST_FILE).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+    bytes.map(|bytes| String::from_utf8(bytes).map_err(|_| broken(path, "it is not UTF-8 text"))).transpose()
+}
+
+fn write(path: &Path, text: &str, executable: bool) -> Result<(), AppError> {
+    let mode = if executable { 0o755 } else { 0o644 };
+    replace_through_links(path, text.as_bytes(), mode)
+        .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+}
+
+/// Removes the empty folders around a file that was ours, up to the one that bears our name.
+fn remove_own_folders(file: &Path) {
+    let named = |folder: &&Path| folder.file_name().is_some_and(|name| name == "ollm");
+    let Some(own) = file.ancestors().skip(1).find(named) else { return };
+    let inner = file.ancestors().skip(1).take_while(|folder| folder.starts_with(own));
+    // A folder with anything else in it stays.
+    inner.take_while(|folder| fs::remove_dir(folder).is_ok()).for_each(drop);
+}
+
+/// Keeps what a file held, where no agent looks for settings.
+fn backup(home: &Home, path: &Path, text: &str, world: &World) -> Result<PathBuf, AppError> {
+    let digest = digest_bytes(text.as_bytes()).to_string();
+    let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();
+    let copy = world.state().join("backups").join(format!("{}-{short}-{name}", home.id));
+    write_atomic(&copy, text.as_bytes()).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
+    Ok(copy)
+}
+
+fn broken(path: &Path, why: &str) -> AppError {
+    AppError::new(ErrorKind::Configuration, format!("{}: {why}; it was not changed", path.display()))
+        .hint("mend it first, or move it away")
+}
+
+fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {
+    AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
+}
+
+/// Hooks of another agent that are to become ours.
+#[derive(Debug)]
+pub struct ImportPlan {
+    /// The agent's file that they stand in.
+    pub from: PathBuf,
+    /// The hook file that they go to.
+    pub to: PathBuf,
+    /// The hooks, and what was left out.
+    pub imported: Imported,
+    before: Option<String>,
+}
+
+/// The hooks that an agent has in its own settings.
+pub fn plan_import(home: &Home, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
+    if let Form::Own(_) = home.form {
+        return Err(AppError::usage(format!("hooks of {} are programs, not entries of a file", home.title))
+            .hint("declare them as hooks of your own, with this agent's dialect"));
+    }
+    let from = place(home, scope, world)?;
+    let Some(text) = read(&from)? else {
+        return Err(AppError::new(ErrorKind::Configuration, format!("there is no {}", from.display())));
+    };
+    let imported = import(&text, home).map_err(|why| broken(&from, &why))?;
+    let folder = match (scope, &world.places.project) {
+        (Scope::Project, Some(project)) => project.join(".ollm/hooks"),
+        _ => world.places.home.join("hooks"),
+    };
+    let to = folder.join(format!("{}.json", home.id));
+    let before = read(&to)?;
+    Ok(ImportPlan { from, to, imported, before })
+}
+
+impl ImportPlan {
+    /// The text of the hook file.
+    pub fn text(&self) -> String {
+        format!("{:#}\n", self.imported.file())
+    }
+
+    /// Writes the hook file, unless another one stands in its place; false when it is there already as it should be.
+    pub fn carry_out(&self) -> Result<bool, AppError> {
+        match &self.before {
+            Some(before) if *before == self.text() => Ok(false),
+            Some(_) => Err(AppError::usage(format!("{} is there already, with other hooks", self.to.display()))
+                .hint("move it away, or take over by hand what is new")),
+            None => write_atomic(&self.to, self.text().as_bytes())
+                .map(|()| true)
+                .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string())),
+        }
+    }
+}
+
+/// The event by which a new connection is tried; no hook is for it.
+pub const TEST_EVENT: &str = "ollm_connect_test";
+
+/// Tries a line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
+pub fn try_line(line: &str, home: &Home, world: &World) -> Result<(), String> {
+    let dialect = by_name(home.id).ok_or("its dialect is not known")?;
+    let event = Event::new(EventKind::Custom, [("eventName", Value::from(TEST_EVENT))]);
+    let job = Job {
+        args: vec!["-c".into(), line.into()],
+        env: world.variables.clone(),
+        cwd: Some(world.cwd.clone()),
+        stdin: dialect.write_event(&event, &Addressee { name: "ollm", version: "1.0.0" }),
+        limits: Limits { timeout: Duration::from_secs(20), ..Limits::default() },
+        ..Job::new("/bin/sh")
+    };
+    let outcome = Children::new().run(job);
+    match outcome.end {
+        End::Exited(0) => Ok(()),
+        End::Exited(status) => {
+            let words = String::from_utf8_lossy(&outcome.stderr).trim().to_owned();
+            Err(format!("it exited with status {status}{}{words}", if words.is_empty() { "" } else { ": " }))
+        }
+        other => Err(format!("{other:?}")),
+    }
+}

@@ -1,0 +1,328 @@
+//! Our entries in the settings files of other agents: one per event, and everything else in the file stays.
+
+use jsonc_parser::ParseOptions;
+use ollm_protocol::dialect::home::{FlatEntry, Form, Home, waits};
+use serde_json::{Map, Value, json};
+
+use crate::file::Syntax;
+use crate::node::Node;
+use crate::text_edit::{Draft, Emptied, Op, Refusal};
+
+mod import;
+
+pub use import::{Imported, import};
+
+/// Where the hooks of such a file stand.
+const HOOKS: &str = "hooks";
+
+/// What is written for an agent.
+#[derive(Clone, Copy)]
+pub struct Wish<'a> {
+    /// Where and how the agent reads hooks.
+    pub home: &'a Home,
+    /// The line of shell for an event.
+    pub line: &'a dyn Fn(&str) -> String,
+}
+
+/// What had to be made for our entries and was not there before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Made {
+    /// The place of all hooks.
+    pub hooks: bool,
+    /// The lists of these events.
+    pub events: Vec<String>,
+}
+
+/// A settings file with our entries.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Connected {
+    /// Its text.
+    pub text: String,
+    /// What had to be made.
+    pub made: Made,
+}
+
+/// An entry of ours.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnEntry {
+    /// The agent's event.
+    pub event: String,
+    /// The line that it runs.
+    pub command: String,
+}
+
+/// The text of a settings file with exactly one entry of ours per event; others of ours go.
+pub fn connected(text: &str, wish: &Wish<'_>) -> Result<Connected, String> {
+    let mut draft = draft(text)?;
+    let was = Shape::of(draft.root());
+    let keys = Keys::of(wish.home.form);
+    let wanted = |event: &str| Node::from_json(&entry(wish, event));
+    // What is there already as it should be stays; the rest of ours goes, second copies included.
+    let mut kept: Vec<String> = Vec::new();
+    while let Some(ours) = find(draft.root(), keys, wish.home.id).into_iter().find(|ours| {
+        let asked = wish.home.events.contains(&ours.event.as_str()) && !kept.contains(&ours.event);
+        let is_right = asked && draft.root().at(&ours.whole) == Some(&wanted(&ours.event));
+        if is_right {
+            kept.push(ours.event.clone());
+        }
+        !is_right
+    }) {
+        kept.clear();
+        perform(&mut draft, &ours.removal())?;
+    }
+    for event in wish.home.events.iter().filter(|event| !kept.iter().any(|kept| kept == *event)) {
+        add(&mut draft, event, wanted(event), wish.home.form)?;
+    }
+    // Lists that only had entries of ours for events that we no longer ask at.
+    tidy(&mut draft, |event| !was.events.iter().any(|known| known == event), !was.hooks)?;
+    let events = wish.home.events.iter().filter(|event| !was.events.iter().any(|known| known == *event));
+    let made = Made { hooks: !was.hooks, events: events.map(|event| (*event).to_owned()).collect() };
+    Ok(Connected { text: draft.into_text(), made })
+}
+
+/// The text of a settings file without entries of ours, and whether nothing is left in it; `made` goes as well, where
+/// nothing else came into it since.
+pub fn disconnected(text: &str, agent: &str, form: Form, made: &Made) -> Result<(String, bool), String> {
+    let mut draft = draft(text)?;
+    while let Some(ours) = find(draft.root(), Keys::of(form), agent).into_iter().next() {
+        perform(&mut draft, &ours.removal())?;
+    }
+    tidy(&mut draft, |event| made.events.iter().any(|known| known == event), made.hooks)?;
+    let left = match draft.root() {
+        Node::Map(pairs) => pairs.iter().any(|(key, _)| key != "version"),
+        Node::Null => false,
+        _ => true,
+    };
+    Ok((draft.into_text(), !left))
+}
+
+/// The entries of ours in a settings file.
+pub fn own_entries(text: &str, agent: &str, form: Form) -> Result<Vec<OwnEntry>, String> {
+    let draft = draft(text)?;
+    let found = find(draft.root(), Keys::of(form), agent);
+    Ok(found.into_iter().map(|ours| OwnEntry { event: ours.event, command: ours.command }).collect())
+}
+
+/// Why the agent itself would not read a file of this text, though we can.
+pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
+    let (mark, plain) = text.strip_prefix('\u{feff}').map_or((false, text), |plain| (true, plain));
+    if mark && !home.taste.mark {
+        return Some("it begins with a byte order mark");
+    }
+    if plain.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(plain).is_ok() {
+        return None;
+    }
+    let without_comments = ParseOptions { allow_comments: false, ..ParseOptions::default() };
+    let only_commas = jsonc_parser::parse_to_value(plain, &without_comments).is_ok();
+    match (only_commas, home.taste) {
+        (true, taste) if !taste.commas => Some("it has a comma after the last item of a list or an object"),
+        (false, taste) if !taste.comments => Some("it has comments"),
+        _ => None,
+    }
+}
+
+/// What stands in a file for one event.
+fn entry(wish: &Wish<'_>, event: &str) -> Value {
+    let command = (wish.line)(event);
+    let timeout = waits(wish.home, event).map(|wait| wait.as_millis() / wish.home.unit.as_millis().max(1));
+    let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
+    match wish.home.form {
+        Form::Flat(FlatEntry { typed, command: key, timeout: timeout_key, .. }) => {
+            let mut entry = Map::new();
+            if typed {
+                entry.insert("type".to_owned(), "command".into());
+            }
+            entry.insert(key.to_owned(), command.into());
+            entry.extend(timeout_key.zip(timeout).map(|(key, timeout)| (key.to_owned(), timeout.into())));
+            Value::Object(entry)
+        }
+        Form::Groups | Form::Own(_) => {
+            let mut handler =
+                Map::from_iter([("type".to_owned(), "command".into()), ("command".to_owned(), command.into())]);
+            handler.extend(timeout.map(|timeout| ("timeout".to_owned(), timeout.into())));
+            json!({"hooks": [handler]})
+        }
+    }
+}
+
+fn draft(text: &str) -> Result<Draft, String> {
+    let draft = Draft::read(text, Syntax::LooseJson).map_err(|broken| broken.placed())?;
+    let Node::Map(pairs) = draft.root() else {
+        return match draft.root() {
+            Node::Null => Ok(draft),
+            other => Err(format!("it is {}, not a JSON object", other.kind())),
+        };
+    };
+    let mut hooks = pairs.iter().filter(|(key, _)| key == HOOKS).map(|(_, value)| value);
+    match (hooks.next(), hooks.next()) {
+        (_, Some(_)) => Err(format!("`{HOOKS}` is in it twice, and agents differ in which of the two counts")),
+        (Some(Node::Map(events)), None) => match events.iter().find(|(_, list)| !matches!(list, Node::List(_))) {
+            Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
+            None => Ok(draft),
+        },
+        (Some(other), None) => Err(format!("`{HOOKS}` is {}, not an object", other.kind())),
+        (None, None) => Ok(draft),
+    }
+}
+
+/// Where commands stand in entries of a form.
+#[derive(Clone, Copy)]
+enum Keys {
+    InGroups,
+    InEntries(&'static str),
+}
+
+impl Keys {
+    fn of(form: Form) -> Keys {
+        match form {
+            Form::Flat(entry) => Keys::InEntries(entry.command),
+            Form::Groups | Form::Own(_) => Keys::InGroups,
+        }
+    }
+}
+
+/// An entry of ours and where it is.
+struct Ours {
+    event: String,
+    command: String,
+    /// The way to the item of the event's list that it is, or is in.
+    whole: Vec<usize>,
+    /// The way to its list, and its place there.
+    list: Vec<usize>,
+    index: usize,
+}
+
+impl Ours {
+    fn removal(&self) -> Op<'_> {
+        Op::Remove { at: &self.list, index: self.index }
+    }
+}
+
+fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
+    let mut found = Vec::new();
+    let Some((at, events)) = hooks_of(root) else { return found };
+    for (place, (event, list)) in events.iter().enumerate() {
+        for (index, item) in items(list).iter().enumerate() {
+            let list = vec![at, place];
+            let whole = vec![at, place, index];
+            let ours = |command: &str, list, index| Ours {
+                event: event.clone(),
+                command: command.to_owned(),
+                whole: whole.clone(),
+                list,
+                index,
+            };
+            match keys {
+                Keys::InEntries(key) => {
+                    found.extend(
+                        text(item, key).filter(|line| is_ours(line, agent)).map(|line| ours(line, list, index)),
+                    );
+                }
+                Keys::InGroups => {
+                    let Some((inner, handlers)) = pair(item, HOOKS) else { continue };
+                    let alone = items(handlers).len() == 1;
+                    for (handler, value) in items(handlers).iter().enumerate() {
+                        let Some(line) = text(value, "command").filter(|line| is_ours(line, agent)) else { continue };
+                        // A group with nothing else in it goes as a whole.
+                        let own = if alone {
+                            ours(line, list.clone(), index)
+                        } else {
+                            ours(line, vec![at, place, index, inner], handler)
+                        };
+                        found.push(own);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+/// Whether a line of shell asks us on behalf of an agent.
+fn is_ours(line: &str, agent: &str) -> bool {
+    let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';'])).collect();
+    let asks = words.windows(3).any(|words| {
+        matches!(words, [program, "hook", "run"] if program.rsplit('/').next().is_some_and(|name| name == "ollm"))
+    });
+    asks && words.windows(2).any(|words| words == ["--from", agent])
+}
+
+fn add(draft: &mut Draft, event: &str, entry: Node, form: Form) -> Result<(), String> {
+    let list = |entry| Node::List(vec![entry]);
+    let events = |entry| Node::Map(vec![(event.to_owned(), list(entry))]);
+    match hooks_of(draft.root()) {
+        Some((at, found)) => match found.iter().position(|(name, _)| name == event) {
+            Some(place) => perform(draft, &Op::Push { at: &[at, place], value: &entry }),
+            None => perform(draft, &Op::Set { at: &[at], key: event, value: &list(entry) }),
+        },
+        None if *draft.root() == Node::Null => {
+            let version = matches!(form, Form::Flat(FlatEntry { version: true, .. }));
+            let version = version.then(|| ("version".to_owned(), Node::Whole(1)));
+            let pairs = version.into_iter().chain([(HOOKS.to_owned(), events(entry))]).collect();
+            perform(draft, &Op::Fill { value: &Node::Map(pairs) })
+        }
+        None => perform(draft, &Op::Set { at: &[], key: HOOKS, value: &events(entry) }),
+    }
+}
+
+/// Takes out what is empty now, as far as it was made for us.
+fn tidy(draft: &mut Draft, made: impl Fn(&str) -> bool, hooks_made: bool) -> Result<(), String> {
+    loop {
+        let Some((at, events)) = hooks_of(draft.root()) else { return Ok(()) };
+        let empty = events.iter().position(|(event, list)| items(list).is_empty() && made(event));
+        match empty {
+            Some(index) => perform(draft, &Op::Unset { at: &[at], index, emptied: Emptied::Map })?,
+            None if events.is_empty() && hooks_made => {
+                return perform(draft, &Op::Unset { at: &[], index: at, emptied: Emptied::Map });
+            }
+            None => return Ok(()),
+        }
+    }
+}
+
+/// What a file has before it is changed.
+struct Shape {
+    hooks: bool,
+    events: Vec<String>,
+}
+
+impl Shape {
+    fn of(root: &Node) -> Shape {
+        let events = hooks_of(root).map(|(_, events)| events);
+        Shape {
+            hooks: events.is_some(),
+            events: events.into_iter().flatten().map(|(event, _)| event.clone()).collect(),
+        }
+    }
+}
+
+fn hooks_of(root: &Node) -> Option<(usize, &Vec<(String, Node)>)> {
+    match pair(root, HOOKS)? {
+        (at, Node::Map(events)) => Some((at, events)),
+        _ => None,
+    }
+}
+
+fn pair<'n>(node: &'n Node, key: &str) -> Option<(usize, &'n Node)> {
+    let Node::Map(pairs) = node else { return None };
+    let index = pairs.iter().position(|(name, _)| name == key)?;
+    pairs.get(index).map(|(_, value)| (index, value))
+}
+
+fn text<'n>(node: &'n Node, key: &str) -> Option<&'n str> {
+    pair(node, key)?.1.as_text()
+}
+
+fn items(node: &Node) -> &[Node] {
+    match node {
+        Node::List(items) => items,
+        _ => &[],
+    }
+}
+
+fn perform(draft: &mut Draft, op: &Op<'_>) -> Result<(), String> {
+    draft.perform(op).map_err(|refusal| match refusal {
+        Refusal::ByHand { line, what } => format!("line {line} has to be changed by hand: {what}"),
+        Refusal::NoSuch => "it changed while it was looked at".to_owned(),
+    })
+}

@@ -1,0 +1,240 @@
+//! Our entries in the settings files of other agents.
+
+use ollm_catalog::connection::{Imported, Made, Wish, connected, disconnected, import, own_entries, rejected};
+use ollm_catalog::{TrailingCommas, json_value};
+use ollm_protocol::dialect::home::{Form, HOMES, Home, home_of};
+use ollm_protocol::dialect::{AGENTS, agent_named};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+fn line(home: &Home, event: &str) -> String {
+    format!("'/opt/my tools/ollm' hook run {event} --from {}", home.id)
+}
+
+fn connect(text: &str, home: &Home) -> Result<(String, Made), String> {
+    connected(text, &Wish { home, line: &|event| line(home, event) }).map(|done| (done.text, done.made))
+}
+
+fn in_files() -> impl Iterator<Item = &'static Home> {
+    HOMES.iter().filter(|home| !matches!(home.form, Form::Own(_)))
+}
+
+fn value(text: &str) -> Value {
+    let text = text.trim_start_matches('\u{feff}');
+    if text.trim().is_empty() { Value::Null } else { json_value(text, TrailingCommas::Allowed).unwrap() }
+}
+
+const TEXTS: &[&str] = &[
+    "",
+    "{}",
+    "{\n  \"model\": \"opus\"\n}\n",
+    "{\r\n  \"hooks\": {\r\n    \"PreToolUse\": []\r\n  }\r\n}\r\n",
+    "\u{feff}{\"hooks\": {\"Stop\": [{\"matcher\": \"*\", \"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]}]}}",
+    "{\n\t// mine\n\t\"hooks\": {\n\t\t\"preToolUse\": [{\"command\": \"./check\"},], /* all */\n\t},\n}\n",
+];
+
+#[test]
+fn an_agent_is_told_once_per_event_and_everything_else_stays() {
+    for home in in_files() {
+        for text in TEXTS {
+            let (told, made) = connect(text, home).unwrap();
+            let entries = own_entries(&told, home.id, home.form).unwrap();
+            let mut events: Vec<&str> = entries.iter().map(|entry| entry.event.as_str()).collect();
+            let mut wanted = home.events.to_vec();
+            events.sort_unstable();
+            wanted.sort_unstable();
+            assert_eq!(events, wanted, "{}: {text:?}", home.id);
+            assert!(entries.iter().all(|entry| entry.command == line(home, &entry.event)));
+            assert_eq!(connect(&told, home).unwrap().0, told, "a second time changes nothing");
+            for kept in ["// mine", "/* all */", "\u{feff}"] {
+                assert_eq!(text.contains(kept), told.contains(kept), "{kept:?}");
+            }
+            let (back, empty) = disconnected(&told, home.id, home.form, &made).unwrap();
+            assert!(own_entries(&back, home.id, home.form).unwrap().is_empty());
+            if text.trim().is_empty() {
+                assert!(empty, "{back:?}");
+            } else {
+                assert_eq!(value(&back), value(text), "{}: {back:?}", home.id);
+                assert_eq!(empty, value(text) == json!({}));
+            }
+        }
+    }
+}
+
+#[test]
+fn an_entry_of_another_path_is_replaced_and_a_second_one_goes() {
+    let claude = HOMES.iter().find(|home| home.id == "claude").unwrap();
+    let old = "/old/ollm hook run PreToolUse --from claude";
+    let theirs = json!({"type": "command", "command": "echo ollm hook run"});
+    let gemini = json!({"type": "command", "command": "/old/ollm hook run PreToolUse --from gemini"});
+    let text = json!({"hooks": {
+        "PreToolUse": [{"hooks": [{"type": "command", "command": old}, theirs]}, {"hooks": [{"type": "command", "command": old}]}],
+        "Elicitation": [{"hooks": [{"type": "command", "command": old}]}],
+        "Stop": [{"hooks": [gemini]}],
+    }})
+    .to_string();
+    let (told, made) = connect(&text, claude).unwrap();
+    assert!(!told.contains(old), "{told}");
+    let found = value(&told);
+    assert_eq!(found["hooks"]["PreToolUse"].as_array().unwrap().len(), 2);
+    assert_eq!(found["hooks"]["PreToolUse"][0]["hooks"], json!([theirs]));
+    assert_eq!(found["hooks"]["Stop"][0]["hooks"], json!([gemini]), "another agent's line is not this one's");
+    assert_eq!(found["hooks"]["Elicitation"], json!([]), "a list that was there stays");
+    let (back, _) = disconnected(&told, "claude", claude.form, &made).unwrap();
+    assert_eq!(
+        value(&back),
+        json!({"hooks": {"PreToolUse": [{"hooks": [theirs]}], "Elicitation": [], "Stop": [{"hooks": [gemini]}]}})
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_is_not_changed() {
+    for (text, why) in [
+        ("{\"hooks\": ", "JSON"),
+        ("[]", "not a JSON object"),
+        ("{\"hooks\": []}", "`hooks` is a list, not an object"),
+        ("{\"hooks\": {\"Stop\": {}}}", "`hooks.Stop` is a map, not a list"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "`hooks` is in it twice"),
+    ] {
+        for home in in_files() {
+            let said = connect(text, home).unwrap_err();
+            assert!(said.contains(why), "{text}: {said}");
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_itself_would_not_read_is_known() {
+    let of = |id: &str| HOMES.iter().find(|home| home.id == id).unwrap();
+    for (id, text, why) in [
+        ("claude", "{} // x", Some("comments")),
+        ("claude", "{\"a\": [1,]}", Some("comma")),
+        ("claude", "\u{feff}{}", None),
+        ("codex", "\u{feff}{}", Some("byte order mark")),
+        ("gemini", "{\"a\": [1,]}", Some("comma")),
+        ("gemini", "{} // x", None),
+        ("qwen", "{\"a\": [1,]} // x", None),
+        ("copilot", "{}\r\n", None),
+    ] {
+        let found = rejected(text, of(id));
+        assert_eq!(found.is_some(), why.is_some(), "{id} {text:?} {found:?}");
+        assert!(found.unwrap_or_default().contains(why.unwrap_or_default()), "{id} {text:?} {found:?}");
+    }
+}
+
+#[test]
+fn every_event_that_an_agent_is_told_to_ask_at_is_one_of_its_own() {
+    for home in HOMES {
+        let agent = agent_named(home.id).unwrap_or_else(|| panic!("{} has a dialect", home.id));
+        assert_eq!((agent.title, agent.timeout_unit), (home.title, home.unit));
+        for event in home.events {
+            assert!(agent.events.iter().any(|known| known.name == *event), "{}: {event}", home.id);
+        }
+    }
+    assert_eq!(HOMES.len(), AGENTS.len(), "every agent with a dialect can be connected");
+}
+
+fn imported(id: &str, settings: &Value) -> Imported {
+    import(&settings.to_string(), home_of(id).unwrap()).unwrap()
+}
+
+#[test]
+fn hooks_of_an_agent_become_entries_of_ours_in_its_dialect() {
+    let settings = json!({"model": "opus", "hooks": {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "check", "timeout": 5}]},
+            {"matcher": "mcp__.*__write", "hooks": [{"type": "http", "url": "https://hooks.example/x", "headers": {"A": "b"}}]},
+            {"matcher": "Edit, Write", "hooks": [{"command": "fmt", "args": ["--all"], "async": true}]},
+            {"hooks": [{"type": "command", "command": "/bin/ollm hook run PreToolUse --from claude"}]},
+        ],
+        "PostToolUseFailure": [{"hooks": [{"type": "command", "command": "log"}]}],
+        "PostToolUse": [{"hooks": [{"type": "command", "command": "log"}]}],
+        "Elicitation": [{"hooks": [{"type": "command", "command": "log"}]}],
+    }});
+    let found = imported("claude", &settings);
+    assert_eq!(found.left, Vec::<String>::new());
+    let before = json!([
+        {"name": "claude-1", "dialect": "claude", "matcher": "Bash", "action": {"type": "shell", "command": "check"}, "timeout": "5000ms"},
+        {"name": "claude-2", "dialect": "claude", "matcher": "re:mcp__.*__write",
+            "action": {"type": "http", "url": "https://hooks.example/x", "headers": {"A": "b"}}},
+        {"name": "claude-3", "dialect": "claude", "matcher": "Edit|Write",
+            "action": {"type": "command", "command": "fmt", "args": ["--all"]}, "async": true},
+    ]);
+    let file = found.file();
+    assert_eq!(file["hooks"]["before_tool"], before);
+    assert_eq!(file["hooks"]["after_tool"][0]["if"], "has(data.error)");
+    assert_eq!(file["hooks"]["after_tool"][1]["if"], "!has(data.error)");
+    assert_eq!(file["hooks"]["custom:Elicitation"][0]["action"]["command"], "log");
+}
+
+#[test]
+fn timeouts_are_read_in_the_agents_own_unit() {
+    let groups = |timeout: u64, event: &str| json!({"hooks": {event: [{"hooks": [{"type": "command", "command": "x", "timeout": timeout}]}]}});
+    let flat = |key: &str, timeout: u64, event: &str| json!({"hooks": {event: [{"type": "command", "command": "x", key: timeout}]}});
+    for (id, settings, timeout) in [
+        ("claude", groups(5, "PreToolUse"), "5000ms"),
+        ("gemini", groups(5000, "BeforeTool"), "5000ms"),
+        ("qwen", groups(5, "PreToolUse"), "5000ms"),
+        ("qwen", groups(5000, "PreToolUse"), "5000ms"),
+        ("cursor", flat("timeout", 5, "preToolUse"), "5000ms"),
+        ("copilot", flat("timeoutSec", 5, "PreToolUse"), "5000ms"),
+    ] {
+        let found = imported(id, &settings);
+        assert_eq!(found.hooks[0].1["timeout"], timeout, "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_named() {
+    let settings = json!({"hooks": {
+        "PreToolUse": [
+            {"hooks": [{"type": "prompt", "prompt": "is it safe?"}, {"type": "command"}]},
+            {"hooks": [{"type": "command", "command": "x", "if": "Bash(git *)"}]},
+            {"matcher": "Bash"},
+        ],
+        "NoSuchEvent": [{"hooks": [{"type": "command", "command": "x"}]}],
+    }});
+    let found = imported("claude", &settings);
+    assert_eq!(found.hooks, Vec::new());
+    for (left, why) in
+        found.left.iter().zip(["type `prompt`", "has no command", "permission rule", "without a list", "no such event"])
+    {
+        assert!(left.contains(why), "{left}");
+    }
+    assert_eq!(found.left.len(), 5);
+}
+
+/// Settings as people have them: keys of all kinds, and hooks in groups or flat.
+fn settings() -> impl Strategy<Value = Value> {
+    let handler = "[a-z ./-]{1,12}".prop_map(|command| json!({"type": "command", "command": command}));
+    let group =
+        prop::collection::vec(handler.clone(), 0..3).prop_map(|hooks| json!({"matcher": "Bash", "hooks": hooks}));
+    let list = prop::collection::vec(prop_oneof![group, handler], 0..3).prop_map(Value::Array);
+    let event =
+        prop::sample::select(vec!["PreToolUse", "Stop", "preToolUse", "Other", "pre_run_command", "BeforeTool"]);
+    let hooks = prop::collection::btree_map(event, list, 0..4)
+        .prop_map(|events| Value::Object(events.into_iter().map(|(key, list)| (key.to_owned(), list)).collect()));
+    let other = prop::collection::btree_map(
+        "[a-g]",
+        prop_oneof![Just(json!(1)), Just(json!({"x": []})), Just(json!("t"))],
+        0..3,
+    );
+    (other, prop::option::of(hooks)).prop_map(|(other, hooks)| {
+        let mut all: Map<String, Value> = other.into_iter().collect();
+        all.extend(hooks.map(|hooks| ("hooks".to_owned(), hooks)));
+        Value::Object(all)
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_was_connected_and_disconnected_is_as_it_was(settings in settings(), pretty: bool, index in 0..HOMES.len()) {
+        let home = &HOMES[index];
+        prop_assume!(!matches!(home.form, Form::Own(_)));
+        let text = if pretty { format!("{settings:#}") } else { settings.to_string() };
+        let (told, made) = connect(&text, home).unwrap();
+        prop_assert_eq!(own_entries(&told, home.id, home.form).unwrap().len(), home.events.len());
+        let (back, _) = disconnected(&told, home.id, home.form, &made).unwrap();
+        prop_assert_eq!(value(&back), settings);
+    }
+}

@@ -1,0 +1,256 @@
+//! `ollm connect` and `disconnect`: whether other agents ask us, and telling them to.
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use ollm_app::connect::{self, AgentStatus, LinkState, Plan, Scope};
+use ollm_app::{World, refuse_agents};
+use ollm_engine::trace::iso;
+use ollm_protocol::dialect::agent_named;
+use ollm_protocol::dialect::agents::AgentEvent;
+use ollm_protocol::dialect::home::{HOMES, Home};
+use serde_json::{Value, json};
+
+use super::hook::columns;
+use crate::arguments::{ConnectArguments, DisconnectArguments, ImportArguments};
+use crate::error::{FINDING, Failure, Kind, OK};
+use crate::output::Output;
+
+pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let Some(name) = &arguments.agent else {
+        return list(arguments.json, world, output);
+    };
+    let home = connect::agent(name)?;
+    if arguments.capabilities {
+        return capabilities(home, arguments.json, output);
+    }
+    if arguments.json {
+        output.pretty_json(&entry(&connect::status(home, world)))?;
+        return Ok(OK);
+    }
+    refuse_agents(world, "connect agents")?;
+    let scope = scope(arguments.project);
+    let program = own_program(world)?;
+    let plan = connect::plan(home, scope, program, world)?;
+    plan.warnings.iter().for_each(|warning| output.tell(warning));
+    if arguments.dry_run {
+        output.text(&plan.difference())?;
+        return Ok(OK);
+    }
+    let place = connect::place(home, scope, world)?;
+    if plan.changes() {
+        carry_out(&plan, world, output)?;
+        output.line(&format!("{} will ask ollm, by {}", home.title, place.display()))?;
+    } else {
+        output.line(&format!("{} is told already to ask ollm, by {}", home.title, place.display()))?;
+    }
+    home.review.into_iter().for_each(|review| output.tell(review));
+    let first = home.events.first().copied().unwrap_or_default();
+    match connect::try_line(&connect::line(home, scope, first, program), home, world) {
+        Ok(()) => output.tell("the line works; whether the agent calls it shows at its next event: `ollm connect`"),
+        Err(why) => {
+            return Err(Failure::new(Kind::Environment, format!("the line does not work: {why}"))
+                .hint(format!("`ollm disconnect {}` takes it out again", home.id)));
+        }
+    }
+    Ok(OK)
+}
+
+pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    refuse_agents(world, "disconnect agents")?;
+    let homes: Vec<&Home> = match &arguments.agent {
+        Some(name) => vec![connect::agent(name)?],
+        None => HOMES.iter().collect(),
+    };
+    let mut scopes = vec![scope(arguments.project)];
+    if arguments.all && world.places.project.is_some() && !arguments.project {
+        scopes.push(Scope::Project);
+    }
+    for home in homes {
+        for scope in &scopes {
+            // Where an agent has no such place there is nothing to take out.
+            if arguments.all && connect::place(home, *scope, world).is_err() {
+                continue;
+            }
+            let plan = connect::plan_removal(home, *scope, world)?;
+            plan.warnings.iter().for_each(|warning| output.tell(warning));
+            if arguments.dry_run {
+                output.text(&plan.difference())?;
+            } else if plan.changes() {
+                carry_out(&plan, world, output)?;
+                let whose = if *scope == Scope::Project { " in this project" } else { "" };
+                output.line(&format!("{} does not ask ollm any more{whose}", home.title))?;
+            } else if !arguments.all {
+                output.line(&format!("{} does not ask ollm", home.title))?;
+            }
+        }
+    }
+    Ok(OK)
+}
+
+pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let home = connect::agent(&arguments.agent)?;
+    refuse_agents(world, "take over hooks")?;
+    let plan = connect::plan_import(home, scope(arguments.project), world)?;
+    plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
+    let count = plan.imported.hooks.len();
+    if count == 0 {
+        output.tell(&format!("{} has no hooks to take over", plan.from.display()));
+        return Ok(OK);
+    }
+    if arguments.dry_run {
+        output.text(&plan.text())?;
+        return Ok(OK);
+    }
+    world.need_home()?;
+    if plan.carry_out()? {
+        let hooks = if count == 1 { "hook of".to_owned() } else { "hooks of".to_owned() };
+        output.line(&format!("{count} {hooks} {} are in {}", plan.from.display(), plan.to.display()))?;
+    } else {
+        output.line(&format!("{} has them already", plan.to.display()))?;
+    }
+    let next = if arguments.project { "ollm hook trust --review" } else { "ollm hook list" };
+    output
+        .tell(&format!("`{next}` shows them; {} still runs them by itself, until you take them out there", home.title));
+    Ok(OK)
+}
+
+fn carry_out(plan: &Plan<'_>, world: &World, output: &mut Output) -> Result<(), Failure> {
+    for copy in plan.carry_out(world)? {
+        output.tell(&format!("what was there before is kept in {}", copy.display()));
+    }
+    Ok(())
+}
+
+fn scope(project: bool) -> Scope {
+    if project { Scope::Project } else { Scope::User }
+}
+
+/// Our own program, which lines in settings name by its path.
+fn own_program(world: &World) -> Result<&Path, Failure> {
+    let program = world.program.as_deref().filter(|program| program.is_file());
+    program.ok_or_else(|| Failure::new(Kind::Environment, "it cannot be found out where this program is"))
+}
+
+fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    let all = connect::agents(world);
+    if as_json {
+        output.pretty_json(&all.iter().map(entry).collect())?;
+    } else {
+        world.tell_notices(output);
+        let head = ["AGENT", "NAME", "VERSION", "STATE", "LAST ASKED"].map(str::to_owned);
+        let body = all.iter().map(|status| {
+            [
+                status.home.id.to_owned(),
+                status.home.title.to_owned(),
+                version(status),
+                state(status),
+                status.fired.map_or_else(|| "never".to_owned(), ago),
+            ]
+        });
+        output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+        output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
+    }
+    let faulty = |status: &AgentStatus| status.links.iter().any(|link| link.state != LinkState::Connected);
+    Ok(if all.iter().any(faulty) { FINDING } else { OK })
+}
+
+/// What hooks can do at each event of an agent.
+fn capabilities(home: &Home, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
+    let agent = agent_named(home.id).ok_or_else(|| Failure::usage(format!("nothing is known about {}", home.title)))?;
+    let possible = |event: &AgentEvent| {
+        let all = event.can.all().into_iter();
+        all.filter(|(_, way)| way.is_possible()).map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    if as_json {
+        let events = agent.events.iter().map(|event| {
+            json!({
+                "event": event.name,
+                "canonical": event.kind.name(),
+                "connected": home.events.contains(&event.name),
+                "can": possible(event),
+            })
+        });
+        output.pretty_json(&json!({"id": home.id, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
+        return Ok(OK);
+    }
+    let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"].map(str::to_owned);
+    let body = agent.events.iter().map(|event| {
+        let can = possible(event);
+        [
+            event.name.to_owned(),
+            event.kind.name().to_owned(),
+            if home.events.contains(&event.name) { "yes" } else { "no" }.to_owned(),
+            if can.is_empty() { "only look".to_owned() } else { can.join(", ") },
+        ]
+    });
+    output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+    output.tell(&format!("checked against: {}", agent.checked));
+    Ok(OK)
+}
+
+fn version(status: &AgentStatus) -> String {
+    match (&status.program, &status.version) {
+        (Some(_), Some(version)) => version.clone(),
+        (Some(_), None) => "installed".to_owned(),
+        (None, _) => "not installed".to_owned(),
+    }
+}
+
+fn state(status: &AgentStatus) -> String {
+    if status.links.is_empty() {
+        return "not connected".to_owned();
+    }
+    let told = status.links.iter().map(|link| {
+        let whose = if link.scope == Scope::Project { " (project)" } else { "" };
+        format!("{}{whose}", word(&link.state))
+    });
+    told.collect::<Vec<_>>().join(", ")
+}
+
+fn word(state: &LinkState) -> String {
+    match state {
+        LinkState::Connected => "connected".to_owned(),
+        LinkState::Removed => "removed since; connect it again".to_owned(),
+        LinkState::Incomplete => "incomplete; connect it again".to_owned(),
+        LinkState::Moved(program) => format!("names {program}, which is gone; connect it again"),
+        LinkState::Broken(why) => format!("cannot be read: {why}"),
+    }
+}
+
+fn ago(time: SystemTime) -> String {
+    let seconds = SystemTime::now().duration_since(time).unwrap_or_default().as_secs();
+    match seconds {
+        0..60 => "just now".to_owned(),
+        60..3_600 => format!("{} min ago", seconds / 60),
+        3_600..86_400 => format!("{} h ago", seconds / 3_600),
+        _ => format!("{} days ago", seconds / 86_400),
+    }
+}
+
+fn entry(status: &AgentStatus) -> Value {
+    let links = status.links.iter().map(|link| {
+        let name = match &link.state {
+            LinkState::Connected => "connected",
+            LinkState::Removed => "removed",
+            LinkState::Incomplete => "incomplete",
+            LinkState::Moved(_) => "moved",
+            LinkState::Broken(_) => "broken",
+        };
+        let why = match &link.state {
+            LinkState::Moved(why) | LinkState::Broken(why) => Some(why.as_str()),
+            _ => None,
+        };
+        json!({"scope": link.scope.name(), "file": link.file.display().to_string(), "state": name, "detail": why})
+    });
+    json!({
+        "id": status.home.id,
+        "name": status.home.title,
+        "installed": status.program.is_some(),
+        "program": status.program.as_ref().map(|path| path.display().to_string()),
+        "version": status.version,
+        "connected": status.links.iter().any(|link| link.state == LinkState::Connected),
+        "links": links.collect::<Vec<_>>(),
+        "lastFired": status.fired.map(iso),
+    })
+}

@@ -1,0 +1,285 @@
+//! Other agents are told to ask us, and told no more, as a person would do it.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use serde_json::{Value, json};
+
+use crate::lab::{Lab, OLLM, Ran};
+
+const AGENTS: &[&str] = &[
+    "claude", "codex", "gemini", "qwen", "droid", "cursor", "copilot", "windsurf", "kiro", "goose", "cline", "opencode",
+];
+
+const SETTINGS: &str = "home/.claude/settings.json";
+
+fn read(lab: &Lab, path: &str) -> String {
+    fs::read_to_string(lab.root.join(path)).unwrap()
+}
+
+fn status(lab: &Lab, agent: &str) -> Value {
+    let all = lab.run(&["connect", "--json"]).answer();
+    all.as_array().unwrap().iter().find(|entry| entry["id"] == agent).unwrap().clone()
+}
+
+/// The line that Claude Code would run before a tool.
+fn line(lab: &Lab) -> String {
+    let settings: Value = serde_json::from_str(&read(lab, SETTINGS)).unwrap();
+    settings["hooks"]["PreToolUse"].as_array().unwrap().last().unwrap()["hooks"][0]["command"]
+        .as_str()
+        .unwrap()
+        .to_owned()
+}
+
+fn call(lab: &Lab, line: &str, command: &str) -> Ran {
+    let event = json!({"hook_event_name": "PreToolUse", "session_id": "s", "cwd": lab.project, "tool_name": "Bash",
+        "tool_input": {"command": command}, "tool_use_id": "t"});
+    let mut shell = lab.program("/bin/sh");
+    shell.args(["-c", line]);
+    crate::lab::finish(shell, event.to_string().as_bytes())
+}
+
+/// A lab in which no program is found: neither agents nor another copy of us.
+fn bare_lab() -> Lab {
+    let lab = Lab::new();
+    let nothing = lab.root.join("no-programs");
+    lab.set("PATH", nothing.to_str().unwrap())
+}
+
+/// Every file below the lab's root but ours.
+fn files(lab: &Lab) -> Vec<String> {
+    let mut folders = vec![lab.root.clone()];
+    let mut found = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap().flatten() {
+            let path = entry.path();
+            if path.file_name().is_some_and(|name| name == ".ollm") {
+                continue;
+            }
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                found.push(path.strip_prefix(&lab.root).unwrap().display().to_string());
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+#[test]
+fn every_agent_is_connected_and_nothing_is_left_when_all_are_disconnected() {
+    let lab = Lab::new();
+    let before = files(&lab);
+    for agent in AGENTS {
+        let ran = lab.run(&["connect", agent]);
+        assert_eq!(ran.code, 0, "{agent}: {ran:?}");
+        assert!(ran.stderr.contains("the line works"), "{agent}: {ran:?}");
+        assert_eq!(status(&lab, agent)["connected"], true, "{agent}");
+        assert_eq!(status(&lab, agent)["lastFired"], Value::Null, "only the agent itself shows that it asks");
+    }
+    let told = files(&lab);
+    assert!(told.len() >= AGENTS.len());
+    for agent in AGENTS {
+        assert_eq!(lab.run(&["connect", agent]).code, 0);
+    }
+    assert_eq!(files(&lab), told, "a second time changes nothing");
+    assert_eq!(lab.run(&["disconnect", "--all"]).code, 0);
+    assert_eq!(files(&lab), before);
+}
+
+#[test]
+fn the_list_names_every_agent_on_a_line_of_its_own() {
+    let lab = bare_lab();
+    lab.run(&["connect", "claude"]);
+    insta::assert_snapshot!(lab.screen(&lab.run(&["connect"])));
+}
+
+#[test]
+fn a_connected_agent_is_answered_in_its_own_words_and_known_to_ask() {
+    let lab = Lab::new();
+    lab.run(&["connect", "claude"]);
+    let line = line(&lab);
+    assert!(line.starts_with(&format!("{OLLM} hook run PreToolUse --from claude")), "{line}");
+    let passed = call(&lab, &line, "git status");
+    assert_eq!((passed.code, passed.stdout.as_str(), passed.stderr.as_str()), (0, "", ""));
+    let refused = call(&lab, &line, "rm -rf ~").answer();
+    assert_eq!(refused["hookSpecificOutput"]["permissionDecision"], "deny");
+    assert!(status(&lab, "claude")["lastFired"].is_string());
+}
+
+#[test]
+fn what_else_is_in_the_file_stays_to_the_letter_with_its_mode_and_its_link() {
+    let lab = Lab::new();
+    let text = "\u{feff}{\r\n  \"model\": \"opus\",\r\n  \"hooks\": { \"Stop\": [ {\"hooks\": [{\"type\": \"command\", \"command\": \"say done\"}]} ] }\r\n}\r\n";
+    let real = lab.write("home/dotfiles/claude.json", text);
+    fs::set_permissions(&real, fs::Permissions::from_mode(0o640)).unwrap();
+    fs::create_dir_all(lab.root.join("home/.claude")).unwrap();
+    symlink(&real, lab.root.join(SETTINGS)).unwrap();
+    assert_eq!(lab.run(&["connect", "claude"]).code, 0);
+    let told = fs::read_to_string(&real).unwrap();
+    assert!(
+        told.starts_with('\u{feff}') && told.contains("say done") && told.contains("\"model\": \"opus\",\r\n"),
+        "{told:?}"
+    );
+    assert!(lab.root.join(SETTINGS).symlink_metadata().unwrap().is_symlink());
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
+    assert_eq!(fs::read_to_string(&real).unwrap(), text);
+    assert_eq!(fs::read_dir(lab.root.join("home/dotfiles")).unwrap().count(), 1, "nothing is left beside it");
+}
+
+#[test]
+fn later_edits_are_never_overwritten_by_what_was_there_before() {
+    let lab = Lab::new();
+    lab.write(SETTINGS, "{\"model\": \"opus\"}");
+    lab.run(&["connect", "claude"]);
+    let edited = read(&lab, SETTINGS).replace("opus", "sonnet");
+    lab.write(SETTINGS, &edited);
+    lab.run(&["connect", "claude"]);
+    assert_eq!(lab.run(&["disconnect", "claude"]).code, 0);
+    let left: Value = serde_json::from_str(&read(&lab, SETTINGS)).unwrap();
+    assert_eq!(left, json!({"model": "sonnet"}));
+    // A file that we made goes, unless somebody put more into it.
+    lab.run(&["connect", "codex"]);
+    let own = "home/.codex/hooks.json";
+    lab.write(own, read(&lab, own).replacen('{', "{\"description\": \"mine\", ", 1));
+    lab.run(&["disconnect", "codex"]);
+    assert_eq!(serde_json::from_str::<Value>(&read(&lab, own)).unwrap(), json!({"description": "mine"}));
+}
+
+#[test]
+fn a_dry_run_shows_the_difference_and_changes_nothing() {
+    let lab = Lab::new();
+    let text = "{\"model\": \"opus\"}\n";
+    lab.write(SETTINGS, text);
+    let ran = lab.run(&["connect", "claude", "--dry-run"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stdout.starts_with("--- ") && ran.stdout.contains("hook run PreToolUse --from claude"), "{ran:?}");
+    assert_eq!(read(&lab, SETTINGS), text);
+    assert_eq!(status(&lab, "claude")["connected"], false);
+}
+
+#[test]
+fn files_that_cannot_be_understood_or_written_are_told_and_left_alone() {
+    for (text, why) in [
+        ("{\"hooks\": ", "not valid JSON"),
+        ("[1]", "not a JSON object"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "`hooks` is in it twice"),
+    ] {
+        let lab = Lab::new();
+        lab.write(SETTINGS, text);
+        for command in ["connect", "disconnect"] {
+            let ran = lab.run(&[command, "claude"]);
+            assert_eq!(ran.code, 3, "{ran:?}");
+            assert!(ran.stderr.contains(why) && ran.stderr.contains("settings.json"), "{ran:?}");
+            assert_eq!(read(&lab, SETTINGS), text);
+        }
+    }
+    let lab = Lab::new();
+    fs::create_dir_all(lab.root.join(SETTINGS)).unwrap();
+    let ran = lab.run(&["connect", "claude"]);
+    assert_eq!(ran.code, 5, "{ran:?}");
+    let ran = lab.run(&["connect", "nobody"]);
+    assert_eq!(ran.code, 64);
+    assert!(ran.stderr.contains("claude, codex, gemini"), "{ran:?}");
+}
+
+#[test]
+fn a_form_that_the_agent_itself_does_not_read_is_told() {
+    let lab = Lab::new();
+    lab.write(SETTINGS, "{ // mine\n}");
+    let ran = lab.run(&["connect", "claude"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.stderr.contains("Claude Code does not read") && ran.stderr.contains("comments"), "{ran:?}");
+}
+
+#[test]
+fn a_line_that_was_taken_out_or_leads_nowhere_is_noticed() {
+    let lab = Lab::new();
+    lab.run(&["connect", "claude"]);
+    let text = read(&lab, SETTINGS);
+    lab.write(SETTINGS, text.replace(OLLM, "/gone/ollm"));
+    let ran = lab.run(&["connect"]);
+    assert_eq!(ran.code, 1);
+    assert!(ran.stdout.contains("names /gone/ollm, which is gone"), "{ran:?}");
+    lab.write(SETTINGS, "{}");
+    assert_eq!(status(&lab, "claude")["links"][0]["state"], "removed");
+    assert_eq!(lab.run(&["connect", "claude"]).code, 0);
+    assert_eq!(status(&lab, "claude")["connected"], true);
+}
+
+#[test]
+fn a_projects_entry_lets_people_without_us_go_on_and_says_what_is_missing() {
+    let lab = bare_lab();
+    assert_eq!(lab.run(&["connect", "claude", "--project"]).code, 0);
+    let settings: Value = serde_json::from_str(&read(&lab, "project/.claude/settings.json")).unwrap();
+    let line = settings["hooks"]["PreToolUse"][0]["hooks"][0]["command"].as_str().unwrap().to_owned();
+    assert!(!line.contains(OLLM), "a path of this machine means nothing to others: {line}");
+    let ran = call(&lab, &line, "rm -rf ~");
+    assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+    assert!(ran.stderr.contains("ollm is not installed"), "{ran:?}");
+    let outside = Lab::new();
+    fs::remove_dir_all(outside.project.join(".git")).unwrap();
+    assert_eq!(outside.run(&["connect", "claude", "--project"]).code, 64);
+}
+
+#[test]
+fn an_agent_can_neither_connect_nor_disconnect() {
+    let lab = Lab::new().set("CLAUDECODE", "1");
+    for command in ["connect", "disconnect"] {
+        let ran = lab.run(&[command, "claude"]);
+        assert_eq!(ran.code, 4, "{ran:?}");
+    }
+    assert!(!lab.root.join(SETTINGS).exists());
+    assert_eq!(lab.run(&["connect", "--json"]).code, 0, "it may look");
+}
+
+#[test]
+fn what_hooks_can_do_under_an_agent_is_shown() {
+    let lab = bare_lab();
+    let ran = lab.run(&["connect", "codex", "--capabilities"]);
+    assert!(ran.stdout.lines().any(|line| line.starts_with("PreToolUse") && line.contains("block, modify")), "{ran:?}");
+    let events = lab.run(&["connect", "windsurf", "--capabilities", "--json"]).answer()["events"].clone();
+    let command = events.as_array().unwrap().iter().find(|event| event["event"] == "pre_run_command").unwrap().clone();
+    assert!(command["can"].as_array().unwrap().contains(&json!("block")), "{command}");
+}
+
+#[test]
+fn a_hook_of_one_agent_stands_in_the_way_of_another_once_it_is_imported() {
+    let lab = Lab::new();
+    let script = "grep -q 'git push' && { echo \"no push in $CLAUDE_PROJECT_DIR\" >&2; exit 2; }; exit 0";
+    let hook = json!({"matcher": "Bash", "hooks": [{"type": "command", "command": script, "timeout": 5}]});
+    lab.write(SETTINGS, json!({"hooks": {"PreToolUse": [hook]}}).to_string());
+    let ran = lab.run(&["import", "claude"]);
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let event = json!({"hook_event_name": "BeforeTool", "session_id": "s", "cwd": lab.project, "tool_name": "run_shell_command",
+        "tool_input": {"command": "git push"}});
+    let ran = lab.event_from("gemini", &event.to_string());
+    assert_eq!(ran.answer(), json!({"decision": "deny", "reason": format!("no push in {}", lab.project.display())}));
+    assert_eq!(lab.run(&["import", "claude"]).code, 0, "a second time changes nothing");
+    lab.write("home/.ollm/hooks/claude.json", "{}");
+    assert_eq!(lab.run(&["import", "claude"]).code, 64, "other hooks are not overwritten");
+    assert_eq!(lab.run(&["import", "opencode"]).code, 64);
+    assert_eq!(lab.run(&["import", "gemini"]).code, 3);
+}
+
+#[test]
+fn an_installed_agent_is_found_with_its_version() {
+    let lab = bare_lab();
+    lab.write("lib/claude-code/package.json", "{\"version\": \"2.1.325\"}");
+    lab.write_executable("lib/claude-code/cli.js", "#!/usr/bin/env node\n");
+    fs::create_dir_all(lab.root.join("no-programs")).unwrap();
+    symlink(lab.root.join("lib/claude-code/cli.js"), lab.root.join("no-programs/claude")).unwrap();
+    let found = status(&lab, "claude");
+    assert_eq!((&found["installed"], &found["version"]), (&json!(true), &json!("2.1.325")));
+}
+
+#[test]
+fn a_variable_that_moves_an_agents_folder_is_followed() {
+    let lab = Lab::new();
+    let moved = lab.root.join("elsewhere");
+    let lab = lab.set("CODEX_HOME", moved.to_str().unwrap());
+    assert_eq!(lab.run(&["connect", "codex"]).code, 0);
+    assert!(moved.join("hooks.json").is_file());
+}

@@ -1,0 +1,109 @@
+//! Claude Code.
+//!
+//! A refusal is a nested `deny` before a tool, and `decision: "block"` elsewhere. `continue: false` by itself lets the tool
+//! run and then ends the turn, so what halts before a tool denies it as well.
+
+use std::time::Duration;
+
+use super::Part::{Event, Flag, Reason, Word};
+use super::forms::{
+    COMPACTED, DECISION_BLOCK, FILE, HALT, NESTED_ALLOW, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY,
+    NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT,
+    UPDATED_OUTPUT,
+};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
+use crate::event::EventKind;
+
+pub(super) static CLAUDE: AgentDialect = AgentDialect {
+    name: "claude",
+    title: "Claude Code",
+    checked: "2.1.325, the client itself at PreToolUse; else its reference of 2026-08",
+    event_fields: &["hook_event_name"],
+    events: EVENTS,
+    fields: &[],
+    mcp: McpName::Canonical,
+    timeout_unit: Duration::from_secs(1),
+    timeout: Some(Duration::from_mins(10)),
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status == 2,
+};
+
+const HALT_CALL: Way = Way::Json(&[
+    ("continue", Flag(false)),
+    ("stopReason", Reason),
+    ("hookSpecificOutput.permissionDecision", Word("deny")),
+    ("hookSpecificOutput.permissionDecisionReason", Reason),
+    ("hookSpecificOutput.hookEventName", Event),
+]);
+
+/// A person can be told something at every event.
+const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
+const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
+const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
+/// Events that only the exit status refuses.
+const BY_STATUS: Capabilities = Capabilities { block: Way::Status, halt: HALT, ..TOLD };
+
+const CALL: Capabilities = Capabilities {
+    allow: NESTED_ALLOW,
+    ask: NESTED_ASK,
+    block: NESTED_DENY,
+    halt: HALT_CALL,
+    modify: UPDATED_INPUT,
+    context: NESTED_CONTEXT,
+    ..TOLD
+};
+
+const ERROR: &[Field] = &[formed("error", "error", FieldForm::Message)];
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("SessionStart", EventKind::SessionStart, CONTEXT).reading_text(),
+    AgentEvent::new("Setup", EventKind::Custom, CONTEXT),
+    AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
+        .within(30_000)
+        .reading_text(),
+    AgentEvent::new("UserPromptExpansion", EventKind::Custom, Capabilities { context: NESTED_CONTEXT, ..BLOCKS }),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]),
+    AgentEvent::new(
+        "PermissionRequest",
+        EventKind::ApprovalRequest,
+        Capabilities { allow: NESTED_BEHAVIOR_ALLOW, block: NESTED_BEHAVIOR_DENY, ..TOLD },
+    )
+    .with(&[PERMISSION]),
+    AgentEvent::new("PermissionDenied", EventKind::Custom, TOLD),
+    AgentEvent::new("PostToolUseFailure", EventKind::AfterTool, CONTEXT).with(&[TOOL]).only(Pick::With("error")),
+    AgentEvent::new(
+        "PostToolUse",
+        EventKind::AfterTool,
+        Capabilities { context: NESTED_CONTEXT, result: UPDATED_OUTPUT, ..BLOCKS },
+    )
+    .with(&[TOOL_DONE]),
+    AgentEvent::new("PostToolBatch", EventKind::Custom, Capabilities { context: NESTED_CONTEXT, ..BLOCKS }),
+    AgentEvent::new("Notification", EventKind::Notification, TOLD).with(&[NOTIFICATION]),
+    AgentEvent::new("MessageDisplay", EventKind::Custom, TOLD).within(10_000),
+    AgentEvent::new("SubagentStart", EventKind::SubagentStart, CONTEXT),
+    AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
+    AgentEvent::new("TaskCreated", EventKind::Custom, BLOCKS),
+    AgentEvent::new("TaskCompleted", EventKind::Custom, BY_STATUS),
+    // Context added here would make the agent go on, which nobody asked for.
+    AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
+    AgentEvent::new("StopFailure", EventKind::Error, TOLD).with(&[ERROR]),
+    AgentEvent::new("TeammateIdle", EventKind::Custom, BY_STATUS),
+    AgentEvent::new("InstructionsLoaded", EventKind::Custom, TOLD),
+    AgentEvent::new("ConfigChange", EventKind::Custom, BLOCKS),
+    AgentEvent::new("CwdChanged", EventKind::Custom, TOLD),
+    AgentEvent::new("DirectoryAdded", EventKind::Custom, TOLD),
+    AgentEvent::new("FileChanged", EventKind::FileEdited, TOLD).with(&[FILE]).only(Pick::Marked("event", "change")),
+    AgentEvent::new("FileChanged", EventKind::FileCreated, TOLD).with(&[FILE]).only(Pick::Marked("event", "add")),
+    AgentEvent::new("FileChanged", EventKind::FileDeleted, TOLD).with(&[FILE]).only(Pick::Marked("event", "unlink")),
+    // Its answer is the path of a folder; anything but a clean exit fails it.
+    AgentEvent::new("WorktreeCreate", EventKind::Custom, Capabilities { block: Way::Status, ..Capabilities::NONE }),
+    AgentEvent::new("WorktreeRemove", EventKind::Custom, TOLD),
+    AgentEvent::new("PreCompact", EventKind::PreCompress, BLOCKS),
+    AgentEvent::new("PostCompact", EventKind::PostCompress, TOLD).with(&[COMPACTED]),
+    AgentEvent::new("Elicitation", EventKind::Custom, Capabilities { block: Way::Status, ..TOLD }),
+    AgentEvent::new("ElicitationResult", EventKind::Custom, Capabilities { block: Way::Status, ..TOLD }),
+    AgentEvent::new("PreModelSwitch", EventKind::Custom, TOLD),
+    AgentEvent::new("PostModelSwitch", EventKind::Custom, TOLD),
+    AgentEvent::new("SessionEnd", EventKind::SessionEnd, TOLD).within(1500),
+];

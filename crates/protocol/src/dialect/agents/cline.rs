@@ -1,0 +1,74 @@
+//! Cline.
+//!
+//! Every exit status is ignored: only `{"cancel": true}` refuses, and the model is not told why. The command line client calls its
+//! events otherwise (`tool_call`) than the extension (`PreToolUse`), waits for none but that one, and lets its arguments be
+//! replaced.
+
+use std::time::Duration;
+
+use super::Part::{Args, Flag, Reason, Text};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
+use crate::event::EventKind;
+
+pub(super) static CLINE: AgentDialect = AgentDialect {
+    name: "cline",
+    title: "Cline",
+    checked: "3.0.65, the command line client itself before a tool; else its documentation",
+    event_fields: &["hookName"],
+    events: EVENTS,
+    fields: &[field("taskId", "session_id"), formed("workspaceRoots", "cwd", FieldForm::First)],
+    mcp: McpName::Opaque,
+    timeout_unit: Duration::from_secs(1),
+    timeout: None,
+    refusal: CANCEL,
+    nothing: "",
+    refusing: |_, status| status == 2,
+};
+
+const CANCEL: Way = Way::Json(&[("cancel", Flag(true)), ("errorMessage", Reason)]);
+const CONTEXT: Way = Way::Json(&[("contextModification", Text)]);
+const OVERRIDE: Way = Way::Json(&[("overrideInput", Args)]);
+
+const TOLD: Capabilities = Capabilities::NONE;
+const CANCELS: Capabilities = Capabilities { block: CANCEL, context: CONTEXT, ..TOLD };
+
+const OLD_TOOL: &[Field] = &[field("preToolUse.toolName", "tool_name"), field("preToolUse.parameters", "args")];
+const TOOL: &[Field] =
+    &[field("tool_call.name", "tool_name"), field("tool_call.input", "args"), field("tool_call.id", "call_id")];
+const OLD_DONE: &[Field] = &[
+    field("postToolUse.toolName", "tool_name"),
+    field("postToolUse.parameters", "args"),
+    field("postToolUse.result", "result"),
+    field("postToolUse.executionTimeMs", "execution_time"),
+];
+const DONE: &[Field] = &[
+    field("tool_result.name", "tool_name"),
+    field("tool_result.input", "args"),
+    field("tool_result.output", "result"),
+    field("tool_result.id", "call_id"),
+    field("tool_result.error", "error"),
+];
+const PROMPT: &[Field] = &[field("userPromptSubmit.prompt", "prompt")];
+const TURN: &[Field] = &[field("turn.outputText", "response")];
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("agent_start", EventKind::SessionStart, TOLD),
+    AgentEvent::new("agent_resume", EventKind::SessionStart, TOLD),
+    AgentEvent::new("TaskStart", EventKind::SessionStart, CANCELS),
+    AgentEvent::new("TaskResume", EventKind::SessionStart, CANCELS),
+    AgentEvent::new("session_shutdown", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("agent_abort", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("TaskCancel", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("prompt_submit", EventKind::BeforeAgent, TOLD).with(&[PROMPT]),
+    AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, CANCELS).with(&[PROMPT]),
+    AgentEvent::new("tool_call", EventKind::BeforeTool, Capabilities { modify: OVERRIDE, ..CANCELS })
+        .with(&[TOOL, OLD_TOOL]),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CANCELS).with(&[OLD_TOOL]),
+    AgentEvent::new("tool_result", EventKind::AfterTool, TOLD).with(&[DONE, OLD_DONE]),
+    AgentEvent::new("PostToolUse", EventKind::AfterTool, CANCELS).with(&[OLD_DONE]),
+    AgentEvent::new("agent_end", EventKind::AfterAgent, TOLD).with(&[TURN]),
+    AgentEvent::new("TaskComplete", EventKind::AfterAgent, TOLD),
+    AgentEvent::new("agent_error", EventKind::Error, TOLD),
+    AgentEvent::new("pre_compact", EventKind::PreCompress, TOLD),
+    AgentEvent::new("PreCompact", EventKind::PreCompress, CANCELS),
+];

@@ -1,0 +1,66 @@
+//! Codex CLI.
+//!
+//! Its answers are read strictly: one unknown key, a missing reason, `ask`, or `continue: false` before a tool, and the tool
+//! runs. Arguments are replaced only together with `allow`.
+
+use std::time::Duration;
+
+use super::Part::{Args, Event, Word};
+use super::forms::{
+    COMPACTED, DECISION_BLOCK, HALT, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY,
+    PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
+};
+use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
+use crate::event::EventKind;
+
+pub(super) static CODEX: AgentDialect = AgentDialect {
+    name: "codex",
+    title: "Codex CLI",
+    checked: "0.166.0, the client itself at PreToolUse; else its source of 2026-08",
+    event_fields: &["hook_event_name"],
+    events: EVENTS,
+    fields: &[],
+    mcp: McpName::Canonical,
+    timeout_unit: Duration::from_secs(1),
+    timeout: Some(Duration::from_mins(10)),
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status == 2,
+};
+
+const REWRITE: Way = Way::Json(&[
+    ("hookSpecificOutput.updatedInput", Args),
+    ("hookSpecificOutput.permissionDecision", Word("allow")),
+    ("hookSpecificOutput.hookEventName", Event),
+]);
+
+const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
+const BLOCKS: Capabilities = Capabilities { block: DECISION_BLOCK, halt: HALT, ..TOLD };
+/// Where only the whole turn can be ended, a refusal ends it.
+const HALTS: Capabilities = Capabilities { block: HALT, halt: HALT, ..TOLD };
+
+const CALL: Capabilities = Capabilities { block: NESTED_DENY, modify: REWRITE, context: NESTED_CONTEXT, ..TOLD };
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("SessionStart", EventKind::SessionStart, Capabilities { context: NESTED_CONTEXT, ..HALTS })
+        .reading_text(),
+    // Nobody reads what is answered.
+    AgentEvent::new("SessionEnd", EventKind::SessionEnd, Capabilities::NONE).within(1000),
+    AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
+        .reading_text(),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, CALL).with(&[TOOL]),
+    AgentEvent::new(
+        "PermissionRequest",
+        EventKind::ApprovalRequest,
+        Capabilities { allow: NESTED_BEHAVIOR_ALLOW, block: NESTED_BEHAVIOR_DENY, ..TOLD },
+    )
+    .with(&[PERMISSION]),
+    AgentEvent::new("PostToolUse", EventKind::AfterTool, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
+        .with(&[TOOL_DONE]),
+    AgentEvent::new("PreCompact", EventKind::PreCompress, HALTS),
+    AgentEvent::new("PostCompact", EventKind::PostCompress, Capabilities { halt: HALT, ..TOLD }).with(&[COMPACTED]),
+    AgentEvent::new("SubagentStart", EventKind::SubagentStart, Capabilities { context: NESTED_CONTEXT, ..TOLD })
+        .reading_text(),
+    AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
+    AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
+];

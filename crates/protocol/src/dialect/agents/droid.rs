@@ -1,0 +1,45 @@
+//! Factory Droid.
+//!
+//! `decision: "block"` and `ask` are ignored, and of several `permissionDecision`s the first wins, so a refusal is exit
+//! status 2, which always wins, and an approval is never sent. Arguments are merged into the original ones.
+
+use std::time::Duration;
+
+use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT};
+use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
+use crate::event::EventKind;
+
+pub(super) static DROID: AgentDialect = AgentDialect {
+    name: "droid",
+    title: "Factory Droid",
+    checked: "0.225.2, the client itself at PreToolUse; else its documentation",
+    event_fields: &["hook_event_name"],
+    events: EVENTS,
+    fields: &[],
+    mcp: McpName::Canonical,
+    timeout_unit: Duration::from_secs(1),
+    timeout: None,
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status == 2 || status == 3,
+};
+
+const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
+const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
+const BLOCKS: Capabilities = Capabilities { block: Way::Status, halt: HALT, ..TOLD };
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("SessionStart", EventKind::SessionStart, CONTEXT).reading_text(),
+    AgentEvent::new("SessionEnd", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
+        .reading_text(),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, Capabilities { modify: UPDATED_INPUT, ..BLOCKS })
+        .with(&[TOOL]),
+    AgentEvent::new("PostToolUse", EventKind::AfterTool, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
+        .with(&[TOOL_DONE]),
+    AgentEvent::new("Notification", EventKind::Notification, TOLD).with(&[NOTIFICATION]),
+    // It has no cap on how often an end is refused.
+    AgentEvent::new("Stop", EventKind::AfterAgent, BLOCKS).with(&[STOP]),
+    AgentEvent::new("SubagentStop", EventKind::SubagentStop, BLOCKS).with(&[STOP]),
+    AgentEvent::new("PreCompact", EventKind::PreCompress, BLOCKS),
+];

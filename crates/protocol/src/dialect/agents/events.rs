@@ -1,0 +1,346 @@
+//! Events as an agent sends them, and as its hooks read them.
+
+use serde_json::{Map, Value, json};
+
+use super::{AgentDialect, AgentEvent, Field, FieldForm, McpName, Pick};
+use crate::dialect::{DialectError, Request, Spelling, from_millis, line, request_object, to_millis};
+use crate::event::{COMMON, Event, EventKind};
+use crate::tool;
+
+const SEPARATOR: &str = "__";
+/// Stands for a server that the agent does not name.
+const UNNAMED: &str = "unknown";
+
+impl AgentDialect {
+    /// Reads an event; `named` is its name, where it does not say that itself.
+    pub(super) fn read(&self, bytes: &[u8], named: Option<&str>) -> Result<Request, DialectError> {
+        let mut data = request_object(bytes)?;
+        let name = self.name_of(&mut data, named)?;
+        let event = self.event_named(&name, &data);
+        let kind = event.map(|event| event.kind).or_else(|| EventKind::from_name(&name)).unwrap_or(EventKind::Custom);
+        if let Some(Pick::Marked(field, _)) = event.map(|event| event.pick) {
+            data.shift_remove(field);
+        }
+        for field in self.fields_of(event).rev() {
+            field.read(&mut data);
+        }
+        unname(&mut data);
+        let added_args = if kind.is_tool_call() { self.read_call(event, &mut data) } else { Vec::new() };
+        let mut event = Event::from_loose(kind, data.into());
+        if kind == EventKind::Custom && name != EventKind::Custom.name() {
+            event.data = custom(&name, event.data);
+        }
+        Ok(Request { spelling: Spelling { event: name, added_args }, ..Request::new(event) })
+    }
+
+    /// Writes an event as a hook of the agent reads it.
+    pub(super) fn write(&self, event: &Event) -> Vec<u8> {
+        let own = self.event_for(event);
+        let mut data = event.data.clone();
+        match event.kind {
+            EventKind::BeforeTool | EventKind::AfterTool => self.spell_call(own, &mut data, ("tool_name", "args")),
+            EventKind::ApprovalRequest => self.spell_call(own, &mut data, ("operation", "details")),
+            EventKind::Custom if own.is_some() => flatten(&mut data),
+            _ => {}
+        }
+        match own.map(|own| own.pick) {
+            // Which server and tool it is goes where the agent has them.
+            Some(Pick::Mcp) => split_mcp(&mut data),
+            Some(Pick::Tool(_)) => _ = data.shift_remove("tool_name"),
+            _ => {}
+        }
+        let fields: Vec<&Field> = self.fields_of(own).collect();
+        let taken: Vec<Option<Value>> = fields.iter().map(|field| get(&data, field.canonical).cloned()).collect();
+        for field in &fields {
+            take(&mut data, field.canonical);
+        }
+        for (field, value) in fields.iter().zip(taken) {
+            field.write(&mut data, value);
+        }
+        if let Some(Pick::Marked(field, word)) = own.map(|own| own.pick) {
+            data.insert(field.to_owned(), word.into());
+        }
+        let name = own.map_or_else(|| event.kind.name(), |own| own.name);
+        for field in self.event_fields {
+            data.shift_remove(*field);
+        }
+        let mut wire = Map::from_iter([(self.event_field().to_owned(), Value::from(name))]);
+        wire.append(&mut data);
+        line(wire)
+    }
+
+    /// The agent's event that says this one.
+    pub(super) fn event_for(&self, event: &Event) -> Option<&'static AgentEvent> {
+        if event.kind == EventKind::Custom {
+            return self.events_of(event.kind).find(|own| Some(own.name) == event.text("eventName"));
+        }
+        self.events_of(event.kind).find(|own| own.is_for(event))
+    }
+
+    /// The agent's event of this name; a mark decides between several.
+    fn event_named(&self, name: &str, data: &Map<String, Value>) -> Option<&'static AgentEvent> {
+        let named = || self.events.iter().filter(|event| event.name == name);
+        let marked = |event: &&AgentEvent| match event.pick {
+            Pick::Marked(field, word) => data.get(field).and_then(Value::as_str) == Some(word),
+            _ => true,
+        };
+        named().find(marked).or_else(|| named().next())
+    }
+
+    /// What the event is called: as it says itself, unless only what we were told is known.
+    fn name_of(&self, data: &mut Map<String, Value>, named: Option<&str>) -> Result<String, DialectError> {
+        let mut said = None;
+        for field in self.event_fields {
+            match data.shift_remove(*field) {
+                Some(Value::String(name)) => _ = said.get_or_insert(name),
+                Some(Value::Null) | None => {}
+                Some(_) => return Err(DialectError::WrongType { field, expected: "text" }),
+            }
+        }
+        let is_known = |name: &str| self.events.iter().any(|event| event.name == name);
+        let known = [said.as_deref(), named].into_iter().flatten().find(|name| is_known(name)).map(str::to_owned);
+        known.or(said).or_else(|| named.map(str::to_owned)).ok_or(DialectError::Missing(self.event_field()))
+    }
+
+    fn event_field(&self) -> &'static str {
+        self.event_fields.first().copied().unwrap_or_default()
+    }
+
+    fn fields_of(&self, event: Option<&'static AgentEvent>) -> impl DoubleEndedIterator<Item = &'static Field> {
+        event.map_or(&[][..], |event| event.fields).iter().copied().flatten().chain(self.fields)
+    }
+
+    fn read_call(&self, event: Option<&AgentEvent>, data: &mut Map<String, Value>) -> Vec<&'static str> {
+        if let Some(Pick::Tool(name)) = event.map(|event| event.pick) {
+            data.insert("tool_name".to_owned(), name.into());
+        }
+        // Some agents send the arguments as the text of a JSON object.
+        let text = data.get("args").and_then(Value::as_str);
+        if let Some(args) = text.and_then(|text| serde_json::from_str::<Map<String, Value>>(text).ok()) {
+            data.insert("args".to_owned(), args.into());
+        }
+        if let Some(name) = self.canonical_mcp(event, data) {
+            data.insert("tool_name".to_owned(), name.into());
+        }
+        let name = data.get("tool_name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        data.get_mut("args")
+            .and_then(Value::as_object_mut)
+            .map(|args| tool::add_canonical(&name, args))
+            .unwrap_or_default()
+    }
+
+    /// The canonical name of the tool, if it is one of an MCP server.
+    fn canonical_mcp(&self, event: Option<&AgentEvent>, data: &mut Map<String, Value>) -> Option<String> {
+        if event.is_some_and(|event| event.pick == Pick::Mcp) {
+            let parts = data.shift_remove("mcp").unwrap_or_default();
+            let part = |name: &str| parts.get(name).and_then(Value::as_str);
+            return Some(mcp_name(part("server").unwrap_or(UNNAMED), part("tool").unwrap_or_default()));
+        }
+        let name = data.get("tool_name").and_then(Value::as_str)?;
+        match self.mcp {
+            McpName::Canonical | McpName::Opaque => None,
+            McpName::Gemini => {
+                let part = |name: &str| get(data, name).and_then(Value::as_str);
+                Some(mcp_name(part("mcp_context.server_name")?, part("mcp_context.tool_name")?))
+            }
+            McpName::At => name.strip_prefix('@')?.split_once('/').map(|(server, tool)| mcp_name(server, tool)),
+            McpName::Colon => name.strip_prefix("MCP:").map(|tool| mcp_name(UNNAMED, tool)),
+            McpName::Bare if tool::declared(name).is_some() || name.starts_with("mcp__") => None,
+            McpName::Bare => name.split_once(SEPARATOR).map(|(server, tool)| mcp_name(server, tool)),
+        }
+    }
+
+    /// Puts a call into the words of the agent.
+    fn spell_call(&self, own: Option<&AgentEvent>, data: &mut Map<String, Value>, (name, args): (&str, &str)) {
+        let Some(tool) = data.get(name).and_then(Value::as_str).map(str::to_owned) else { return };
+        if let Some((server, bare)) = mcp_parts(&tool) {
+            let spelled = match self.mcp {
+                McpName::Canonical | McpName::Opaque => return,
+                McpName::Gemini => format!("mcp_{server}_{bare}"),
+                McpName::At => format!("@{server}/{bare}"),
+                McpName::Colon => format!("MCP:{bare}"),
+                McpName::Bare => format!("{server}{SEPARATOR}{bare}"),
+            };
+            if self.mcp == McpName::Gemini {
+                let known = data.entry("mcp_context").or_insert_with(|| json!({}));
+                if let Some(known) = known.as_object_mut() {
+                    known.insert("server_name".to_owned(), server.into());
+                    known.insert("tool_name".to_owned(), bare.into());
+                }
+            }
+            // An event for such tools has places for the parts.
+            if own.is_none_or(|own| own.pick != Pick::Mcp) {
+                data.insert(name.to_owned(), spelled.into());
+            }
+            return;
+        }
+        let vocabulary = own.and_then(|own| own.vocabulary).unwrap_or(self.name);
+        if let Some(Value::Object(given)) = data.get(args) {
+            let (tool, given) = tool::spelled_for(vocabulary, &tool, given);
+            data.insert(args.to_owned(), given.into());
+            data.insert(name.to_owned(), tool.into());
+        } else {
+            data.insert(name.to_owned(), tool::spelled_for(vocabulary, &tool, &Map::new()).0.into());
+        }
+    }
+}
+
+impl AgentEvent {
+    /// Whether it can say this event of its kind.
+    fn is_for(&self, event: &Event) -> bool {
+        let tool = event.text("tool_name").unwrap_or_default();
+        match self.pick {
+            Pick::Any | Pick::Marked(..) => true,
+            Pick::With(field) => event.data.get(field).is_some_and(|value| !value.is_null()),
+            Pick::Tool(name) => match (tool::declared(tool), tool::declared(name)) {
+                (Some(one), Some(other)) => one.does(other) || other.does(one),
+                _ => false,
+            },
+            Pick::Mcp => mcp_parts(tool).is_some(),
+        }
+    }
+}
+
+impl Field {
+    fn read(&self, data: &mut Map<String, Value>) {
+        let value = match self.form {
+            FieldForm::First if get(data, self.canonical).is_some() => None,
+            FieldForm::First => get(data, self.wire).and_then(|list| list.get(0)).cloned(),
+            FieldForm::Candidate => get(data, self.wire).cloned(),
+            _ => take(data, self.wire),
+        };
+        let Some(value) = value else { return };
+        let value = match self.form {
+            FieldForm::Millis => match value.as_i64() {
+                Some(millis) => from_millis(millis).map(Value::from),
+                None => Some(value),
+            },
+            FieldForm::Candidate => candidate(&value).map(Value::from),
+            FieldForm::Message if value.is_string() => Some(json!({"message": value})),
+            FieldForm::Same | FieldForm::First | FieldForm::Message => Some(value),
+            FieldForm::Again => match get(data, self.canonical) {
+                Some(known) => Some(known.clone()),
+                None => Some(u8::from(value == Value::Bool(true)).into()),
+            },
+        };
+        if let Some(value) = value {
+            set(data, self.canonical, value);
+        }
+    }
+
+    fn write(&self, data: &mut Map<String, Value>, value: Option<Value>) {
+        let Some(value) = value else { return };
+        match self.form {
+            FieldForm::Same => set(data, self.wire, value),
+            FieldForm::Millis => match to_millis(&value) {
+                Some(millis) => set(data, self.wire, millis.into()),
+                None => set(data, self.wire, value),
+            },
+            FieldForm::Again => {
+                set(data, self.wire, value.as_u64().is_some_and(|attempt| attempt > 0).into());
+                // How often is more than the agent tells.
+                set(data, self.canonical, value);
+            }
+            FieldForm::Message => {
+                let message = value.get("message").cloned();
+                set(data, self.wire, message.unwrap_or_else(|| if value.is_object() { "".into() } else { value }));
+            }
+            // What the agent sent says more than its text.
+            FieldForm::Candidate if get(data, self.wire).and_then(candidate).is_some_and(|text| value == text) => {}
+            FieldForm::Candidate => {
+                set(
+                    data,
+                    &format!("{}.candidates", self.wire),
+                    json!([{"content": {"role": "model", "parts": [value]}}]),
+                );
+            }
+            FieldForm::First if get(data, self.wire).is_some_and(Value::is_array) => {}
+            FieldForm::First => set(data, self.wire, json!([value])),
+        }
+    }
+}
+
+/// Only an agent that another one started names itself; one that has no parent is the session's own.
+fn unname(data: &mut Map<String, Value>) {
+    if let Some(parent) = data.get("parent_agent_id")
+        && parent.as_str().is_none_or(str::is_empty)
+        && let Some(id) = data.shift_remove("agent_id")
+    {
+        set(data, "agent.id", id);
+    }
+}
+
+/// An event that only the agent knows: what all events have stays where it is, the rest is its data.
+fn custom(name: &str, data: Map<String, Value>) -> Map<String, Value> {
+    let is_common = |field: &String| COMMON.iter().any(|(common, _)| common == field);
+    let (mut common, rest): (Map<_, _>, Map<_, _>) = data.into_iter().partition(|(field, _)| is_common(field));
+    common.insert("eventName".to_owned(), name.into());
+    common.insert("data".to_owned(), rest.into());
+    common
+}
+
+fn flatten(data: &mut Map<String, Value>) {
+    data.shift_remove("eventName");
+    if let Some(Value::Object(rest)) = data.shift_remove("data") {
+        for (name, value) in rest {
+            data.entry(name).or_insert(value);
+        }
+    }
+}
+
+/// The text of a model's first candidate.
+fn candidate(answer: &Value) -> Option<String> {
+    let parts = answer.pointer("/candidates/0/content/parts")?.as_array()?;
+    let texts = parts.iter().filter_map(|part| part.as_str().or_else(|| part.get("text")?.as_str()));
+    Some(texts.collect())
+}
+
+fn mcp_name(server: &str, tool: &str) -> String {
+    format!("mcp{SEPARATOR}{server}{SEPARATOR}{tool}")
+}
+
+/// Server and tool of a canonical name.
+fn mcp_parts(name: &str) -> Option<(&str, &str)> {
+    name.strip_prefix("mcp__")?.split_once(SEPARATOR)
+}
+
+fn split_mcp(data: &mut Map<String, Value>) {
+    let name = data.shift_remove("tool_name");
+    if let Some((server, tool)) = name.as_ref().and_then(Value::as_str).and_then(mcp_parts) {
+        data.insert("mcp".to_owned(), json!({"server": server, "tool": tool}));
+    }
+}
+
+/// The value at a path.
+pub(super) fn get<'a>(object: &'a Map<String, Value>, path: &str) -> Option<&'a Value> {
+    match path.split_once('.') {
+        Some((first, rest)) => get(object.get(first)?.as_object()?, rest),
+        None => object.get(path),
+    }
+}
+
+/// Takes the value at a path; an object that is empty then goes with it.
+fn take(object: &mut Map<String, Value>, path: &str) -> Option<Value> {
+    let Some((first, rest)) = path.split_once('.') else { return object.shift_remove(path) };
+    let inner = object.get_mut(first)?.as_object_mut()?;
+    let value = take(inner, rest)?;
+    if inner.is_empty() {
+        object.shift_remove(first);
+    }
+    Some(value)
+}
+
+/// Sets the value at a path; what is in the way and no object is replaced.
+pub(super) fn set(object: &mut Map<String, Value>, path: &str, value: Value) {
+    let Some((first, rest)) = path.split_once('.') else {
+        object.insert(path.to_owned(), value);
+        return;
+    };
+    let inner = object.entry(first).or_insert_with(|| json!({}));
+    if !inner.is_object() {
+        *inner = json!({});
+    }
+    if let Some(inner) = inner.as_object_mut() {
+        set(inner, rest, value);
+    }
+}

@@ -1,0 +1,67 @@
+//! Gemini CLI.
+//!
+//! It reads `decision` and `reason`, and neither `permissionDecision` nor `updatedInput`: arguments are replaced, whole, by
+//! `hookSpecificOutput.tool_input`. A question makes a run without a terminal hang, so none is put.
+
+use std::time::Duration;
+
+use super::Part::{Args, Event, Reason, ToolMode, Tools, Word};
+use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, SYSTEM_MESSAGE};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
+use crate::event::EventKind;
+
+pub(super) static GEMINI: AgentDialect = AgentDialect {
+    name: "gemini",
+    title: "Gemini CLI",
+    checked: "0.61.0, the client itself at BeforeTool; else its source of 2026-08",
+    event_fields: &["hook_event_name"],
+    events: EVENTS,
+    fields: &[],
+    mcp: McpName::Gemini,
+    timeout_unit: Duration::from_millis(1),
+    timeout: Some(Duration::from_mins(1)),
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status >= 2,
+};
+
+const DENY: Way = Way::Json(&[("decision", Word("deny")), ("reason", Reason)]);
+const TOOL_INPUT: Way =
+    Way::Json(&[("hookSpecificOutput.tool_input", Args), ("hookSpecificOutput.hookEventName", Event)]);
+const TOOL_CONFIG: Way = Way::Json(&[
+    ("hookSpecificOutput.toolConfig.allowedFunctionNames", Tools),
+    ("hookSpecificOutput.toolConfig.mode", ToolMode),
+    ("hookSpecificOutput.hookEventName", Event),
+]);
+
+const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
+const BLOCKS: Capabilities = Capabilities { block: DENY, halt: HALT, ..TOLD };
+
+const TOOL: &[Field] = &[field("tool_input", "args")];
+const TOOL_DONE: &[Field] = &[field("tool_input", "args"), field("tool_response", "result")];
+const TURN: &[Field] = &[field("prompt_response", "response"), formed("stop_hook_active", "attempt", FieldForm::Again)];
+const ASKED: &[Field] = &[field("llm_request.model", "model"), field("llm_request.messages", "messages")];
+const SAID: &[Field] = &[
+    formed("llm_response", "response", FieldForm::Candidate),
+    field("llm_response.usageMetadata.totalTokenCount", "tokens"),
+];
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("SessionStart", EventKind::SessionStart, Capabilities { context: NESTED_CONTEXT, ..TOLD }),
+    AgentEvent::new("SessionEnd", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("BeforeAgent", EventKind::BeforeAgent, Capabilities { context: NESTED_CONTEXT, ..BLOCKS }),
+    AgentEvent::new("AfterAgent", EventKind::AfterAgent, BLOCKS).with(&[TURN]),
+    AgentEvent::new("BeforeModel", EventKind::BeforeModel, BLOCKS).with(&[ASKED]),
+    AgentEvent::new(
+        "BeforeToolSelection",
+        EventKind::BeforeToolSelection,
+        Capabilities { tools: TOOL_CONFIG, ..Capabilities::NONE },
+    )
+    .with(&[ASKED]),
+    AgentEvent::new("AfterModel", EventKind::AfterModel, BLOCKS).with(&[SAID]),
+    AgentEvent::new("BeforeTool", EventKind::BeforeTool, Capabilities { modify: TOOL_INPUT, ..BLOCKS }).with(&[TOOL]),
+    AgentEvent::new("AfterTool", EventKind::AfterTool, Capabilities { context: NESTED_CONTEXT, ..BLOCKS })
+        .with(&[TOOL_DONE]),
+    AgentEvent::new("PreCompress", EventKind::PreCompress, TOLD),
+    AgentEvent::new("Notification", EventKind::Notification, TOLD).with(&[NOTIFICATION]),
+];

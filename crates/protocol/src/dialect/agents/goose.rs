@@ -1,0 +1,57 @@
+//! goose.
+//!
+//! Only PreToolUse and Stop are decided by hooks. No opinion is silence: anything else that it does not know, `{}` included,
+//! counts as a hook that failed.
+
+use std::time::Duration;
+
+use super::Part::Word;
+use super::forms::DECISION_BLOCK;
+use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
+use crate::event::EventKind;
+
+pub(super) static GOOSE: AgentDialect = AgentDialect {
+    name: "goose",
+    title: "goose",
+    checked: "its documentation of 2026",
+    event_fields: &["event"],
+    events: EVENTS,
+    fields: &[field("working_dir", "cwd")],
+    mcp: McpName::Bare,
+    timeout_unit: Duration::from_secs(1),
+    timeout: Some(Duration::from_secs(30)),
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status == 2,
+};
+
+const ALLOW: Way = Way::Json(&[("decision", Word("allow"))]);
+const TOLD: Capabilities = Capabilities::NONE;
+
+const TOOL: &[Field] = &[field("tool_input", "args"), field("tool_call_id", "call_id")];
+const PROMPT: &[Field] = &[field("message", "prompt")];
+const TURN: &[Field] =
+    &[field("last_assistant_message", "response"), formed("stop_hook_active", "attempt", FieldForm::Again)];
+/// What the rule of a hook was compared with is the file.
+const FILE: &[Field] = &[field("matcher_context", "path")];
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("SessionStart", EventKind::SessionStart, TOLD),
+    AgentEvent::new("SessionEnd", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, TOLD).with(&[PROMPT]),
+    AgentEvent::new(
+        "PreToolUse",
+        EventKind::BeforeTool,
+        Capabilities { allow: ALLOW, block: DECISION_BLOCK, ..Capabilities::NONE },
+    )
+    .with(&[TOOL]),
+    AgentEvent::new("PreToolUseResult", EventKind::Custom, TOLD),
+    AgentEvent::new("PostToolUseFailure", EventKind::AfterTool, TOLD).with(&[TOOL]).only(Pick::With("error")),
+    AgentEvent::new("PostToolUse", EventKind::AfterTool, TOLD).with(&[TOOL]),
+    AgentEvent::new("Stop", EventKind::AfterAgent, Capabilities { block: DECISION_BLOCK, ..Capabilities::NONE })
+        .with(&[TURN]),
+    AgentEvent::new("BeforeReadFile", EventKind::Custom, TOLD),
+    AgentEvent::new("AfterFileEdit", EventKind::FileEdited, TOLD).with(&[FILE]),
+    AgentEvent::new("BeforeShellExecution", EventKind::Custom, TOLD),
+    AgentEvent::new("AfterShellExecution", EventKind::Custom, TOLD),
+];

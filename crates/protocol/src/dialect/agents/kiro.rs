@@ -1,0 +1,54 @@
+//! Kiro, and Amazon Q Developer CLI before it.
+//!
+//! There are no JSON answers: exit status 2 refuses with standard error as the reason, and plain text is context where a
+//! session or a turn begins. The events of CLI 2.x have camelCase names, those of v3 PascalCase ones.
+
+use std::time::Duration;
+
+use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
+use crate::event::EventKind;
+
+pub(super) static KIRO: AgentDialect = AgentDialect {
+    name: "kiro",
+    title: "Kiro",
+    checked: "its documentation; not the client itself",
+    event_fields: &["hook_event_name"],
+    events: EVENTS,
+    fields: &[],
+    mcp: McpName::At,
+    timeout_unit: Duration::from_secs(1),
+    timeout: Some(Duration::from_secs(30)),
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status == 2,
+};
+
+const TOLD: Capabilities = Capabilities::NONE;
+const CONTEXT: Capabilities = Capabilities { context: Way::Text, ..TOLD };
+const BLOCKS: Capabilities = Capabilities { block: Way::Status, ..TOLD };
+
+const TOOL: &[Field] = &[field("tool_input", "args")];
+const TOOL_DONE: &[Field] = &[field("tool_input", "args"), field("tool_response", "result")];
+
+const V3: u64 = 60_000;
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("agentSpawn", EventKind::SessionStart, CONTEXT).reading_text(),
+    AgentEvent::new("userPromptSubmit", EventKind::BeforeAgent, CONTEXT).reading_text(),
+    AgentEvent::new("preToolUse", EventKind::BeforeTool, BLOCKS).with(&[TOOL]),
+    AgentEvent::new("postToolUse", EventKind::AfterTool, TOLD).with(&[TOOL_DONE]),
+    AgentEvent::new("stop", EventKind::AfterAgent, TOLD),
+    AgentEvent::new("SessionStart", EventKind::SessionStart, CONTEXT).within(V3).reading_text(),
+    AgentEvent::new("UserPromptSubmit", EventKind::BeforeAgent, Capabilities { block: Way::Status, ..CONTEXT })
+        .within(V3)
+        .reading_text(),
+    AgentEvent::new("PreToolUse", EventKind::BeforeTool, BLOCKS).with(&[TOOL]).within(V3),
+    AgentEvent::new("PostToolUse", EventKind::AfterTool, TOLD).with(&[TOOL_DONE]).within(V3),
+    AgentEvent::new("Stop", EventKind::AfterAgent, TOLD).within(V3),
+    AgentEvent::new("PreTaskExec", EventKind::Custom, BLOCKS).within(V3),
+    AgentEvent::new("PostTaskExec", EventKind::Custom, TOLD).within(V3),
+    AgentEvent::new("PostFileCreate", EventKind::FileCreated, TOLD).within(V3),
+    AgentEvent::new("PostFileSave", EventKind::FileEdited, TOLD).within(V3),
+    AgentEvent::new("PostFileDelete", EventKind::FileDeleted, TOLD).within(V3),
+    AgentEvent::new("Manual", EventKind::UserTriggered, TOLD).within(V3),
+];

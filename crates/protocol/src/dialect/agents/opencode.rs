@@ -1,0 +1,76 @@
+//! opencode.
+//!
+//! It has no command hooks: a small plugin starts us for each of its hooks and sends `{"hook": NAME, "directory": …, "input": …,
+//! "output": …}`, the hook's name and its two arguments. Exit status 2 makes the plugin throw, with standard error as the reason,
+//! and what stands in `output` of an answer is assigned to the hook's own. What comes by its `event` hook has the event's type for a
+//! name, and its properties for input.
+
+use std::time::Duration;
+
+use super::Part::{Args, Result, Word};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
+use crate::event::EventKind;
+
+pub(super) static OPENCODE: AgentDialect = AgentDialect {
+    name: "opencode",
+    title: "opencode",
+    checked: "1.18.33, the client itself before a tool, through a plugin; else its declarations",
+    event_fields: &["hook"],
+    events: EVENTS,
+    fields: &[field("directory", "cwd"), field("input.sessionID", "session_id")],
+    mcp: McpName::Opaque,
+    timeout_unit: Duration::from_secs(1),
+    timeout: None,
+    refusal: Way::Status,
+    nothing: "",
+    refusing: |_, status| status == 2,
+};
+
+const ASSIGN_ARGS: Way = Way::Json(&[("output.args", Args)]);
+const ASSIGN_RESULT: Way = Way::Json(&[("output.output", Result)]);
+const ALLOW: Way = Way::Json(&[("output.status", Word("allow"))]);
+const DENY: Way = Way::Json(&[("output.status", Word("deny"))]);
+
+const TOLD: Capabilities = Capabilities::NONE;
+
+const TOOL: &[Field] =
+    &[field("input.tool", "tool_name"), field("input.callID", "call_id"), field("output.args", "args")];
+const TOOL_DONE: &[Field] = &[
+    field("input.tool", "tool_name"),
+    field("input.callID", "call_id"),
+    field("input.args", "args"),
+    field("output.output", "result"),
+];
+const PERMISSION: &[Field] = &[field("input.type", "operation"), field("input.metadata", "details")];
+const SAID: &[Field] = &[field("output.text", "response")];
+const FILE: &[Field] = &[field("input.file", "path")];
+const ERROR: &[Field] = &[field("input.error", "error")];
+
+const EVENTS: &[AgentEvent] = &[
+    AgentEvent::new("session.created", EventKind::SessionStart, TOLD),
+    AgentEvent::new("session.deleted", EventKind::SessionEnd, TOLD),
+    AgentEvent::new("chat.message", EventKind::BeforeAgent, TOLD),
+    AgentEvent::new("session.idle", EventKind::AfterAgent, TOLD),
+    AgentEvent::new("chat.params", EventKind::BeforeModel, TOLD),
+    AgentEvent::new("chat.headers", EventKind::Custom, TOLD),
+    AgentEvent::new("experimental.text.complete", EventKind::AfterModel, TOLD).with(&[SAID]),
+    AgentEvent::new(
+        "tool.execute.before",
+        EventKind::BeforeTool,
+        Capabilities { block: Way::Status, modify: ASSIGN_ARGS, ..TOLD },
+    )
+    .with(&[TOOL]),
+    AgentEvent::new("tool.execute.after", EventKind::AfterTool, Capabilities { result: ASSIGN_RESULT, ..TOLD })
+        .with(&[TOOL_DONE]),
+    AgentEvent::new("tool.definition", EventKind::Custom, TOLD),
+    AgentEvent::new("permission.ask", EventKind::ApprovalRequest, Capabilities { allow: ALLOW, block: DENY, ..TOLD })
+        .with(&[PERMISSION]),
+    AgentEvent::new("command.execute.before", EventKind::Custom, TOLD),
+    AgentEvent::new("shell.env", EventKind::Custom, TOLD),
+    AgentEvent::new("experimental.chat.messages.transform", EventKind::Custom, TOLD),
+    AgentEvent::new("experimental.chat.system.transform", EventKind::Custom, TOLD),
+    AgentEvent::new("experimental.session.compacting", EventKind::PreCompress, TOLD),
+    AgentEvent::new("session.compacted", EventKind::PostCompress, TOLD),
+    AgentEvent::new("session.error", EventKind::Error, TOLD).with(&[ERROR]),
+    AgentEvent::new("file.edited", EventKind::FileEdited, TOLD).with(&[FILE]),
+];

@@ -1,0 +1,229 @@
+//! Verdicts as an agent is answered: the smallest answer that says it, and never less than it means.
+//!
+//! What an agent cannot be told becomes something stricter that it can: a change that it cannot make is a refusal, a
+//! question that it cannot put is one too. Where nothing can be stopped any more, the person is told so.
+
+use serde_json::{Map, Value};
+
+use super::events::set;
+use super::{AgentDialect, Capabilities, Form, Part, Way};
+use crate::dialect::{Reply, Request, line};
+use crate::event::{EventKind, Power};
+use crate::tool;
+use crate::verdict::{Flow, Verdict, joined};
+
+/// More of a change is not repeated in a refusal.
+const LONGEST_CHANGE: usize = 2000;
+
+/// What is put into an answer.
+struct Slots<'a> {
+    event: &'a str,
+    reason: String,
+    args: Option<Map<String, Value>>,
+    result: Option<Value>,
+    tools: Option<Vec<String>>,
+}
+
+impl AgentDialect {
+    pub(super) fn reply(&self, request: &Request, verdict: &Verdict) -> Reply {
+        let can = self.capabilities(request);
+        let args = changed_args(request, verdict);
+        let mut slots = Slots {
+            event: self.asked(request).map_or(request.spelling.event.as_str(), |event| event.name),
+            reason: reason(verdict),
+            args,
+            result: verdict.result.clone().filter(|_| request.event.kind == EventKind::AfterTool),
+            tools: verdict.tools.clone().filter(|_| request.event.kind == EventKind::BeforeToolSelection),
+        };
+        if let Some(way) = self.standing_in_the_way(request, verdict, &can, &mut slots) {
+            return slots.alone(way);
+        }
+        let mut answer = Composed::default();
+        match verdict.flow {
+            Flow::Allow => answer.say(can.allow, &slots, ""),
+            Flow::Ask => answer.say(can.ask, &slots, ""),
+            _ => {}
+        }
+        if slots.args.is_some() {
+            answer.say(can.modify, &slots, "");
+        }
+        if slots.result.is_some() {
+            answer.say(can.result, &slots, "");
+        }
+        if slots.tools.is_some() {
+            answer.say(can.tools, &slots, "");
+        }
+        let (for_model, told) = self.texts(request, verdict, &can, &slots);
+        for (way, texts) in [(can.context, for_model), (can.message, told)] {
+            if let Some(text) = joined(&texts).filter(|text| !text.trim().is_empty()) {
+                answer.say(way, &slots, &text);
+            }
+        }
+        answer.into_reply(self.nothing)
+    }
+
+    /// The texts for the model, and those for the person; what the model cannot be told, the person is.
+    fn texts(
+        &self,
+        request: &Request,
+        verdict: &Verdict,
+        can: &Capabilities,
+        slots: &Slots<'_>,
+    ) -> (Vec<String>, Vec<String>) {
+        let mut told = verdict.messages.clone();
+        let mut for_model: Vec<String> = verdict.system_messages.iter().chain(&verdict.context).cloned().collect();
+        let asks = can.ask.is_possible() || request.event.kind == EventKind::ApprovalRequest;
+        if !(verdict.flow.continues() || (verdict.flow == Flow::Ask && asks)) {
+            match request.event.kind.row().power {
+                // What a refusal means after the fact.
+                Power::Feedback if can.context.is_possible() => for_model.insert(0, slots.reason.clone()),
+                _ => told.push(format!(
+                    "{} ({} only reports {}; nothing was stopped)",
+                    slots.reason, self.title, slots.event
+                )),
+            }
+        }
+        if !can.result.is_possible() {
+            for_model.extend(self.replacement(slots));
+        }
+        if !can.context.is_possible() {
+            told.append(&mut for_model);
+        }
+        (for_model, told)
+    }
+
+    /// How a verdict is said that does not let the operation go on, if there is a way.
+    fn standing_in_the_way(
+        &self,
+        request: &Request,
+        verdict: &Verdict,
+        can: &Capabilities,
+        slots: &mut Slots<'_>,
+    ) -> Option<Way> {
+        let block = Some(can.block).filter(|way| way.is_possible());
+        match verdict.flow {
+            Flow::Halt if can.halt.is_possible() => Some(can.halt),
+            // A refused end goes on; that is the opposite.
+            Flow::Halt if matches!(request.event.kind, EventKind::AfterAgent | EventKind::SubagentStop) => None,
+            Flow::Halt | Flow::Block => block,
+            // The agent is about to ask.
+            Flow::Ask if request.event.kind == EventKind::ApprovalRequest => None,
+            Flow::Ask if !can.ask.is_possible() => {
+                let block = block?;
+                slots.reason =
+                    format!("a person must decide, and {} cannot ask one here: {}", self.title, slots.reason);
+                Some(block)
+            }
+            _ if slots.args.is_some() && !can.modify.is_possible() => {
+                let block = block?;
+                slots.reason = self.change_refused(verdict);
+                Some(block)
+            }
+            _ if !can.result.is_possible() => {
+                slots.reason = self.replacement(slots)?;
+                block
+            }
+            _ => None,
+        }
+    }
+
+    /// What is said in place of a result that cannot be replaced.
+    fn replacement(&self, slots: &Slots<'_>) -> Option<String> {
+        let result = slots.result.as_ref()?;
+        let text = result.as_str().map_or_else(|| result.to_string(), str::to_owned);
+        Some(format!("{} cannot replace the result here; use this in its place: {text}", self.title))
+    }
+
+    fn change_refused(&self, verdict: &Verdict) -> String {
+        let change: String = Value::Object(verdict.patch.clone()).to_string().chars().take(LONGEST_CHANGE).collect();
+        let why = joined(&verdict.messages).map(|why| format!("{why}: ")).unwrap_or_default();
+        format!("{why}this call must be changed, and {} cannot do that here; call the tool with {change}", self.title)
+    }
+}
+
+/// The complete arguments under the agent's own names, if the verdict changes them.
+fn changed_args(request: &Request, verdict: &Verdict) -> Option<Map<String, Value>> {
+    if request.event.kind != EventKind::BeforeTool || verdict.patch.is_empty() {
+        return None;
+    }
+    let before = request.event.args().cloned().unwrap_or_default();
+    let name = request.event.text("tool_name").unwrap_or_default();
+    let mut args = tool::patched(name, &before, &verdict.patch);
+    if args == before && !before.is_empty() {
+        return None;
+    }
+    for added in &request.spelling.added_args {
+        args.shift_remove(*added);
+    }
+    Some(args)
+}
+
+/// Always something: agents ignore a refusal without a reason.
+fn reason(verdict: &Verdict) -> String {
+    let reason = verdict.reason().unwrap_or_default();
+    let reason = reason.trim();
+    if reason.is_empty() { "refused by a hook".to_owned() } else { reason.to_owned() }
+}
+
+impl Slots<'_> {
+    /// An answer that says this and nothing else.
+    fn alone(&self, way: Way) -> Reply {
+        match way {
+            Way::Status => Reply { stderr: format!("{}\n", self.reason).into_bytes(), exit: 2, ..Reply::default() },
+            way => {
+                let mut answer = Composed::default();
+                answer.say(way, self, &self.reason);
+                answer.into_reply("")
+            }
+        }
+    }
+
+    fn fill(&self, part: Part, text: &str) -> Option<Value> {
+        match part {
+            Part::Word(word) => Some(word.into()),
+            Part::Flag(flag) => Some(flag.into()),
+            Part::Event => Some(self.event.into()),
+            Part::Reason => Some(self.reason.as_str().into()),
+            Part::Text => Some(text.into()),
+            Part::Args => self.args.clone().map(Value::Object),
+            Part::Result => self.result.clone(),
+            Part::Tools => self.tools.clone().map(Value::from),
+            Part::ToolMode => self.tools.as_ref().map(|tools| if tools.is_empty() { "NONE" } else { "ANY" }.into()),
+        }
+    }
+}
+
+/// One answer of several parts.
+#[derive(Default)]
+struct Composed {
+    wire: Map<String, Value>,
+    text: Option<String>,
+}
+
+impl Composed {
+    fn say(&mut self, way: Way, slots: &Slots<'_>, text: &str) {
+        match way {
+            Way::Json(form) => self.fields(form, slots, text),
+            Way::Text => self.text = Some(text.to_owned()),
+            Way::Status | Way::No => {}
+        }
+    }
+
+    fn fields(&mut self, form: Form, slots: &Slots<'_>, text: &str) {
+        for (path, part) in form {
+            if let Some(value) = slots.fill(*part, text) {
+                set(&mut self.wire, path, value);
+            }
+        }
+    }
+
+    /// One document or none.
+    fn into_reply(self, nothing: &str) -> Reply {
+        let stdout = match self.text {
+            _ if !self.wire.is_empty() => line(self.wire),
+            Some(text) => format!("{text}\n").into_bytes(),
+            None => nothing.as_bytes().to_vec(),
+        };
+        Reply { stdout, ..Reply::default() }
+    }
+}

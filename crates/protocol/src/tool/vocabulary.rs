@@ -1,0 +1,190 @@
+//! Calls across vocabularies: the same arguments under the names of our tools and of every agent's.
+
+use serde_json::{Map, Value};
+
+use super::effect::{Declaration, ForeignTool, declared, same_name};
+use super::table::{FOREIGN, SHELL};
+
+/// Most agents run one command, some a list of them.
+const ONE: &str = "command";
+const EACH: &str = "commands";
+
+impl Declaration {
+    /// The canonical name of an argument, by any of the names that agents have for it.
+    pub fn argument(&self, name: &str) -> Option<&'static str> {
+        let own = self.effects.iter().map(|(own, _)| *own).find(|own| same_name(own, name));
+        own.or_else(|| {
+            let rows = FOREIGN.iter().filter(|row| row.tool.name == self.name);
+            let mut renamed = rows.flat_map(ForeignTool::renamed);
+            renamed.find(|(theirs, ours)| same_name(theirs, name) || *ours == name).map(|(_, ours)| ours)
+        })
+    }
+}
+
+impl ForeignTool {
+    /// Whether it runs a list of commands.
+    fn runs_each(&self) -> bool {
+        self.data.iter().any(|(theirs, _)| *theirs == EACH)
+    }
+}
+
+/// Adds to the arguments of a call the canonical names that they lack, and tells which.
+///
+/// ```
+/// use ollm_protocol::tool::add_canonical;
+/// use serde_json::json;
+///
+/// let mut args = json!({"file_path": "a.rs"});
+/// let added = add_canonical("Read", args.as_object_mut().unwrap());
+/// assert_eq!((args, added), (json!({"file_path": "a.rs", "path": "a.rs"}), vec!["path"]));
+/// ```
+pub fn add_canonical(tool: &str, args: &mut Map<String, Value>) -> Vec<&'static str> {
+    let Some(tool) = declared(tool) else { return Vec::new() };
+    let mut added = Vec::new();
+    for (name, value) in args.clone() {
+        if let Some(canonical) = tool.argument(&name).filter(|canonical| !args.contains_key(*canonical)) {
+            args.insert(canonical.to_owned(), value);
+            added.push(canonical);
+        }
+    }
+    if let Some(command) = args.get(EACH).filter(|_| tool.name == SHELL.name).and_then(joined)
+        && !args.contains_key(ONE)
+    {
+        args.insert(ONE.to_owned(), command);
+        added.push(ONE);
+    }
+    added
+}
+
+/// Several commands as one.
+fn joined(commands: &Value) -> Option<Value> {
+    let commands: Option<Vec<&str>> = commands.as_array()?.iter().map(Value::as_str).collect();
+    commands.map(|commands| commands.join("\n").into())
+}
+
+/// The arguments with a patch on top, which may use other names for them: each name of a changed argument has the new
+/// value then.
+///
+/// ```
+/// use ollm_protocol::tool::patched;
+/// use serde_json::json;
+///
+/// let (args, patch) = (json!({"file_path": "a", "limit": 9}), json!({"path": "b", "limit": 9}));
+/// let patched = patched("Read", args.as_object().unwrap(), patch.as_object().unwrap());
+/// assert_eq!(serde_json::Value::Object(patched), json!({"file_path": "b", "limit": 9}));
+/// ```
+pub fn patched(tool: &str, args: &Map<String, Value>, patch: &Map<String, Value>) -> Map<String, Value> {
+    let tool = declared(tool);
+    let mut patched = args.clone();
+    for (name, value) in patch.iter().filter(|(name, value)| args.get(*name) != Some(value)) {
+        let canonical = tool.and_then(|tool| tool.argument(name)).unwrap_or(name);
+        let (canonical, value) = match (canonical, joined(value)) {
+            (EACH, Some(command)) if !args.contains_key(EACH) => (ONE, command),
+            _ => (canonical, value.clone()),
+        };
+        let is_it = |other: &&String| *other == name || names(tool, other, canonical);
+        let known: Vec<String> = args.keys().filter(is_it).cloned().collect();
+        let is_each = canonical == ONE && args.get(EACH).is_some_and(Value::is_array);
+        if is_each {
+            patched.insert(EACH.to_owned(), Value::from(vec![value.clone()]));
+        } else if known.is_empty() {
+            patched.insert(name.clone(), value.clone());
+        }
+        patched.extend(known.into_iter().map(|known| (known, value.clone())));
+    }
+    patched
+}
+
+fn names(tool: Option<&Declaration>, name: &str, canonical: &str) -> bool {
+    tool.and_then(|tool| tool.argument(name)) == Some(canonical)
+}
+
+/// A call in the words of an agent: its name for the tool, and each argument once, under its name for it.
+///
+/// ```
+/// use ollm_protocol::tool::spelled_for;
+/// use serde_json::json;
+///
+/// let args = json!({"path": "a.rs", "limit": 9});
+/// let (tool, args) = spelled_for("claude", "read_file", args.as_object().unwrap());
+/// assert_eq!((tool.as_str(), serde_json::Value::Object(args)), ("Read", json!({"file_path": "a.rs", "limit": 9})));
+/// ```
+pub fn spelled_for(agent: &str, tool: &str, args: &Map<String, Value>) -> (String, Map<String, Value>) {
+    let Some(declared) = declared(tool) else { return (tool.to_owned(), args.clone()) };
+    let rows = || FOREIGN.iter().filter(|row| row.agents.contains(&agent));
+    let same = || rows().filter(|row| row.tool.name == declared.name);
+    let akin = || rows().find(|row| row.tool.does(declared));
+    let Some(row) = same().find(|row| row.name == tool).or_else(|| same().next()).or_else(akin) else {
+        return (tool.to_owned(), args.clone());
+    };
+    let mut spelled = Map::new();
+    for (name, value) in args {
+        let canonical = declared.argument(name);
+        let renamed = || row.renamed().filter(|(_, ours)| Some(*ours) == canonical);
+        let own = renamed().find(|(theirs, _)| theirs == name).or_else(|| renamed().next());
+        // An argument that the agent has no name for keeps ours, and one that is no argument of the tool stays.
+        let name = own.map(|(theirs, _)| theirs).or(canonical).unwrap_or(name);
+        spelled.entry(name).or_insert_with(|| value.clone());
+    }
+    if row.runs_each() {
+        if let Some(commands) = spelled.get_mut(EACH).filter(|commands| !commands.is_array()) {
+            *commands = Value::from(vec![commands.take()]);
+        }
+    } else if let Some(command) = spelled.get(EACH).filter(|_| declared.name == SHELL.name).and_then(joined) {
+        spelled.shift_remove(EACH);
+        spelled.entry(ONE).or_insert(command);
+    }
+    (row.name.to_owned(), spelled)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn object(value: &Value) -> &Map<String, Value> {
+        value.as_object().unwrap()
+    }
+
+    #[test]
+    fn one_command_and_a_list_of_them_are_the_same_argument() {
+        let mut args = object(&json!({"commands": ["ls", "git push"]})).clone();
+        assert_eq!(add_canonical("run_commands", &mut args), ["command"]);
+        assert_eq!(args["command"], "ls\ngit push");
+        let changed = patched("run_commands", &args, object(&json!({"command": "ls"})));
+        assert_eq!(Value::Object(changed), json!({"commands": ["ls"], "command": "ls"}));
+        let changed = patched("Bash", object(&json!({"command": "ls"})), object(&json!({"commands": ["a", "b"]})));
+        assert_eq!(Value::Object(changed), json!({"command": "a\nb"}));
+        let raw = json!({"commands": ["ls"]});
+        let changed = patched("run_commands", object(&raw), object(&json!({"cmd": "pwd"})));
+        assert_eq!(Value::Object(changed), json!({"commands": ["pwd"]}));
+        let told = spelled_for("cline", "Bash", object(&json!({"command": "ls", "timeout": 5})));
+        assert_eq!(told, ("run_commands".to_owned(), object(&json!({"commands": ["ls"], "timeout": 5})).clone()));
+    }
+
+    #[test]
+    fn an_agent_that_runs_one_command_is_not_told_of_a_list() {
+        for args in [json!({"commands": ["a", "b"]}), json!({"commands": ["a", "b"], "command": "a\nb"})] {
+            let (_, told) = spelled_for("claude", "run_commands", object(&args));
+            assert_eq!(Value::Object(told), json!({"command": "a\nb"}));
+        }
+    }
+
+    #[test]
+    fn a_call_is_told_in_the_words_of_every_agent_that_has_such_a_tool() {
+        let call = json!({"path": "a.rs", "old": "x", "new": "y"});
+        for (agent, name, args) in [
+            ("claude", "Edit", json!({"file_path": "a.rs", "old_string": "x", "new_string": "y"})),
+            ("gemini", "replace", json!({"file_path": "a.rs", "old_string": "x", "new_string": "y"})),
+            ("qwen", "edit", json!({"file_path": "a.rs", "old_string": "x", "new_string": "y"})),
+            ("copilot", "edit", json!({"path": "a.rs", "old_str": "x", "new_str": "y"})),
+            ("opencode", "edit", json!({"filePath": "a.rs", "oldString": "x", "newString": "y"})),
+            ("cline", "replace_in_file", json!({"path": "a.rs", "old": "x", "new": "y"})),
+            ("windsurf", "write_code", json!({"file_path": "a.rs", "old": "x", "new": "y"})),
+        ] {
+            let told = spelled_for(agent, "edit_file", object(&call));
+            assert_eq!(told, (name.to_owned(), object(&args).clone()), "{agent}");
+        }
+    }
+}

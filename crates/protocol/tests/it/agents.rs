@@ -1,0 +1,500 @@
+//! The dialects of other agents: what real clients did with real answers, and what is lost between any two of them.
+
+use ollm_protocol::dialect::agents::{AgentDialect, Capabilities, Part, Way};
+use ollm_protocol::dialect::{self, AGENTS};
+use ollm_protocol::event::Power;
+use ollm_protocol::{Dialect, End, Event, EventKind, Flow, Reply, Request, Verdict, joined};
+use proptest::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::{HOOK, cases, json, said_at};
+
+/// What became of the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Seen {
+    Ran,
+    Blocked,
+    Rewritten,
+}
+use Seen::{Blocked, Ran, Rewritten};
+
+/// The clients that were watched, in the order of the cells below; Copilot once for each casing.
+const CLIENTS: [(&str, &str); 9] = [
+    ("gemini", "BeforeTool"),
+    ("codex", "PreToolUse"),
+    ("qwen", "PreToolUse"),
+    ("opencode", "tool.execute.before"),
+    ("claude", "PreToolUse"),
+    ("copilot", "PreToolUse"),
+    ("copilot", "preToolUse"),
+    ("droid", "PreToolUse"),
+    ("cline", "tool_call"),
+];
+
+const REWRITE: &str = "echo rewritten";
+
+/// An answer to a shell call, and what each client did; nothing where it was not tried.
+struct Answered {
+    what: &'static str,
+    stdout: String,
+    stderr: &'static str,
+    exit: i32,
+    cells: [Option<Seen>; 9],
+}
+
+fn cell(letter: char) -> Option<Seen> {
+    match letter {
+        'r' => Some(Ran),
+        'b' => Some(Blocked),
+        'w' => Some(Rewritten),
+        _ => None,
+    }
+}
+
+/// What was seen: status, standard output, standard error, and a letter for each client (ran, blocked, rewritten).
+fn seen() -> Vec<Answered> {
+    let deny = json!({"hookSpecificOutput": {"hookEventName": "PreToolUse", "permissionDecision": "deny", "permissionDecisionReason": "no"}});
+    let block = json!({"decision": "block", "reason": "no"});
+    let nested = |fields: Value| json!({ "hookSpecificOutput": fields });
+    let args = json!({ "command": REWRITE });
+    let rows = [
+        ("silence", 0, String::new(), "", "rrrrrrrrr"),
+        ("status 2 with a reason", 2, String::new(), "no", "bbbbbbbbr"),
+        ("decision block", 0, block.to_string(), "", "bbbbbrrrr"),
+        ("nested deny", 0, deny.to_string(), "", "rbbbbbrbr"),
+        (
+            "flat deny",
+            0,
+            json!({"permissionDecision": "deny", "permissionDecisionReason": "no"}).to_string(),
+            "",
+            "----rbbrr",
+        ),
+        ("decision deny", 0, json!({"decision": "deny", "reason": "no"}).to_string(), "", "brb-rrrrr"),
+        ("decision block without a reason", 0, json!({"decision": "block"}).to_string(), "", "brb-brrrr"),
+        (
+            "decision block and an unknown key",
+            0,
+            json!({"decision": "block", "reason": "no", "x_rule": 7}).to_string(),
+            "",
+            "brb-brrrr",
+        ),
+        ("continue false", 0, json!({"continue": false, "stopReason": "no"}).to_string(), "", "brb-rrrbr"),
+        (
+            "continue false and a deny",
+            0,
+            {
+                let mut both = deny.clone();
+                both["continue"] = false.into();
+                both["stopReason"] = "no".into();
+                both.to_string()
+            },
+            "",
+            "-r--bbrbr",
+        ),
+        (
+            "nested ask",
+            0,
+            nested(
+                json!({"hookEventName": "PreToolUse", "permissionDecision": "ask", "permissionDecisionReason": "no"}),
+            )
+            .to_string(),
+            "",
+            "rrb-bbrrr",
+        ),
+        ("decision ask", 0, json!({"decision": "ask", "reason": "no"}).to_string(), "", "-rb-rrrrr"),
+        ("cancel", 0, json!({"cancel": true}).to_string(), "", "----rrrrb"),
+        ("status 1 and a refusal", 1, block.to_string(), "", "brb------"),
+        ("status 1 and a nested deny", 1, deny.to_string(), "", "----bbbrr"),
+        ("status 1 and text", 1, String::new(), "broken", "rrr-rbbrr"),
+        ("status 3 and text", 3, String::new(), "broken", "brr-rbbbr"),
+        ("status 2 and nothing", 2, String::new(), "", "rrr-bbbbr"),
+        ("status 2 and a reason on standard output", 2, "no".to_owned(), "", "brr-bbbbr"),
+        ("status 2 and an empty object", 2, "{}".to_owned(), "no", "rbb-bbbbr"),
+        ("a log line, then a refusal", 0, format!("starting\n{deny}"), "", "----rrrrr"),
+        ("a log line, then decision block", 0, format!("starting\n{block}"), "", "rrr------"),
+        (
+            "nested allow and updatedInput",
+            0,
+            nested(json!({"hookEventName": "PreToolUse", "permissionDecision": "allow", "updatedInput": args}))
+                .to_string(),
+            "",
+            "rwrwwwrwr",
+        ),
+        (
+            "updatedInput alone",
+            0,
+            nested(json!({"hookEventName": "PreToolUse", "updatedInput": args})).to_string(),
+            "",
+            "-r--wwrwr",
+        ),
+        ("modifiedArgs", 0, json!({ "modifiedArgs": args }).to_string(), "", "----rwwrr"),
+        (
+            "nested tool_input",
+            0,
+            nested(json!({"hookEventName": "BeforeTool", "tool_input": args})).to_string(),
+            "",
+            "wrr-rrrrr",
+        ),
+        ("overrideInput", 0, json!({"overrideInput": {"commands": [REWRITE]}}).to_string(), "", "--------w"),
+    ];
+    let answered = |(what, exit, stdout, stderr, letters): (_, i32, String, _, &str)| Answered {
+        what,
+        stdout,
+        stderr,
+        exit,
+        cells: letters.chars().map(cell).collect::<Vec<_>>().try_into().unwrap(),
+    };
+    rows.into_iter().map(answered).collect()
+}
+
+fn agent(name: &str) -> &'static AgentDialect {
+    dialect::agent_named(name).unwrap()
+}
+
+/// The shell call about which each client was asked, as we read it.
+fn asked(agent: &AgentDialect, name: &str) -> Request {
+    let args = if agent.name == "cline" {
+        json!({"commands": ["echo original"]})
+    } else {
+        json!({"command": "echo original"})
+    };
+    let tool = match agent.name {
+        "cline" => "run_commands",
+        "droid" => "Execute",
+        "opencode" => "bash",
+        _ => "Bash",
+    };
+    let event = Event::new(EventKind::BeforeTool, [("tool_name", tool.into()), ("args", args)]);
+    let mut request = agent.read_event(&agent.write_event(&event, &HOOK)).unwrap();
+    name.clone_into(&mut request.spelling.event);
+    request
+}
+
+#[test]
+fn a_hook_is_never_heard_as_milder_than_its_own_client_heard_it() {
+    for row in seen() {
+        for ((name, _), cell) in CLIENTS.iter().zip(row.cells) {
+            let answer = said_at(
+                agent(name),
+                EventKind::BeforeTool,
+                End::Exited(row.exit),
+                row.stdout.as_bytes(),
+                row.stderr.as_bytes(),
+            );
+            let verdict = answer.verdict;
+            match cell {
+                Some(Blocked) => assert!(verdict.flow >= Flow::Ask, "{name}: {}: {verdict:?}", row.what),
+                Some(Rewritten) => {
+                    assert!(verdict.flow.continues(), "{name}: {}: {verdict:?}", row.what);
+                    let command = verdict.patch.get("command").or_else(|| verdict.patch["commands"].get(0));
+                    assert_eq!(command, Some(&json!(REWRITE)), "{name}: {}", row.what);
+                }
+                // A refusal that the client fails to read is one for us all the same.
+                Some(Ran) => {
+                    let words = ["\"block\"", "\"deny\"", "\"ask\"", "\"cancel\"", "false"];
+                    let says_no = row.exit == 2 || words.iter().any(|word| row.stdout.contains(word));
+                    assert!(verdict.flow.continues() || says_no, "{name}: {}: {verdict:?}", row.what);
+                }
+                None => {}
+            }
+        }
+    }
+}
+
+/// The row of the table that a reply of ours is.
+fn row_of(reply: &Reply) -> &'static str {
+    if reply.exit == 2 {
+        assert!(reply.stdout.is_empty() && !reply.stderr.trim_ascii().is_empty());
+        return "status 2 with a reason";
+    }
+    assert!(reply.exit == 0 && reply.stderr.is_empty());
+    if reply.stdout.is_empty() {
+        return "silence";
+    }
+    let said = json(&reply.stdout);
+    let nested = &said["hookSpecificOutput"];
+    let halts = said["continue"] == false;
+    match (nested["permissionDecision"].as_str(), nested["updatedInput"].is_object()) {
+        (Some("deny"), _) if halts => "continue false and a deny",
+        (Some("deny"), _) => "nested deny",
+        (Some("ask"), _) => "nested ask",
+        (Some("allow"), true) => "nested allow and updatedInput",
+        (Some("allow"), false) => "silence",
+        (_, true) => "updatedInput alone",
+        _ if halts => "continue false",
+        _ if nested["tool_input"].is_object() => "nested tool_input",
+        _ if said["permissionDecision"] == "deny" => "flat deny",
+        _ if said["permissionDecision"] == "allow" => "silence",
+        _ if said["modifiedArgs"].is_object() => "modifiedArgs",
+        _ if said["overrideInput"].is_object() => "overrideInput",
+        _ if said["cancel"] == true => "cancel",
+        _ if said["decision"] == "deny" => "decision deny",
+        _ if said["decision"] == "block" => "decision block",
+        _ => panic!("this answer was never tried: {said}"),
+    }
+}
+
+#[test]
+fn what_we_answer_does_in_the_real_clients_what_it_means() {
+    let table = seen();
+    let patch = Map::from_iter([("command".to_owned(), Value::from(REWRITE))]);
+    let flow = |flow| Verdict { flow, reasons: vec!["no".to_owned()], ..Verdict::default() };
+    for (at, (name, event)) in CLIENTS.iter().enumerate() {
+        let request = asked(agent(name), event);
+        for (what, verdict, meant) in [
+            ("no opinion", Verdict::default(), vec![Ran]),
+            ("allow", flow(Flow::Allow), vec![Ran]),
+            ("block", flow(Flow::Block), vec![Blocked]),
+            ("block without a reason", Verdict { flow: Flow::Block, ..Verdict::default() }, vec![Blocked]),
+            ("halt", flow(Flow::Halt), vec![Blocked]),
+            ("modify", Verdict { patch: patch.clone(), ..Verdict::default() }, vec![Rewritten, Blocked]),
+        ] {
+            let reply = agent(name).write_verdict(&request, &verdict);
+            // The plugin of opencode assigns what stands in `output`, as opencode documents it.
+            if *name == "opencode" && reply.stdout.starts_with(b"{\"output\"") {
+                assert_eq!(
+                    (what, json(&reply.stdout)["output"]["args"]["command"].as_str()),
+                    ("modify", Some(REWRITE))
+                );
+                continue;
+            }
+            let row = row_of(&reply);
+            let cell = table.iter().find(|answered| answered.what == row).unwrap().cells[at];
+            assert!(
+                cell.is_some_and(|cell| meant.contains(&cell)),
+                "{name} {event}: {what} is answered by {row}: {cell:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_question_blocks_or_is_put_and_never_lets_the_tool_run() {
+    for agent in AGENTS {
+        for event in agent.events.iter().filter(|event| event.kind == EventKind::BeforeTool) {
+            let mut request = Request::new(Event::new(EventKind::BeforeTool, []));
+            event.name.clone_into(&mut request.spelling.event);
+            let reply = agent.write_verdict(&request, &Verdict::ask("is this meant?"));
+            let flow =
+                said_at(*agent, EventKind::BeforeTool, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr)
+                    .verdict
+                    .flow;
+            assert_eq!(
+                flow,
+                if event.can.ask.is_possible() { Flow::Ask } else { Flow::Block },
+                "{} {}",
+                agent.name,
+                event.name
+            );
+        }
+    }
+}
+
+#[test]
+fn exit_2_with_a_reason_refuses_in_every_agents_dialect() {
+    for agent in AGENTS {
+        for kind in EventKind::all() {
+            let answer = said_at(*agent, kind, End::Exited(2), b"", b"not today\n");
+            assert_eq!((answer.verdict, answer.failure), (Verdict::block("not today"), None), "{}", agent.name);
+        }
+    }
+}
+
+#[test]
+fn what_an_agent_cannot_name_is_refused_in_the_way_it_declares() {
+    for agent in AGENTS {
+        let request = Request::new(Event::new(EventKind::Custom, []));
+        let reply = agent.write_verdict(&request, &Verdict::block("not today"));
+        let answer = said_at(*agent, EventKind::Custom, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
+        assert_eq!(answer.verdict.flow, Flow::Block, "{}", agent.name);
+        assert_eq!(answer.verdict.reasons, ["not today"], "{}", agent.name);
+    }
+}
+
+#[test]
+fn an_agent_declares_each_event_once_and_no_empty_answer() {
+    for agent in AGENTS {
+        assert!(!agent.event_fields.is_empty() && !agent.checked.is_empty(), "{}", agent.name);
+        for (at, event) in agent.events.iter().enumerate() {
+            let twins =
+                agent.events.iter().skip(at + 1).filter(|other| other.name == event.name && other.kind == event.kind);
+            assert_eq!(twins.count(), 0, "{} {}", agent.name, event.name);
+            for (_, way) in event.can.all() {
+                if let Way::Json(form) = way {
+                    assert!(!form.is_empty(), "{} {}", agent.name, event.name);
+                }
+            }
+        }
+    }
+}
+
+/// What an agent with these capabilities makes of a verdict; an independent account of what may be lost.
+fn kept(agent: &AgentDialect, kind: EventKind, can: &Capabilities, verdict: &Verdict, changed: bool) -> Verdict {
+    let reason = joined(&verdict.reasons).map(|reason| reason.trim().to_owned()).filter(|reason| !reason.is_empty());
+    let refused = |flow| Verdict {
+        flow,
+        reasons: vec![reason.clone().unwrap_or("refused by a hook".to_owned())],
+        ..Verdict::default()
+    };
+    let ends = matches!(kind, EventKind::AfterAgent | EventKind::SubagentStop);
+    match verdict.flow {
+        Flow::Halt if can.halt.is_possible() => {
+            return refused(if halts(&can.halt) { Flow::Halt } else { Flow::Block });
+        }
+        Flow::Halt if ends => {}
+        Flow::Ask if kind == EventKind::ApprovalRequest || can.ask.is_possible() => {}
+        Flow::Halt | Flow::Block | Flow::Ask if can.block.is_possible() => {
+            return refused(if halts(&can.block) && halts_anywhere(agent, kind) { Flow::Halt } else { Flow::Block });
+        }
+        _ => {}
+    }
+    let unchanged = changed && !can.modify.is_possible();
+    let unreplaced = verdict.result.is_some() && kind == EventKind::AfterTool && !can.result.is_possible();
+    if (unchanged || unreplaced) && can.block.is_possible() && !verdict.flow.refuses() {
+        return refused(Flow::Block);
+    }
+    let flow = match verdict.flow {
+        Flow::Ask if can.ask.is_possible() => Flow::Ask,
+        Flow::Allow if can.allow.is_possible() => Flow::Allow,
+        _ if changed && approves(&can.modify) => Flow::Allow,
+        _ => Flow::NoOpinion,
+    };
+    let patch = if changed && can.modify.is_possible() { verdict.patch.clone() } else { Map::new() };
+    Verdict { flow, patch, ..Verdict::default() }
+}
+
+fn halts(way: &Way) -> bool {
+    matches!(way, Way::Json(form) if matches!(form.first(), Some(("continue" | "interrupt", Part::Flag(_)))))
+}
+
+/// Whether `continue: false` is how the agent ends a turn at this event.
+fn halts_anywhere(agent: &AgentDialect, kind: EventKind) -> bool {
+    agent.events.iter().any(|event| event.kind == kind && halts(&event.can.halt))
+}
+
+fn approves(way: &Way) -> bool {
+    matches!(way, Way::Json(form) if form.iter().any(|(_, part)| *part == Part::Word("allow")))
+}
+
+fn any_agent() -> impl Strategy<Value = &'static AgentDialect> {
+    prop::sample::select(AGENTS.to_vec())
+}
+
+fn telling_kind() -> impl Strategy<Value = EventKind> {
+    let kinds = [
+        EventKind::BeforeTool,
+        EventKind::AfterTool,
+        EventKind::BeforeAgent,
+        EventKind::AfterAgent,
+        EventKind::SessionStart,
+        EventKind::ApprovalRequest,
+        EventKind::PreCompress,
+        EventKind::Notification,
+    ];
+    prop_oneof![2 => Just(EventKind::BeforeTool), 3 => prop::sample::select(kinds.to_vec())]
+}
+
+fn spoken_verdict() -> impl Strategy<Value = Verdict> {
+    let texts = || prop::collection::vec("[a-z]{1,8}", 0..3);
+    let patch = prop::option::of("[a-z]{1,8}");
+    (testkit::flow(), texts(), texts(), patch, any::<bool>()).prop_map(|(flow, reasons, context, patch, result)| {
+        Verdict {
+            flow,
+            reasons,
+            context,
+            patch: patch.map(|command| Map::from_iter([("command".to_owned(), command.into())])).unwrap_or_default(),
+            result: result.then(|| "other".into()),
+            ..Verdict::default()
+        }
+    })
+}
+
+proptest! {
+    #![proptest_config(cases(1024))]
+
+    /// A host A asks, a hook written for B answers, and A hears what both can say.
+    #[test]
+    fn between_any_two_agents_only_that_is_lost_which_one_of_them_cannot_say(
+        host in any_agent(), hook in any_agent(), kind in telling_kind(), verdict in spoken_verdict(),
+    ) {
+        let event = match kind {
+            EventKind::BeforeTool | EventKind::AfterTool => {
+                Event::new(kind, [("tool_name", "shell".into()), ("args", json!({"command": "ls -R ."})), ("session_id", "s".into())])
+            }
+            _ => Event::new(kind, [("session_id", "s".into())]),
+        };
+        let asked = host.read_event(&host.write_event(&event, &HOOK)).unwrap();
+        prop_assert_eq!(asked.event.kind, kind);
+        let heard = hook.read_event(&hook.write_event(&asked.event, &HOOK)).unwrap();
+        prop_assert_eq!(heard.event.kind, kind);
+        if kind.is_tool_call() {
+            let command = heard.event.args().and_then(|args| args.get("command").cloned());
+            prop_assert_eq!(command, Some("ls -R .".into()), "{} to {}", host.name, hook.name);
+        }
+
+        let changed = kind == EventKind::BeforeTool && !verdict.patch.is_empty();
+        let reply = hook.write_verdict(&heard, &verdict);
+        let answer = said_at(hook, kind, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
+        prop_assert_eq!(&answer.failure, &None);
+        let said = kept(hook, kind, &hook.capabilities(&heard), &verdict, changed);
+        prop_assert_eq!(answer.verdict.flow, said.flow, "{} said to {}", reply_text(&reply), hook.name);
+
+        let reply = host.write_verdict(&asked, &answer.verdict);
+        let end = said_at(host, kind, End::Exited(reply.exit.into()), &reply.stdout, &reply.stderr);
+        prop_assert_eq!(&end.failure, &None);
+        let both = kept(host, kind, &host.capabilities(&asked), &answer.verdict, changed && !said.patch.is_empty());
+        prop_assert_eq!(end.verdict.flow, both.flow, "{} said to {}", reply_text(&reply), host.name);
+        prop_assert!(end.verdict.flow < Flow::Ask || !end.verdict.reasons.is_empty() || hook_has_no_reason(host, kind));
+        // A changed command arrives in full, under the host's own name for it.
+        if !both.patch.is_empty() && end.verdict.flow < Flow::Block {
+            let patch = &end.verdict.patch;
+            let command = patch.get("command").or_else(|| patch.get("commands")?.get(0)).or_else(|| patch.get("command_line"));
+            prop_assert_eq!(command, verdict.patch.get("command"));
+        }
+        // One document or none, and never both streams.
+        prop_assert!(reply.stdout.is_empty() || reply.stderr.is_empty());
+    }
+
+    #[test]
+    fn an_event_survives_the_way_to_a_hook_of_any_agent_and_back(event in testkit::event()) {
+        for agent in AGENTS {
+            let read = agent.read_event(&agent.write_event(&event, &HOOK)).unwrap().event;
+            prop_assert_eq!(read.kind, event.kind, "{}", agent.name);
+            let changed = ["tool_name", "args", "operation", "details", "attempt", "error", "response", "timestamp", "cwd", "path"];
+            for (name, value) in event.data.iter().filter(|(name, _)| !changed.contains(&name.as_str())) {
+                prop_assert_eq!(read.data.get(name), Some(value), "{} in {}", name, agent.name);
+            }
+        }
+    }
+}
+
+fn reply_text(reply: &Reply) -> String {
+    format!("[{}] {}{}", reply.exit, String::from_utf8_lossy(&reply.stdout), String::from_utf8_lossy(&reply.stderr))
+}
+
+/// opencode is told no reason where it asks for permission.
+fn hook_has_no_reason(agent: &AgentDialect, kind: EventKind) -> bool {
+    agent.name == "opencode" && kind == EventKind::ApprovalRequest
+}
+
+#[test]
+fn an_event_that_is_only_told_says_so_where_the_agent_shows_something() {
+    for agent in AGENTS {
+        for event in agent.events.iter().filter(|event| !event.can.block.is_possible() && !event.can.ask.is_possible())
+        {
+            let mut request = Request::new(Event::new(event.kind, [("eventName", event.name.into())]));
+            event.name.clone_into(&mut request.spelling.event);
+            let reply = agent.write_verdict(&request, &Verdict::block("not today"));
+            let said = String::from_utf8(reply.stdout).unwrap();
+            let feedback = event.kind.row().power == Power::Feedback && event.can.context.is_possible();
+            assert_eq!(
+                said.contains("not today"),
+                event.can.message.is_possible() || feedback,
+                "{} {}: {said}",
+                agent.name,
+                event.name
+            );
+            assert_eq!((reply.exit, reply.stderr.len()), (0, 0), "{} {}", agent.name, event.name);
+        }
+    }
+}
