@@ -24,17 +24,18 @@ mod older;
 mod policy;
 mod reference;
 mod settings;
+mod variables;
 mod workspace;
 mod written;
 
 pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};
 pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{Item, Kind};
-pub use layer::mistyped_variables;
 pub(crate) use older::camel;
 pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
+pub use variables::mistyped_variables;
 
 /// Larger configuration files are not read.
 pub(crate) const LARGEST_FILE: u64 = 1 << 20;

@@ -7,15 +7,16 @@ use std::time::{Duration, Instant};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
-use crate::config::{Config, HookSettings, Overrides, configuration, unsafe_place};
+use crate::config::{Config, HookSettings, Overrides, configuration};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
 use crate::node::{Cursor, Node};
 use crate::path::Walked;
-use crate::place::{Places, PolicyFile, same_place};
+use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
+mod required;
 mod scripts;
 
 pub use scripts::Undeclared;
@@ -218,28 +219,6 @@ struct Incoming<'a> {
 }
 
 impl Loading<'_> {
-    /// The hooks that the machine's policy requires. What cannot be relied on or understood is fatal: without it all is
-    /// looser. Of the settings only those of the policy count for them.
-    fn required(&mut self, policy: &PolicyFile, rules: Rules) {
-        let folder = policy.folder().join("hooks");
-        if fs::symlink_metadata(&folder).is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
-            return;
-        }
-        let (before, known) = (self.problems.len(), self.hooks.len());
-        let owner = Owner { source: Source::Policy, layer: Layer::User, rules, project: None, encloses: false };
-        self.folder(&folder, None, &owner);
-        for problem in self.problems.iter_mut().skip(before).filter(|problem| problem.severity == Severity::Error) {
-            problem.severity = Severity::Fatal;
-        }
-        // Also a file in which nothing is left.
-        let declaring = names(&folder).unwrap_or_default().into_iter().map(|name| folder.join(name));
-        let required = self.hooks.iter().skip(known).map(|hook| &hook.spec);
-        let run = required.flat_map(|spec| spec.script().into_iter().chain(&spec.inputs)).filter(|file| file.exists());
-        let files = std::iter::once(folder.clone()).chain(declaring).chain(run.cloned());
-        let found: Vec<Problem> = files.filter_map(|file| unsafe_place(policy, &file)).collect();
-        self.problems.extend(found);
-    }
-
     /// The hook files of a hooks folder and of its `trusted` folder; gives back those folders.
     fn hooks(&mut self, folder: PathBuf, owner: &Owner<'_>) -> [PathBuf; 2] {
         let trusted = folder.join(TRUSTED);
