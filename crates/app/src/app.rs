@@ -13,12 +13,12 @@ use ollm_catalog::{
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
-use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules};
+use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::{guard_id, guards, refusing_guard, shared_guards, unread_project};
+use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
@@ -184,7 +184,7 @@ impl App {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let mut trust = world.trust();
+        let mut trust = world.trust(&catalog.config);
         let places = readable(world, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
@@ -222,7 +222,8 @@ impl App {
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
         for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let _ = engine.registry.register(switched(guard, &switches, world));
+            let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
+            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, world) });
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
@@ -291,7 +292,7 @@ impl App {
             return Vec::new();
         }
         let (switches, _) = Switches::load(&world.switches());
-        let trust = world.trust();
+        let trust = world.trust(&self.config);
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
             let name = &one.name;
@@ -304,7 +305,11 @@ impl App {
     /// What is off that would stand in the way of something, in one line.
     pub fn what_is_off(&self) -> Option<String> {
         let hooks = self.engine.switched_off.as_ref();
-        let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
+        let hooks = hooks.map(|why| {
+            let is_required = self.hooks().iter().any(|hook| hook.spec.source == Source::Policy);
+            let required = if is_required { " and those that the policy requires" } else { "" };
+            format!("hooks are off, except for the built-in guards{required}: {why}")
+        });
         let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
         let guard = |name: &&str| match self.engine.registry.get(&guard_id(name)) {
             None => Some(format!("guard `{name}` is off: hooks.guards does not name it ({})", from())),
@@ -474,7 +479,7 @@ fn extensions_since(
         _ => None,
     };
     // Hardly anybody asks.
-    let approvals = LazyCell::new(|| world.trust());
+    let approvals = LazyCell::new(|| world.trust(config));
     let surroundings = Surroundings {
         places,
         config,
@@ -542,7 +547,7 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
 
 /// A hook as a person switched it, if that still holds.
 fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
-    if switches.is_empty() {
+    if switches.is_empty() || hook.spec.source == Source::Policy {
         return hook;
     }
     let now = SystemTime::now();

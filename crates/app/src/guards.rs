@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{GUARDS, Positions, Severity, configuration};
+use ollm_catalog::{Config, GUARDS, Positions, Severity, configuration};
 use ollm_engine::{Reason, Skip};
 use ollm_guard::{Guards, Shelter};
 use ollm_protocol::{
@@ -24,6 +24,7 @@ pub(crate) fn shared_guards(world: &World) -> Arc<Guards> {
         ollm_home: world.places.home.clone(),
         projects: world.places.projects().map(Path::to_owned).collect(),
         executable: world.program.clone(),
+        policy: world.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
         cwd: world.cwd.clone(),
     }))
 }
@@ -45,10 +46,19 @@ pub(crate) fn refusing_guard(event: &Event, world: &World, shared: &Arc<Guards>)
         return None;
     }
     let (switches, _) = Switches::load(&world.switches());
-    let is_on = |hook: &Hook| switches.get(&switch_name(&hook.spec), SystemTime::now()).is_none_or(|switch| switch.on);
+    let is_on = |hook: &Hook| {
+        let switch = switches.get(&switch_name(&hook.spec), SystemTime::now());
+        switch.is_none_or(|switch| switch.on) || is_fixed(&hook.spec.name, &config)
+    };
     let asked = guards(&settings.guards, shared).into_iter().flatten();
     let mut asked = asked.filter(|hook| hook.events.contains(&event.kind) && is_on(hook));
     asked.find(|hook| refuses(hook, event)).map(|hook| hook.spec.name.clone())
+}
+
+/// Whether the machine's policy wants a guard, which no switch turns off then.
+pub(crate) fn is_fixed(name: &str, config: &Config) -> bool {
+    let fixed = config.fixed("hooks.guards").and_then(|setting| setting.value.as_array());
+    fixed.is_some_and(|names| names.iter().any(|fixed| fixed == name))
 }
 
 /// A guard that panics here fails again in the engine, where its failure policy decides.

@@ -100,7 +100,7 @@ impl<'w> Servers<'w> {
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let general = world.told(general);
         let (specs, mut problems) = load_servers(&world.places);
-        let trust = world.trust();
+        let trust = world.trust(&config);
         let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");

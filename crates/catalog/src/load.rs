@@ -16,6 +16,7 @@ use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
+mod required;
 mod scripts;
 
 pub use scripts::Undeclared;
@@ -31,7 +32,7 @@ pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.jso
 /// What is declared.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// The valid hooks, in order of registration: the user's files, the user's agent settings, the project's files, the
+    /// The valid hooks, in order of registration: those that the policy requires, the user's files, the user's agent settings, the project's files, the
     /// project's agent settings.
     pub hooks: Vec<Hook>,
     /// What applies to all of them.
@@ -113,6 +114,9 @@ fn load_all(
     let settings_off = env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text));
     let mut loading =
         Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off, budget };
+    if let Some(policy) = &places.policy {
+        loading.required(policy, config.of_policy().hooks(places).rules());
+    }
     let mut folders = Vec::new();
     let rules = settings.rules();
     let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
@@ -219,7 +223,7 @@ impl Loading<'_> {
             self.problems.push(whole_file(Severity::Error, folder, message));
         }
         // What the user keeps there is the user's own as everywhere else.
-        let group = inner.filter(|_| owner.source != Source::User);
+        let group = inner.filter(|_| owner.source == Source::Workspace);
         for name in names.iter().take(MOST_FILES) {
             let path = folder.join(name);
             let name = name.to_string_lossy();

@@ -16,6 +16,29 @@ pub struct Places {
     pub project: Option<PathBuf>,
     /// The projects around that one, outermost first: a folder in a project does not shed its hooks.
     pub enclosing: Vec<PathBuf>,
+    /// The machine's policy, which no user can loosen.
+    pub policy: Option<PolicyFile>,
+}
+
+/// Where the machine's policy is, and whose it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The only user who may own and write it and its folder, beside root.
+    pub owner: u32,
+}
+
+impl PolicyFile {
+    /// The policy of the system, which is root's.
+    pub fn of_system() -> PolicyFile {
+        PolicyFile { path: PathBuf::from("/etc/ollm/policy.yaml"), owner: 0 }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
 }
 
 impl Places {

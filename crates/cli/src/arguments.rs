@@ -20,6 +20,7 @@ pub(crate) mod ext;
 pub(crate) mod hook;
 pub(crate) mod mcp;
 pub(crate) mod trace;
+pub(crate) mod trust;
 
 use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
@@ -27,6 +28,7 @@ use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
 use trace::TraceCommand;
+use trust::TrustCommand;
 
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
@@ -95,6 +97,11 @@ pub(crate) enum Command {
     Config {
         #[command(subcommand)]
         command: ConfigCommand,
+    },
+    /// Sign your approvals with a key, and see what the machine's policy fixes
+    Trust {
+        #[command(subcommand)]
+        command: TrustCommand,
     },
     /// Look after MCP servers, and call their tools
     Mcp {

@@ -39,7 +39,7 @@ use watch::{Hit, Reach, Watch};
 ///     projects: vec![home.join("project")],
 ///     cwd: home.join("project"),
 ///     home: Some(home.to_owned()),
-///     executable: None,
+///     ..Shelter::default()
 /// };
 /// let data = [("tool_name", json!("write_file")), ("args", json!({ "path": "../.ollm/config.yaml" }))];
 /// assert_eq!(tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow, Flow::Block);
@@ -54,6 +54,8 @@ pub struct Shelter {
     pub projects: Vec<PathBuf>,
     /// Our own program.
     pub executable: Option<PathBuf>,
+    /// The folder of the machine's policy.
+    pub policy: Option<PathBuf>,
     /// The folder that counts where an event names none.
     pub cwd: PathBuf,
 }
@@ -68,7 +70,8 @@ impl Shelter {
         }
         // One that was built in the project is built anew all the time.
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
-        let single = std::iter::once(&self.ollm_home).chain(program).map(|path| path::tidy(path)).collect();
+        let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy);
+        let single = single.map(|path| path::tidy(path)).collect();
         let projects = projects.into_iter().map(path::tidy).collect();
         Watch::new(self.home.as_deref().map(path::tidy), projects, single)
     }

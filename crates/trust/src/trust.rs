@@ -27,6 +27,7 @@ use crate::identity::{
     Identified, Identity, KnownDefinition, LARGEST_FILE, Memory, Unready, identify, present, start_of,
 };
 use crate::proposal::{Grant, Proposal};
+use crate::signer::Signer;
 
 /// A clock, as a value.
 pub type Clock = fn() -> SystemTime;
@@ -249,6 +250,8 @@ pub struct Trust {
     pub untrusted: Untrusted,
     /// Who is asked about what nobody approved yet.
     pub approver: Option<Box<dyn Approver>>,
+    /// Who signs approvals, where a key is demanded.
+    pub signer: Option<Box<dyn Signer>>,
     /// The commands of the program, for what refusals tell a person to do.
     pub commands: Commands,
     pub(crate) approvals: ApprovalsFile,
@@ -270,6 +273,7 @@ impl Trust {
             untrusted_projects: Vec::new(),
             untrusted: Untrusted::Skip,
             approver: None,
+            signer: None,
             commands: Commands::default(),
             approvals: ApprovalsFile::new(approvals),
             copies: ContentStore::new(home.join("store")).remembering(Arc::clone(&digests)),
@@ -282,7 +286,11 @@ impl Trust {
 
     /// Where the files live that are no approvals.
     pub fn state(&self) -> PathBuf {
-        self.approvals.path().parent().unwrap_or(Path::new("")).join("state")
+        self.home().join("state")
+    }
+
+    fn home(&self) -> &Path {
+        self.approvals.path().parent().unwrap_or(Path::new(""))
     }
 
     /// The clock.
@@ -297,7 +305,19 @@ impl Trust {
 
     /// Why the approvals file is of no use, if it is not.
     pub fn trouble(&self) -> Option<String> {
-        self.approvals.current().1.as_ref().map(ToString::to_string)
+        let current = self.approvals.current();
+        let trouble = current.1.as_ref()?;
+        Some(match trouble.remedy() {
+            Some(remedy) => format!("{trouble}; {}", self.commands.tell(&remedy)),
+            None => trouble.to_string(),
+        })
+    }
+
+    /// Forgets what earlier processes learned about files, and keeps nothing for later ones.
+    pub(crate) fn forget_earlier(&mut self) {
+        let digests = Arc::new(FileDigests::new(self.now()));
+        self.copies = ContentStore::new(self.home().join("store")).remembering(Arc::clone(&digests));
+        self.memory = Memory::new(digests);
     }
 
     /// Keeps what was learned about files for the next process; best effort.
@@ -389,7 +409,7 @@ impl Trust {
     pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
         let top = match thing.origin() {
             Source::Builtin => return Ok(()),
-            Source::User => context.home,
+            Source::Policy | Source::User => context.home,
             Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
             Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
         };
@@ -518,7 +538,7 @@ impl Trust {
 
     fn needs_no_approval<T: Approvable>(&self, thing: &T) -> bool {
         match thing.origin() {
-            Source::Builtin | Source::User => true,
+            Source::Builtin | Source::Policy | Source::User => true,
             Source::Workspace => {
                 let project = thing.project(&TrustContext::default());
                 let is_trusted = |project: &Path| !self.untrusted_projects.iter().any(|known| known == project);

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_protocol::{Layer, RateLimit, Rules};
+use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
 use super::kind::duration;
@@ -159,6 +160,17 @@ impl Config {
             signature_keys: self.texts("hooks.signatureKeys"),
             pins: self.texts("hooks.pins"),
         }
+    }
+
+    /// The key that must have signed the approvals, if one must.
+    pub fn approval_key(&self, places: &Places) -> Option<ApprovalKey> {
+        let setting = self.said("hooks.approvalKey")?;
+        Some(ApprovalKey {
+            line: setting.value.as_str()?.to_owned(),
+            origin: setting.origin.shown(places.user_home.as_deref()),
+            by_policy: matches!(setting.origin, Origin::Policy { .. }),
+            floor: self.value("hooks.approvalSerial").as_u64().unwrap_or_default(),
+        })
     }
 
     /// What applies to extensions.

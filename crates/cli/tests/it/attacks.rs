@@ -13,6 +13,7 @@ mod neighbour;
 mod nested;
 mod screens;
 mod secrets;
+pub(crate) mod signed;
 mod surroundings;
 
 use std::collections::BTreeSet;

@@ -101,8 +101,8 @@ impl Home {
             home: Some(self.path()),
             ollm_home: self.path().join(".ollm"),
             projects: vec![self.project()],
-            executable: None,
             cwd: self.project(),
+            ..Shelter::default()
         };
         let first = destructive(&event, &self.project(), Some(&self.path())).flow;
         first.max(tampering(&event, &shelter).flow)
