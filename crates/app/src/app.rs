@@ -1,23 +1,24 @@
 //! The wiring: what the catalog found goes into the engine, with the world's values.
 
 use std::borrow::Cow;
-use std::cell::LazyCell;
+use std::cell::{LazyCell, RefCell};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use ollm_catalog::{
-    Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem, Severity,
-    State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
+    Budget, Catalog, Changes, Config, Extension, Extensions, GUARDS, Index, Moment, Places, Positions, Problem,
+    Severity, State, Surroundings, TraceSettings, Undeclared, named_extensions, reload_extensions,
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
-use ollm_protocol::{Action, Event, Hook, Origin, Remedy, Rules};
+use ollm_guard::Guards;
+use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
 use crate::error::{AppError, ErrorKind};
-use crate::guards::{guard_id, guards, refusing_guard, unread_project};
+use crate::guards::{guard_id, guards, is_fixed, refusing_guard, shared_guards, unread_project};
 use crate::port::Notices;
 use crate::servers::McpTools;
 use crate::trace;
@@ -69,6 +70,8 @@ pub struct LoadOptions<'a> {
     pub only: Option<Only<'a>>,
     /// The guard that refused, where nothing of the project is to be read.
     pub refused_by: Option<String>,
+    /// The built-in guards, which remember the call that they saw last.
+    pub(crate) guards: Arc<Guards>,
 }
 
 /// Some of the extensions, and what is remembered of all of them.
@@ -86,7 +89,14 @@ impl LoadOptions<'_> {
         // Async hooks go on in a process of their own when we have answered.
         let handed_to = |program| Launcher { program, args: vec!["hook".into(), "background".into()] };
         let background = world.program.clone().map(handed_to);
-        LoadOptions { background, previous: None, as_is: false, only: None, refused_by: None }
+        LoadOptions {
+            background,
+            previous: None,
+            as_is: false,
+            only: None,
+            refused_by: None,
+            guards: shared_guards(world),
+        }
     }
 }
 
@@ -118,10 +128,11 @@ impl App {
     pub fn load_for(world: &World, event: &Event) -> Result<App, AppError> {
         let env = |name: &str| world.variable(name);
         let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
-        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world)).flatten();
+        let stay = LoadOptions::short(world);
+        let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world, &stay.guards)).flatten();
         let places = readable(world, refused_by.as_deref());
         let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
-        App::new(world, Positions::OnDemand, found, LoadOptions { refused_by, ..LoadOptions::short(world) })
+        App::new(world, Positions::OnDemand, found, LoadOptions { refused_by, ..stay })
     }
 
     /// Where it was loaded.
@@ -173,7 +184,7 @@ impl App {
             Some(previous) => last_good(catalog.hooks, previous, &problems),
             None => (catalog.hooks, BTreeMap::new()),
         };
-        let mut trust = world.trust();
+        let mut trust = world.trust(&catalog.config);
         let places = readable(world, stay.refused_by.as_deref());
         let before = match (stay.previous, stay.only) {
             (Some(previous), _) => Before::Extensions(&previous.extensions),
@@ -181,8 +192,11 @@ impl App {
             (None, None) if stay.as_is => Before::Nothing,
             (None, None) => Before::Approvals(&trust),
         };
+        let budget = catalog.budget.map(RefCell::new);
+        let view = View { world, places: &places, budget: budget.as_ref() };
         let (extensions, changes) =
-            extensions_since(&before, (world, &places), &catalog.config, &switches, positions, &mut problems);
+            extensions_since(&before, view, &catalog.config, &switches, positions, &mut problems);
+        problems.extend(budget.and_then(|budget| budget.into_inner().problem()));
         hold(&trust, &extensions);
         world.hidden.add(extensions.iter().flat_map(known_secrets));
         let directories = catalog.config.extensions(&places).directories;
@@ -206,9 +220,10 @@ impl App {
         engine.rates.global = settings.rate_limit;
         engine.switched_off =
             (!settings.enabled).then(|| format!("hooks.enabled is false ({})", settings.enabled_from));
-        for guard in guards(&settings.guards, world).into_iter().flatten() {
+        for guard in guards(&settings.guards, &stay.guards).into_iter().flatten() {
             // The ids of the guards are our own: no other hook can have them yet.
-            let _ = engine.registry.register(switched(guard, &switches, world));
+            let is_fixed = is_fixed(&guard.spec.name, &catalog.config);
+            let _ = engine.registry.register(if is_fixed { guard } else { switched(guard, &switches, world) });
         }
         let mut calls = false;
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
@@ -277,7 +292,7 @@ impl App {
             return Vec::new();
         }
         let (switches, _) = Switches::load(&world.switches());
-        let trust = world.trust();
+        let trust = world.trust(&self.config);
         let found = extensions_as_approved(world, &self.config, &switches, &trust, &mut Vec::new());
         let told = |one: &Extension| {
             let name = &one.name;
@@ -288,9 +303,13 @@ impl App {
     }
 
     /// What is off that would stand in the way of something, in one line.
-    pub fn whats_off(&self) -> Option<String> {
+    pub fn what_is_off(&self) -> Option<String> {
         let hooks = self.engine.switched_off.as_ref();
-        let hooks = hooks.map(|why| format!("hooks are off, except for the built-in guards: {why}"));
+        let hooks = hooks.map(|why| {
+            let is_required = self.hooks().iter().any(|hook| hook.spec.source == Source::Policy);
+            let required = if is_required { " and those that the policy requires" } else { "" };
+            format!("hooks are off, except for the built-in guards{required}: {why}")
+        });
         let from = || self.config.get("hooks.guards").map(|setting| self.shown(&setting.origin)).unwrap_or_default();
         let guard = |name: &&str| match self.engine.registry.get(&guard_id(name)) {
             None => Some(format!("guard `{name}` is off: hooks.guards does not name it ({})", from())),
@@ -318,7 +337,7 @@ impl App {
 
     /// Tells the person what is off, and what is wrong with the files, one line each.
     pub fn tell_problems(&self, notices: &mut dyn Notices) {
-        if let Some(off) = self.whats_off() {
+        if let Some(off) = self.what_is_off() {
             notices.tell(&off);
         }
         for problem in &self.problems {
@@ -379,7 +398,7 @@ pub fn extensions(
     positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Extensions {
-    extensions_since(&Before::Nothing, (world, &world.places), config, switches, positions, problems).0
+    extensions_since(&Before::Nothing, View::of(world), config, switches, positions, problems).0
 }
 
 /// Like [`extensions`], but what can no longer be understood goes on as it was approved.
@@ -391,7 +410,7 @@ pub fn extensions_as_approved(
     problems: &mut Vec<Problem>,
 ) -> Extensions {
     let before = Before::Approvals(trust);
-    let (found, _) = extensions_since(&before, (world, &world.places), config, switches, Positions::OnDemand, problems);
+    let (found, _) = extensions_since(&before, View::of(world), config, switches, Positions::OnDemand, problems);
     hold(trust, &found);
     found
 }
@@ -406,7 +425,7 @@ fn hold(trust: &Trust, extensions: &Extensions) {
 pub fn extensions_again(app: &App, world: &World) -> Extensions {
     let (switches, _) = Switches::load(&world.switches());
     let before = Before::Extensions(&app.extensions);
-    extensions_since(&before, (world, &world.places), &app.config, &switches, app.positions, &mut Vec::new()).0
+    extensions_since(&before, View::of(world), &app.config, &switches, app.positions, &mut Vec::new()).0
 }
 
 /// What is known of extensions before they are read.
@@ -428,10 +447,24 @@ fn readable<'w>(world: &'w World, refused_by: Option<&str>) -> Cow<'w, Places> {
     }
 }
 
+/// Where extensions are looked for, and how much of that may be read.
+#[derive(Clone, Copy)]
+struct View<'a> {
+    world: &'a World,
+    places: &'a Places,
+    budget: Option<&'a RefCell<Budget>>,
+}
+
+impl View<'_> {
+    fn of(world: &World) -> View<'_> {
+        View { world, places: &world.places, budget: None }
+    }
+}
+
 /// Like [`extensions`], with what became different since they were read before.
 fn extensions_since(
     before: &Before<'_>,
-    (world, places): (&World, &Places),
+    View { world, places, budget }: View<'_>,
     config: &Config,
     switches: &Switches,
     positions: Positions,
@@ -446,7 +479,7 @@ fn extensions_since(
         _ => None,
     };
     // Hardly anybody asks.
-    let approvals = LazyCell::new(|| world.trust());
+    let approvals = LazyCell::new(|| world.trust(config));
     let surroundings = Surroundings {
         places,
         config,
@@ -458,6 +491,7 @@ fn extensions_since(
         approved: Some(&folder),
         vouched: Some(&|root: &Path| approvals.approved_folder(root)),
         commands: world.commands,
+        budget,
     };
     if let Before::Extensions(previous) = before {
         let (extensions, changes, more) = reload_extensions(previous, &surroundings);
@@ -513,11 +547,11 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
 
 /// A hook as a person switched it, if that still holds.
 fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
-    if switches.is_empty() {
+    if switches.is_empty() || hook.spec.source == Source::Policy {
         return hook;
     }
     let now = SystemTime::now();
-    match switches.get(&switch_name(hook.spec.own_id()), now) {
+    match switches.get(&switch_name(&hook.spec), now) {
         None => {}
         Some(Switch { on: true, .. }) => hook.spec.enabled = true,
         Some(Switch { on: false, until }) => {
@@ -530,9 +564,14 @@ fn switched(mut hook: Hook, switches: &Switches, world: &World) -> Hook {
     hook
 }
 
-/// The switch of a hook.
-pub fn switch_name(id: &str) -> String {
-    format!("hook:{id}")
+/// The switch of a hook. That of a project's hook names its project, or its extension's folder there: another project may
+/// have a hook of the same id.
+pub fn switch_name(hook: &HookSpec) -> String {
+    let place = hook.tree.as_ref().or(hook.project.as_ref()).filter(|_| hook.layer == Layer::Workspace);
+    match place {
+        Some(place) => format!("hook:{}", HookSpec::id_in(place, hook.own_id())),
+        None => format!("hook:{}", hook.own_id()),
+    }
 }
 
 /// A time to the nearest unit that a person cares for.

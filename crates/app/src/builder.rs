@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use ollm_catalog::Positions;
+use ollm_catalog::{PolicyFile, Positions};
 use ollm_protocol::{Commands, Hook};
 use ollm_trust::Approver;
 
@@ -36,6 +36,7 @@ pub struct AppBuilder {
     approver: Option<Box<dyn Approver>>,
     person: Option<Arc<dyn Person>>,
     commands: Commands,
+    policy: Option<PolicyFile>,
     hooks: Vec<Hook>,
 }
 
@@ -50,6 +51,7 @@ impl App {
             approver: None,
             person: None,
             commands: Commands::default(),
+            policy: None,
             hooks: Vec::new(),
         }
     }
@@ -80,6 +82,12 @@ impl AppBuilder {
         self
     }
 
+    /// The machine's policy, which nothing else loosens; [`PolicyFile::of_system`] is where the `ollm` program looks.
+    pub fn policy(mut self, policy: PolicyFile) -> AppBuilder {
+        self.policy = Some(policy);
+        self
+    }
+
     /// A hook of the program itself, beside those that are declared.
     pub fn hook(mut self, hook: Hook) -> AppBuilder {
         self.hooks.push(hook);
@@ -96,6 +104,7 @@ impl AppBuilder {
     pub fn build(self) -> Result<App, AppError> {
         let mut world = World::new(self.variables, self.folder, Some(self.user_home));
         (world.program, world.person, world.commands) = (self.helper, self.person, self.commands);
+        world.places.policy = self.policy;
         let mut app = App::load_with(&world, Positions::OnDemand, LoadOptions::short(&world))?;
         for hook in self.hooks {
             let taken = |error: ollm_engine::DuplicateId| AppError::new(ErrorKind::Usage, error.to_string());

@@ -226,12 +226,11 @@ impl Plan<'_> {
                 let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
                 return Err(AppError::new(ErrorKind::Environment, message).hint("try again"));
             }
-            match &file.after {
-                Some(text) => write(&file.path, text, file.executable)?,
-                None => {
-                    fs::remove_file(&file.path).map_err(|error| unwritten(&file.path, &error))?;
-                    remove_own_folders(&file.path);
-                }
+            if let Some(text) = &file.after {
+                write(&file.path, text, file.executable)?;
+            } else {
+                fs::remove_file(&file.path).map_err(|error| unwritten(&file.path, &error))?;
+                remove_own_folders(&file.path);
             }
             copies.extend(backup.clone());
             let record = file.after.as_deref().filter(|text| asks_us(text, self.home)).map(|text| Record {

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use ollm_catalog::{GUARDS, Positions, Severity, configuration};
+use ollm_catalog::{Config, GUARDS, Positions, Severity, configuration};
 use ollm_engine::{Reason, Skip};
 use ollm_guard::{Guards, Shelter};
 use ollm_protocol::{
@@ -17,21 +17,26 @@ use ollm_store::Switches;
 use crate::app::switch_name;
 use crate::world::World;
 
-/// The guards with these names.
-pub(crate) fn guards(names: &[String], world: &World) -> Vec<Result<Hook, HookError>> {
-    let wanted = GUARDS.iter().filter(|name| names.iter().any(|wanted| wanted == *name));
-    let shared = Arc::new(Guards::new(Shelter {
+/// Both guards, with what they know of their surroundings. Whoever shares them reads a call once.
+pub(crate) fn shared_guards(world: &World) -> Arc<Guards> {
+    Arc::new(Guards::new(Shelter {
         home: world.places.user_home.clone(),
         ollm_home: world.places.home.clone(),
         projects: world.places.projects().map(Path::to_owned).collect(),
         executable: world.program.clone(),
+        policy: world.places.policy.as_ref().map(|policy| policy.folder().to_owned()),
         cwd: world.cwd.clone(),
-    }));
-    wanted.map(|name| hook(name, guard(name, &shared))).collect()
+    }))
+}
+
+/// The guards with these names.
+pub(crate) fn guards(names: &[String], shared: &Arc<Guards>) -> Vec<Result<Hook, HookError>> {
+    let wanted = GUARDS.iter().filter(|name| names.iter().any(|wanted| wanted == *name));
+    wanted.map(|name| hook(name, guard(name, shared))).collect()
 }
 
 /// The guard that refuses an event by what the user's own configuration says. Nothing of a project is read for it.
-pub(crate) fn refusing_guard(event: &Event, world: &World) -> Option<String> {
+pub(crate) fn refusing_guard(event: &Event, world: &World, shared: &Arc<Guards>) -> Option<String> {
     let places = world.places.users_own();
     let (config, problems) =
         configuration(&places, &|name| world.variable(name), &world.overrides, Positions::OnDemand);
@@ -41,10 +46,19 @@ pub(crate) fn refusing_guard(event: &Event, world: &World) -> Option<String> {
         return None;
     }
     let (switches, _) = Switches::load(&world.switches());
-    let is_on = |hook: &Hook| switches.get(&switch_name(hook.id()), SystemTime::now()).is_none_or(|switch| switch.on);
-    let asked = guards(&settings.guards, world).into_iter().flatten();
+    let is_on = |hook: &Hook| {
+        let switch = switches.get(&switch_name(&hook.spec), SystemTime::now());
+        switch.is_none_or(|switch| switch.on) || is_fixed(&hook.spec.name, &config)
+    };
+    let asked = guards(&settings.guards, shared).into_iter().flatten();
     let mut asked = asked.filter(|hook| hook.events.contains(&event.kind) && is_on(hook));
     asked.find(|hook| refuses(hook, event)).map(|hook| hook.spec.name.clone())
+}
+
+/// Whether the machine's policy wants a guard, which no switch turns off then.
+pub(crate) fn is_fixed(name: &str, config: &Config) -> bool {
+    let fixed = config.fixed("hooks.guards").and_then(|setting| setting.value.as_array());
+    fixed.is_some_and(|names| names.iter().any(|fixed| fixed == name))
 }
 
 /// A guard that panics here fails again in the engine, where its failure policy decides.

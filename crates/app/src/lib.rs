@@ -9,6 +9,7 @@ struct Readme;
 
 mod agent_signs;
 mod app;
+mod approval_key;
 mod builder;
 pub mod cases;
 pub mod connect;
@@ -32,6 +33,7 @@ pub use app::{
     App, LoadOptions, Only, approximately, extensions, extensions_again, extensions_as_approved, switch_name,
     unreliable,
 };
+pub use approval_key::UnlockedKey;
 pub use builder::AppBuilder;
 pub use error::{AppError, ErrorKind};
 pub use port::{Notices, Person, Shared};

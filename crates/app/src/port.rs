@@ -59,6 +59,12 @@ pub trait Person: Debug + Send + Sync {
     /// Asks until `over` says that the answer is not needed any more; none then, and where there is no answer.
     fn ask(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String>;
 
+    /// Asks for something that nobody else should see; none where that is not possible.
+    fn ask_secret(&self, question: &str) -> Option<String> {
+        let _ = question;
+        None
+    }
+
     /// Shows a part of a question.
     fn say(&self, text: &str);
 

@@ -216,7 +216,8 @@ impl Shared {
 /// What is newly wrong with the configuration: what a project's says may only tighten, so without it all is looser.
 fn wrong_configuration(world: &World, before: &App, fresh: &App) -> Option<String> {
     let places = &world.places;
-    let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).collect();
+    let policy = places.policy.as_ref().map(|policy| policy.path.clone());
+    let files: Vec<PathBuf> = places.project_config().into_iter().chain([places.config()]).chain(policy).collect();
     let wrong = fresh.problems.iter().filter(|problem| problem.severity <= Severity::Error);
     let mut wrong = wrong.filter(|problem| files.contains(&problem.file) && !before.problems.contains(problem));
     wrong.next().map(ToString::to_string)

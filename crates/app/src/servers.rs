@@ -100,7 +100,7 @@ impl<'w> Servers<'w> {
         general.retain(|problem| !problem.field.starts_with(DECLARED));
         let general = world.told(general);
         let (specs, mut problems) = load_servers(&world.places);
-        let trust = world.trust();
+        let trust = world.trust(&config);
         let Joined { servers, broken, around } = bundled::join(world, &config, &trust, &mut problems);
         if let Some(trouble) = trust.trouble() {
             let message = format!("no server is approved: {trouble}");
@@ -432,10 +432,13 @@ fn endpoint(trusted: &Trusted<ServerSpec>, spec: &ServerSpec, bundle: Option<&Bu
     match &spec.address {
         Address::Command { args, env, cwd, limits, .. } => {
             let base = came_with(spec, world).unwrap_or_else(|| world.cwd.clone());
+            let copy = trusted.variables().into_iter();
+            let copy = copy.filter_map(|(name, value)| Some((name.to_owned(), value.into_string().ok()?)));
+            let bundled = bundle.map(Bundled::environment).unwrap_or_default();
             Endpoint::Stdio {
                 program: trusted.program(),
                 args: args.iter().map(|arg| from_copy(arg, trusted)).collect(),
-                env: variables(world, &[bundle.map(Bundled::environment).unwrap_or_default(), env.0.clone()].concat()),
+                env: variables(world, &[bundled, env.0.clone(), copy.collect()].concat()),
                 cwd: Some(cwd.as_ref().map_or_else(|| base.clone(), |cwd| base.join(cwd))),
                 limits: bounds(limits),
             }

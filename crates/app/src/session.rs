@@ -84,8 +84,9 @@ impl Default for SessionOptions {
 
 /// All hooks, ready for an agent of our own. The approver is asked about hooks that lack an approval.
 pub fn load(world: &World, visit: SessionKind, approver: Option<Box<dyn Approver>>) -> Result<App, AppError> {
-    let background = LoadOptions::short(world).background.filter(|_| visit == SessionKind::Prompt);
-    let mut app = read(world, LoadOptions { background, previous: None, as_is: false, only: None, refused_by: None })?;
+    let mut stay = LoadOptions::short(world);
+    stay.background = stay.background.filter(|_| visit == SessionKind::Prompt);
+    let mut app = read(world, stay)?;
     app.tools(world);
     trace::listen(&mut app);
     // An agent may not approve hooks for itself, so it is not asked either.
@@ -97,7 +98,7 @@ pub fn load(world: &World, visit: SessionKind, approver: Option<Box<dyn Approver
 
 /// All hooks as they are now, for an agent that has been talking for a while.
 pub fn load_again(world: &World, previous: &App) -> Result<App, AppError> {
-    read(world, LoadOptions { background: None, previous: Some(previous), as_is: false, only: None, refused_by: None })
+    read(world, LoadOptions { background: None, previous: Some(previous), ..LoadOptions::short(world) })
 }
 
 fn read(world: &World, stay: LoadOptions<'_>) -> Result<App, AppError> {

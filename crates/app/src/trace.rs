@@ -65,7 +65,8 @@ pub fn leave(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Noti
 /// Like [`leave`], for many events: why this one could not be written is for the caller to tell.
 pub fn record(app: &App, event: &Event, outcome: &Outcome, notices: &mut dyn Notices) -> Result<(), String> {
     let Some(trail) = kept(app.world(), &app.trace) else { return Ok(()) };
-    let line = trace::record(event, outcome, app.engine.environment(), env!("CARGO_PKG_VERSION"));
+    let (environment, off) = (app.engine.environment(), app.what_is_off());
+    let line = trace::record(event, outcome, environment, env!("CARGO_PKG_VERSION"), off.as_deref());
     let written = trail.append(&line);
     written.map_err(|error| format!("this event leaves no trace: {error} (OLLM_TRACE_ENABLED=false does without)"))?;
     notices.detail(&|| format!("trace {} is in {}", outcome.trace_id, trail.path().display()));

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-use ollm_catalog::{LogSettings, Overrides, Places, Problem, find_projects};
+use ollm_catalog::{Config, LogSettings, Overrides, Places, Problem, find_projects};
 use ollm_net::Network;
 use ollm_protocol::{Commands, Remedy};
 use ollm_store::{Hidden, Keyring, looks_secret};
 use ollm_trust::{Trust, TrustContext};
 
+use crate::approval_key;
 use crate::error::{AppError, ErrorKind};
 use crate::port::{Notices, Person};
 
@@ -116,11 +117,25 @@ impl World {
         problems.into_iter().map(|problem| problem.told(self.commands)).collect()
     }
 
-    /// Trust by the approvals that are kept.
-    pub fn trust(&self) -> Trust {
+    /// Trust by the approvals that are kept, signed where the configuration demands it.
+    pub fn trust(&self, config: &Config) -> Trust {
         let mut trust = Trust::new(self.approvals(), SystemTime::now);
         trust.commands = self.commands;
+        if let Some(key) = config.approval_key(&self.places) {
+            trust.demand_signature(Some(key));
+            trust.signer = approval_key::signer(self);
+        }
         trust
+    }
+
+    /// The person's key that signs approvals, locked with a passphrase.
+    pub fn secret_key(&self) -> PathBuf {
+        self.places.home.join("approval.key")
+    }
+
+    /// The public half of it.
+    pub fn public_key(&self) -> PathBuf {
+        self.places.home.join("approval.pub")
     }
 
     /// What approval depends on.

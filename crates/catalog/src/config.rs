@@ -1,7 +1,8 @@
-//! The configuration: `config.yaml` of the user and of the project, the environment, the command line.
+//! The configuration: the machine's policy, `config.yaml` of the user and of the project, the environment, the command
+//! line.
 //!
 //! Later ones win, except that a project may only tighten: whatever it says that could switch a guard off or send data
-//! elsewhere is ignored, visibly. All settings there are stand in one table, [`KEYS`].
+//! elsewhere is ignored, visibly. What the policy says nobody loosens. All settings there are stand in one table, [`KEYS`].
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,6 +12,7 @@ use std::time::Duration;
 use ollm_protocol::Layer;
 use serde_json::Value;
 
+use crate::budget::Budget;
 use crate::load::Positions;
 use crate::place::Places;
 use crate::problem::Problem;
@@ -20,18 +22,21 @@ mod key;
 mod kind;
 mod layer;
 mod older;
+mod policy;
 mod reference;
 mod settings;
+mod variables;
 mod workspace;
 mod written;
 
 pub use edit::{Edit, EditError, Edited, Migration, change, check_target, migrate};
-pub use key::{KEYS, Key, Project, Safety};
+pub use key::{KEYS, Key, Project, Safety, SetBy};
 pub use kind::{Item, Kind};
-pub use layer::mistyped_variables;
 pub(crate) use older::camel;
+pub(crate) use policy::unsafe_place;
 pub use reference::{key_table, schema};
 pub use settings::{ExtensionSettings, GUARDS, HookSettings, LogSettings, McpServer, McpSettings, TraceSettings};
+pub use variables::mistyped_variables;
 
 /// Larger configuration files are not read.
 pub(crate) const LARGEST_FILE: u64 = 1 << 20;
@@ -52,6 +57,10 @@ pub struct Overrides {
 impl Overrides {
     /// Adds a setting, as somebody types it.
     pub fn set(&mut self, path: &str, typed: &str) -> Result<(), EditError> {
+        if find_key(path).is_ok_and(|key| key.set_by != SetBy::Anyone) {
+            let why = "it counts only in config.yaml of the user, or in the machine's policy".to_owned();
+            return Err(EditError::Held { path: path.to_owned(), why });
+        }
         let value = edit::typed_value(path, typed)?;
         self.settings.push((path.to_owned(), value));
         Ok(())
@@ -68,6 +77,15 @@ impl Overrides {
 pub enum Origin {
     /// Nobody: the default applies.
     Default,
+    /// The machine's policy.
+    Policy {
+        /// The file.
+        file: PathBuf,
+        /// The line, counted from one; zero unless positions were asked for.
+        line: usize,
+        /// The column in characters, counted from one; zero unless positions were asked for.
+        column: usize,
+    },
     /// A file.
     File {
         /// Whose file.
@@ -116,6 +134,8 @@ pub struct Config {
     said: Vec<Setting>,
     /// What a project says for what it declares itself.
     own: Vec<Setting>,
+    /// What the machine's policy says.
+    policy: Vec<Setting>,
     /// What does not apply, and why.
     pub ignored: Vec<Ignored>,
 }
@@ -155,8 +175,20 @@ pub fn configuration(
     overrides: &Overrides,
     positions: Positions,
 ) -> (Config, Vec<Problem>) {
+    configuration_within(&mut None, places, env, overrides, positions)
+}
+
+/// The same within what files of projects may cost.
+pub(crate) fn configuration_within(
+    budget: &mut Option<Budget>,
+    places: &Places,
+    env: &dyn Fn(&str) -> Option<String>,
+    overrides: &Overrides,
+    positions: Positions,
+) -> (Config, Vec<Problem>) {
     let mut problems = Vec::new();
-    let config = layer::load(places, env, overrides, positions, &mut problems);
+    let files = layer::read_files(places, positions, budget, &mut problems);
+    let config = layer::load(files, env, overrides, &mut problems);
     (config, problems)
 }
 
@@ -199,6 +231,15 @@ impl Config {
         }
     }
 
+    /// Takes somebody's word; what only repeats the policy stays the policy's.
+    fn hear(&mut self, setting: Setting) {
+        if self.fixed(&setting.path).is_none_or(|fixed| fixed.value != setting.value) {
+            self.put(setting);
+        } else if let Some(fixed) = self.fixed(&setting.path).cloned() {
+            self.put(fixed);
+        }
+    }
+
     /// Puts a value in the place of what was said before.
     fn put(&mut self, setting: Setting) {
         match self.said.iter_mut().find(|known| known.path == setting.path) {
@@ -218,6 +259,7 @@ impl Origin {
     pub fn layer(&self) -> &'static str {
         match self {
             Origin::Default => "default",
+            Origin::Policy { .. } => "policy",
             Origin::File { layer: Layer::User, .. } => "user",
             Origin::File { layer: Layer::Workspace, .. } => "project",
             Origin::Variable(_) => "environment",
@@ -230,7 +272,7 @@ impl Origin {
     pub fn shown(&self, user_home: Option<&Path>) -> String {
         let below = |file: &Path| user_home.and_then(|home| file.strip_prefix(home).ok().map(Path::to_owned));
         match self {
-            Origin::File { file, line, column, .. } => {
+            Origin::Policy { file, line, column } | Origin::File { file, line, column, .. } => {
                 let file = match below(file) {
                     Some(below) => format!("~/{}", below.display()),
                     None => file.display().to_string(),

@@ -228,12 +228,29 @@ impl Reader<'_> {
             "requires" => draft.requires = self.requires(at),
             "scope" => draft.reach = self.choice(at, Reach::from_name, Reach::NAMES),
             "enabled" => draft.enabled = self.need(at, value::flag(at.node), FLAG),
-            "env" => draft.env = self.texts_by_name(at),
+            "env" => {
+                draft.env = self.texts_by_name(at);
+                self.relative_path(at);
+            }
             "passEnv" => draft.pass_env = self.texts(at, "a list of names"),
             "cwd" => draft.cwd = self.need(at, value::word(at.node), "a path").map(PathBuf::from),
             "inputs" => draft.inputs = self.inputs(at),
             "limits" => draft.limits = self.limits(at),
             key => self.other(key, at),
+        }
+    }
+
+    /// Says that entries of PATH are left out that mean another folder wherever the hook runs.
+    fn relative_path(&mut self, env: &Cursor<'_>) {
+        let Some(path) = env.get("PATH") else { return };
+        let value::Reading::Exact(text) = value::word(path.node) else { return };
+        let relative: Vec<String> = std::env::split_paths(&text)
+            .filter(|entry| !entry.is_absolute())
+            .map(|entry| format!("`{}`", entry.display()))
+            .collect();
+        if !relative.is_empty() {
+            let message = format!("relative entries of PATH are left out: {}", relative.join(", "));
+            self.warn(&path, Part::Value, message, Some("write them as absolute paths".to_owned()));
         }
     }
 

@@ -6,15 +6,17 @@
 //!
 //! Not its duty: whether anything of it may run. That is decided by approval, at run time, over the whole folder.
 
+use std::cell::RefCell;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_protocol::{Commands, Held, Hook, Layer, Remedy, Source, Variable};
+use ollm_protocol::{Commands, Held, Hook, HookSpec, Layer, Remedy, Source, Variable};
 use ollm_store::{Digest, Secrets, StatKey, Switches};
 use serde_json::{Map, Value};
 
-use crate::config::{Config, Origin, Setting, find_key};
+use crate::budget::Budget;
+use crate::config::{Config, ExtensionSettings, Origin, Setting, find_key};
 use crate::load::Positions;
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
@@ -76,6 +78,8 @@ pub struct Surroundings<'a> {
     pub vouched: Option<&'a CopyOf<'a>>,
     /// The commands of the program, for what a person is told to do.
     pub commands: Commands,
+    /// What files of projects may still cost, where that is bounded.
+    pub budget: Option<&'a RefCell<Budget>>,
 }
 
 impl fmt::Debug for Surroundings<'_> {
@@ -93,6 +97,8 @@ pub struct Extension {
     pub root: PathBuf,
     /// Whose folder it was found in; this decides the order.
     pub layer: Layer,
+    /// The project it came with, where that is one around ours.
+    pub enclosing: Option<PathBuf>,
     /// What it says about itself, as far as that can be read.
     pub manifest: Manifest,
     /// Its hooks as declared, with its settings in them; they count only while it is on.
@@ -203,6 +209,7 @@ pub struct Extensions {
 ///     approved: None,
 ///     vouched: None,
 ///     commands: Default::default(),
+///     budget: None,
 /// };
 /// let (found, problems) = extensions(&surroundings);
 /// assert!(problems.is_empty());
@@ -221,15 +228,49 @@ fn load(surroundings: &Surroundings<'_>, previous: &Extensions) -> (Extensions, 
     let mut problems = Vec::new();
     let (mut all, terms) = find::all(surroundings, previous, &mut problems);
     problems.extend(all.iter().flat_map(|extension| extension.problems.iter().cloned()));
-    find::refuse_doubles(&mut all, surroundings);
-    resolve::resolve(&mut all, surroundings, &settings, &mut problems);
-    depend::settle(&mut all);
+    let around = enclosing(&mut all, surroundings, &settings);
+    settle(&mut all, surroundings, &settings, &mut problems);
+    let place = all.iter().position(|one| one.layer == Layer::Workspace).unwrap_or(all.len());
+    all.splice(place..place, around);
     for extension in &mut all {
         extension.hand_over();
         extension.point(surroundings.commands);
         problems.extend(extension.misfit.clone());
     }
     (Extensions { all, terms }, problems)
+}
+
+/// Which of these are on: names, switches, settings, and what they need of one another.
+fn settle(
+    all: &mut Vec<Extension>,
+    surroundings: &Surroundings<'_>,
+    settings: &ExtensionSettings,
+    problems: &mut Vec<Problem>,
+) {
+    find::refuse_doubles(all, surroundings);
+    resolve::resolve(all, surroundings, settings, problems);
+    depend::settle(all);
+}
+
+/// Takes out those of the projects around ours, outermost first. Each project is settled as if we stood in it: what is
+/// within it takes neither a name nor a dependency from it.
+fn enclosing(
+    all: &mut Vec<Extension>,
+    surroundings: &Surroundings<'_>,
+    settings: &ExtensionSettings,
+) -> Vec<Extension> {
+    let (around, inner): (Vec<_>, Vec<_>) = std::mem::take(all).into_iter().partition(|one| one.enclosing.is_some());
+    *all = inner;
+    let mut settled = Vec::new();
+    for project in surroundings.places.enclosing.iter().filter(|_| !around.is_empty()) {
+        let of_user = all.iter().filter(|one| one.layer == Layer::User);
+        let own = around.iter().filter(|one| one.enclosing.as_ref() == Some(project));
+        let mut group: Vec<Extension> = of_user.chain(own).cloned().collect();
+        // What is wrong with the settings of the user's is told once.
+        settle(&mut group, surroundings, settings, &mut Vec::new());
+        settled.extend(group.into_iter().filter(|one| one.enclosing.is_some()));
+    }
+    settled
 }
 
 impl<'a> IntoIterator for &'a Extensions {
@@ -250,7 +291,14 @@ impl Extensions {
     /// The one with this name; of two, the one that counts.
     pub fn get(&self, name: &str) -> Option<&Extension> {
         let named = || self.all.iter().filter(|extension| extension.name == name);
-        named().find(|extension| extension.is_on()).or_else(|| named().next())
+        let near = || named().filter(|extension| extension.enclosing.is_none());
+        near().find(|extension| extension.is_on()).or_else(|| near().chain(named()).next())
+    }
+
+    /// The one that a hook belongs to.
+    pub fn of_hook(&self, hook: &HookSpec) -> Option<&Extension> {
+        let root = hook.tree.as_ref().filter(|_| hook.extension.is_some())?;
+        self.all.iter().find(|extension| extension.root == *root)
     }
 
     /// The hooks of those that are on.
@@ -258,9 +306,9 @@ impl Extensions {
         self.all.iter().filter(|extension| extension.is_on()).flat_map(|extension| &extension.hooks)
     }
 
-    /// The MCP servers of those that are on: the extension and its servers, each with its keys as written.
+    /// The MCP servers of those that are on, without those of projects around ours: the extension and its servers, each with its keys as written.
     pub fn servers(&self) -> impl Iterator<Item = (&Extension, &Map<String, Value>)> {
-        let on = self.all.iter().filter(|extension| extension.is_on());
+        let on = self.all.iter().filter(|extension| extension.is_on() && extension.enclosing.is_none());
         on.map(|extension| (extension, &extension.manifest.servers)).filter(|(_, servers)| !servers.is_empty())
     }
 

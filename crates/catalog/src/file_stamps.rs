@@ -37,6 +37,10 @@ impl FileStamps {
             look.one(&folder.join("settings/mcp.json"));
             look.whole(&folder.join("hooks"));
         }
+        if let Some(policy) = &places.policy {
+            look.one(&policy.path);
+            look.whole(&policy.folder().join("hooks"));
+        }
         let of_user = places.user_home.iter().flat_map(|home| USER_SETTINGS.iter().map(|name| home.join(name)));
         let of_project = places.projects().flat_map(|root| PROJECT_SETTINGS.iter().map(|name| root.join(name)));
         of_user.chain(of_project).for_each(|file| look.one(&file));

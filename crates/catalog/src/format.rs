@@ -97,6 +97,7 @@ impl Context<'_> {
 
     fn scope(&self) -> &'static str {
         match self.layer {
+            Layer::User if self.source == Source::Policy => "policy",
             Layer::User => "user",
             Layer::Workspace => "workspace",
         }

@@ -16,6 +16,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod budget;
 mod config;
 pub mod connection;
 pub mod edit;
@@ -35,9 +36,10 @@ mod text_edit;
 mod value;
 mod yaml_edit;
 
+pub use budget::Budget;
 pub use config::{
     Config, Edit, EditError, Edited, ExtensionSettings, GUARDS, HookSettings, Ignored, Item, KEYS, Key, Kind,
-    LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, Safety, Setting, TraceSettings,
+    LogSettings, McpServer, McpSettings, Migration, Origin, Overrides, Project, Safety, SetBy, Setting, TraceSettings,
     change as change_config, check_target as check_config_target, configuration, find_key, key_table,
     migrate as migrate_config, mistyped_variables, schema as config_schema,
 };
@@ -57,5 +59,5 @@ pub use mcp::{
     expand_with, is_toml_snippet, load_servers, remove_server, servers_from_json, servers_from_toml, servers_from_yaml,
     settings_file, taken_server, unfenced, yaml_value,
 };
-pub use place::{Places, find_projects};
+pub use place::{Places, PolicyFile, find_projects};
 pub use problem::{Problem, Severity, Snippet};

@@ -3,11 +3,11 @@
 use std::fs::{self, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
 
 use ollm_protocol::{Hook, Layer, Rules, Source};
 
-use crate::config::{Config, HookSettings, Overrides, configuration};
+use crate::budget::Budget;
+use crate::config::{Config, HookSettings, Overrides, configuration_within};
 use crate::file::{self, Syntax, whole_file};
 use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
 use crate::node::{Cursor, Node};
@@ -16,6 +16,7 @@ use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
+mod required;
 mod scripts;
 
 pub use scripts::Undeclared;
@@ -24,10 +25,6 @@ pub use scripts::Undeclared;
 const LARGEST_FILE: u64 = 4 << 20;
 /// More files in one folder are not looked at.
 const MOST_FILES: usize = 1000;
-/// What the hook files of projects may cost one event, in bytes and in time: whoever waits for the answer goes on without
-/// it after a while.
-const PROJECT_BYTES: u64 = 1 << 20;
-const PROJECT_TIME: Duration = Duration::from_millis(500);
 
 pub(crate) const USER_SETTINGS: &[&str] = &[".config/agent/settings.json", ".config/cli-agent/settings.json"];
 pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.json", ".config/agent/settings.json"];
@@ -35,7 +32,7 @@ pub(crate) const PROJECT_SETTINGS: &[&str] = &[".config/agent/settings.local.jso
 /// What is declared.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    /// The valid hooks, in order of registration: the user's files, the user's agent settings, the project's files, the
+    /// The valid hooks, in order of registration: those that the policy requires, the user's files, the user's agent settings, the project's files, the
     /// project's agent settings.
     pub hooks: Vec<Hook>,
     /// What applies to all of them.
@@ -44,6 +41,8 @@ pub struct Catalog {
     pub undeclared: Vec<Undeclared>,
     /// The whole configuration.
     pub config: Config,
+    /// What files of projects may still cost, where that is bounded.
+    pub budget: Option<Budget>,
 }
 
 /// Whether the position of every hook is wanted, which costs a second reading of its file.
@@ -108,18 +107,16 @@ fn load_all(
     reading: Reading<'_>,
 ) -> (Catalog, Vec<Problem>) {
     let positions = reading.positions;
-    let (config, problems) = configuration(places, env, overrides, positions);
+    // Whoever asks for a list has the time.
+    let mut budget = reading.moment.map(|_| Budget::new());
+    let (config, problems) = configuration_within(&mut budget, places, env, overrides, positions);
     let settings = config.hooks(places);
     let settings_off = env(SETTINGS_SWITCH).is_some_and(|text| is_off(&text));
-    let mut loading = Loading {
-        reading,
-        seen: Vec::new(),
-        ids: Ids::default(),
-        hooks: Vec::new(),
-        problems,
-        settings_off,
-        budget: Budget { bytes: PROJECT_BYTES, until: None },
-    };
+    let mut loading =
+        Loading { reading, seen: Vec::new(), ids: Ids::default(), hooks: Vec::new(), problems, settings_off, budget };
+    if let Some(policy) = &places.policy {
+        loading.required(policy, config.of_policy().hooks(places).rules());
+    }
     let mut folders = Vec::new();
     let rules = settings.rules();
     let user = Owner { source: Source::User, layer: Layer::User, rules, project: None, encloses: false };
@@ -149,7 +146,8 @@ fn load_all(
         Positions::Always => scripts::undeclared(&folders, &loading.hooks),
         Positions::OnDemand => Vec::new(),
     };
-    (Catalog { hooks: loading.hooks, settings, config, undeclared }, loading.problems)
+    let Loading { hooks, problems, budget, .. } = loading;
+    (Catalog { hooks, settings, undeclared, config, budget }, problems)
 }
 
 /// The folder inside a hooks folder whose hooks are approved in one step.
@@ -183,24 +181,7 @@ struct Loading<'a> {
     problems: Vec<Problem>,
     /// Whether the hooks of agent settings files are off.
     settings_off: bool,
-    budget: Budget,
-}
-
-/// What the files of projects may still cost.
-struct Budget {
-    bytes: u64,
-    /// Runs from the first file on.
-    until: Option<Instant>,
-}
-
-impl Budget {
-    /// Takes a file of this size from it, if that much is left.
-    fn take(&mut self, size: u64) -> bool {
-        let until = *self.until.get_or_insert_with(|| Instant::now() + PROJECT_TIME);
-        let left = self.bytes.checked_sub(size).filter(|_| Instant::now() < until);
-        self.bytes = left.unwrap_or(self.bytes);
-        left.is_some()
-    }
+    budget: Option<Budget>,
 }
 
 /// One file on its way in.
@@ -242,7 +223,7 @@ impl Loading<'_> {
             self.problems.push(whole_file(Severity::Error, folder, message));
         }
         // What the user keeps there is the user's own as everywhere else.
-        let group = inner.filter(|_| owner.source != Source::User);
+        let group = inner.filter(|_| owner.source == Source::Workspace);
         for name in names.iter().take(MOST_FILES) {
             let path = folder.join(name);
             let name = name.to_string_lossy();
@@ -281,9 +262,8 @@ impl Loading<'_> {
                     return true;
                 }
                 self.seen.push(identity);
-                let is_bounded = owner.project.is_some() && self.reading.moment.is_some();
-                if is_bounded && !self.budget.take(meta.len()) {
-                    self.problems.push(too_costly(path));
+                let mut budget = self.budget.as_mut().filter(|_| owner.project.is_some());
+                if budget.as_mut().is_some_and(|budget| !budget.allows(path, meta.len())) {
                     return true;
                 }
             }
@@ -327,17 +307,6 @@ impl Loading<'_> {
         self.problems.append(&mut document.problems(findings));
         true
     }
-}
-
-fn too_costly(path: &Path) -> Problem {
-    let message = format!(
-        "the hook files of the project hold more than {} KiB, or take longer than {} ms to read, which is too much at \
-        every event; it is not loaded",
-        PROJECT_BYTES >> 10,
-        PROJECT_TIME.as_millis()
-    );
-    let help = Some("make the files smaller, or move hooks that you need to ~/.ollm/hooks".to_owned());
-    Problem { help, ..whole_file(Severity::Error, path, message) }
 }
 
 /// The names of the hook files in a folder, in order; hidden ones are editors' and tools' own.

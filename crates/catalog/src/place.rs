@@ -16,6 +16,29 @@ pub struct Places {
     pub project: Option<PathBuf>,
     /// The projects around that one, outermost first: a folder in a project does not shed its hooks.
     pub enclosing: Vec<PathBuf>,
+    /// The machine's policy, which no user can loosen.
+    pub policy: Option<PolicyFile>,
+}
+
+/// Where the machine's policy is, and whose it must be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PolicyFile {
+    /// The file.
+    pub path: PathBuf,
+    /// The only user who may own and write it and its folder, beside root.
+    pub owner: u32,
+}
+
+impl PolicyFile {
+    /// The policy of the system, which is root's.
+    pub fn of_system() -> PolicyFile {
+        PolicyFile { path: PathBuf::from("/etc/ollm/policy.yaml"), owner: 0 }
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new("/"))
+    }
 }
 
 impl Places {
@@ -78,6 +101,20 @@ impl Places {
         }
         let path = Path::new(written);
         if path.is_absolute() { Some(path.to_owned()) } else { Some(self.project.as_ref()?.join(path)) }
+    }
+
+    /// The same in every project we are in, outermost first, where it is relative.
+    pub(crate) fn folders(&self, written: &str) -> Vec<PathBuf> {
+        if written.starts_with('~') || Path::new(written).is_absolute() {
+            return self.folder(written).into_iter().collect();
+        }
+        self.projects().map(|project| project.join(written)).collect()
+    }
+
+    /// The project around ours that a folder lies in, if it is not in ours.
+    pub(crate) fn enclosing_of(&self, folder: &Path) -> Option<&Path> {
+        let within = |project: &&Path| folder.starts_with(project);
+        self.projects().filter(within).last().filter(|project| self.project.as_deref() != Some(*project))
     }
 }
 

@@ -20,6 +20,7 @@ pub(crate) mod ext;
 pub(crate) mod hook;
 pub(crate) mod mcp;
 pub(crate) mod trace;
+pub(crate) mod trust;
 
 use agent::{AgentArguments, CHAT_HELP, SessionCommand, TASK_HELP, TaskArguments};
 use config::ConfigCommand;
@@ -27,6 +28,7 @@ use ext::{ExtCommand, SkillCommand};
 use hook::{HookCommand, RunArguments};
 use mcp::McpCommand;
 use trace::TraceCommand;
+use trust::TrustCommand;
 
 /// Hooks for AI agents: one event in, one verdict out.
 #[derive(Debug, Parser)]
@@ -96,6 +98,11 @@ pub(crate) enum Command {
         #[command(subcommand)]
         command: ConfigCommand,
     },
+    /// Sign your approvals with a key, and see what the machine's policy fixes
+    Trust {
+        #[command(subcommand)]
+        command: TrustCommand,
+    },
     /// Look after MCP servers, and call their tools
     Mcp {
         #[command(subcommand)]
@@ -162,6 +169,7 @@ pub(crate) struct EmitArguments {
 }
 
 #[derive(Debug, Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag of the command line")]
 pub(crate) struct ConnectArguments {
     /// The agent, by its id; without one, every known agent is listed
     pub(crate) agent: Option<String>,
@@ -208,7 +216,7 @@ pub(crate) struct ImportArguments {
 }
 
 fn dialect_names() -> PossibleValuesParser {
-    all().map(|dialect| dialect.name()).into()
+    all().map(Dialect::name).into()
 }
 
 /// What a scaffolded hook is for.

@@ -22,6 +22,7 @@ mod schema;
 mod session;
 mod skill;
 mod trace;
+pub(crate) mod trust;
 
 pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {
@@ -37,6 +38,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Ext { command } => ext::run_command(command, world, output),
         Command::Skill { command } => skill::run_command(command, world, output),
         Command::Config { command } => config::run_command(command, world, output),
+        Command::Trust { command } => trust::run_command(&command, world, output),
         Command::Mcp { command } => mcp::run_command(command, world, output),
         Command::Run(arguments) => run::run(&arguments, world, output),
         Command::Chat { agent } => chat::run(&agent, world, output),

@@ -24,7 +24,7 @@ use std::process::ExitCode;
 
 use error::{Failure, Kind};
 use ollm_app::World;
-use ollm_catalog::Overrides;
+use ollm_catalog::{Overrides, PolicyFile};
 use ollm_process::ProcessSetup;
 use output::Output;
 
@@ -91,6 +91,7 @@ fn world<'a>(
     })?;
     let mut world = World::new(std::env::vars_os().collect(), cwd, std::env::home_dir());
     world.program = std::env::current_exe().ok();
+    world.places.policy = Some(PolicyFile::of_system());
     // An agent that could loosen a guard for one run would need no approval in that run.
     overrides.tightening = overrides.touch_guards() && ollm_app::refuse_agents(&world, "loosen guards").is_err();
     let mut world = world.with(overrides);

@@ -10,7 +10,7 @@ use ollm_app::{Person, World};
 use ollm_store::{cut, escape_for_people, one_line};
 use ollm_trust::{Approver, Choice, Question};
 
-use crate::ask::{Chosen, ask_unless, choose};
+use crate::ask::{Chosen, ask_secret, ask_unless, choose};
 use crate::command::review;
 use crate::open;
 use crate::output::{is_terminal, say};
@@ -35,6 +35,10 @@ pub(crate) fn person(world: &World) -> Option<Arc<dyn Person>> {
 impl Person for AtTerminal {
     fn ask(&self, question: &str, over: &dyn Fn() -> bool) -> Option<String> {
         ask_unless(question, over)
+    }
+
+    fn ask_secret(&self, question: &str) -> Option<String> {
+        ask_secret(question)
     }
 
     fn say(&self, text: &str) {

@@ -12,6 +12,7 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::ApproveHook(id) => named("hook trust", id),
         Remedy::ApproveExtension(name) => named("ext trust", name),
         Remedy::ApproveServer(name) => named("mcp trust", name),
+        Remedy::SignApprovals => "ollm trust init".to_owned(),
         Remedy::EnableHook(id) => named("hook enable", id),
         Remedy::EnableExtension(name) => named("ext enable", name),
         Remedy::DisableExtension(name) => named("ext disable", name),

@@ -1,5 +1,6 @@
 //! From a hook and an event to a task, or to a verdict at once.
 
+use std::ffi::OsString;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +157,7 @@ pub(crate) fn prepare(
             }
         }
         Action::Shell { script } => match job(trusted, event, environment) {
-            Ok(job) => shell::prepare(job, script, || scope(event)),
+            Ok(job) => shell::prepare(job, &trusted.shell_line(script), || scope(event)),
             Err(why) => Prepared::Impossible(why),
         },
         Action::AskAgent { prompt } => ask_agent::render(prompt, || scope(event)),
@@ -188,11 +189,28 @@ fn job(trusted: &Trusted<Hook>, event: &Event, environment: &Environment) -> Res
     if trusted.runs_from_copy() && !hook.spec.env.iter().any(|(name, _)| name == NO_BYTECODE) {
         job.env.push((NO_BYTECODE.into(), "1".into()));
     }
+    for (name, value) in &hook.spec.env {
+        if let Some(value) = trusted.code_variable(name, value) {
+            set_variable(&mut job.env, name, value);
+        }
+    }
+    for (name, mut value) in trusted.variables() {
+        if let Some((_, more)) = job.env.iter().find(|(known, _)| name == "PYTHONPATH" && known == name) {
+            value.push(":");
+            value.push(more);
+        }
+        set_variable(&mut job.env, name, value);
+    }
     let folder = trusted.runs_in().map_or_else(|| environment.folder(hook, event), Path::to_owned);
     job.cwd = Some(folder).filter(|folder| !folder.as_os_str().is_empty());
     job.stdin = written(hook, event);
     job.limits = limits(hook);
     Ok(job)
+}
+
+fn set_variable(env: &mut Vec<(OsString, OsString)>, name: &str, value: OsString) {
+    env.retain(|(known, _)| known != name);
+    env.push((name.into(), value));
 }
 
 /// The event in the words of the hook's dialect.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use ollm_process::Children;
-use ollm_protocol::{Event, Hook, Source, Verdict};
+use ollm_protocol::{Event, Hook, Verdict};
 use ollm_trust::{Trust, Trusted, Untrusted};
 use uuid::Uuid;
 
@@ -69,6 +69,8 @@ impl Engine {
         self.switched_off = fresh.switched_off;
         self.rates.global = fresh.rates.global;
         self.environment = fresh.environment;
+        self.trust.demand_signature(fresh.trust.key().cloned());
+        self.trust.signer = fresh.trust.signer;
         self.trust.workspace = fresh.trust.workspace;
         self.trust.untrusted_projects = fresh.trust.untrusted_projects;
         self.trust.untrusted = fresh.trust.untrusted;
@@ -196,8 +198,8 @@ impl Engine {
     /// Why a hook does not even become a candidate: hooks are off, or it has no approval and nobody can be asked for one.
     fn refusal(&self, hook: &Arc<Hook>) -> Option<Skip> {
         match &self.switched_off {
-            // Whoever switches hooks off has not switched off the guards.
-            Some(why) if hook.spec.source != Source::Builtin => Some(Skip::new(hook, Reason::Disabled, why)),
+            // Whoever switches hooks off has switched off neither the guards nor what the machine's policy requires.
+            Some(why) if !hook.spec.source.is_required() => Some(Skip::new(hook, Reason::Disabled, why)),
             _ if self.trust.approver.is_some() => None,
             _ => self.trust.unapproved(&**hook).map(|refusal| clear::skip(hook, refusal)),
         }
@@ -239,15 +241,15 @@ impl Engine {
         }
     }
 
-    /// What is built in looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
+    /// What is built in or required looks at a tool call before anybody else, and once more when its arguments were rewritten: nobody
     /// can get past it by rewriting what it has seen.
     fn look_again(&self, progress: &mut Progress<'_>, original: &Event, means: &RunContext<'_>) {
         if progress.verdict.patch.is_empty() || progress.event().args() == original.args() {
             return;
         }
-        let built_in = progress.reports.iter().map(|report| &report.hook);
-        let built_in = built_in.filter(|hook| hook.spec.source == Source::Builtin);
-        let steps: Vec<Step> = built_in.filter_map(|hook| self.trusted(hook).ok()).map(Step::Run).collect();
+        let required = progress.reports.iter().map(|report| &report.hook);
+        let required = required.filter(|hook| hook.spec.source.is_required());
+        let steps: Vec<Step> = required.filter_map(|hook| self.trusted(hook).ok()).map(Step::Run).collect();
         let mut reports = run::stage(&steps, &progress.event(), means);
         reports.retain(|report| !report.verdict.flow.continues());
         progress.take(reports);

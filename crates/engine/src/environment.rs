@@ -92,7 +92,9 @@ impl Environment {
             set("OLLM_PROJECT_DIR", project.into());
             // Hooks that were written for another agent look for it under that agent's name.
             let others = home_of(hook.dialect.name()).map_or(&[][..], |home| home.project_variables);
-            others.iter().for_each(|name| set(name, project.into()));
+            for name in others {
+                set(name, project.into());
+            }
         }
         for setting in &hook.settings {
             set(&setting.name, setting.value.get()?.into());

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ollm_protocol::{Hook, RateLimit, Source};
+use ollm_protocol::{Hook, RateLimit};
 use ollm_store::digest_bytes;
 use ollm_store::usage::{self, Quota, Used};
 
@@ -86,7 +86,7 @@ impl Rates {
     }
 
     fn is_held_to_global(&self, hook: &Hook) -> bool {
-        self.limits_all() && hook.spec.source != Source::Builtin && !hook.is_gate()
+        self.limits_all() && !hook.spec.source.is_required() && !hook.is_gate()
     }
 }
 

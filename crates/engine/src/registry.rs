@@ -214,10 +214,11 @@ impl EventIndex {
 fn turn(hook: &Hook, registered: u64) -> Turn {
     let rank = match (hook.spec.source, hook.spec.layer) {
         (Source::Builtin, _) => 0,
-        (Source::User, _) => 1,
-        (Source::Extension | Source::Downloaded, Layer::User) => 2,
-        (Source::Workspace, _) => 3,
-        (Source::Extension | Source::Downloaded, Layer::Workspace) => 4,
+        (Source::Policy, _) => 1,
+        (Source::User, _) => 2,
+        (Source::Extension | Source::Downloaded, Layer::User) => 3,
+        (Source::Workspace, _) => 4,
+        (Source::Extension | Source::Downloaded, Layer::Workspace) => 5,
     };
     (rank, hook.spec.priority, registered)
 }

@@ -9,7 +9,7 @@
 //! let engine = Engine::new(Trust::new("trusted-hooks.json".into(), SystemTime::now), Environment::default());
 //! let event = Event::new(EventKind::BeforeTool, [("tool_name", "shell".into())]);
 //! let outcome = engine.dispatch(&event);
-//! let line = trace::record(&event, &outcome, engine.environment(), "1.0.0");
+//! let line = trace::record(&event, &outcome, engine.environment(), "1.0.0", None);
 //! let record: serde_json::Value = serde_json::from_str(&line)?;
 //! assert_eq!(record["traceId"], outcome.trace_id);
 //! assert_eq!(record["subject"], "shell");
@@ -52,14 +52,17 @@ const WARNINGS: usize = 4;
 ///
 /// The secrets that are hidden are those of the environment, and what the hooks at hand declare in `env` and `passEnv`;
 /// texts are cut, and lists end, where the record would grow too long, each time with a note. `binary` is the version of
-/// the program that writes it.
-pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binary: &str) -> String {
+/// the program that writes it, `off` what is off that would stand in the way of something, in one line.
+pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binary: &str, off: Option<&str>) -> String {
     let planned = outcome.plan.iter().flatten();
     let concerned = planned.chain(outcome.skipped.iter().map(|skip| &skip.hook));
     let redactor = redactor(concerned.map(Arc::as_ref), environment);
     let mut line = Line::new(&redactor);
     line.object(|line| {
         head(line, event, outcome, environment, binary);
+        if let Some(off) = off {
+            line.key("off").text(off, TEXT);
+        }
         line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
         line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
         line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));

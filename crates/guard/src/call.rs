@@ -146,7 +146,7 @@ fn place(effects: &[CallEffect<'_>], here: &Path, home: Option<&Path>) -> Place 
     let mut folders = vec![here.to_owned()];
     let named = effects.iter().filter(|found| found.effect == Effect::RunsIn).filter_map(CallEffect::text);
     folders.extend(named.map(|folder| path::join(here, &path::spelled(folder, home))).filter(|folder| folder != here));
-    Place { folders, home: home.map(Path::to_owned), ..Place::default() }
+    Place::new(folders, home)
 }
 
 /// The folder of the event.

@@ -12,7 +12,7 @@ use crate::{
     field::{Field, Place},
     path, text,
     walk::{Deed, Run},
-    writes::{Touch, touches},
+    writes::Touch,
 };
 use harm::harm;
 use precious::{Precious, Worth};
@@ -110,9 +110,9 @@ type Wrong = (Flow, &'static str);
 
 /// Harm by the files that a program writes.
 fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
-    let wrongs = touches(run).into_iter().filter_map(|touch| match touch {
-        Touch::Content(target) | Touch::Becomes(target) => written(&target, &run.place, precious),
-        Touch::Whole(target) if run.name != "rm" => written(&target, &run.place, precious),
+    let wrongs = run.touches().iter().filter_map(|touch| match touch {
+        Touch::Content(target) | Touch::Becomes(target) => written(target, &run.place, precious),
+        Touch::Whole(target) if run.name != "rm" => written(target, &run.place, precious),
         _ => None,
     });
     wrongs.max_by_key(|(flow, _)| *flow)
@@ -126,10 +126,10 @@ fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> 
     if target.glob && matches!(precious.worth(target, place), Worth::Vital(_)) && !precious.is_project(target, place) {
         return Some((Flow::Ask, "overwrites whatever is in a folder that holds everything"));
     }
-    if Precious::is_key(target, place) {
+    if precious.is_key(target, place) {
         return Some((Flow::Ask, "changes a file that decides who may log in"));
     }
-    let system = !place.elsewhere && Precious::is_system(target, place);
+    let system = !place.elsewhere && precious.is_system(target, place);
     system.then_some((Flow::Ask, "changes a file of the system"))
 }
 
@@ -139,6 +139,9 @@ fn is_device(target: &str) -> bool {
         "null", "zero", "full", "random", "urandom", "stdin", "stdout", "stderr", "tty", "console", "ptmx", "kmsg",
         "log",
     ];
+    if !target.contains("dev") {
+        return false;
+    }
     let target = path::tidy(Path::new(target));
     let Some(device) = target.to_str().and_then(|target| target.strip_prefix("/dev/")) else { return false };
     let folder =

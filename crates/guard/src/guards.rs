@@ -70,3 +70,18 @@ impl Guards {
         scripts
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_call_is_read_once_for_both_guards() {
+        let (guards, here) = (Guards::new(Shelter::default()), Path::new("/home/ada/project"));
+        let event = Event::before_tool("shell", [("command", "ls | wc -l".into())]);
+        let first = guards.scripts(&event, here);
+        assert!(Arc::ptr_eq(&first, &guards.scripts(&event, here)));
+        let other = Event::before_tool("shell", [("command", "ls".into())]);
+        assert!(!Arc::ptr_eq(&first, &guards.scripts(&other, here)));
+    }
+}

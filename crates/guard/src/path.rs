@@ -1,7 +1,9 @@
 //! Paths as text: joined, tidied, and folded so that look-alikes are alike.
 
 use std::{
+    borrow::Cow,
     collections::HashMap,
+    ffi::OsString,
     path::{Component, Path, PathBuf},
 };
 
@@ -10,14 +12,25 @@ use ollm_protocol::pattern::wildcard;
 use crate::text::is_hidden;
 
 /// The last part of a command word, in lower case.
-pub(crate) fn base_name(word: &str) -> String {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word).to_lowercase();
-    name.strip_suffix(".exe").map_or_else(|| name.clone(), str::to_owned)
+pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
+    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
+        return Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name));
+    }
+    let name = name.to_lowercase();
+    Cow::Owned(name.strip_suffix(".exe").map(str::to_owned).unwrap_or(name))
 }
 
 /// A path as seen from a folder, without `.`, `..` and doubled slashes.
 pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
-    tidy(&folder.join(path))
+    tidied(folder.join(path))
+}
+
+/// Whether a tidy path is this folder or lies in it, by their texts.
+pub(crate) fn is_in_folder(path: &Path, folder: &Path) -> bool {
+    let [path, folder] = [path, folder].map(|path| path.as_os_str().as_encoded_bytes());
+    let next = path.strip_prefix(folder).map(<[u8]>::first);
+    next.is_some_and(|next| next.is_none_or(|next| std::path::is_separator(char::from(*next))) || folder == b"/")
 }
 
 /// A path as tools spell it: an address, or with the home written out.
@@ -49,6 +62,14 @@ fn decode(text: &str) -> String {
 
 /// A path without `.`, `..` and doubled slashes, by its text alone.
 pub(crate) fn tidy(path: &Path) -> PathBuf {
+    tidied(path.to_owned())
+}
+
+fn tidied(path: PathBuf) -> PathBuf {
+    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
+    if path.to_str().and_then(|path| path.strip_prefix('/')).is_some_and(|path| path.split('/').all(is_plain)) {
+        return path;
+    }
     let mut tidied = PathBuf::new();
     for part in path.components() {
         match part {
@@ -89,30 +110,68 @@ pub(crate) fn resolve(path: &Path) -> PathBuf {
     resolved
 }
 
+/// No path of the system is longer.
+const LONGEST: usize = 4096;
+
 /// Resolves many paths that share their folders, asking the system about each folder once.
 #[derive(Default)]
 pub(crate) struct Resolver {
-    /// What a path resolves to, and whether it exists.
-    seen: HashMap<PathBuf, (PathBuf, bool)>,
+    /// What a path resolves to, if it exists.
+    seen: HashMap<OsString, Option<PathBuf>>,
+    /// The folder of the last path, what it resolves to, and whether it exists: many files of one folder are asked about.
+    last: Option<(PathBuf, PathBuf, bool)>,
 }
 
 impl Resolver {
     /// A tidy path with the links in it resolved, as far as it exists, and whether it does.
     pub(crate) fn look(&mut self, path: &Path) -> (PathBuf, bool) {
-        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
-        if let Some(known) = self.seen.get(path) {
-            return known.clone();
+        if path.as_os_str().len() > LONGEST {
+            return (path.to_owned(), false);
         }
-        let (folder, exists) = self.look(parent);
-        let here = folder.join(name);
-        let found = match exists.then(|| std::fs::symlink_metadata(&here)) {
-            Some(Ok(found)) if found.file_type().is_symlink() => (follow(&here), true),
-            Some(Ok(_)) => (here, true),
-            Some(Err(_)) | None => (here, false),
+        let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
+        if self.last.as_ref().is_none_or(|(last, ..)| last.as_os_str() != folder.as_os_str()) {
+            let (real, exists) = self.walk(folder);
+            self.last = Some((folder.to_owned(), real, exists));
+        }
+        let Some((_, real, exists)) = &self.last else { return (path.to_owned(), false) };
+        let place = real.join(name);
+        if !exists {
+            return (place, false);
+        }
+        let seen = match self.seen.get(path.as_os_str()) {
+            Some(seen) => seen.clone(),
+            None => self.seen.entry(path.into()).or_insert(found(&place)).clone(),
         };
-        self.seen.insert(path.to_owned(), found.clone());
-        found
+        seen.map_or((place, false), |real| (real, true))
     }
+
+    fn walk(&mut self, path: &Path) -> (PathBuf, bool) {
+        let mut real = PathBuf::new();
+        let mut parts = path.components();
+        let mut prefix = PathBuf::new();
+        while let Some(part) = parts.next() {
+            prefix.push(part);
+            real.push(part);
+            if !matches!(part, Component::Normal(_)) {
+                continue;
+            }
+            if !self.seen.contains_key(prefix.as_os_str()) {
+                self.seen.insert(prefix.clone().into_os_string(), found(&real));
+            }
+            let Some(Some(found)) = self.seen.get(prefix.as_os_str()) else {
+                let rest = parts.as_path();
+                return (if rest.as_os_str().is_empty() { real } else { real.join(rest) }, false);
+            };
+            real.clone_from(found);
+        }
+        (real, true)
+    }
+}
+
+/// What is at a place whose folder has no links, if anything is.
+fn found(place: &Path) -> Option<PathBuf> {
+    let found = std::fs::symlink_metadata(place).ok()?;
+    Some(if found.file_type().is_symlink() { follow(place) } else { place.to_owned() })
 }
 
 /// Where a link leads; a link to nothing still says where a write would go.
@@ -141,14 +200,29 @@ pub(crate) fn folded(path: &Path) -> Vec<String> {
 
 /// The folded parts in one text, each with a slash behind it: a path lies in another if its key begins with the other's.
 pub(crate) fn key(path: &Path) -> String {
-    let plain = path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| {
-        let odd = ["./", " /", "//", "::$"].iter().any(|odd| text.contains(odd)) || text.ends_with(['.', ' ', '/']);
-        text.is_ascii() && !text.is_empty() && !odd
-    });
-    match plain {
-        Some(text) => text.to_ascii_lowercase() + "/",
+    match path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| is_plain(text)) {
+        Some(text) => {
+            let mut key = String::with_capacity(text.len() + 1);
+            key.push_str(text);
+            key.make_ascii_lowercase();
+            key.push('/');
+            key
+        }
         None => folded(path).iter().flat_map(|part| [part.as_str(), "/"]).collect(),
     }
+}
+
+/// Whether folding the parts of a path only takes them to lower case.
+fn is_plain(path: &str) -> bool {
+    let mut before = b'/';
+    for next in path.bytes() {
+        let ends = next == b'/' && matches!(before, b'.' | b' ' | b'/');
+        if ends || next == b':' || !next.is_ascii() {
+            return false;
+        }
+        before = next;
+    }
+    !matches!(before, b'.' | b' ' | b'/')
 }
 
 /// One name, folded.
@@ -201,17 +275,16 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
     if name.starts_with('.') && pattern.starts_with(['*', '?', '[']) {
         return false;
     }
-    let name: Vec<char> = name.chars().collect();
-    fits_any(pattern, &name)
+    fits_hidden(pattern, name)
 }
 
 /// The same, hidden names included.
 pub(crate) fn fits_hidden(pattern: &str, name: &str) -> bool {
-    fits_any(pattern, &name.chars().collect::<Vec<_>>())
-}
-
-fn fits_any(pattern: &str, name: &[char]) -> bool {
-    wildcard(&simple_sets(pattern), name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
+    if !pattern.contains(['*', '?', '[']) {
+        return pattern == name;
+    }
+    let name: Vec<char> = name.chars().collect();
+    wildcard(&simple_sets(pattern), &name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
 }
 
 /// A pattern with every set taken for any character: `[a-z]`, `[!x]`, `[[:alpha:]]`.

@@ -23,67 +23,79 @@ pub(crate) enum Files {
 /// Programs that print, compare, search or show: they run nothing and write nothing that is not an output option.
 #[rustfmt::skip]
 const READERS: &[&str] = &[
-    "[", "[[", "ack", "ag", "apropos", "b2sum", "b3sum", "base32", "base64", "basename", "bat", "batcat", "bc", "cal",
-    "cat", "cksum", "clear", "cmp", "cloc", "col", "colordiff", "column", "comm", "cut", "date", "delta", "df", "diff",
-    "diff3", "difft", "dig", "dircolors", "dirname", "du", "echo", "egrep", "eza", "exa", "exit", "expand", "expr",
-    "factor", "false", "fgrep", "file", "fmt", "fold", "free", "getconf", "getent", "getfacl", "glow", "grep", "groups",
-    "gstat", "head", "help", "hexdump", "hostname", "hexyl", "host", "iconv", "id", "info", "jless", "join", "jobs",
-    "jq", "last", "ldd", "less", "let", "locale", "locate", "logname", "look", "ls", "lsattr", "lsblk", "lscpu", "lsof",
-    "man", "md5", "md5sum", "mdcat", "mdfind", "more", "most", "namei", "nl", "nm", "nproc", "numfmt", "objdump", "od",
-    "paste", "pathchk", "pgrep", "pidof", "ping", "pr", "printenv", "printf", "ps", "pwd", "readelf", "readlink",
-    "realpath", "return", "rev", "rg", "seq", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum",
-    "shuf", "size", "sleep", "stat", "strings", "sum", "tac", "tail", "test", "tldr", "tokei", "tput", "tr", "tree",
-    "true", "tsort", "tty", "type", "uname", "unexpand", "uptime", "users", "vdir", "dir", "vmstat", "w", "wc",
-    "whatis", "whence", "where", "whereis", "which", "who", "whoami", "xmllint", "xxd", "zcat", "zdiff", "zgrep",
-    "zless", "shellcheck", "sort", "uniq", ":", "unset", "read", "export", "declare", "local", "readonly", "typeset",
-    "set", "shopt", "umask", "ulimit", "wait", "getopts", "shift", "break", "continue", "history",
+    ":", "[", "[[", "ack", "ag", "apropos", "b2sum", "b3sum", "base32", "base64", "basename", "bat", "batcat", "bc",
+    "break", "cal", "cat", "cksum", "clear", "cloc", "cmp", "col", "colordiff", "column", "comm", "continue", "cut",
+    "date", "declare", "delta", "df", "diff", "diff3", "difft", "dig", "dir", "dircolors", "dirname", "du", "echo",
+    "egrep", "exa", "exit", "expand", "export", "expr", "eza", "factor", "false", "fgrep", "file", "fmt", "fold",
+    "free", "getconf", "getent", "getfacl", "getopts", "glow", "grep", "groups", "gstat", "head", "help", "hexdump",
+    "hexyl", "history", "host", "hostname", "iconv", "id", "jless", "jobs", "join", "jq", "last", "ldd", "let",
+    "local", "locale", "locate", "logname", "look", "ls", "lsattr", "lsblk", "lscpu", "lsof", "md5", "md5sum", "mdcat",
+    "mdfind", "namei", "nl", "nm", "nproc", "numfmt", "objdump", "od", "paste", "pathchk", "pgrep", "pidof", "ping",
+    "pr", "printenv", "printf", "ps", "pwd", "read", "readelf", "readlink", "readonly", "realpath", "return", "rev",
+    "rg", "seq", "set", "sha1sum", "sha224sum", "sha256sum", "sha384sum", "sha512sum", "shasum", "shellcheck", "shift",
+    "shopt", "shuf", "size", "sleep", "sort", "stat", "strings", "sum", "tac", "tail", "test", "tldr", "tokei", "tput",
+    "tr", "tree", "true", "tsort", "tty", "type", "typeset", "ulimit", "umask", "uname", "unexpand", "uniq", "unset",
+    "uptime", "users", "vdir", "vmstat", "w", "wait", "wc", "whatis", "whence", "where", "whereis", "which", "who",
+    "whoami", "xmllint", "xxd", "zcat", "zdiff", "zgrep",
 ];
+
+/// Programs that show text, and that let people run a command meanwhile.
+const PAGERS: &[&str] = &["info", "less", "man", "more", "most", "zless"];
+
+/// Clients of databases: their statements run nothing, but they take commands of their own that do.
+const CLIENTS: &[&str] = &["duckdb", "mariadb", "mysql", "psql", "sqlite3"];
 
 /// Programs whose arguments are messages or queries. What they do with files is not known.
 #[rustfmt::skip]
 const SPEAKERS: &[&str] = &[
-    "gh", "glab", "hub", "jira", "linear", "logger", "mail", "mailx", "notify-send", "osascript", "say", "wall",
-    "cowsay", "figlet", "lolcat", "psql", "mysql", "mariadb", "mongosh", "redis-cli", "duckdb", "http", "httpie", "xh",
-    "espeak", "zenity", "dialog", "whiptail", "gum",
+    "cowsay", "dialog", "espeak", "figlet", "gh", "glab", "gum", "http", "httpie", "hub", "jira", "linear", "logger",
+    "lolcat", "mail", "mailx", "notify-send", "redis-cli", "say", "wall", "whiptail", "xh", "yq", "zenity",
 ];
 
 /// Programs whose files [`crate::writes`] knows one by one, and whose other arguments are data.
 #[rustfmt::skip]
 const HANDLED: &[&str] = &[
-    "rm", "grm", "unlink", "rmdir", "srm", "shred", "wipe", "trash", "trash-put", "gio", "del", "rd", "mv", "gmv", "cp",
-    "gcp", "install", "ln", "gln", "scp", "ditto", "tee", "touch", "truncate", "mkdir", "mkfifo", "mknod", "chmod",
-    "gchmod", "chown", "gchown", "chgrp", "chattr", "setfacl", "chflags", "xattr", "dd", "gdd", "dcfldd", "dc3dd",
-    "mount", "umount", "patch", "apply_patch", "applypatch", "curl", "wget", "unzip", "kill", "pkill", "killall",
-    "killall5", "shutdown", "reboot", "halt", "poweroff", "systemctl", "loginctl", "init", "telinit", "fdisk", "sfdisk",
-    "cfdisk", "gdisk", "sgdisk", "parted", "wipefs", "blkdiscard", "mkswap", "mke2fs", "cryptsetup", "zpool", "zfs",
-    "nvme", "diskutil", "mdadm", "lvremove", "vgremove", "pvremove", "btrfs", "userdel", "deluser", "cd", "chdir",
-    "pushd", "popd", "sponge", "nano", "ed", "ollm",
+    "apply_patch", "applypatch", "blkdiscard", "btrfs", "cd", "cfdisk", "chattr", "chdir", "chflags", "chgrp", "chmod",
+    "chown", "cp", "cryptsetup", "curl", "dc3dd", "dcfldd", "dd", "del", "deluser", "diskutil", "ditto", "ed", "fdisk",
+    "gchmod", "gchown", "gcp", "gdd", "gdisk", "gio", "gln", "gmv", "grm", "halt", "init", "install", "kill",
+    "killall", "killall5", "ln", "loginctl", "lvremove", "mdadm", "mkdir", "mke2fs", "mkfifo", "mknod", "mkswap",
+    "mount", "mv", "nano", "nvme", "ollm", "parted", "patch", "pkill", "popd", "poweroff", "pushd", "pvremove", "rd",
+    "reboot", "rm", "rmdir", "scp", "setfacl", "sfdisk", "sgdisk", "shred", "shutdown", "sponge", "srm", "systemctl",
+    "tee", "telinit", "touch", "trash", "trash-put", "truncate", "umount", "unlink", "unzip", "userdel", "vgremove",
+    "wget", "wipe", "wipefs", "xattr", "zfs", "zpool",
 ];
 
 /// Programs of which the files are known, but which may run other programs.
-const CARRYING: &[&str] = &["git", "tar", "bsdtar", "gtar", "rsync", "find", "fd", "fdfind"];
+#[rustfmt::skip]
+const CARRYING: &[&str] = &[
+    "bsdtar", "fd", "fdfind", "find", "git", "gtar", "rsync", "tar",
+];
 
 /// Interpreters: their arguments and their input are code, perhaps with a version behind the name.
 #[rustfmt::skip]
 const LANGUAGES: &[&str] = &[
-    "python", "node", "nodejs", "deno", "bun", "perl", "ruby", "php", "lua", "osascript", "awk", "gawk", "mawk", "nawk",
-    "sed", "gsed", "ed", "ex", "vi", "vim", "nvim", "view", "emacs", "tclsh", "rscript", "julia", "guile", "sqlite3",
-    "pwsh", "powershell", "tsx", "ts-node", "groovy", "jshell", "scala", "elixir", "erl", "swift", "ghc", "runghc", "jq",
-    "yq", "expect", "pypy", "ipython", "irb", "pry",
+    "awk", "bun", "deno", "ed", "elixir", "emacs", "erl", "ex", "expect", "gawk", "ghc", "groovy", "gsed", "guile",
+    "ipython", "irb", "jshell", "julia", "lua", "mawk", "mongosh", "nawk", "node", "nodejs", "nvim", "osascript",
+    "perl", "php", "powershell", "pry", "pwsh", "pypy", "python", "rscript", "ruby", "runghc", "scala", "sed", "swift",
+    "tclsh", "ts-node", "tsx", "vi", "view", "vim",
 ];
 
 /// Languages in which people mostly print and search; the files they name are read, unless they are told otherwise.
-const FILTERS: &[&str] = &["sed", "gsed", "awk", "gawk", "mawk", "nawk", "jq", "yq"];
+#[rustfmt::skip]
+const FILTERS: &[&str] = &[
+    "awk", "gawk", "gsed", "jq", "mawk", "nawk", "sed", "yq",
+];
 
 /// Programs that print shell code of their own making, to be read by `eval` or `source`.
 #[rustfmt::skip]
 const PRINT_THEIR_OWN_CODE: &[&str] = &[
-    "ssh-agent", "gpg-agent", "gpgconf", "keychain", "dircolors", "lesspipe", "resize", "tset", "brew", "direnv", "pyenv",
-    "rbenv", "nodenv", "jenv", "goenv", "asdf", "fnm", "volta", "mise", "rtx", "zoxide", "starship", "atuin", "opam",
-    "conda", "mamba", "micromamba", "kubectl", "helm", "minikube", "kind", "k3d", "k9s", "oc", "istioctl", "flux",
-    "argocd", "gh", "glab", "npm", "pnpm", "deno", "rustup", "poetry", "uv", "pip", "pipx", "luarocks", "thefuck", "fzf",
-    "register-python-argcomplete", "docker-machine", "docker", "eksctl", "terraform", "task", "just", "op", "chezmoi",
-    "cargo", "hugo", "rclone", "vault", "stern", "velero", "kustomize", "kompose", "crictl", "nerdctl", "podman",
+    "argocd", "asdf", "atuin", "brew", "cargo", "chezmoi", "conda", "crictl", "deno", "dircolors", "direnv", "docker",
+    "docker-machine", "eksctl", "flux", "fnm", "fzf", "gh", "glab", "goenv", "gpg-agent", "gpgconf", "helm", "hugo",
+    "istioctl", "jenv", "just", "k3d", "k9s", "keychain", "kind", "kompose", "kubectl", "kustomize", "lesspipe",
+    "luarocks", "mamba", "micromamba", "minikube", "mise", "nerdctl", "nodenv", "npm", "oc", "op", "opam", "pip",
+    "pipx", "pnpm", "podman", "poetry", "pyenv", "rbenv", "rclone", "register-python-argcomplete", "resize", "rtx",
+    "rustup", "ssh-agent", "starship", "stern", "task", "terraform", "thefuck", "tset", "uv", "vault", "velero",
+    "volta", "zoxide",
 ];
 
 /// Stands for the user, whoever that is.
@@ -104,10 +116,10 @@ const PROGRAM_VARIABLES: &[(&str, &str)] = &[
 /// Variables that name something precious, though nothing in a script sets them.
 #[rustfmt::skip]
 const PRECIOUS_VARIABLES: &[&str] = &[
-    "OLDPWD", "DIRSTACK", "PATH", "CDPATH", "USERPROFILE", "HOMEPATH", "HOMEDRIVE", "OLLM_HOME", "CODEX_HOME",
-    "CLAUDE_CONFIG_DIR", "GNUPGHOME", "SSH_AUTH_SOCK", "GIT_DIR", "GIT_WORK_TREE", "XDG_CONFIG_HOME", "XDG_DATA_HOME",
-    "XDG_STATE_HOME", "SUDO_HOME", "REPLY", "OPTARG", "BASH_REMATCH", "PIPESTATUS", "MAPFILE", "COPROC", "_",
-    "BASH_SOURCE", "FUNCNAME", "BASH_ARGV", "BASH_ARGV0", "BASH_COMMAND", "BASH_EXECUTION_STRING",
+    "BASH_ARGV", "BASH_ARGV0", "BASH_COMMAND", "BASH_EXECUTION_STRING", "BASH_REMATCH", "BASH_SOURCE", "CDPATH",
+    "CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPROC", "DIRSTACK", "FUNCNAME", "GIT_DIR", "GIT_WORK_TREE", "GNUPGHOME",
+    "HOMEDRIVE", "HOMEPATH", "MAPFILE", "OLDPWD", "OLLM_HOME", "OPTARG", "PATH", "PIPESTATUS", "REPLY",
+    "SSH_AUTH_SOCK", "SUDO_HOME", "USERPROFILE", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "_",
 ];
 
 /// Programs that print one plain word, without a slash: something that stands for it.
@@ -122,42 +134,60 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
     ("logname", SELF),
 ];
 
-/// What a program does with its arguments.
-pub(crate) fn arguments(name: &str) -> Arguments {
-    if is_interpreter(name) {
-        Arguments::Code
-    } else if [READERS, SPEAKERS, HANDLED].iter().any(|table| table.contains(&name)) {
-        Arguments::Data
-    } else {
-        Arguments::MayRun
+/// Whether a sorted table has this name.
+pub(crate) fn is_in(table: &[&str], name: &str) -> bool {
+    table.binary_search(&name).is_ok()
+}
+
+/// What is known of a program.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Program {
+    pub(crate) arguments: Arguments,
+    pub(crate) files: Files,
+    /// Whether neither its arguments nor its files become anything else.
+    pub(crate) only_reads: bool,
+}
+
+impl Program {
+    /// What is known of the program with this name.
+    pub(crate) fn of(name: &str) -> Program {
+        if is_in(READERS, name) {
+            return Program { arguments: Arguments::Data, files: Files::Known, only_reads: true };
+        }
+        let (pager, filter) = (is_in(PAGERS, name), is_in(FILTERS, name));
+        let handled = is_in(HANDLED, name);
+        let arguments = if is_interpreter(name) {
+            Arguments::Code
+        } else if handled || is_in(SPEAKERS, name) {
+            Arguments::Data
+        } else {
+            Arguments::MayRun
+        };
+        let known = pager || filter || handled || is_in(CARRYING, name);
+        let files = if known { Files::Known } else { Files::MayWrite };
+        Program { arguments, files, only_reads: pager || filter }
     }
 }
 
-/// What a program does with the files that its arguments name.
-pub(crate) fn files(name: &str) -> Files {
-    let known = [READERS, HANDLED, CARRYING, FILTERS].iter().any(|table| table.contains(&name));
-    if known { Files::Known } else { Files::MayWrite }
-}
-
-/// Whether a program only reads: neither its arguments nor its files become anything else.
-pub(crate) fn only_reads(name: &str) -> bool {
-    READERS.contains(&name) || FILTERS.contains(&name)
-}
-
 /// Whether this is an interpreter of some language other than the shell's.
-pub(crate) fn is_interpreter(name: &str) -> bool {
+fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
-    LANGUAGES.contains(&stem) || LANGUAGES.contains(&name)
+    is_in(LANGUAGES, stem) || is_in(CLIENTS, name)
+}
+
+/// Whether this is a client of a database.
+pub(crate) fn is_client(name: &str) -> bool {
+    is_in(CLIENTS, name)
 }
 
 /// Whether an interpreter mostly prints and searches.
 pub(crate) fn is_filter(name: &str) -> bool {
-    FILTERS.contains(&name)
+    is_in(FILTERS, name)
 }
 
 /// Whether a program prints shell code that is its own, not what a file or a server says.
 pub(crate) fn prints_its_own_code(name: &str) -> bool {
-    PRINT_THEIR_OWN_CODE.contains(&name)
+    is_in(PRINT_THEIR_OWN_CODE, name)
 }
 
 /// What stands for the one plain word that a program prints.
@@ -172,5 +202,18 @@ pub(crate) fn by_convention(variable: &str) -> Option<&'static str> {
 
 /// Whether a variable that nothing sets may still name something precious.
 pub(crate) fn is_precious_variable(name: &str) -> bool {
-    PRECIOUS_VARIABLES.contains(&name) || name.starts_with("BASH_")
+    is_in(PRECIOUS_VARIABLES, name) || name.starts_with("BASH_")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_are_sorted() {
+        let tables = [READERS, PAGERS, CLIENTS, SPEAKERS, HANDLED, CARRYING, LANGUAGES, FILTERS, PRINT_THEIR_OWN_CODE];
+        let all = tables.iter().chain([&PRECIOUS_VARIABLES]);
+        let wrong: Vec<_> = all.filter(|table| !table.is_sorted()).collect();
+        assert!(wrong.is_empty(), "{wrong:?}");
+    }
 }

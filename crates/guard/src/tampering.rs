@@ -2,6 +2,7 @@
 
 mod own;
 mod protected;
+mod roots;
 mod tool;
 mod watch;
 
@@ -19,10 +20,9 @@ use crate::{
     field::{Field, Place},
     path, text,
     walk::{Deed, Run},
-    writes::{Touch, touches},
+    writes::Touch,
 };
 pub use protected::{From, PROTECTED, Row};
-use protected::{Protected, protected};
 use watch::{Hit, Reach, Watch};
 
 /// Whose files are to be protected, and where relative paths begin.
@@ -39,7 +39,7 @@ use watch::{Hit, Reach, Watch};
 ///     projects: vec![home.join("project")],
 ///     cwd: home.join("project"),
 ///     home: Some(home.to_owned()),
-///     executable: None,
+///     ..Shelter::default()
 /// };
 /// let data = [("tool_name", json!("write_file")), ("args", json!({ "path": "../.ollm/config.yaml" }))];
 /// assert_eq!(tampering(&Event::new(EventKind::BeforeTool, data), &shelter).flow, Flow::Block);
@@ -54,6 +54,8 @@ pub struct Shelter {
     pub projects: Vec<PathBuf>,
     /// Our own program.
     pub executable: Option<PathBuf>,
+    /// The folder of the machine's policy.
+    pub policy: Option<PathBuf>,
     /// The folder that counts where an event names none.
     pub cwd: PathBuf,
 }
@@ -66,15 +68,12 @@ impl Shelter {
         if projects.is_empty() || !projects.contains(&here) && self.home.as_deref() != Some(here) {
             projects.push(here);
         }
-        let tidied: Vec<PathBuf> = projects.iter().map(|root| path::tidy(root)).collect();
-        let roots: Vec<&Path> = tidied.iter().map(PathBuf::as_path).collect();
-        let mut paths = protected(self.home.as_deref().map(path::tidy).as_deref(), &roots);
         // One that was built in the project is built anew all the time.
         let program = self.executable.iter().filter(|program| projects.iter().all(|root| !program.starts_with(root)));
-        for path in std::iter::once(&self.ollm_home).chain(program) {
-            paths.push(Protected { path: path::tidy(path), from: From::Everybody });
-        }
-        Watch::new(paths, projects.into_iter().map(Path::to_owned).collect())
+        let single = std::iter::once(&self.ollm_home).chain(program).chain(&self.policy);
+        let single = single.map(|path| path::tidy(path)).collect();
+        let projects = projects.into_iter().map(path::tidy).collect();
+        Watch::new(self.home.as_deref().map(path::tidy), projects, single)
     }
 }
 
@@ -87,7 +86,7 @@ pub fn tampering(event: &Event, shelter: &Shelter) -> Verdict {
 /// What this guard makes of what a call does.
 pub(crate) fn judged(event: &Event, scripts: &[Script], here: &Path, shelter: &Shelter) -> Verdict {
     let (effects, home) = (call::effects(event), shelter.home.as_deref());
-    let place = Place { folders: vec![here.to_owned()], home: shelter.home.clone(), ..Place::default() };
+    let place = Place::new(vec![here.to_owned()], home);
     // The list of what is protected is only made ready once something is written at all.
     let watch = LazyCell::new(|| shelter.watch(here));
     let by_tool = tool::written(&effects, home);
@@ -120,7 +119,7 @@ fn open_deed(deed: &Deed) -> Option<String> {
         Deed::Run(run) if run.name == "kill" && run.args.iter().any(Field::open) => {
             Some("ends a process that is not written out".to_owned())
         }
-        Deed::Run(run) if run.args.iter().any(Field::open) => touches(run).iter().find_map(|touch| match touch {
+        Deed::Run(run) if run.args.iter().any(Field::open) => run.touches().iter().find_map(|touch| match touch {
             Touch::Content(field) | Touch::Whole(field) | Touch::Becomes(field) | Touch::Merge(field)
                 if field.open() =>
             {
@@ -137,26 +136,26 @@ fn judge(deed: &Deed, watch: &impl Deref<Target = Watch>) -> Vec<Finding> {
         Deed::Unclear(_) | Deed::Bomb { .. } => Vec::new(),
         Deed::Write { target, place } => found(watch, target, place, Reach::File).into_iter().collect(),
         Deed::Run(run) => {
-            let by_file = touches(run).into_iter().filter_map(|touch| by_touch(touch, run, watch));
+            let by_file = run.touches().iter().filter_map(|touch| by_touch(touch, run, watch));
             by_file.chain(own::command(run)).collect()
         }
         Deed::Guess(deed) => judge(deed, watch).into_iter().map(softened).collect(),
     }
 }
 
-fn by_touch(touch: Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
+fn by_touch(touch: &Touch, run: &Run, watch: &impl Deref<Target = Watch>) -> Option<Finding> {
     match touch {
-        Touch::Content(field) => found(watch, &field, &run.place, Reach::File),
-        Touch::Whole(field) => found(watch, &field, &run.place, Reach::Tree),
-        Touch::Becomes(field) => found(watch, &field, &run.place, Reach::Replacement),
-        Touch::Merge(field) | Touch::Alias(field) => found(watch, &field, &run.place, Reach::Tree).map(softened),
-        Touch::Perhaps(field) => found(watch, &field, &run.place, Reach::File).map(softened),
-        Touch::Found(search) => watch.found(&search, &run.place).map(|hit| finding(hit, &search.root)),
-        Touch::Project(field) => watch.new_project(&field, &run.place).then(|| {
+        Touch::Content(field) => found(watch, field, &run.place, Reach::File),
+        Touch::Whole(field) => found(watch, field, &run.place, Reach::Tree),
+        Touch::Becomes(field) => found(watch, field, &run.place, Reach::Replacement),
+        Touch::Merge(field) | Touch::Alias(field) => found(watch, field, &run.place, Reach::Tree).map(softened),
+        Touch::Perhaps(field) => found(watch, field, &run.place, Reach::File).map(softened),
+        Touch::Found(search) => watch.found(search, &run.place).map(|hit| finding(hit, &search.root)),
+        Touch::Project(field) => watch.new_project(field, &run.place).then(|| {
             let written = text::excerpt(&field.shown());
             Finding::ask(format!("{written} becomes a project of its own, where the hooks of this one may not count"))
         }),
-        Touch::Code(code) => watch.mentioned(&code).map(|path| {
+        Touch::Code(code) => watch.mentioned(code).map(|path| {
             Finding::ask(format!("{} runs code that names the protected {}", text::excerpt(&run.name), shown(&path)))
         }),
     }

@@ -1,11 +1,16 @@
 //! Which files a program changes, as far as its arguments say.
 
+mod copies;
+mod git;
+
 use crate::{
     field::{Field, Fields},
     path,
-    program::{self, Files},
+    program::{self, Arguments, Files},
     walk::{Found, Run},
 };
+
+pub(crate) use git::git_folders;
 
 /// One way of changing something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,50 +45,52 @@ pub(crate) fn options(args: &[Field]) -> impl Iterator<Item = &str> {
 #[expect(clippy::match_same_arms, reason = "programs of one kind stand together")]
 pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     let args = &run.args;
-    let plain = operands(args);
+    let plain = || operands(args);
     let mut touches: Vec<Touch> = match run.name.as_str() {
         "tee" | "touch" | "truncate" | "mkdir" | "mkfifo" | "mknod" | "rmdir" | "unlink" | "ed" | "ex" | "vi"
-        | "vim" | "nvim" | "nano" | "emacs" | "sponge" | "shred" | "code" => each(plain, Touch::Content),
+        | "vim" | "nvim" | "nano" | "emacs" | "sponge" | "shred" | "code" => each(plain(), Touch::Content),
         "rm" | "grm" | "srm" | "trash" | "trash-put" | "gio" | "del" | "rd" => {
             let recursive = options(args).any(|option| letters(option, &['r', 'R']) || option.starts_with("--recurs"));
-            each(plain, if recursive || run.name != "rm" { Touch::Whole } else { Touch::Content })
+            each(plain(), if recursive || run.name != "rm" { Touch::Whole } else { Touch::Content })
         }
         "chmod" | "gchmod" | "chown" | "gchown" | "chgrp" | "chattr" | "setfacl" | "chflags" | "xattr" => {
             let recursive = options(args).any(|option| letters(option, &['R']) || option.starts_with("--recurs"));
-            each(plain.clone(), if recursive && !keeps_owner(run, &plain) { Touch::Whole } else { Touch::Content })
+            each(plain(), if recursive && !keeps_owner(run, &plain()) { Touch::Whole } else { Touch::Content })
         }
-        "mount" | "umount" => each(plain, Touch::Whole),
-        "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => copies(run, plain),
+        "mount" | "umount" => each(plain(), Touch::Whole),
+        "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => {
+            copies::touches(run, plain())
+        }
         "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
-            each(plain, Touch::Content)
+            each(plain(), Touch::Content)
         }
-        "git" => git(run, &plain),
-        "patch" => each(plain, Touch::Content),
-        "tar" | "bsdtar" | "gtar" => archive(run, &plain),
+        "git" => git::touches(run, &plain()),
+        "patch" => each(plain(), Touch::Content),
+        "tar" | "bsdtar" | "gtar" => archive(run, &plain()),
         "unzip" => unpacked(run, values(args, &["-d"])),
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
-            files.extend(in_folders(&values(args, &["--output-dir"]), &plain));
+            files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
             each(files, Touch::Content)
         }
         "wget" => {
             let mut files = values(args, &["--output-document", "-O", "--output-file", "-o", "-a"]);
             files.extend(values(args, &["-P", "--directory-prefix"]));
-            let named = plain.iter().filter_map(address_path).map(Touch::Perhaps);
+            let named = plain().into_iter().filter_map(|address| address_path(&address)).map(Touch::Perhaps);
             each(files, Touch::Content).into_iter().chain(named).collect()
         }
         "sort" | "shuf" | "tree" | "iconv" | "xmllint" | "base64" => {
             each(values(args, &["-o", "--output"]), Touch::Content)
         }
-        "uniq" | "xxd" => each(plain.into_iter().skip(1), Touch::Content),
+        "uniq" | "xxd" => each(plain().into_iter().skip(1), Touch::Content),
         "find" | "fd" | "fdfind" => Found::by(args).into_iter().map(Touch::Found).collect(),
         _ => Vec::new(),
     };
     touches.extend(each(dd_output(run), Touch::Content));
-    if !program::only_reads(&run.name) {
+    if !run.program.only_reads {
         touches.extend(each(outputs(args), Touch::Content));
     }
-    if program::files(&run.name) == Files::MayWrite {
+    if run.program.files == Files::MayWrite {
         touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps));
     }
     touches.extend(patched(run));
@@ -115,7 +122,7 @@ fn letters(option: &str, wanted: &[char]) -> bool {
 /// The values of options that take one: attached or not, alone or last in a bundle of letters.
 fn values(args: &[Field], names: &[&str]) -> Fields {
     let mut values = Fields::new();
-    for (at, arg) in args.iter().enumerate() {
+    for (at, arg) in args.iter().enumerate().filter(|(_, arg)| arg.text.starts_with('-')) {
         for name in names {
             let long = name.strip_prefix("--").is_some();
             let behind = if long { arg.text.strip_prefix(name) } else { bundled(&arg.text, name) };
@@ -169,144 +176,6 @@ fn in_place(run: &Run) -> bool {
     })
 }
 
-/// Programs with sources and a destination.
-fn copies(run: &Run, mut plain: Fields) -> Vec<Touch> {
-    let mut folder = values(&run.args, &["-t", "--target-directory"]).into_iter().next();
-    if folder.is_some() && run.name != "rsync" {
-        plain.retain(|field| Some(field) != folder.as_ref());
-    } else {
-        folder = None;
-    }
-    let is_folder = folder.is_some();
-    let Some(destination) = folder.or_else(|| (plain.len() > 1).then(|| plain.pop()).flatten()) else {
-        // `ln TARGET` alone makes a link here, under the same name.
-        return each(plain.iter().map(|source| inside(&Field::literal("."), source)), Touch::Content);
-    };
-    let moves = run.name.ends_with("mv");
-    let links = run.name.ends_with("ln")
-        || (run.name.ends_with("cp") && options(&run.args).any(|option| letters(option, &['l', 's'])));
-    let deep = moves
-        || matches!(run.name.as_str(), "rsync" | "ditto")
-        || options(&run.args)
-            .any(|option| letters(option, &['r', 'R', 'a']) || option.starts_with("--recurs") || option == "--archive");
-    let replaces = options(&run.args).any(|option| {
-        letters(option, &['T'])
-            || option == "--no-target-directory"
-            || (links && letters(option, &['n', 'h']))
-            || option.starts_with("--delete")
-    });
-    let mut touches = Vec::new();
-    for source in &plain {
-        if moves {
-            touches.push(Touch::Whole(source.clone()));
-        }
-        if links {
-            touches.push(Touch::Alias(source.clone()));
-        }
-        let merges =
-            source.text.ends_with("/.") || source.text == "." || (run.name == "rsync" && source.text.ends_with('/'));
-        if merges && deep {
-            touches.push(Touch::Merge(destination.clone()));
-            continue;
-        }
-        let name = inside(&destination, source);
-        touches.push(if deep || links { Touch::Whole(name) } else { Touch::Content(name) });
-    }
-    if replaces {
-        touches.push(Touch::Whole(destination));
-    } else if !is_folder {
-        touches.push(if deep || links { Touch::Becomes(destination) } else { Touch::Content(destination) });
-    }
-    touches
-}
-
-/// A source's place in the destination folder.
-fn inside(folder: &Field, source: &Field) -> Field {
-    let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
-    if folder.open() {
-        let tail = format!("{}/{name}", folder.tail.as_deref().unwrap_or_default());
-        return Field { tail: Some(tail), ..folder.clone() };
-    }
-    let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
-    let text = if folder.text.starts_with('/') && !text.starts_with('/') { format!("/{text}") } else { text };
-    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob, hollow: None }
-}
-
-/// The folders that `git` is told to work in.
-pub(crate) fn git_folders(args: &[Field]) -> Fields {
-    let mut folders = Fields::new();
-    let verb = args.iter().position(|arg| GIT_VERBS.contains(&arg.text.as_str())).unwrap_or(args.len());
-    for (at, arg) in args.iter().enumerate().take(verb) {
-        match arg.text.as_str() {
-            "-C" | "--work-tree" | "--git-dir" => folders.extend(args.get(at + 1).cloned()),
-            text => {
-                let value = text.strip_prefix("--work-tree=").or_else(|| text.strip_prefix("--git-dir="));
-                folders.extend(value.map(|value| Field { text: value.to_owned(), ..arg.clone() }));
-            }
-        }
-    }
-    folders
-}
-
-/// What changes files in the folder that `git` works in.
-#[rustfmt::skip]
-const GIT_VERBS: &[&str] = &[
-    "checkout", "restore", "rm", "mv", "apply", "am", "config", "worktree", "clone", "init", "clean", "reset", "switch",
-    "stash", "merge", "pull", "rebase", "revert", "cherry-pick", "read-tree", "checkout-index", "sparse-checkout",
-    "submodule", "subtree",
-];
-
-fn git(run: &Run, plain: &[Field]) -> Vec<Touch> {
-    let Some(verb) = plain.iter().position(|field| GIT_VERBS.contains(&field.text.as_str())) else { return Vec::new() };
-    let rest = plain.get(verb + 1..).unwrap_or_default().to_vec();
-    let mut folders = git_folders(&run.args);
-    match plain.get(verb).map(|field| field.text.as_str()) {
-        Some("init") => {
-            folders.extend(rest.into_iter().next());
-            return each(folders, Touch::Project);
-        }
-        Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
-        _ => {}
-    }
-    // In another folder, files are replaced that are not named here.
-    let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
-    let mut touches = match plain.get(verb).map(|field| field.text.as_str()) {
-        Some("config") => each(git_settings(run, &rest), Touch::Content),
-        // Only the index changes.
-        Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
-        Some("mv" | "rm") => each(rest, Touch::Whole),
-        Some("checkout" | "restore" | "worktree" | "checkout-index") => {
-            let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
-            each(rest.iter().cloned().chain(below), Touch::Content)
-        }
-        _ => Vec::new(),
-    };
-    let configures = plain.get(verb).is_some_and(|field| field.text == "config");
-    if !configures {
-        touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
-    }
-    touches
-}
-
-/// The file that `git config` writes, and the hooks if it says where they are.
-fn git_settings(run: &Run, rest: &[Field]) -> Fields {
-    let mut files = values(&run.args, &["--file"]);
-    files.extend(run.args.windows(2).filter_map(|pair| match pair {
-        [option, file] if option.text == "-f" => Some(file.clone()),
-        _ => None,
-    }));
-    let key = rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath"));
-    files.extend((key && rest.len() > 1).then(|| Field::literal(".git/hooks")));
-    files
-}
-
-fn joined(folder: &Field, file: &Field) -> Field {
-    if folder.open() || file.open() || file.text.starts_with('/') {
-        return file.clone();
-    }
-    Field { glob: file.glob, ..Field::literal(format!("{}/{}", folder.text.trim_end_matches('/'), file.text)) }
-}
-
 /// What `tar` writes: the archive, or all that is in it.
 fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
     let mode = run.args.first().map(|first| first.text.trim_start_matches('-')).unwrap_or_default();
@@ -332,7 +201,7 @@ fn unpacked(run: &Run, folders: Fields) -> Vec<Touch> {
 
 /// The folders themselves, and the files that get the last part of an address there.
 fn in_folders(folders: &[Field], addresses: &[Field]) -> Fields {
-    let files = folders.iter().flat_map(|folder| addresses.iter().map(|address| inside(folder, address)));
+    let files = folders.iter().flat_map(|folder| addresses.iter().map(|address| copies::inside(folder, address)));
     folders.iter().cloned().chain(files).collect()
 }
 
@@ -431,11 +300,11 @@ pub(crate) fn patch_files(patch: &str) -> Vec<String> {
 
 /// Code handed to an interpreter, with its input.
 fn code(run: &Run) -> Option<String> {
-    if !program::is_interpreter(&run.name) {
+    if run.program.arguments != Arguments::Code {
         return None;
     }
     let reads = program::is_filter(&run.name);
-    let mut code = run.input.clone().unwrap_or_default();
+    let mut code = run.input.as_deref().unwrap_or_default().to_owned();
     let is_code =
         |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']) && (!reads || arg.text.contains(['>', 'w', '|']));
     for arg in run.args.iter().filter(is_code) {

@@ -37,6 +37,8 @@ const METACHARACTERS: &[char] = &[';', '&', '|', '`', '$', '(', ')', '{', '}', '
 pub enum Source {
     /// Part of the program that embeds the engine.
     Builtin,
+    /// Required by the machine's policy.
+    Policy,
     /// Written by the user, in the user's own folder.
     User,
     /// Came with a project.
@@ -45,6 +47,13 @@ pub enum Source {
     Extension,
     /// Part of something we downloaded.
     Downloaded,
+}
+
+impl Source {
+    /// Whether no user can switch it off with all other hooks.
+    pub fn is_required(self) -> bool {
+        matches!(self, Source::Builtin | Source::Policy)
+    }
 }
 
 /// Whose folder a hook was found in; this decides the order.
@@ -540,7 +549,7 @@ macro_rules! named {
     };
 }
 
-named!(Source { Builtin = "builtin", User = "user", Workspace = "workspace", Extension = "extension", Downloaded = "downloaded" });
+named!(Source { Builtin = "builtin", Policy = "policy", User = "user", Workspace = "workspace", Extension = "extension", Downloaded = "downloaded" });
 named!(Priority { Critical = "critical", High = "high", Normal = "normal", Low = "low" });
 named!(OnFailure { Allow = "allow", Block = "block", Ask = "ask" });
 named!(Reach { Main = "main", Subagents = "subagents", All = "all" });

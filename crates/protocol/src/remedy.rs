@@ -24,6 +24,8 @@ pub enum Remedy {
     ApproveExtension(String),
     /// Approve the MCP server of this name.
     ApproveServer(String),
+    /// Look through the list of approvals, and sign it.
+    SignApprovals,
     /// Switch on the hook with this id.
     EnableHook(String),
     /// Switch on the extension of this name.
@@ -85,6 +87,7 @@ impl Remedy {
             Remedy::ApproveHook(_) | Remedy::ApproveExtension(_) | Remedy::ApproveServer(_) => {
                 ("review and approve it", "review and approve it with ", "")
             }
+            Remedy::SignApprovals => ("look through it and sign it", "", " shows it, and signs it anew"),
             Remedy::EnableHook(_) | Remedy::EnableExtension(_) => ("switch it on", "", " switches it on"),
             Remedy::DisableExtension(_) => ("switch it off to end it", "", " ends it"),
             Remedy::ShowExtension(_) => ("see what is wrong with it", "", " says why"),

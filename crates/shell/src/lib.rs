@@ -21,6 +21,6 @@ pub mod template;
 mod tree;
 
 pub use line::{LineError, split, split_loosely};
-pub use quote::shell_word;
-pub use read::{DEEPEST, Unreadable, parse};
+pub use quote::{shell_word, single_quoted};
+pub use read::{DEEPEST, Unreadable, parse, replaceable};
 pub use tree::{Assign, Body, Command, Joint, List, Piece, Redirect, Step, Word, bare};

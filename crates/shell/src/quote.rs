@@ -16,6 +16,7 @@ pub fn shell_word(word: &str) -> Cow<'_, str> {
     Cow::Owned(single_quoted(word))
 }
 
-pub(crate) fn single_quoted(word: &str) -> String {
+/// A word in single quotes, whatever is in it.
+pub fn single_quoted(word: &str) -> String {
     format!("'{}'", word.replace('\'', r"'\''"))
 }

@@ -122,6 +122,18 @@ pub fn parse(text: &str, depth: usize) -> Result<List, Unreadable> {
     Lexer::new(text, &[], depth).script()
 }
 
+/// Whether other words may stand in the place of these, given in the order of the text: not in backticks, here-documents
+/// and the like, where quotes mean something else.
+///
+/// ```
+/// use ollm_shell::replaceable;
+/// assert_eq!(replaceable("sh a; `b`", &[3..4, 7..8]), [true, false]);
+/// ```
+pub fn replaceable(text: &str, words: &[Range<usize>]) -> Vec<bool> {
+    let (_, findings) = parse_with_holes(text, words);
+    findings.contexts.iter().map(|context| *context == Some(Context::Word(Quoting::None))).collect()
+}
+
 /// The commands of a text with holes, and what was found out on the way.
 pub(crate) fn parse_with_holes(text: &str, holes: &[Range<usize>]) -> (Parsed<List>, Findings) {
     let mut lexer = Lexer::new(text, holes, 0);
@@ -530,7 +542,8 @@ impl Lexer {
     /// The keyword that stands here, eaten.
     fn keyword(&mut self) -> Option<&'static str> {
         self.skip_blanks();
-        KEYWORDS.iter().copied().find(|keyword| self.eat_keyword(keyword))
+        let first = self.at(0);
+        KEYWORDS.iter().copied().find(|keyword| keyword.starts_with(first) && self.eat_keyword(keyword))
     }
 }
 

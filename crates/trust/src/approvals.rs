@@ -8,13 +8,18 @@
 //! `hash` covers the script (or the definition where there is none), `digest` everything that was approved; both must
 //! match. Entries of other programs, which lack our `digest`, approve nothing and are kept. A file that cannot be relied
 //! on approves nothing and is never overwritten.
+//!
+//! Where an [`ApprovalKey`] is demanded, the file has also a `serial` and a `signature`, and what is not for ever does not
+//! count: using it up would change the list without a person.
 
 use std::collections::HashMap;
 use std::path::Path;
 
 use ollm_store::versioned::{self, Loaded, broken};
-use ollm_store::{Digest, Trouble, UpdateError};
+use ollm_store::{Digest, Trouble};
 use serde_json::{Map, Value, json};
+
+use crate::signature::{ApprovalKey, ChangeError, ListTrouble, Seal, check, remember, serial_of};
 
 const VERSION: u32 = 1;
 const MAX_BYTES: u64 = 16 * 1024 * 1024;
@@ -71,20 +76,50 @@ pub enum Standing {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Approvals {
     known: HashMap<(String, String), Approval>,
+    serial: u64,
 }
 
 impl Approvals {
-    /// Reads an approvals file. When it is of no use, nothing is approved and the trouble says why.
-    pub fn load(path: &Path) -> (Self, Option<Trouble>) {
-        let read = match versioned::load(path, VERSION, MAX_BYTES) {
-            Loaded::Missing => return (Self::default(), None),
-            Loaded::Current(document) => read_entries(path, &document),
-            Loaded::Refused(trouble) => Err(trouble),
-        };
-        match read {
-            Ok(known) => (Self { known }, None),
+    /// Reads an approvals file, which must be signed where there is a key. When it is of no use, nothing is approved and the
+    /// trouble says why.
+    pub fn load(path: &Path, key: Option<&ApprovalKey>) -> (Self, Option<ListTrouble>) {
+        match Self::read(path, key) {
+            Ok(approvals) => (approvals, None),
             Err(trouble) => (Self::default(), Some(trouble)),
         }
+    }
+
+    fn read(path: &Path, key: Option<&ApprovalKey>) -> Result<Self, ListTrouble> {
+        let document = match versioned::load(path, VERSION, MAX_BYTES) {
+            Loaded::Missing => return Ok(Self::default()),
+            Loaded::Current(document) => document,
+            Loaded::Refused(trouble) => return Err(trouble.into()),
+        };
+        let approvals = Self::of(path, &document, key)?;
+        if let Some(key) = key {
+            check(path, &document, &approvals.list(), key)?;
+        }
+        Ok(approvals)
+    }
+
+    /// What would count of a document if its signature, where one is demanded, is right.
+    fn of(path: &Path, document: &Value, key: Option<&ApprovalKey>) -> Result<Self, Trouble> {
+        let counts = |approval: &Approval| key.is_none() || approval.term == Term::Always;
+        let ours = entries_of(path, document)?.iter().filter_map(read_entry).filter(counts);
+        let known = ours.map(|approval| ((approval.source.clone(), approval.id.clone()), approval)).collect();
+        Ok(Self { known, serial: serial_of(document) })
+    }
+
+    /// The same without those that do not last.
+    #[must_use]
+    pub fn lasting(mut self) -> Self {
+        self.known.retain(|_, approval| approval.term == Term::Always);
+        self
+    }
+
+    /// How often a signed list was changed.
+    pub fn serial(&self) -> u64 {
+        self.serial
     }
 
     /// The approval of one thing of a source, whatever its content is now.
@@ -111,28 +146,27 @@ impl Approvals {
 }
 
 /// Records one approval; it replaces an earlier one of the same source and id.
-pub fn approve(path: &Path, approval: Approval) -> Result<(), UpdateError> {
+pub fn approve(path: &Path, approval: Approval) -> Result<(), ChangeError> {
     approve_all(path, vec![approval])
 }
 
-/// Records several approvals in one step: all of them or none.
-pub fn approve_all(path: &Path, approvals: Vec<Approval>) -> Result<(), UpdateError> {
-    edit(path, |entries| {
-        for approval in approvals {
-            entries.retain(|entry| key_of(entry) != (Some(&approval.source), Some(&approval.id)));
-            entries.push(write_entry(approval));
-        }
-        entries.sort_by(|a, b| key_of(a).cmp(&key_of(b)));
-    })
-    .map(drop)
+/// Records several approvals in one step: all of them or none. Where a signature is demanded, they do not count.
+pub fn approve_all(path: &Path, approvals: Vec<Approval>) -> Result<(), ChangeError> {
+    edit(path, None, |entries| put(entries, approvals))
+}
+
+/// Withdraws the approval of one thing of a source; false when there was none.
+pub fn revoke(path: &Path, source: &str, id: &str) -> Result<bool, ChangeError> {
+    let removed = edit(path, None, |entries| remove(entries, &[(source.to_owned(), id.to_owned())]))?;
+    Ok(removed > 0)
 }
 
 /// Uses an approval that does not last: true when it covers this use.
 ///
 /// One for a single use is gone afterwards, also when two claim it at once; one for a session that is not named yet
 /// becomes that session's.
-pub fn claim(path: &Path, approval: &Approval, session: Option<&str>) -> Result<bool, UpdateError> {
-    edit(path, |entries| {
+pub fn claim(path: &Path, approval: &Approval, session: Option<&str>) -> Result<bool, ChangeError> {
+    edit(path, None, |entries| {
         let same = |entry: &Value| {
             read_entry(entry).is_some_and(|known| {
                 known.source == approval.source
@@ -161,51 +195,99 @@ pub fn claim(path: &Path, approval: &Approval, session: Option<&str>) -> Result<
     })
 }
 
-/// Withdraws the approval of one thing of a source; false when there was none.
-pub fn revoke(path: &Path, source: &str, id: &str) -> Result<bool, UpdateError> {
-    remove(path, |entry| key_of(entry) == (Some(source), Some(id))).map(|removed| removed > 0)
+/// Puts approvals in the place of earlier ones of the same source and id.
+pub(crate) fn put(entries: &mut Vec<Value>, approvals: Vec<Approval>) {
+    for approval in approvals {
+        entries.retain(|entry| key_of(entry) != (Some(&approval.source), Some(&approval.id)));
+        entries.push(write_entry(approval));
+    }
+    entries.sort_by(|a, b| key_of(a).cmp(&key_of(b)));
 }
 
-/// Withdraws approvals, each named by its source and id, in one step, and returns how many there were.
-pub fn revoke_many(path: &Path, keys: &[(String, String)]) -> Result<usize, UpdateError> {
-    let goes = |entry: &Value| {
+/// Takes out approvals, each named by its source and id, and returns how many there were.
+pub(crate) fn remove(entries: &mut Vec<Value>, keys: &[(String, String)]) -> usize {
+    let before = entries.len();
+    entries.retain(|entry| {
         let (source, id) = key_of(entry);
-        keys.iter().any(|key| (Some(key.0.as_str()), Some(key.1.as_str())) == (source, id))
-    };
-    remove(path, goes)
+        !keys.iter().any(|key| (Some(key.0.as_str()), Some(key.1.as_str())) == (source, id))
+    });
+    before - entries.len()
 }
 
-/// Withdraws every approval, also those of other programs, and returns how many there were.
-pub fn revoke_all(path: &Path) -> Result<usize, UpdateError> {
-    remove(path, |_| true)
+/// Takes out what is ours but not one of these approvals.
+pub(crate) fn keep(entries: &mut Vec<Value>, approvals: &Approvals) {
+    let is_kept = |one: Approval| approvals.find(&one.source, &one.id) == Some(&one);
+    entries.retain(|entry| read_entry(entry).is_none_or(is_kept));
 }
 
-fn remove(path: &Path, goes: impl Fn(&Value) -> bool) -> Result<usize, UpdateError> {
-    edit(path, |entries| {
-        let before = entries.len();
-        entries.retain(|entry| !goes(entry));
-        before - entries.len()
+/// Changes the list of entries under the lock; a list that stays as it was is not written. With a seal it must be the
+/// one that was signed last, and is signed anew.
+pub(crate) fn edit<T>(
+    path: &Path,
+    seal: Option<&Seal<'_>>,
+    change: impl FnOnce(&mut Vec<Value>) -> T,
+) -> Result<T, ChangeError> {
+    rewrite(path, seal, |document| {
+        if let Some(seal) = seal {
+            let counting = Approvals::of(path, document, Some(seal.key))?;
+            check(path, document, &counting.list(), seal.key)?;
+        }
+        Ok(changed(entries_mut(path, document)?, change))
     })
 }
 
-/// Changes the list of entries under the lock; a list that stays as it was is not written.
-fn edit<T>(path: &Path, change: impl FnOnce(&mut Vec<Value>) -> T) -> Result<T, UpdateError> {
-    versioned::update(path, VERSION, MAX_BYTES, |document| {
+/// Changes a list that may be anybody's work, and signs what is in it then.
+pub(crate) fn sign_anew<T>(
+    path: &Path,
+    seal: Option<&Seal<'_>>,
+    change: impl FnOnce(&mut Vec<Value>) -> T,
+) -> Result<T, ChangeError> {
+    rewrite(path, seal, |document| {
+        let (is_other, answer) = changed(entries_mut(path, document)?, change);
+        Ok((is_other || seal.is_some(), answer))
+    })
+}
+
+/// Changes entries, and says whether they are others now.
+fn changed<T>(entries: &mut Vec<Value>, change: impl FnOnce(&mut Vec<Value>) -> T) -> (bool, T) {
+    let before = entries.clone();
+    let answer = change(entries);
+    (*entries != before, answer)
+}
+
+/// Changes the document under the lock, and signs it with a seal; `change` says also whether there is anything to write.
+fn rewrite<T>(
+    path: &Path,
+    seal: Option<&Seal<'_>>,
+    change: impl FnOnce(&mut Value) -> Result<(bool, T), ChangeError>,
+) -> Result<T, ChangeError> {
+    let (serial, answer) = versioned::update(path, VERSION, MAX_BYTES, |document| {
         let mut document = document.unwrap_or_else(|| json!({ "version": VERSION, "approvals": [] }));
-        let entries = document.get_mut("approvals").and_then(Value::as_array_mut);
-        let entries = entries.ok_or_else(|| no_list(path))?;
-        let before = entries.clone();
-        let answer = change(entries);
-        let changed = *entries != before;
-        Ok((changed.then_some(document), answer))
-    })
+        let done = change(&mut document).and_then(|(changed, answer)| {
+            let Some(seal) = seal.filter(|_| changed) else { return Ok((changed, None, answer)) };
+            let counting = Approvals::of(path, &document, Some(seal.key))?;
+            let serial = seal.put_on(path, &mut document, &counting.list())?;
+            Ok((true, Some(serial), answer))
+        });
+        Ok(match done {
+            Ok((changed, serial, answer)) => (changed.then_some(document), Ok((serial, answer))),
+            Err(error) => (None, Err(error)),
+        })
+    })??;
+    // The list comes first: killed in between, it is newer than what was seen, never older. Whoever reads it next
+    // remembers it as well.
+    let _ = serial.map(|serial| remember(path, serial));
+    Ok(answer)
 }
 
-fn read_entries(path: &Path, document: &Value) -> Result<HashMap<(String, String), Approval>, Trouble> {
+fn entries_of<'a>(path: &Path, document: &'a Value) -> Result<&'a [Value], Trouble> {
     let entries = document.get("approvals").and_then(Value::as_array);
-    let entries = entries.ok_or_else(|| no_list(path))?;
-    let ours = entries.iter().filter_map(read_entry);
-    Ok(ours.map(|approval| ((approval.source.clone(), approval.id.clone()), approval)).collect())
+    entries.map(Vec::as_slice).ok_or_else(|| no_list(path))
+}
+
+fn entries_mut<'a>(path: &Path, document: &'a mut Value) -> Result<&'a mut Vec<Value>, Trouble> {
+    let entries = document.get_mut("approvals").and_then(Value::as_array_mut);
+    entries.ok_or_else(|| no_list(path))
 }
 
 fn no_list(path: &Path) -> Trouble {
@@ -239,7 +321,7 @@ fn read_term(term: Option<&Value>) -> Option<Term> {
     }
 }
 
-fn term_text(term: &Term) -> String {
+pub(crate) fn term_text(term: &Term) -> String {
     match term {
         Term::Always => "always".to_owned(),
         Term::Once => "once".to_owned(),

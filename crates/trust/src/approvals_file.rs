@@ -4,17 +4,19 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ollm_store::{StatKey, Trouble};
+use ollm_store::StatKey;
 
 use crate::approvals::Approvals;
+use crate::signature::{ApprovalKey, ListTrouble};
 
 #[derive(Debug)]
 pub(crate) struct ApprovalsFile {
     path: PathBuf,
+    key: Option<ApprovalKey>,
     read: Mutex<Option<ReadState>>,
 }
 
-type Contents = (Approvals, Option<Trouble>);
+type Contents = (Approvals, Option<ListTrouble>);
 
 #[derive(Debug)]
 struct ReadState {
@@ -24,11 +26,22 @@ struct ReadState {
 
 impl ApprovalsFile {
     pub(crate) fn new(path: PathBuf) -> ApprovalsFile {
-        ApprovalsFile { path, read: Mutex::new(None) }
+        ApprovalsFile { path, key: None, read: Mutex::new(None) }
     }
 
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The key that must have signed it.
+    pub(crate) fn key(&self) -> Option<&ApprovalKey> {
+        self.key.as_ref()
+    }
+
+    /// From now on this key must have signed it.
+    pub(crate) fn demand(&mut self, key: Option<ApprovalKey>) {
+        self.key = key;
+        *self.read.get_mut().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     pub(crate) fn current(&self) -> Arc<Contents> {
@@ -37,7 +50,7 @@ impl ApprovalsFile {
         if let Some(read) = read.as_ref().filter(|read| read.key == key) {
             return Arc::clone(&read.contents);
         }
-        let contents = Arc::new(Approvals::load(&self.path));
+        let contents = Arc::new(Approvals::load(&self.path, self.key.as_ref()));
         *read = Some(ReadState { key, contents: Arc::clone(&contents) });
         contents
     }

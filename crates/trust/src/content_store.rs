@@ -24,7 +24,7 @@ use std::time::UNIX_EPOCH;
 
 use ollm_store::raw::{Lock, failed, kind_of, open_regular, random_name, sync_folder};
 use ollm_store::tree::{self, Entry, Kind};
-use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe, Why, current_uid};
+use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe, Why, current_uid, digest_bytes};
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
@@ -126,10 +126,15 @@ impl StoredCopy {
     ///
     /// Paths are compared as they are written: `original` must begin with the base the copy was made with.
     pub fn path_of(&self, original: &Path) -> Option<PathBuf> {
+        let place = self.place_of(original)?;
+        Some(if place == Path::new("") { self.folder.clone() } else { self.folder.join(place) })
+    }
+
+    /// The place of the copy of a file or folder in this folder.
+    pub(crate) fn place_of(&self, original: &Path) -> Option<PathBuf> {
         let place = original.strip_prefix(&self.base).ok()?;
         let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
-        let path = if place == Path::new("") { self.folder.clone() } else { self.folder.join(place) };
-        (plain && fs::symlink_metadata(&path).is_ok()).then_some(path)
+        (plain && fs::symlink_metadata(self.folder.join(place)).is_ok()).then(|| place.to_owned())
     }
 }
 
@@ -156,6 +161,17 @@ impl ContentStore {
     /// A copy of a whole folder whose [tree digest](ollm_store::digest_tree) is the approved one; links stay links.
     pub fn keep_tree(&self, root: &Path, digest: &Digest, limits: TreeLimits) -> Result<StoredCopy, ContentStoreError> {
         self.ensure(root, *digest, limits, |digest| Order::of_tree(root, digest, limits))
+    }
+
+    /// A copy of a copy, in which the files at some places have another text.
+    pub(crate) fn keep_edited(
+        &self,
+        kept: &StoredCopy,
+        edited: &BTreeMap<PathBuf, String>,
+    ) -> Result<StoredCopy, ContentStoreError> {
+        let order = Order::of_edited(&kept.folder, edited, &self.digests)?;
+        let copy = self.ensure(&kept.folder, order.digest, TreeLimits::default(), |_| Ok(order))?;
+        Ok(StoredCopy { base: kept.base.clone(), ..copy })
     }
 
     /// The name of the folder that [`ContentStore::keep`] would return; [`ContentStore::sweep`] asks about such names.
@@ -356,6 +372,8 @@ struct Order<'a> {
     entries: Vec<Entry>,
     /// The expected content by place, where it is known for each file.
     content: BTreeMap<PathBuf, Digest>,
+    /// Text that takes the place of the content, by place.
+    edited: Option<&'a BTreeMap<PathBuf, String>>,
     flags: OFlags,
     limits: TreeLimits,
 }
@@ -380,12 +398,36 @@ impl<'a> Order<'a> {
         entries.sort_unstable_by(|a, b| tree::order(&a.path, &b.path));
         let of = |entry: &Entry| content.get(&entry.path).copied().ok_or_else(|| changed(base, entry));
         let digest = tree::digest_entries(entries.iter(), of)?;
-        Ok(Self { base, digest, entries, content, flags: OFlags::empty(), limits: TreeLimits::default() })
+        let limits = TreeLimits::default();
+        Ok(Self { base, digest, entries, content, edited: None, flags: OFlags::empty(), limits })
+    }
+
+    fn of_edited(
+        base: &'a Path,
+        edited: &'a BTreeMap<PathBuf, String>,
+        digests: &FileDigests,
+    ) -> Result<Self, ContentStoreError> {
+        let limits = TreeLimits::default();
+        let entries: Vec<_> = tree::list(base, limits.entries)?.into_iter().map(|(entry, _)| entry).collect();
+        let of = |entry: &Entry| match edited.get(&entry.path) {
+            Some(text) => Ok(digest_bytes(text.as_bytes())),
+            None => digests.digest(&base.join(&entry.path), limits.bytes),
+        };
+        let digest = tree::digest_entries(entries.iter(), of)?;
+        Ok(Self {
+            base,
+            digest,
+            entries,
+            content: BTreeMap::new(),
+            edited: Some(edited),
+            flags: OFlags::NOFOLLOW,
+            limits,
+        })
     }
 
     fn of_tree(base: &'a Path, digest: Digest, limits: TreeLimits) -> Result<Self, ContentStoreError> {
         let entries = tree::list(base, limits.entries)?.into_iter().map(|(entry, _)| entry).collect();
-        Ok(Self { base, digest, entries, content: BTreeMap::new(), flags: OFlags::NOFOLLOW, limits })
+        Ok(Self { base, digest, entries, content: BTreeMap::new(), edited: None, flags: OFlags::NOFOLLOW, limits })
     }
 
     fn fill(&self, folder: &Path) -> Result<(), ContentStoreError> {
@@ -415,7 +457,14 @@ impl<'a> Order<'a> {
         let writing = |source| failed("write", to, source);
         let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(writing)?;
         let write = |bytes: &[u8]| (&file).write_all(bytes).map_err(writing);
-        let (digest, size) = ollm_store::raw::digest_reader(&from, &mut source, left, write)?;
+        let edited = self.edited.and_then(|edited| edited.get(&entry.path));
+        let (digest, size) = match edited {
+            Some(text) => {
+                write(text.as_bytes())?;
+                (digest_bytes(text.as_bytes()), text.len() as u64)
+            }
+            None => ollm_store::raw::digest_reader(&from, &mut source, left, write)?,
+        };
         file.set_permissions(Permissions::from_mode(mode_for(executable))).map_err(writing)?;
         let expected = self.content.get(&entry.path).unwrap_or(&digest);
         if digest != *expected || tree::is_executable(&meta) != executable || size > left {

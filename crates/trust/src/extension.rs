@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use ollm_protocol::{Layer, Remedy, Source};
-use ollm_store::{Digest, UpdateError};
+use ollm_store::Digest;
 
 use crate::approvable::{Approvable, Definition, Row};
-use crate::approvals::{Approval, Standing, revoke_many};
+use crate::approvals::{Approval, Standing};
 use crate::content_store::ContentStoreError;
 use crate::context::TrustContext;
 use crate::coverage::CommandLine;
@@ -159,20 +159,18 @@ impl Trust {
         }
         Err(ContentStoreError::Changed { path: PathBuf::from(&whole.identity.source) }.into())
     }
+}
 
-    /// Withdraws the approval of an extension and of its parts, in one step: killed in between, either all of it is
-    /// approved or nothing. False when there was none.
-    pub fn revoke_extension<'a, T: Approvable + 'a>(
-        &self,
-        name: &str,
-        root: &Path,
-        parts: impl IntoIterator<Item = &'a T>,
-    ) -> Result<bool, UpdateError> {
-        let mut keys = vec![(root.display().to_string(), extension_id(name))];
-        keys.extend(parts.into_iter().map(|part| (part.source(), part.id().into_owned())));
-        self.forget_grants(|id| keys.iter().any(|(_, key)| key == id));
-        revoke_many(self.approvals.path(), &keys).map(|removed| removed > 0)
-    }
+/// What the approvals of an extension and of its parts are filed under, for [`Trust::withdraw`]: in one step, so that
+/// killed in between either all of it is approved or nothing.
+pub fn extension_keys<'a, T: Approvable + 'a>(
+    name: &str,
+    root: &Path,
+    parts: impl IntoIterator<Item = &'a T>,
+) -> Vec<(String, String)> {
+    let whole = (root.display().to_string(), extension_id(name));
+    let parts = parts.into_iter().map(|part| (part.source(), part.id().into_owned()));
+    std::iter::once(whole).chain(parts).collect()
 }
 
 /// How the id of a whole extension begins.

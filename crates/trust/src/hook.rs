@@ -180,13 +180,17 @@ fn rules(hook: &Hook) -> Vec<Row> {
 
 /// The user's own secrets are hidden, while what came from elsewhere must be seen.
 fn header(hook: &Hook, name: &str, value: &str) -> String {
-    let secret = hook.spec.source == Source::User && (looks_secret(name) || name.eq_ignore_ascii_case("authorization"));
+    let secret = is_own(hook) && (looks_secret(name) || name.eq_ignore_ascii_case("authorization"));
     if secret && !value.contains("${") { "(hidden)".to_owned() } else { value.to_owned() }
 }
 
 fn shown_value(hook: &Hook, name: &str, value: &str) -> String {
-    let secret = hook.spec.source == Source::User && looks_secret(name);
+    let secret = is_own(hook) && looks_secret(name);
     if secret { "(hidden)".to_owned() } else { shell_word(value).into_owned() }
+}
+
+fn is_own(hook: &Hook) -> bool {
+    matches!(hook.spec.source, Source::Policy | Source::User)
 }
 
 /// Where a hook is declared, as far as that is known.

@@ -13,10 +13,10 @@ use crate::approvable::{Approvable, Definition};
 use crate::approvals::{Approval, Term};
 use crate::content_store::{ContentStoreError, StoredFile};
 use crate::context::TrustContext;
-use crate::coverage::{Coverage, Places, TooMuch, files_covered};
+use crate::coverage::{Coverage, CoverageError, Places, files_covered};
 
 /// Larger scripts and inputs are not hashed at every event.
-const LARGEST_FILE: u64 = 64 << 20;
+pub(crate) const LARGEST_FILE: u64 = 64 << 20;
 
 /// What an approval is bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,9 +70,9 @@ pub enum Unready {
     /// No copy of what is approved can be kept.
     #[error(transparent)]
     NoCopy(#[from] ContentStoreError),
-    /// It names more than anybody looks through.
+    /// Nobody can say which files decide what it does.
     #[error(transparent)]
-    TooMuch(#[from] TooMuch),
+    Uncoverable(#[from] CoverageError),
 }
 
 impl Unready {
@@ -97,7 +97,9 @@ pub(crate) struct Identified {
 impl Identified {
     /// The folder all files are in; none when there are no files.
     pub(crate) fn base(&self) -> Option<PathBuf> {
-        let mut folders = self.files.iter().filter_map(|file| file.path.parent());
+        // Python names a module by its place in the folder it is looked for in.
+        let modules = self.coverage.modules.as_deref().filter(|_| !self.files.is_empty());
+        let mut folders = self.files.iter().filter_map(|file| file.path.parent()).chain(modules);
         let first = folders.next()?;
         let common = folders.fold(first, |common, folder| {
             common.ancestors().find(|ancestor| folder.starts_with(ancestor)).unwrap_or(common)
@@ -339,10 +341,15 @@ pub(crate) fn on_path(program: &str, context: &TrustContext<'_>) -> Result<PathB
 
 /// The name in `#!/usr/bin/env NAME`; any other interpreter is named by the script's own bytes.
 fn env_word(script: &Path) -> Option<String> {
-    let mut start = [0; 256];
-    let count = File::open(script).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
-    let text = String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned();
+    let text = start_of(script);
     let mut words = text.lines().next()?.strip_prefix("#!")?.split_whitespace();
     words.next().filter(|word| word.ends_with("/env"))?;
     words.find(|word| !word.starts_with('-') && !word.contains('=')).map(str::to_owned)
+}
+
+/// How a file begins, as far as the kernel looks for the name of an interpreter.
+pub(crate) fn start_of(file: &Path) -> String {
+    let mut start = [0; 256];
+    let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
+    String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned()
 }

@@ -8,6 +8,7 @@
 //! - [`Approvals`]: which exact content a person has approved.
 //! - [`ContentStore`]: owner-only copies of approved content, named by their content, from which it runs.
 //! - [`Coverage`]: the files that a command names, and what no approval can be bound to.
+//! - [`ApprovalKey`], [`Signer`]: the signature without which, where a key is demanded, no approval counts.
 //! - [`Review`]: what a person sees before they approve.
 
 #![forbid(unsafe_code)]
@@ -20,6 +21,7 @@ mod approvable;
 mod approvals;
 mod approvals_file;
 mod approver;
+mod change;
 mod content_store;
 mod context;
 mod coverage;
@@ -28,19 +30,21 @@ mod hook;
 mod identity;
 mod proposal;
 mod review;
+mod signature;
+mod signer;
 mod trust;
 
 pub use approvable::{Approvable, Definition, Row};
-pub use approvals::{
-    Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke, revoke_all, revoke_many,
-};
+pub use approvals::{Approval, Approvals, Standing, Term, approve, approve_all, claim, revoke};
 pub use approver::{Approver, Choice, Question};
 pub use content_store::{ContentStore, ContentStoreError, StoredCopy, StoredFile};
 pub use context::TrustContext;
-pub use coverage::{CommandLine, Coverage, Mentioned, TooMuch};
-pub use extension::{ExtensionFolder, extension_id};
+pub use coverage::{COPY_FOLDER, CommandLine, Coverage, CoverageError, Mentioned};
+pub use extension::{ExtensionFolder, extension_id, extension_keys};
 pub use hook::command_text;
 pub use identity::{Identity, Unready};
 pub use proposal::{ApproveError, Proposal};
 pub use review::{Review, ReviewFile, changed_lines, difference, files_in};
+pub use signature::{ApprovalKey, ChangeError, ListTrouble};
+pub use signer::{Sign, SignError, Signer};
 pub use trust::{Clock, Refusal, RefusalReason, Trust, Trusted, Untrusted};

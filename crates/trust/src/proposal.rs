@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use ollm_store::{Digest, TreeLimits, UpdateError};
+use ollm_store::{Digest, TreeLimits};
 
 use crate::approvable::Approvable;
-use crate::approvals::{Approval, Standing, Term, approve_all, revoke};
+use crate::approvals::{Approval, Standing, Term};
 use crate::approver::{Choice, Question};
 use crate::content_store::{ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
 use crate::coverage::Coverage;
 use crate::identity::{Identified, Identity, KnownDefinition, Unready};
 use crate::review::{Review, ReviewFile, difference, files_in};
+use crate::signature::ChangeError;
 use crate::trust::Trust;
 
 /// What a person is asked to approve.
@@ -57,9 +58,12 @@ pub enum ApproveError {
     /// It may run what no approval can be bound to.
     #[error("{}", .0.join("; "))]
     Uncovered(Vec<String>),
-    /// The approvals could not be written.
+    /// Approvals must be signed, and using up one that does not last would change the list without a person.
+    #[error("an approval that does not last cannot be signed: each use would change the list")]
+    Limited,
+    /// The approvals were not changed.
     #[error(transparent)]
-    Update(#[from] UpdateError),
+    Change(#[from] ChangeError),
 }
 
 /// What was approved for a session of this process.
@@ -152,20 +156,11 @@ impl Trust {
         if term == Term::Always && !proposal.accepts_uncovered && !proposal.uncovered().is_empty() {
             return Err(ApproveError::Uncovered(proposal.uncovered().to_vec()));
         }
+        if term != Term::Always && self.key().is_some() {
+            return Err(ApproveError::Limited);
+        }
         let approval = proposal.identity.approval(&thing.id(), term, context.user(), iso(self.now()));
         Ok(Approval { copy: proposal.copy.as_deref().and_then(name_of), ..approval })
-    }
-
-    /// Records several approvals in one step: all of them or none.
-    pub fn approve_together(&self, approvals: impl IntoIterator<Item = Approval>) -> Result<(), ApproveError> {
-        Ok(approve_all(self.approvals.path(), approvals.into_iter().collect())?)
-    }
-
-    /// Withdraws an approval; false when there was none.
-    pub fn revoke<T: Approvable>(&self, thing: &T) -> Result<bool, UpdateError> {
-        let id = thing.id();
-        self.forget_grants(|granted| granted == id);
-        revoke(self.approvals.path(), &thing.source(), &id)
     }
 
     /// What was approved is what runs: the files are copied, and hashed as they are copied.
@@ -214,15 +209,18 @@ impl Trust {
         };
         match approver.ask(&question) {
             Choice::No => false,
-            Choice::Once => true,
+            Choice::Once => self.confirm().is_ok(),
             Choice::Session => {
+                if self.confirm().is_err() {
+                    return false;
+                }
                 self.grants().extend(session.map(|session| grant(&thing.id(), &proposal.identity, session)));
                 true
             }
             Choice::Always => {
-                // The answer holds for this run even if it cannot be written down; it will be asked again.
-                let _ = self.approve(thing, proposal, Term::Always, context);
-                true
+                // The answer holds for this run even if it cannot be written down; it will be asked again. Where it must be
+                // signed, it is none without a signature.
+                self.approve(thing, proposal, Term::Always, context).is_ok() || self.key().is_none()
             }
         }
     }

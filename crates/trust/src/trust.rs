@@ -2,7 +2,8 @@
 //! the one place that makes a [`Trusted`], and nothing else can be started.
 
 use std::any::Any;
-use std::collections::{HashMap, HashSet};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -18,10 +19,15 @@ use crate::approvals_file::ApprovalsFile;
 use crate::approver::Approver;
 use crate::content_store::{ContentStore, ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
-use crate::coverage::Coverage;
+use crate::coverage::{
+    COPY_FOLDER, Coverage, Edit, Replacement, ScriptEdits, absolute_interpreter, loads_code, rewritten,
+};
 use crate::extension::ExtensionFolder;
-use crate::identity::{Identified, Identity, KnownDefinition, Memory, Unready, identify, present};
+use crate::identity::{
+    Identified, Identity, KnownDefinition, LARGEST_FILE, Memory, Unready, identify, present, start_of,
+};
 use crate::proposal::{Grant, Proposal};
+use crate::signer::Signer;
 
 /// A clock, as a value.
 pub type Clock = fn() -> SystemTime;
@@ -94,10 +100,53 @@ impl<T> Trusted<T> {
 
     /// An argument that names code, with the copy of that code in place of its name.
     pub fn code_argument(&self, argument: &str) -> Option<OsString> {
-        let (_, prefix, file) = self.coverage.code_arguments.iter().find(|(written, ..)| written == argument)?;
-        let mut replaced = OsString::from(prefix);
-        replaced.push(self.approved(file)?);
-        Some(replaced)
+        match self.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
+            (_, Replacement::File { prefix, file }) => {
+                let mut replaced = OsString::from(prefix);
+                replaced.push(self.approved(file)?);
+                Some(replaced)
+            }
+            (_, Replacement::Code { text, edits }) => Some(self.led_to_copy(text, edits)?.into()),
+        }
+    }
+
+    /// Its line for a shell, with the copies of the code it names in place of their names.
+    pub fn shell_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        self.led_to_copy(line, &self.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
+    }
+
+    fn led_to_copy(&self, text: &str, edits: &[Edit]) -> Option<String> {
+        let copy = self.copy.as_ref().filter(|_| !edits.is_empty())?;
+        Some(rewritten(text, edits, &|file| copy.place_of(file)))
+    }
+
+    /// The value of a variable that loads code, with the copies of that code in place of their names.
+    pub fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
+        let (copy, here) = (self.copy.as_ref()?, self.coverage.here.as_ref()?);
+        if !loads_code(name) {
+            return None;
+        }
+        let in_copy = |part: &str| {
+            let copy =
+                copy.path_of(&here.join(part)).filter(|_| !part.is_empty())?.into_os_string().into_string().ok()?;
+            // There is no way to quote it in some of them.
+            (!copy.contains(char::is_whitespace)).then_some(copy)
+        };
+        let parts = value.split_inclusive([' ', ':', '=']).map(|part| {
+            let name = part.trim_end_matches([' ', ':', '=']);
+            in_copy(name).map_or_else(|| part.to_owned(), |copy| part.replace(name, &copy))
+        });
+        Some(parts.collect::<String>().into())
+    }
+
+    /// What it is told about its copy: where that is, and that Python takes modules from there.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let Some(copy) = &self.copy else { return Vec::new() };
+        let mut told = vec![(COPY_FOLDER, copy.folder.clone().into())];
+        if let Some(modules) = self.coverage.modules.as_ref().and_then(|folder| copy.path_of(folder)) {
+            told.extend([("PYTHONPATH", modules.into()), ("PYTHONSAFEPATH", "1".into())]);
+        }
+        told
     }
 }
 
@@ -129,6 +178,9 @@ impl Trusted<ExtensionFolder> {
     /// A part of an extension that may run as a whole: what it names is in the copy.
     pub fn part<T: Approvable>(&self, part: &Arc<T>, context: &TrustContext<'_>) -> Result<Trusted<T>, Unready> {
         let (thing, program) = (Arc::clone(part), part.program(context)?);
+        if program.starts_with(&self.thing.root) || self.copy_folder().is_some_and(|copy| program.starts_with(copy)) {
+            absolute_interpreter(&program, &start_of(&program))?;
+        }
         let (digest, copy, commands) = (self.digest, self.copy.clone(), self.commands);
         Ok(Trusted { thing, program, digest, copy, coverage: Arc::default(), commands })
     }
@@ -198,6 +250,8 @@ pub struct Trust {
     pub untrusted: Untrusted,
     /// Who is asked about what nobody approved yet.
     pub approver: Option<Box<dyn Approver>>,
+    /// Who signs approvals, where a key is demanded.
+    pub signer: Option<Box<dyn Signer>>,
     /// The commands of the program, for what refusals tell a person to do.
     pub commands: Commands,
     pub(crate) approvals: ApprovalsFile,
@@ -219,6 +273,7 @@ impl Trust {
             untrusted_projects: Vec::new(),
             untrusted: Untrusted::Skip,
             approver: None,
+            signer: None,
             commands: Commands::default(),
             approvals: ApprovalsFile::new(approvals),
             copies: ContentStore::new(home.join("store")).remembering(Arc::clone(&digests)),
@@ -231,7 +286,11 @@ impl Trust {
 
     /// Where the files live that are no approvals.
     pub fn state(&self) -> PathBuf {
-        self.approvals.path().parent().unwrap_or(Path::new("")).join("state")
+        self.home().join("state")
+    }
+
+    fn home(&self) -> &Path {
+        self.approvals.path().parent().unwrap_or(Path::new(""))
     }
 
     /// The clock.
@@ -246,7 +305,19 @@ impl Trust {
 
     /// Why the approvals file is of no use, if it is not.
     pub fn trouble(&self) -> Option<String> {
-        self.approvals.current().1.as_ref().map(ToString::to_string)
+        let current = self.approvals.current();
+        let trouble = current.1.as_ref()?;
+        Some(match trouble.remedy() {
+            Some(remedy) => format!("{trouble}; {}", self.commands.tell(&remedy)),
+            None => trouble.to_string(),
+        })
+    }
+
+    /// Forgets what earlier processes learned about files, and keeps nothing for later ones.
+    pub(crate) fn forget_earlier(&mut self) {
+        let digests = Arc::new(FileDigests::new(self.now()));
+        self.copies = ContentStore::new(self.home().join("store")).remembering(Arc::clone(&digests));
+        self.memory = Memory::new(digests);
     }
 
     /// Keeps what was learned about files for the next process; best effort.
@@ -338,7 +409,7 @@ impl Trust {
     pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
         let top = match thing.origin() {
             Source::Builtin => return Ok(()),
-            Source::User => context.home,
+            Source::Policy | Source::User => context.home,
             Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
             Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
         };
@@ -397,9 +468,32 @@ impl Trust {
         }
         let Proposal { identity, copy, coverage, .. } = proposal;
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
-        let copy = copy.filter(|_| !stays);
+        let copy = copy.filter(|_| !stays).map(|copy| self.pointed_at_itself(copy, &coverage)).transpose()?;
         let (thing, digest, commands) = (Arc::clone(thing), Some(identity.digest), self.commands);
         Ok(Trusted { thing, program, digest, copy, coverage, commands })
+    }
+
+    /// A copy whose scripts name one another by their places in it, where they did so by the working folder.
+    fn pointed_at_itself(&self, copy: Arc<StoredCopy>, coverage: &Coverage) -> Result<Arc<StoredCopy>, Refusal> {
+        let refused = |error: ContentStoreError| Refusal::new(RefusalReason::Unsafe, error.to_string());
+        let changed = |path: &Path| ContentStoreError::Changed { path: path.to_owned() };
+        for (file, digest) in &coverage.read {
+            let Some(path) = copy.path_of(file) else { continue };
+            // One that was exchanged while it was looked through was looked through in vain.
+            if !self.memory.digests.digest(&path, LARGEST_FILE).is_ok_and(|found| found == *digest) {
+                return Err(refused(changed(file)));
+            }
+        }
+        let mut edited = BTreeMap::new();
+        for ScriptEdits { file, edits } in &coverage.scripts {
+            let Some(place) = copy.place_of(file) else { continue };
+            let text = std::fs::read_to_string(copy.folder.join(&place)).map_err(|_| refused(changed(file)))?;
+            edited.insert(place, rewritten(&text, edits, &|file| copy.place_of(file)));
+        }
+        if edited.is_empty() {
+            return Ok(copy);
+        }
+        self.copies.keep_edited(&copy, &edited).map(Arc::new).map_err(refused)
     }
 
     pub(crate) fn identified<T: Approvable>(
@@ -444,7 +538,7 @@ impl Trust {
 
     fn needs_no_approval<T: Approvable>(&self, thing: &T) -> bool {
         match thing.origin() {
-            Source::Builtin | Source::User => true,
+            Source::Builtin | Source::Policy | Source::User => true,
             Source::Workspace => {
                 let project = thing.project(&TrustContext::default());
                 let is_trusted = |project: &Path| !self.untrusted_projects.iter().any(|known| known == project);
@@ -452,5 +546,28 @@ impl Trust {
             }
             Source::Extension | Source::Downloaded => false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ollm_store::digest_bytes;
+
+    use super::*;
+    use crate::content_store::StoredFile;
+
+    #[test]
+    fn what_was_exchanged_while_it_was_looked_through_does_not_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = folder.path().join("check.sh");
+        std::fs::write(&script, ". ./lib.sh").unwrap();
+        let trust = Trust::new(folder.path().join("home/approvals.json"), SystemTime::now);
+        let file = StoredFile { path: script.clone(), digest: digest_bytes(b". ./lib.sh") };
+        let copy = Arc::new(trust.copies.keep(folder.path(), &[file]).unwrap());
+        let read = |text: &[u8]| Coverage { read: vec![(script.clone(), digest_bytes(text))], ..Coverage::default() };
+        let same = trust.pointed_at_itself(Arc::clone(&copy), &read(b". ./lib.sh")).unwrap();
+        assert_eq!(same, copy);
+        let refusal = trust.pointed_at_itself(copy, &read(b"true")).unwrap_err();
+        assert!(refusal.detail.contains("is no longer what was approved"), "{}", refusal.detail);
     }
 }

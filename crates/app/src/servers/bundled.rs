@@ -62,7 +62,8 @@ pub(super) fn join(world: &World, config: &Config, trust: &Trust, problems: &mut
     let explains = |one: &Extension, problem: &Problem| one.held().is_none() && problem.file.starts_with(&one.root);
     around.retain(|problem| !found.iter().any(|one| explains(one, problem)));
     let mut servers = Vec::new();
-    for extension in found.iter().filter(|one| !one.manifest.servers.is_empty()) {
+    // The servers of a project around ours stay with it.
+    for extension in found.iter().filter(|one| one.enclosing.is_none() && !one.manifest.servers.is_empty()) {
         let bundle = Arc::new(Bundled::of(extension, trust));
         let (specs, more) = extension.servers_in(&bundle.folder);
         if bundle.on {
@@ -74,7 +75,11 @@ pub(super) fn join(world: &World, config: &Config, trust: &Trust, problems: &mut
         trust.remember();
     }
     let off = |one: &Extension| switches.get(&one.switch_name(), SystemTime::now()).is_some_and(|switch| !switch.on);
-    let broken = found.iter().filter(|one| one.is_broken() && !off(one)).map(Extension::file).collect();
+    let broken = found
+        .iter()
+        .filter(|one| one.enclosing.is_none() && one.is_broken() && !off(one))
+        .map(Extension::file)
+        .collect();
     Joined { servers, broken, around }
 }
 

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use ollm_catalog::ServerSpec;
+use ollm_catalog::{Positions, ServerSpec, Severity, configuration};
 use ollm_mcp::Admit;
 use ollm_protocol::Source;
 
@@ -66,7 +66,13 @@ impl Admit for Gate {
 }
 
 fn refusal(spec: &Arc<ServerSpec>, world: &World) -> Option<String> {
-    let trust = world.trust();
+    // What must be signed may have changed as well.
+    let variable = |name: &str| world.variable(name);
+    let (config, problems) = configuration(&world.places, &variable, &world.overrides, Positions::OnDemand);
+    if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
+        return Some(fatal.to_string());
+    }
+    let trust = world.trust(&config);
     if let Some(trouble) = trust.trouble() {
         return Some(format!("no server is approved: {trouble}"));
     }

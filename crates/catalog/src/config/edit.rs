@@ -84,6 +84,14 @@ pub enum EditError {
         /// Why.
         why: String,
     },
+    /// The machine's policy does not let it apply, or it may not be set from here.
+    #[error("`{path}` cannot be set: {why}")]
+    Held {
+        /// The setting.
+        path: String,
+        /// Why.
+        why: String,
+    },
     /// There is no project here.
     #[error("there is no project here, and so no configuration of one")]
     NoProject,
@@ -154,10 +162,12 @@ pub fn change(places: &Places, layer: Layer, path: &str, edit: Edit<'_>) -> Resu
         Edit::Value(value) => Some(Node::from_json(value)),
         Edit::Unset => None,
     };
-    if let (Some(value), Layer::Workspace) = (&value, layer)
-        && let Some(why) = layer::refusal(places, key, path, value)
-    {
-        return Err(EditError::Ignored { path: path.to_owned(), why });
+    if let Some(why) = value.as_ref().and_then(|value| layer::refusal(places, layer, key, path, value)) {
+        let path = path.to_owned();
+        return Err(match layer {
+            Layer::User => EditError::Held { path, why },
+            Layer::Workspace => EditError::Ignored { path, why },
+        });
     }
     let mut edited = None;
     update(&file, &top, |old| {

@@ -25,6 +25,19 @@ pub struct Key {
     pub older_variable: Option<(&'static str, Kind)>,
     /// The only value, in JSON, that a variable may give it: whoever starts us cannot loosen it.
     pub variable_only: Option<&'static str>,
+    /// Who may set it at all.
+    pub set_by: SetBy,
+}
+
+/// Who may set something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SetBy {
+    /// Files, a variable, the command line.
+    Anyone,
+    /// The user's file and the machine's policy.
+    Files,
+    /// The machine's policy alone.
+    Policy,
 }
 
 /// What a project's own configuration may do with a setting.
@@ -93,6 +106,14 @@ pub const KEYS: &[Key] = &[
         .variable("OLLM_HOOKS_APPROVE_BY_DIGEST")
         .variable_only("false")
         .project(Project::Only("false", "a project cannot decide how it is approved"))
+        .critical(),
+    key("hooks.approvalKey", Kind::Text(Item::PublicKey), "null", "The minisign key that must have signed the list of approvals: an approval counts only with its signature, for which a person's passphrase is asked.")
+        .set_by(SetBy::Files)
+        .project(VOUCH)
+        .critical(),
+    key("hooks.approvalSerial", WHOLE, "null", "The lowest serial of a signed list of approvals that counts, so that no older list can be put back.")
+        .set_by(SetBy::Policy)
+        .project(VOUCH)
         .critical(),
     key("hooks.whitelist", Kind::List(Item::Program), r#"["node","python","python3","bash","sh","npx","uvx"]"#, "The programs a hook may name without a path.")
         .project(Project::Never("only the user decides which programs need no path"))
@@ -209,8 +230,18 @@ pub const KEYS: &[Key] = &[
 ];
 
 const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'static str) -> Key {
-    let (project, safety) = (USERS, Safety::Plain);
-    Key { path, kind, default, about, project, safety, variable: None, older_variable: None, variable_only: None }
+    Key {
+        path,
+        kind,
+        default,
+        about,
+        project: USERS,
+        safety: Safety::Plain,
+        variable: None,
+        older_variable: None,
+        variable_only: None,
+        set_by: SetBy::Anyone,
+    }
 }
 
 /// A part of an entry that is taken or left as a whole.
@@ -241,6 +272,11 @@ impl Key {
 
     const fn variable_only(mut self, value: &'static str) -> Key {
         self.variable_only = Some(value);
+        self
+    }
+
+    const fn set_by(mut self, set_by: SetBy) -> Key {
+        self.set_by = set_by;
         self
     }
 
@@ -361,7 +397,8 @@ mod tests {
                 line.into_iter().chain((letter != '.').then(|| letter.to_ascii_uppercase()))
             });
             let name = format!("OLLM_{}", words.collect::<String>());
-            let wanted = (scalar && !key.is_open() && key.path != "version").then_some(name);
+            let wanted =
+                (scalar && !key.is_open() && key.path != "version" && key.set_by == SetBy::Anyone).then_some(name);
             assert_eq!(key.variable.map(str::to_owned), wanted, "{}", key.path);
         }
     }

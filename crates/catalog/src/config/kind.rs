@@ -174,7 +174,11 @@ impl Item {
             Item::Folder => !text.trim().is_empty() && !text.contains('\0'),
             Item::Absolute => text.starts_with('/') || text == "~" || text.starts_with("~/"),
             Item::Host => all(|letter| letter.is_ascii_alphanumeric() || "._-:[]/".contains(letter)) && is_host(text),
-            Item::PublicKey => text.len() == 56 && text.starts_with("RW") && all(is_base64),
+            // 42 bytes, of which the first two name the algorithm.
+            Item::PublicKey => {
+                let known = ["RWQ", "RWR", "RWS", "RWT"];
+                text.len() == 56 && known.iter().any(|start| text.starts_with(start)) && all(is_base64)
+            }
             Item::Digest => text
                 .strip_prefix("sha256:")
                 .is_some_and(|hex| hex.len() == 64 && hex.chars().all(|digit| digit.is_ascii_hexdigit())),
@@ -197,7 +201,7 @@ impl Item {
             Item::Folder => "the path of a folder",
             Item::Absolute => "an absolute path",
             Item::Host => "a host name or an address",
-            Item::PublicKey => "a minisign public key, 56 characters from `RW`",
+            Item::PublicKey => "a minisign public key, 56 characters that begin with `RW`",
             Item::Digest => "`sha256:` and 64 hexadecimal digits",
             Item::Variable => "the name of an environment variable",
             Item::Url => "an address that begins with http:// or https://",
@@ -211,7 +215,7 @@ impl Item {
             Item::Folder => "folders",
             Item::Absolute => "absolute paths",
             Item::Host => "host names or addresses such as localhost:8080 or 10.0.0.0/8",
-            Item::PublicKey => "minisign public keys, each 56 characters from `RW`",
+            Item::PublicKey => "minisign public keys, each 56 characters that begin with `RW`",
             Item::Digest => "digests, each `sha256:` and 64 hexadecimal digits",
             Item::Variable => "names of environment variables",
             Item::Url => "addresses that begin with http:// or https://",
@@ -225,7 +229,7 @@ impl Item {
             Item::Program => r"^[\p{L}\p{N}._+-]+$",
             Item::Absolute => "^(/|~$|~/)",
             Item::Host => r"^[A-Za-z0-9._:\[\]/-]+$",
-            Item::PublicKey => "^RW[A-Za-z0-9+/=]{54}$",
+            Item::PublicKey => "^RW[Q-T][A-Za-z0-9+/]{53}$",
             Item::Digest => "^sha256:[0-9a-fA-F]{64}$",
             Item::Variable => "^[A-Za-z_][A-Za-z0-9_]*$",
             Item::Url => r"^https?://[^/\s]\S*$",
@@ -234,7 +238,7 @@ impl Item {
 }
 
 fn is_base64(letter: char) -> bool {
-    letter.is_ascii_alphanumeric() || "+/=".contains(letter)
+    letter.is_ascii_alphanumeric() || "+/".contains(letter)
 }
 
 /// A name or address; the only slash is that of a prefix length, as a path or a scheme would promise what is not kept.

@@ -1,6 +1,6 @@
-//! The layers, one upon the other: the user's file, the project's, the environment, the command line.
+//! The layers, one upon the other: the machine's policy, the user's file, the project's, the environment, the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ollm_protocol::Layer;
 use ollm_store::{check_owner, current_uid, looks_secret};
@@ -8,9 +8,12 @@ use serde_json::Value;
 
 use super::edit::says;
 use super::kind::{Kind, duration, milliseconds};
+use super::policy::{self, objection};
 use super::settings::USUAL_TIMEOUT;
+use super::variables;
 use super::written::{self, Said};
 use super::{Config, Ignored, KEYS, Key, LARGEST_FILE, Origin, Overrides, Project, Safety, Setting, find_key};
+use crate::budget::Budget;
 use crate::file::{self, Document, Finding, Syntax, parse_yaml, whole_file};
 use crate::load::Positions;
 use crate::mcp;
@@ -19,31 +22,40 @@ use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value::Reading;
 
-/// Reads all layers.
+/// What is said around the files counts more than what they say.
 pub(crate) fn load(
-    places: &Places,
+    mut config: Config,
     env: &dyn Fn(&str) -> Option<String>,
     overrides: &Overrides,
-    positions: Positions,
     problems: &mut Vec<Problem>,
 ) -> Config {
-    let mut config = Config::default();
+    variables::hear(&mut config, env, problems);
+    override_with(&mut config, overrides, problems);
+    config
+}
+
+/// Reads the user's file and those of projects, of which only so much is read.
+pub(crate) fn read_files(
+    places: &Places,
+    positions: Positions,
+    budget: &mut Option<Budget>,
+    problems: &mut Vec<Problem>,
+) -> Config {
+    let mut config = user_config(places, positions, problems);
     let user = places.config();
-    read(&user, places.top(), Severity::Fatal, problems, |document, root| {
-        let (said, findings) = written::read(root, Severity::Fatal);
-        settings(document, Layer::User, said, positions).for_each(|(setting, _)| config.put(setting));
-        findings
-    });
     for project in places.projects() {
         let path = project.join(".ollm/config.yaml");
-        if same_place(&path, &user) {
+        let size = path.metadata().map(|meta| meta.len());
+        if same_place(&path, &user)
+            || budget.as_mut().zip(size.ok()).is_some_and(|(budget, size)| !budget.allows(&path, size))
+        {
             continue;
         }
         // A server of a project is for who works in that project; what tightens holds for all within.
         let is_inner = places.project.as_deref() == Some(project);
         read(&path, project, Severity::Error, problems, |document, root| {
             let (said, mut findings) = written::read(root, Severity::Warning);
-            for (setting, said) in settings(document, Layer::Workspace, said, positions) {
+            for (setting, said) in settings(document, said, positions, &of(Layer::Workspace)) {
                 if is_inner || !setting.path.starts_with("mcp.servers.") {
                     findings.extend(tighten(&mut config, setting, said));
                 }
@@ -51,9 +63,33 @@ pub(crate) fn load(
             findings
         });
     }
-    surround(&mut config, env, problems);
-    override_with(&mut config, overrides, problems);
     config
+}
+
+/// The machine's policy and the user's file.
+fn user_config(places: &Places, positions: Positions, problems: &mut Vec<Problem>) -> Config {
+    let mut config = Config::default();
+    policy::read(places, positions, &mut config, problems);
+    read(&places.config(), places.top(), Severity::Fatal, problems, |document, root| {
+        let (said, mut findings) = written::read(root, Severity::Fatal);
+        for (setting, said) in settings(document, said, positions, &of(Layer::User)) {
+            match objection(&config, &setting) {
+                Some(why) => {
+                    let name = setting.key.path.rsplit('.').next().unwrap_or_default();
+                    findings.push(ignored(said, format!("`{name}` is ignored: {why}"), "remove it from this file"));
+                    config.ignored.push(Ignored { setting, why });
+                }
+                None => config.hear(setting),
+            }
+        }
+        findings
+    });
+    config
+}
+
+/// A value of somebody's file.
+fn of(layer: Layer) -> impl Fn(PathBuf, usize, usize) -> Origin {
+    move |file, line, column| Origin::File { layer, file, line, column }
 }
 
 /// Reads a file that nobody else could have written, up to the folder `top`; `lost` is how bad it is when that fails.
@@ -72,6 +108,16 @@ fn read(
         let message = format!("{}: {why}", means(lost));
         return problems.push(file::whole_file(lost, path, message));
     }
+    parse(path, lost, problems, take);
+}
+
+/// Reads a file, whoever wrote it.
+pub(super) fn parse(
+    path: &Path,
+    lost: Severity,
+    problems: &mut Vec<Problem>,
+    take: impl FnOnce(&Document<'_>, &Cursor<'_>) -> Vec<Finding>,
+) {
     match file::read(path, Syntax::Yaml, LARGEST_FILE) {
         Ok(None) => {}
         Ok(Some((document, node))) => {
@@ -97,11 +143,11 @@ fn means(lost: Severity) -> &'static str {
 }
 
 /// What one file says as settings, with their positions if wanted; where hooks are switched off is always wanted.
-fn settings(
+pub(super) fn settings(
     document: &Document<'_>,
-    layer: Layer,
     said: Vec<Said>,
     positions: Positions,
+    origin: &dyn Fn(PathBuf, usize, usize) -> Origin,
 ) -> impl Iterator<Item = (Setting, Said)> {
     let said = as_written(document, said);
     let is_off = |said: &Said| said.key.path == "hooks.enabled" && said.value == false;
@@ -115,7 +161,7 @@ fn settings(
     let file = document.path.to_owned();
     said.into_iter().zip(wanted).map(move |(said, wanted)| {
         let at = wanted.then(|| found.next()).flatten().unwrap_or_default();
-        let origin = Origin::File { layer, file: file.clone(), line: at.line, column: at.column };
+        let origin = origin(file.clone(), at.line, at.column);
         (Setting { path: said.path.clone(), key: said.key, value: said.value.clone(), origin }, said)
     })
 }
@@ -147,12 +193,15 @@ enum Heard {
 
 /// The project's word: heard where it makes things stricter.
 fn tighten(config: &mut Config, setting: Setting, said: Said) -> Option<Finding> {
-    match judge(config, &setting) {
+    let heard = objection(config, &setting).map_or_else(|| judge(config, &setting), Heard::Ignored);
+    match heard {
         Heard::Counts => config.put(setting),
         Heard::CountsForOwn => config.own.push(setting),
         Heard::Same => {}
         Heard::Ignored(why) => {
-            let finding = ignored(said, &why);
+            let name = said.path.rsplit('.').next().unwrap_or_default();
+            let message = format!("`{name}` is ignored in a project: {why}");
+            let finding = ignored(said, message, "set it in the user's own config.yaml");
             config.ignored.push(Ignored { setting, why });
             return Some(finding);
         }
@@ -195,88 +244,21 @@ fn judge(config: &Config, setting: &Setting) -> Heard {
 }
 
 /// Whether a list lacks something that another one has.
-fn lacks(list: &Value, other: Option<&Value>) -> bool {
+pub(super) fn lacks(list: &Value, other: Option<&Value>) -> bool {
     let items = |value: &Value| value.as_array().cloned().unwrap_or_default();
     let has = items(list);
     other.map(items).unwrap_or_default().iter().any(|item| !has.contains(item))
 }
 
-fn ignored(said: Said, why: &str) -> Finding {
-    let name = said.path.rsplit('.').next().unwrap_or_default();
+fn ignored(said: Said, message: String, help: &str) -> Finding {
     Finding {
         severity: Severity::Warning,
         value: said.shown,
-        message: format!("`{name}` is ignored in a project: {why}"),
-        help: Some("set it in the user's own config.yaml".to_owned()),
+        message,
+        help: Some(help.to_owned()),
         spot: Some(said.spot),
         remedy: None,
     }
-}
-
-/// What the environment says.
-fn surround(config: &mut Config, env: &dyn Fn(&str) -> Option<String>, problems: &mut Vec<Problem>) {
-    for key in KEYS {
-        let own = key.variable.map(|name| (name, key.kind));
-        for (name, kind) in key.older_variable.into_iter().chain(own) {
-            let Some(text) = env(name).filter(|text| !text.trim().is_empty()) else { continue };
-            match kind.read(&Node::Text(text.clone())) {
-                Reading::Exact(value) | Reading::Converted(value) if loosens(config, key, &value) => {
-                    problems.push(loose_variable(key, name, &text));
-                }
-                Reading::Exact(value) | Reading::Converted(value) => {
-                    config.own.retain(|own| own.key != key);
-                    let origin = Origin::Variable(name.into());
-                    config.put(Setting { path: key.path.to_owned(), key, value, origin });
-                }
-                Reading::Wrong => problems.push(bad_variable(key, name, &text, &kind.expected())),
-            }
-        }
-    }
-}
-
-/// Whether a variable would make a guard weaker than the files have it.
-fn loosens(config: &Config, key: &Key, value: &Value) -> bool {
-    let only = key.variable_only.and_then(|only| serde_json::from_str::<Value>(only).ok());
-    only.is_some_and(|only| *value != only && *value != config.value(key.path))
-}
-
-fn loose_variable(key: &Key, name: &str, text: &str) -> Problem {
-    let message = format!("the variable cannot loosen `{}`; it is ignored", key.path);
-    Problem {
-        field: name.to_owned(),
-        value: Some(Node::Text(text.to_owned()).shown()),
-        help: Some(format!("set `{}` in ~/.ollm/config.yaml, or unset {name}", key.path)),
-        ..whole_file(Severity::Warning, Path::new(name), message)
-    }
-}
-
-fn bad_variable(key: &Key, name: &str, text: &str, expected: &str) -> Problem {
-    let critical = key.safety == Safety::Critical;
-    let (severity, then) = if critical { (Severity::Fatal, "") } else { (Severity::Warning, "; it is ignored") };
-    Problem {
-        field: name.to_owned(),
-        value: Some(Node::Text(text.to_owned()).shown()),
-        help: Some(format!("correct it or unset {name}")),
-        ..whole_file(severity, Path::new(name), format!("the variable must be {expected}{then}"))
-    }
-}
-
-/// Variables that are almost, and only almost, named like one of ours.
-pub fn mistyped_variables<'a>(names: impl Iterator<Item = &'a str>) -> Vec<Problem> {
-    /// How many letters may be wrong: others have names of their own that begin like ours.
-    const SLIPS: usize = 2;
-    let ours = || KEYS.iter().flat_map(|key| key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name)));
-    let unknown = names.filter(|name| name.starts_with("OLLM_") && name.len() <= 64 && !ours().any(|own| own == *name));
-    let near = unknown.filter_map(|name| {
-        let distance = |own: &str| strsim::damerau_levenshtein(name, own);
-        let nearest = ours().min_by_key(|own| distance(own)).filter(|own| distance(own) <= SLIPS)?;
-        Some(Problem {
-            field: name.to_owned(),
-            help: Some(format!("did you mean {nearest}?")),
-            ..whole_file(Severity::Warning, Path::new(name), "no setting has this variable; it is ignored".to_owned())
-        })
-    });
-    near.collect()
 }
 
 /// What the command line says.
@@ -288,25 +270,29 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
     for (path, value) in settings.chain(enabled).chain(timeout) {
         let Ok(key) = find_key(path) else { continue };
         let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Flag };
-        if *tightening
-            && key.safety == Safety::Critical
-            && let Heard::Ignored(_) = judge(config, &setting)
-        {
-            let why = "an agent may only make it stricter";
-            problems.push(unheard(path, why));
-            config.ignored.push(Ignored { setting, why: why.to_owned() });
+        let is_loose = *tightening && key.safety == Safety::Critical;
+        let objection = match (objection(config, &setting), is_loose.then(|| judge(config, &setting))) {
+            (Some(why), _) => Some((why, "leave it out")),
+            (None, Some(Heard::Ignored(_))) => {
+                Some(("an agent may only make it stricter".to_owned(), "a person may set it in config.yaml"))
+            }
+            (None, _) => None,
+        };
+        if let Some((why, help)) = objection {
+            problems.push(unheard(Path::new("the command line"), path, &why, help));
+            config.ignored.push(Ignored { setting, why });
             continue;
         }
         config.own.retain(|own| own.key != key);
-        config.put(setting);
+        config.hear(setting);
     }
 }
 
-fn unheard(path: &str, why: &str) -> Problem {
+pub(super) fn unheard(from: &Path, path: &str, why: &str, help: &str) -> Problem {
     Problem {
         field: path.to_owned(),
-        help: Some("a person may set it in config.yaml".to_owned()),
-        ..whole_file(Severity::Warning, Path::new("the command line"), format!("`{path}` is ignored: {why}"))
+        help: Some(help.to_owned()),
+        ..whole_file(Severity::Warning, from, format!("`{path}` is ignored: {why}"))
     }
 }
 
@@ -326,17 +312,20 @@ pub(crate) fn discreet(problem: Problem) -> Problem {
     Problem { value: problem.value.map(|_| "(hidden)".to_owned()), snippet: None, ..problem }
 }
 
-/// Why a project's file would not be heard with this.
-pub(crate) fn refusal(places: &Places, key: &'static Key, path: &str, node: &Node) -> Option<String> {
-    let mut config = Config::default();
+/// Why a file of this layer would not be heard with this.
+pub(crate) fn refusal(places: &Places, layer: Layer, key: &'static Key, path: &str, node: &Node) -> Option<String> {
     let mut problems = Vec::new();
-    read(&places.config(), places.top(), Severity::Fatal, &mut problems, |document, root| {
-        let (said, findings) = written::read(root, Severity::Fatal);
-        settings(document, Layer::User, said, Positions::OnDemand).for_each(|(setting, _)| config.put(setting));
-        findings
-    });
+    let mut config = Config::default();
+    policy::read(places, Positions::OnDemand, &mut config, &mut problems);
     let (Reading::Exact(value) | Reading::Converted(value)) = key.kind.read(node) else { return None };
-    match judge(&config, &Setting { path: path.to_owned(), key, value, origin: Origin::Default }) {
+    let setting = Setting { path: path.to_owned(), key, value, origin: Origin::Default };
+    if let Some(why) = objection(&config, &setting) {
+        return Some(why);
+    }
+    if layer == Layer::User {
+        return None;
+    }
+    match judge(&user_config(places, Positions::OnDemand, &mut problems), &setting) {
         Heard::Ignored(why) => Some(why),
         Heard::Counts | Heard::CountsForOwn | Heard::Same => None,
     }

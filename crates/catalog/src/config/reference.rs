@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Map, Value, json};
 
-use super::key::{KEYS, Key, Project, Safety};
+use super::key::{KEYS, Key, Project, Safety, SetBy};
 use super::kind::Kind;
 
 /// All settings as a table in Markdown.
@@ -16,6 +16,11 @@ pub fn key_table() -> String {
         let variables = key.variable.into_iter().chain(key.older_variable.map(|(name, _)| name));
         let mut variables = variables.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
         variables.extend(key.variable_only.map(|only| format!(", only `{}`", only.trim_matches('"'))));
+        variables.push_str(match key.set_by {
+            SetBy::Anyone => "",
+            SetBy::Files => "none: only in the user's file or the policy",
+            SetBy::Policy => "none: only in the policy",
+        });
         let _ = writeln!(
             text,
             "| `{}`{} | {} {} | {default} | {variables} | {} |",

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_protocol::{Layer, RateLimit, Rules};
+use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
 use super::kind::duration;
@@ -161,19 +162,31 @@ impl Config {
         }
     }
 
+    /// The key that must have signed the approvals, if one must.
+    pub fn approval_key(&self, places: &Places) -> Option<ApprovalKey> {
+        let setting = self.said("hooks.approvalKey")?;
+        Some(ApprovalKey {
+            line: setting.value.as_str()?.to_owned(),
+            origin: setting.origin.shown(places.user_home.as_deref()),
+            by_policy: matches!(setting.origin, Origin::Policy { .. }),
+            floor: self.value("hooks.approvalSerial").as_u64().unwrap_or_default(),
+        })
+    }
+
     /// What applies to extensions.
     pub fn extensions(&self, places: &Places) -> ExtensionSettings {
         let directories = self.texts("extensions.directories");
         ExtensionSettings {
             enabled: self.flag("extensions.enabled"),
-            directories: directories.iter().filter_map(|folder| places.folder(folder)).collect(),
+            directories: directories.iter().flat_map(|folder| places.folders(folder)).collect(),
             auto_enable: self.flag("extensions.autoEnable"),
             settings: self.below("extensions.settings.*.*").cloned().collect(),
         }
     }
 
-    /// The folders in which extensions are looked for, and whose they are, the user's first. Only the user says which they
-    /// are, so all are the user's but those that lie in every project: it makes no difference where one stands.
+    /// The folders in which extensions are looked for, and whose they are, the user's first, then those of projects, outermost
+    /// first. Only the user says which they are, so all are the user's but those that lie in every project: it makes no
+    /// difference where one stands.
     pub(crate) fn extension_folders(&self, places: &Places) -> Vec<(PathBuf, Layer)> {
         let layer = |written: &str| {
             let fixed = written.starts_with('~') || Path::new(written).is_absolute();
@@ -181,7 +194,7 @@ impl Config {
         };
         let written = self.texts("extensions.directories");
         let mut folders: Vec<(PathBuf, Layer)> =
-            written.iter().filter_map(|written| Some((places.folder(written)?, layer(written)))).collect();
+            written.iter().flat_map(|one| places.folders(one).into_iter().map(|folder| (folder, layer(one)))).collect();
         folders.sort_by_key(|(folder, layer)| (*layer, !folder.starts_with(&places.home)));
         folders
     }

@@ -46,9 +46,9 @@ pub fn import(text: &str, home: &Home) -> Result<Imported, String> {
         for item in items(list) {
             match (home.form, pair(item, HOOKS)) {
                 (Form::Groups, Some((_, handlers))) => {
-                    items(handlers).iter().for_each(|handler| {
-                        take(&Found { agent, home, event, group: Some(item), handler }, &mut imported)
-                    });
+                    for handler in items(handlers) {
+                        take(&Found { agent, home, event, group: Some(item), handler }, &mut imported);
+                    }
                 }
                 (Form::Groups, None) => imported.left.push(format!("{name}: a group without a list `hooks`")),
                 _ => take(&Found { agent, home, event, group: None, handler: item }, &mut imported),

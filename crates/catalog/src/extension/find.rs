@@ -1,5 +1,6 @@
 //! Where extensions are: the folders of the configured directories that have a manifest.
 
+use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::ffi::OsStr;
 use std::fs;
@@ -14,6 +15,7 @@ use super::fault::{Fault, Field};
 use super::read::{read, read_copy};
 use super::resolve::is_vouched;
 use super::{CopyOf, Extension, Extensions, State, Surroundings};
+use crate::budget::Budget;
 use crate::config::Config;
 use crate::file::whole_file;
 use crate::load::{Positions, identity};
@@ -34,8 +36,16 @@ const MOST_THREADS: usize = 8;
 pub(super) struct Candidate {
     pub(super) root: PathBuf,
     pub(super) layer: Layer,
+    /// The project it came with, where that is one around ours.
+    pub(super) enclosing: Option<PathBuf>,
     /// Why it cannot be looked into.
     pub(super) trouble: Option<String>,
+}
+
+impl Candidate {
+    pub(super) fn new(root: PathBuf, layer: Layer) -> Candidate {
+        Candidate { root, layer, enclosing: None, trouble: None }
+    }
 }
 
 /// What decides how a manifest is understood, beside its content.
@@ -101,7 +111,8 @@ impl Shelf<'_> {
     /// Puts what was approved in the place of what can no longer be understood.
     fn restore(&self, broken: &mut Extension, approved: &CopyOf<'_>) {
         let Some(copy) = approved(&broken.root) else { return };
-        let candidate = Candidate { root: broken.root.clone(), layer: broken.layer, trouble: None };
+        let enclosing = broken.enclosing.clone();
+        let candidate = Candidate { enclosing, ..Candidate::new(broken.root.clone(), broken.layer) };
         let good = read_copy(&copy, &candidate, self.rules(broken.layer), self.terms.positions);
         if let Some(good) = good {
             let held = broken.problems.iter().find(|problem| problem.severity <= Severity::Error).cloned();
@@ -119,7 +130,8 @@ impl Shelf<'_> {
     fn read(&self, candidate: &Candidate) -> Option<Extension> {
         let rules = self.rules(candidate.layer);
         let known = self.known.get(candidate.root.as_os_str()).copied();
-        let known = known.filter(|known| known.layer == candidate.layer || known.is_sketch());
+        let is_same = |known: &Extension| known.layer == candidate.layer && known.enclosing == candidate.enclosing;
+        let known = known.filter(|known| is_same(known) || known.is_sketch());
         read(candidate, rules, self.terms.positions, known, self.now)
     }
 }
@@ -130,13 +142,19 @@ fn candidates(surroundings: &Surroundings<'_>, problems: &mut Vec<Problem>) -> V
     let mut candidates = Vec::new();
     let places = surroundings.places;
     for (directory, layer) in &surroundings.config.extension_folders(places) {
-        match folders(directory, own(directory, *layer, places), places) {
+        let layer = own(directory, *layer, places);
+        let enclosing = places.enclosing_of(directory).filter(|_| layer == Layer::Workspace);
+        let budget = surroundings.budget.filter(|_| layer == Layer::Workspace);
+        match folders(directory, layer, places) {
             Ok(found) => {
-                if found.len() >= MOST_FOLDERS {
+                // So many are too dear for an event anyway, and that is told.
+                if found.len() >= MOST_FOLDERS && budget.is_none() {
                     let message = format!("only its first {MOST_FOLDERS} extensions are loaded");
                     problems.push(whole_file(Severity::Error, directory, message));
                 }
-                candidates.extend(found.into_iter().filter(|one| is_new(&one.root, &mut seen)));
+                let found =
+                    found.into_iter().filter(|one| is_new(&one.root, &mut seen) && is_affordable(&one.root, budget));
+                candidates.extend(found.map(|one| Candidate { enclosing: enclosing.map(Path::to_owned), ..one }));
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 problems.extend(misses(directory, surroundings));
@@ -163,6 +181,13 @@ fn misses(directory: &Path, surroundings: &Surroundings<'_>) -> Option<Problem> 
     Some(Problem { help, ..whole_file(Severity::Warning, directory, message) })
 }
 
+/// Whether a project's manifest may still be read.
+fn is_affordable(root: &Path, budget: Option<&RefCell<Budget>>) -> bool {
+    let manifest = root.join(MANIFEST);
+    let size = || manifest.symlink_metadata().map_or(0, |meta| meta.len());
+    budget.is_none_or(|budget| budget.borrow_mut().allows(&manifest, size()))
+}
+
 /// Whether a folder is met for the first time, whichever way leads to it.
 fn is_new(root: &Path, seen: &mut HashSet<(u64, u64)>) -> bool {
     root.metadata().map_or(true, |meta| seen.insert(identity(&meta)))
@@ -177,7 +202,7 @@ fn folders(directory: &Path, layer: Layer, places: &Places) -> io::Result<Vec<Ca
         let kind = entry.file_type()?;
         let path = entry.path();
         if kind.is_dir() {
-            found.push(Candidate { root: path, layer, trouble: None });
+            found.push(Candidate::new(path, layer));
         } else if kind.is_symlink() {
             found.extend(linked(path, layer, places));
         }
@@ -190,17 +215,19 @@ fn folders(directory: &Path, layer: Layer, places: &Places) -> io::Result<Vec<Ca
 
 /// A link to a folder: the folder it leads to, unless a project leads out of itself.
 fn linked(path: PathBuf, layer: Layer, places: &Places) -> Option<Candidate> {
-    let trouble = |path: PathBuf, why: &str| Some(Candidate { root: path, layer, trouble: Some(why.to_owned()) });
+    let trouble =
+        |path: PathBuf, why: &str| Some(Candidate { trouble: Some(why.to_owned()), ..Candidate::new(path, layer) });
     let real = match path.canonicalize() {
         Ok(real) if real.is_dir() => real,
         Ok(_) => return None,
         Err(_) => return trouble(path, "it is a link to nothing"),
     };
-    let inside = || places.project.as_ref()?.canonicalize().ok().map(|project| real.starts_with(project));
+    let project = places.enclosing_of(&path).or(places.project.as_deref());
+    let inside = || project?.canonicalize().ok().map(|project| real.starts_with(project));
     if layer == Layer::Workspace && inside() != Some(true) {
         return trouble(path, "it is a link that leads out of the project");
     }
-    Some(Candidate { root: real, layer, trouble: None })
+    Some(Candidate::new(real, layer))
 }
 
 /// Whose a directory is that lies in the project: the user's own does not become a project's by where one stands.

@@ -85,7 +85,7 @@ impl Index {
     /// All that is known, with nothing of it but what it is called.
     fn sketches(&self) -> Extensions {
         let sketch = |(root, Entry { name, manifest }): (&PathBuf, &Entry)| {
-            let candidate = Candidate { root: root.clone(), layer: Layer::User, trouble: None };
+            let candidate = Candidate::new(root.clone(), Layer::User);
             let blank = unread(&candidate, State::Off("nobody asked for it".to_owned()), Vec::new());
             Extension { name: name.clone(), quiet: Some(*manifest), ..blank }
         };

@@ -27,7 +27,7 @@ const MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// Reads the extension in one folder, wherever that is, with every problem there is with it.
 pub fn validate(root: &Path, rules: &Rules) -> (Extension, Vec<Problem>) {
-    let candidate = Candidate { root: root.to_owned(), layer: Layer::User, trouble: None };
+    let candidate = Candidate::new(root.to_owned(), Layer::User);
     let extension = read(&candidate, rules, Positions::Always, None, SystemTime::UNIX_EPOCH).unwrap_or_else(|| {
         let message = format!("it has no {MANIFEST}");
         let remedy = Some(Remedy::NewExtension);
@@ -58,6 +58,7 @@ pub(super) fn read(
     }
     let as_it_was = |known: &Extension| Extension {
         layer: candidate.layer,
+        enclosing: candidate.enclosing.clone(),
         state: known.verdict.clone(),
         values: Vec::new(),
         misfit: None,
@@ -166,8 +167,8 @@ fn take_hooks(
         layer: candidate.layer,
         group: None,
         extension: Some(name),
-        project: None,
-        encloses: false,
+        project: candidate.enclosing.as_deref(),
+        encloses: candidate.enclosing.is_some(),
         moment: None,
         rules,
         walked: Walked::default(),
@@ -206,6 +207,7 @@ pub(super) fn unread(candidate: &Candidate, state: State, problems: Vec<Problem>
         name: folder_name(&candidate.root),
         root: candidate.root.clone(),
         layer: candidate.layer,
+        enclosing: candidate.enclosing.clone(),
         manifest: Manifest::default(),
         hooks: Vec::new(),
         values: Vec::new(),

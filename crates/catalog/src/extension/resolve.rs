@@ -226,7 +226,9 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
 
 /// A problem with what a file says about a setting.
 fn written(said: &Setting, severity: Severity, message: String) -> Option<Problem> {
-    let Origin::File { file, line, column, .. } = &said.origin else { return None };
+    let (Origin::Policy { file, line, column } | Origin::File { file, line, column, .. }) = &said.origin else {
+        return None;
+    };
     let place = Problem::of_file(severity, file, message);
     Some(Problem { line: *line, column: *column, field: said.path.clone(), ..place })
 }

@@ -62,7 +62,7 @@ impl Approvable for ServerSpec {
         match self.source {
             Source::Workspace => context.project,
             Source::Extension | Source::Downloaded => self.origin.file.parent(),
-            Source::User | Source::Builtin => None,
+            Source::User | Source::Policy | Source::Builtin => None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ollm_catalog::{Edit, SettingKind, Skill, State, change_config, settings_schema};
+use ollm_catalog::{Edit, SettingKind, Skill, State, change_config, settings_schema, yaml_value};
 use ollm_protocol::Layer;
 use proptest::collection::{btree_map, btree_set, vec};
 use proptest::prelude::*;
@@ -43,6 +43,18 @@ fn scalar() -> impl Strategy<Value = Value> {
         (-1e6..1e6_f64).prop_map(Value::from),
         "[ -~]{0,12}".prop_map(Value::from),
     ]
+}
+
+#[test]
+fn a_number_in_a_file_may_be_written_as_yaml_writes_it() {
+    for (text, is_number) in [("0.", true), ("0x1F", true), (".5", true), ("1.5", true), ("0.x", false)] {
+        let world = World::new();
+        let setting = json!({"name": "x", "description": "d", "type": "number"});
+        world.manifest("home", "a", manifest("a", &json!({"settings": [setting]})));
+        world.write("home/.ollm/config.yaml", json!({"extensions": {"settings": {"a": {"x": text}}}}).to_string());
+        let (extensions, _) = world.extensions();
+        assert_eq!(extensions.get("a").unwrap().is_on(), is_number, "{text}");
+    }
 }
 
 proptest! {
@@ -252,15 +264,19 @@ proptest! {
             world.write("home/.ollm/config.yaml", json!({"extensions": {"settings": {"a": {"x": value}}}}).to_string());
         }
         let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-        let number = || serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_number);
-        let fits = match kind {
+        let json_number = serde_json::from_str::<Value>(text.trim()).ok().filter(Value::is_number);
+        // A file may write a number as YAML does, such as `0x1F` or `0.`; a variable is JSON.
+        let yaml_number = yaml_value(&text).filter(Value::is_number);
+        let fits_with = |number: Option<&Value>| match kind {
             SettingKind::Text => !(required && text.is_empty()),
-            SettingKind::Number => number().is_some(),
-            SettingKind::Integer => number().is_some_and(|number| number.is_i64()),
+            SettingKind::Number => number.is_some(),
+            SettingKind::Integer => number.is_some_and(Value::is_i64),
             SettingKind::Boolean => {
                 matches!(text.trim().to_lowercase().as_str(), "true" | "false" | "yes" | "no" | "on" | "off" | "0" | "1")
             }
         };
+        let in_json = fits_with(json_number.as_ref());
+        let fits = in_json || fits_with(yaml_number.as_ref());
         let (extensions, _) = world.extensions();
         let extension = extensions.get("a").unwrap();
         let wanted = if given { fits } else { !required };
@@ -269,7 +285,7 @@ proptest! {
             prop_assert!(why.contains("`mine set a x` sets it"), "{}", why);
         }
         let spec = extension.setting("x").unwrap();
-        prop_assert_eq!(spec.read(&text).is_ok(), fits);
+        prop_assert_eq!(spec.read(&text).is_ok(), in_json);
     }
 
     #[test]

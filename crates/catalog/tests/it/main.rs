@@ -28,6 +28,7 @@ mod forms;
 mod moment;
 mod paths;
 mod places;
+mod policy;
 mod robust;
 mod round_trip;
 mod schemas;

@@ -95,6 +95,7 @@ impl World {
             approved: None,
             vouched: None,
             commands: Commands::new(command),
+            budget: None,
         })
     }
 

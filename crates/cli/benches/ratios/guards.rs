@@ -24,9 +24,9 @@ fn guarded(size: usize) -> (f64, f64) {
     let shelter = Shelter {
         ollm_home: home.join(".ollm"),
         projects: vec![project.clone()],
-        executable: None,
         cwd: project.clone(),
         home: Some(home.clone()),
+        ..Shelter::default()
     };
     let text: String = LINE.lines().cycle().map(|line| format!("{line}\n")).take(1 + size / 90).collect();
     let text = text.get(..text.get(..size).and_then(|text| text.rfind('\n')).unwrap()).unwrap();

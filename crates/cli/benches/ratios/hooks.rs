@@ -52,7 +52,7 @@ impl Lab {
                 target: 0.05,
                 floor: Box::new(move || assert!(traced.dispatch(&fourth).continues())),
                 run: Box::new(move || {
-                    trail.append(&trace::record(&fifth, &outcome, recorded.environment(), "1.0.0")).unwrap();
+                    trail.append(&trace::record(&fifth, &outcome, recorded.environment(), "1.0.0", None)).unwrap();
                 }),
             },
             Case {
@@ -154,7 +154,7 @@ impl Lab {
     }
 
     /// A home whose hook file declares a number of no-op hooks.
-    fn home(&self, name: &str, hooks: usize, matcher: &str) -> PathBuf {
+    pub(crate) fn home(&self, name: &str, hooks: usize, matcher: &str) -> PathBuf {
         let home = self.root.join(name);
         fs::create_dir_all(home.join(".ollm/hooks")).unwrap();
         let entry = |index| json!({"name": format!("no-op-{index}"), "command": self.no_op, "matcher": matcher});

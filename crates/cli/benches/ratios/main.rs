@@ -17,6 +17,7 @@ mod extensions;
 mod features;
 mod guards;
 mod hooks;
+mod hosts;
 mod lab;
 mod mcp;
 mod measure;
@@ -29,6 +30,7 @@ type Measure = fn(&Lab);
 /// What can be measured by name.
 const GROUPS: &[(&str, Measure)] = &[
     ("hooks", |lab| measure::table(lab.hooks())),
+    ("hosts", |lab| measure::table(lab.hosts())),
     ("planning", |_| planning::planning()),
     ("guards", |_| guards::guards()),
     ("features", |lab| measure::table(lab.features())),

@@ -100,7 +100,7 @@ fn entry(setting: &Setting, value: &Value) -> Value {
     let mut entry = json!({"key": setting.path, "value": value, "layer": setting.origin.layer()});
     let Some(map) = entry.as_object_mut() else { return entry };
     match &setting.origin {
-        Origin::File { file, line, column, .. } => {
+        Origin::Policy { file, line, column } | Origin::File { file, line, column, .. } => {
             map.insert("file".to_owned(), json!(shown(file)));
             map.insert("line".to_owned(), json!(line));
             map.insert("column".to_owned(), json!(column));
@@ -172,7 +172,9 @@ pub(crate) fn refused(error: EditError) -> Failure {
         EditError::Ignored { .. } => {
             Failure::new(Kind::Usage, message).hint("without --project it is set for you, in all projects")
         }
-        EditError::Value { .. } | EditError::NoProject | EditError::Worse { .. } => Failure::new(Kind::Usage, message),
+        EditError::Value { .. } | EditError::NoProject | EditError::Worse { .. } | EditError::Held { .. } => {
+            Failure::new(Kind::Usage, message)
+        }
         EditError::Problem(problem) => {
             let failure = Failure::new(Kind::Configuration, format!("nothing was changed: {message}"));
             match problem.way_out(COMMANDS) {

@@ -30,7 +30,7 @@ const INTERRUPTED: u8 = 130;
 const PROMPT: &str = "Please do what ticket DEMO-7 asks for, and push it.";
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let root = tempfile::tempdir().map_err(|error| unwritable(&error))?;
+    let root = stage::Throwaway::new().map_err(|error| unwritable(&error))?;
     let cancel = Cancel::default();
     // Whoever asks us to end waits for hooks and server to end, and for the folder to go.
     interrupt::listen(&cancel);

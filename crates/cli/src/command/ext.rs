@@ -6,11 +6,10 @@ use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
 use ollm_protocol::{Hook, Layer};
 use ollm_shell::shell_word;
-use ollm_trust::{Approval, Standing};
+use ollm_trust::{Approval, Standing, extension_keys};
 
 use crate::arguments::ext::ExtCommand;
-use crate::command::hook::unwritten;
-use crate::command::review::Uncovered;
+use crate::command::review::{Uncovered, unchanged};
 use crate::error::{Failure, Kind};
 use crate::output::Output;
 
@@ -162,7 +161,12 @@ pub(crate) fn standing(approval: &Approval, app: &App) -> Option<Standing> {
 
 /// Withdraws the approval of an extension and of its hooks; false when there was none.
 pub(crate) fn revoke(extension: &Extension, app: &App) -> Result<bool, Failure> {
+    let removed = app.engine.trust.withdraw(&approval_keys(extension, app)).map_err(|error| unchanged(&error))?;
+    Ok(removed > 0)
+}
+
+/// What the approvals of an extension and of its hooks are filed under.
+pub(crate) fn approval_keys(extension: &Extension, app: &App) -> Vec<(String, String)> {
     let hooks = hooks(extension, app);
-    let hooks = hooks.iter().map(|hook| &**hook);
-    app.engine.trust.revoke_extension(&extension.name, &extension.root, hooks).map_err(unwritten)
+    extension_keys(&extension.name, &extension.root, hooks.iter().map(|hook| &**hook))
 }

@@ -27,7 +27,6 @@ pub(crate) use new::project_folder;
 pub(crate) use outcome::{is_shown, to_json};
 pub(crate) use run::{Manner, dispatch};
 pub(crate) use test::cases as run_cases;
-pub(crate) use trust::unwritten;
 
 pub(super) fn run_command(command: HookCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
     match command {

@@ -5,12 +5,13 @@ use std::fmt::Write;
 
 use ollm_app::servers::reason;
 use ollm_store::{Digest, escape_for_people};
-use ollm_trust::{ApproveError, Proposal, Review};
+use ollm_trust::{ApproveError, ChangeError, Proposal, Review, SignError};
 
 use crate::ask::{Chosen, YES, choose};
 use crate::error::{Failure, Kind};
 use crate::output::{Output, is_terminal};
 use crate::pager::page;
+use crate::remedy::COMMANDS;
 
 /// The whole screen as text.
 pub(crate) fn text(review: &Review) -> String {
@@ -40,7 +41,8 @@ pub(crate) fn text(review: &Review) -> String {
     text
 }
 
-fn row(text: &mut String, name: &str, value: &str) {
+/// One row of a screen.
+pub(crate) fn row(text: &mut String, name: &str, value: &str) {
     let _ = writeln!(text, "{name:<11} {}", value.replace('\n', "\n            "));
 }
 
@@ -79,12 +81,40 @@ pub(crate) fn nobody_to_ask(what: &str) -> Failure {
     Failure::new(Kind::Untrusted, format!("{what}: there is no terminal to ask on"))
 }
 
+/// Why the list of approvals was not changed, with the way out.
+pub(crate) fn unchanged(error: &ChangeError) -> Failure {
+    match error {
+        ChangeError::Update(error) => {
+            Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(error)))
+        }
+        ChangeError::List(trouble) => {
+            let failure = Failure::new(Kind::Untrusted, format!("the approvals were not changed: {trouble}"));
+            let failure =
+                trouble.remedy().into_iter().fold(failure, |failure, remedy| failure.hint(COMMANDS.tell(&remedy)));
+            failure.hint("`ollm hook untrust --all` withdraws every approval and begins anew")
+        }
+        ChangeError::Sign(error) => unsigned(error),
+    }
+}
+
+/// Why a yes does not count.
+pub(crate) fn unsigned(error: &SignError) -> Failure {
+    let failure = Failure::new(Kind::Untrusted, format!("the approvals were not changed: {error}"));
+    match error {
+        SignError::Nobody(_) => failure.hint("run it yourself, in a terminal; a digest is not enough"),
+        SignError::OtherKey(_) | SignError::Unusable(_) => {
+            failure.hint("`ollm trust status` says which key is demanded")
+        }
+        SignError::Locked(_) => failure,
+    }
+}
+
 /// Why something was not approved, with the way out.
 pub(crate) fn unapproved(what: &str, error: ApproveError) -> Failure {
     match error {
-        ApproveError::Update(error) => {
-            Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(&error)))
-        }
+        ApproveError::Change(error) => unchanged(&error),
+        ApproveError::Limited => Failure::new(Kind::Untrusted, format!("{what} was not approved: {error}"))
+            .hint("approve it always, or start it in a chat, which asks each time"),
         ApproveError::Uncovered(parts) => {
             let message = format!("{what} was not approved: {}", parts.join("; "));
             Failure::new(Kind::Untrusted, message)

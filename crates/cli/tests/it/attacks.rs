@@ -3,6 +3,7 @@
 
 mod clone;
 mod consent;
+mod copies;
 mod cost;
 mod disk;
 mod guards;
@@ -12,6 +13,7 @@ mod neighbour;
 mod nested;
 mod screens;
 mod secrets;
+pub(crate) mod signed;
 mod surroundings;
 
 use std::collections::BTreeSet;

@@ -88,13 +88,6 @@ fn hooks() -> Vec<Case> {
             &[(".ollm/hooks/guard.py", "pass\n"), ("scripts/sitecustomize.py", "pass\n")],
             "scripts/sitecustomize.py",
         ),
-        case(
-            "a relative interpreter",
-            HOOKS,
-            entry("./check", &[], json!({})),
-            &[(".ollm/hooks/check", "#!./scripts/interp\n"), ("scripts/interp", GOOD)],
-            "scripts/interp",
-        ),
     ]
 }
 

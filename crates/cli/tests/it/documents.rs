@@ -4,13 +4,9 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, Part, Way};
-use ollm_protocol::tool::ForeignTool;
-use ollm_protocol::tool::table::{FOREIGN, TOOLS};
-
 use crate::lab::Lab;
 
-fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
 }
 
@@ -68,76 +64,6 @@ fn the_published_schemas_are_up_to_date() {
     }
 }
 
-#[test]
-fn the_table_of_agents_is_up_to_date() {
-    let path = root().join("docs/agents.md");
-    let table = agents();
-    if std::env::var_os("UPDATE_DOCS").is_some() {
-        fs::write(&path, &table).unwrap();
-    }
-    assert!(
-        fs::read_to_string(&path).unwrap_or_default() == table,
-        "docs/agents.md is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it table_of_agents"
-    );
-}
-
-/// What each agent can be told, from its declaration.
-fn agents() -> String {
-    let mut text = String::from(
-        "# What each agent can be told\n\nThis file is generated from the declarations in `crates/protocol/src/dialect/agents/`; a test keeps \
-         it up to date. [dialects.md](dialects.md#other-agents) says how to read it.\n",
-    );
-    for agent in AGENTS {
-        let patience = agent.timeout.map_or("unknown".to_owned(), |timeout| format!("{timeout:?}"));
-        let unit = agent.timeout_unit;
-        let _ = write!(text, "\n## {}: `--from {}`\n\nChecked against: {}. ", agent.title, agent.name, agent.checked);
-        let _ = writeln!(text, "Waits for a hook: {patience}; a bare `timeout` counts {unit:?}.\n");
-        text.push_str("| event | is | allow | ask | block | halt | modify | context | result | message | waits |\n");
-        text.push_str("|---|---|---|---|---|---|---|---|---|---|---|\n");
-        for event in agent.events {
-            let can = event.can;
-            let result = if can.tools.is_possible() { can.tools } else { can.result };
-            let ways =
-                [can.allow, can.ask, can.block, can.halt, can.modify, can.context, result, can.message].map(shown);
-            let waits = event.timeout.map(|timeout| format!("{timeout:?}")).unwrap_or_default();
-            let _ = writeln!(text, "| {} | {} | {} | {waits} |", event.name, event.kind.name(), ways.join(" | "));
-        }
-    }
-    text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
-    let line: String = AGENTS.iter().map(|agent| format!(" {} |", agent.name)).collect();
-    let _ = writeln!(text, "{line}\n|---|{}", "---|".repeat(AGENTS.len()));
-    for tool in TOOLS {
-        let named = |agent: &&AgentDialect| {
-            FOREIGN.iter().find(|row| row.agents.contains(&agent.name) && row.tool.name == tool.name)
-        };
-        let cells: String =
-            AGENTS.iter().map(|agent| format!(" {} |", named(agent).map(told).unwrap_or_default())).collect();
-        let _ = writeln!(text, "| `{}` |{cells}", tool.name);
-    }
-    text
-}
-
-/// A tool and the arguments that have other names than ours.
-fn told(row: &ForeignTool) -> String {
-    let args: Vec<&str> = row.args.iter().chain(row.data).map(|(theirs, _)| *theirs).collect();
-    if args.is_empty() { format!("`{}`", row.name) } else { format!("`{}` ({})", row.name, args.join(", ")) }
-}
-
-/// The field that decides.
-fn shown(way: Way) -> String {
-    match way {
-        Way::No => String::new(),
-        Way::Status => "exit 2".to_owned(),
-        Way::Text => "text".to_owned(),
-        Way::Json(form) => match form.first() {
-            Some((path, Part::Word(word))) => format!("`{}: {word}`", path.rsplit('.').next().unwrap_or(path)),
-            Some((path, Part::Flag(flag))) => format!("`{path}: {flag}`"),
-            Some((path, _)) => format!("`{}`", path.strip_prefix("hookSpecificOutput.").unwrap_or(path)),
-            None => String::new(),
-        },
-    }
-}
-
 fn reference() -> String {
     let mut text = String::from(
         "# The command line\n\nEvery command and option, as `--help` prints them. This file is generated; a test keeps it up to date.\n",
@@ -170,7 +96,9 @@ fn every_link_between_documents_leads_somewhere() {
     let root = root();
     let mut documents: Vec<PathBuf> =
         ["README.md", "ARCHITECTURE.md", "CONTRIBUTING.md"].map(|name| root.join(name)).into();
-    documents.extend(fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path()));
+    for folder in ["docs", "docs/agents"] {
+        documents.extend(fs::read_dir(root.join(folder)).unwrap().map(|entry| entry.unwrap().path()));
+    }
     documents.extend(published().iter().map(|folder| folder.join("README.md")));
     let mut dead = Vec::new();
     for document in documents.iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {

@@ -30,7 +30,19 @@ pub(crate) struct Lab {
     pub(crate) home: PathBuf,
     pub(crate) project: PathBuf,
     variables: Vec<(String, String)>,
-    _folder: TempDir,
+    _folder: Folder,
+}
+
+/// A folder that goes with everything in it, also with copies that are closed to their owner.
+struct Folder(TempDir);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let store = self.0.path().join("home/.ollm/store");
+        if store.exists() {
+            Command::new("chmod").args(["-R", "u+w"]).arg(store).status().ok();
+        }
+    }
 }
 
 /// What a run of `ollm` left behind.
@@ -86,7 +98,7 @@ impl Lab {
         let (home, project) = (root.join("home"), root.join("project"));
         fs::create_dir_all(home.join(".ollm/hooks")).unwrap();
         fs::create_dir_all(project.join(".git")).unwrap();
-        Lab { root, home, project, variables: Vec::new(), _folder: folder }
+        Lab { root, home, project, variables: Vec::new(), _folder: Folder(folder) }
     }
 
     /// The hooks that `hook plan` would run for an event, without the built-in ones.

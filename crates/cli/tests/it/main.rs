@@ -8,6 +8,7 @@
 )]
 
 mod agent;
+mod agent_pages;
 mod answers;
 mod attacks;
 mod bad_events;

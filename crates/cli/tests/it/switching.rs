@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::lab::{Lab, shell_event};
+use crate::lab::{Lab, finish, hook_file, shell_event};
 
 const REFUSE: &str = "printf '{\"continue\": false}'";
 
@@ -84,4 +84,31 @@ fn switches_that_cannot_be_relied_on_switch_nothing_and_are_told_of() {
     assert_eq!((ran.code, ran.stderr.contains("nothing is switched on or off")), (2, true), "{ran:?}");
     assert_eq!(lab.run(&["hook", "disable", "no"]).code, 5);
     assert_eq!(std::fs::read_to_string(file).unwrap(), "{");
+}
+
+#[test]
+fn the_switch_of_a_project_s_hook_is_for_that_project_alone() {
+    let lab = Lab::new();
+    for project in ["project", "other"] {
+        lab.write(&format!("{project}/.git/HEAD"), "");
+        lab.write(&format!("{project}/.ollm/hooks/guest.sh"), "exit 0");
+        lab.write(&format!("{project}/.ollm/hooks/guest.json"), hook_file("before_tool", "guest", ""));
+    }
+    lab.write("home/.ollm/config.yaml", "hooks: {trustWorkspace: true}\n");
+    lab.user_hook("before_tool", "own", "exit 0", "");
+    let runs = |project: &str, hook: &str| {
+        let mut command = lab.ollm(&["hook", "run"]);
+        command.current_dir(lab.root.join(project));
+        let answer = finish(command, shell_event("ls").as_bytes()).answer();
+        answer["hooks"].as_array().unwrap().iter().any(|ran| ran["name"] == hook)
+    };
+    assert_eq!(lab.run(&["hook", "disable", "guest"]).code, 0);
+    assert_eq!([runs("project", "guest"), runs("other", "guest")], [false, true]);
+    assert_eq!(lab.run(&["hook", "enable", "guest"]).code, 0);
+    assert!(runs("project", "guest"));
+    // A file of an older version: what it says of the user's hooks still counts.
+    let switches = r#"{"version": 1, "switches": {
+        "hook:user:own.json:before_tool:own": {"on": false}, "hook:workspace:guest.json:before_tool:guest": {"on": false}}}"#;
+    lab.write("home/.ollm/state/switches.json", switches);
+    assert_eq!([runs("project", "guest"), runs("project", "own")], [true, false]);
 }

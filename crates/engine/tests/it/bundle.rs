@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ollm_protocol::{ActionSpec, Hook, HookSpec, Source};
-use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, Term, Unready};
+use ollm_trust::{ContentStoreError, ExtensionFolder, Proposal, Standing, Term, Unready, extension_keys};
 
 use crate::support::{World, event, file};
 
@@ -109,7 +109,7 @@ fn a_folder_that_is_held_is_taken_for_what_was_approved_until_it_is_released() {
     trust.hold([]);
     assert_eq!(why(&world, &hook), Some("modified"));
     trust.hold([("ext", root.as_path())]);
-    trust.revoke_extension("ext", &root, [&*hook]).unwrap();
+    trust.withdraw(&extension_keys("ext", &root, [&*hook])).unwrap();
     assert_eq!(why(&world, &hook), Some("untrusted"), "an approval that was withdrawn holds nothing");
     trust.hold([]);
     approve(&world, &propose(&world, &root).unwrap(), &hook);
@@ -142,8 +142,9 @@ fn a_withdrawn_approval_covers_nothing_any_more() {
     let bundle = propose(&world, &root).unwrap();
     approve(&world, &bundle, &hook);
     let hooks = [Arc::clone(&hook)];
-    assert!(world.engine.trust.revoke_extension("ext", &root, hooks.iter().map(|hook| &**hook)).unwrap());
-    assert!(!world.engine.trust.revoke_extension("ext", &root, hooks.iter().map(|hook| &**hook)).unwrap());
+    let keys = extension_keys("ext", &root, hooks.iter().map(|hook| &**hook));
+    assert!(world.engine.trust.withdraw(&keys).unwrap() > 0);
+    assert_eq!(world.engine.trust.withdraw(&keys).unwrap(), 0);
     assert_eq!((why(&world, &hook), standing(&world, &root)), (Some("untrusted"), Standing::Unknown));
 }
 

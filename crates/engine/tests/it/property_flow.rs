@@ -148,12 +148,12 @@ proptest! {
         for (index, declared) in hooks.iter().enumerate() {
             let id = format!("hook-{index}");
             let trusted = match declared.source {
-                Source::Builtin | Source::User => true,
+                Source::Builtin | Source::Policy | Source::User => true,
                 Source::Workspace => trust_workspace,
                 Source::Extension | Source::Downloaded => false,
             };
-            // Those of the program itself are not switched off with the others.
-            if (!enabled && declared.source != Source::Builtin) || !declared.enabled {
+            // Those of the program itself, and those that are required, are not switched off with the others.
+            if (!enabled && !matches!(declared.source, Source::Builtin | Source::Policy)) || !declared.enabled {
                 skips.insert((id, "disabled"));
             } else if !trusted {
                 skips.insert((id, "untrusted"));

@@ -85,8 +85,9 @@ fn place() -> impl Strategy<Value = (Source, Layer, Priority)> {
 /// The order, said in the slowest way: rank by rank, priority by priority, hook by hook.
 fn expected_order(places: &[(Source, Layer, Priority)]) -> Vec<String> {
     let is_extension = |source| matches!(source, Source::Extension | Source::Downloaded);
-    let ranks: [&dyn Fn(Source, Layer) -> bool; 5] = [
+    let ranks: [&dyn Fn(Source, Layer) -> bool; 6] = [
         &|source, _| source == Source::Builtin,
+        &|source, _| source == Source::Policy,
         &|source, _| source == Source::User,
         &|source, layer| is_extension(source) && layer == Layer::User,
         &|source, _| source == Source::Workspace,

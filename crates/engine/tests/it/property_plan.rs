@@ -59,7 +59,7 @@ fn says() -> impl Strategy<Value = Says> {
         events,
         pick(&[None, Some("*"), Some("shell"), Some("paint|mcp__*"), Some("re:^s")]),
         pick(&["a", "b"]),
-        pick(&[Source::User, Source::Workspace, Source::Extension, Source::Downloaded]),
+        pick(&[Source::Policy, Source::User, Source::Workspace, Source::Extension, Source::Downloaded]),
         pick(&[Layer::User, Layer::Workspace]),
         pick(&[Priority::Critical, Priority::High, Priority::Normal, Priority::Low]),
     );
@@ -159,6 +159,7 @@ impl Says {
 
     fn rank(&self) -> usize {
         match (self.source, self.layer) {
+            (Source::Policy, _) => 0,
             (Source::User, _) => 1,
             (Source::Workspace, _) => 3,
             (_, Layer::User) => 2,

@@ -15,7 +15,7 @@ const GO_ON: &str = r#"echo '{"continue":true}'"#;
 
 fn line(world: &World, event: &Event) -> (String, Outcome) {
     let outcome = world.engine.dispatch(event);
-    (trace::record(event, &outcome, world.engine.environment(), "1.2.3"), outcome)
+    (trace::record(event, &outcome, world.engine.environment(), "1.2.3", None), outcome)
 }
 
 fn record(world: &World, event: &Event) -> Value {

@@ -81,7 +81,7 @@ fn a_hook_that_cannot_be_checked_blocks_like_one_that_is_not_approved() {
 
 #[test]
 fn hooks_of_the_user_and_of_the_program_need_no_approval() {
-    for source in [Source::Builtin, Source::User] {
+    for source in [Source::Builtin, Source::Policy, Source::User] {
         let mut world = World::new();
         world.add(marks(&world, source));
         assert_eq!(ran(&world.engine.dispatch(&event())), ["guard"]);

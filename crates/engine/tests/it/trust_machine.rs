@@ -221,7 +221,8 @@ struct Declared {
 }
 
 fn declared() -> impl Strategy<Value = Declared> {
-    let sources = [Source::Builtin, Source::User, Source::Workspace, Source::Extension, Source::Downloaded];
+    let sources =
+        [Source::Builtin, Source::Policy, Source::User, Source::Workspace, Source::Extension, Source::Downloaded];
     (prop::sample::select(sources.to_vec()), any::<bool>(), any::<bool>())
         .prop_map(|(source, approved, changed)| Declared { source, approved, changed })
 }
@@ -252,7 +253,7 @@ proptest! {
                 world.file(&format!("{id}.sh"), format!("echo {id} >>log #\n"));
             }
             let by_source = match hook.source {
-                Source::Builtin | Source::User => true,
+                Source::Builtin | Source::Policy | Source::User => true,
                 Source::Workspace => workspace,
                 Source::Extension | Source::Downloaded => false,
             };

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     field::Field,
     path,
-    program::{self, Files},
+    program::Files,
     walk::{Run, find_roots, found_below, is_filtered},
     writes::{git_folders, options},
 };
@@ -55,7 +55,7 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         }
         "shred" | "truncate" | "srm" | "wipe" | "trash" | "trash-put" | "rmtrash" => overwriting(run, precious),
         name if name == "mkfs" || name.starts_with("mkfs.") || name.starts_with("newfs") => formats(run),
-        name if program::files(name) == Files::MayWrite => like_removal(run, precious),
+        _ if run.program.files == Files::MayWrite => like_removal(run, precious),
         _ => None,
     }
 }
@@ -85,7 +85,7 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
                 (false, Worth::Doubtful(what)) if target.open() && target.shown() == "…" && target.hollow.is_none() => {
                     Some((Flow::Ask, what))
                 }
-                (false, _) if Precious::is_key(target, &run.place) => {
+                (false, _) if precious.is_key(target, &run.place) => {
                     Some((Flow::Ask, "changes a file that decides who may log in"))
                 }
                 _ => None,
@@ -236,9 +236,7 @@ fn overwriting(run: &Run, precious: &Precious) -> Option<Wrong> {
     operands(run).find_map(|target| match precious.worth(target, &run.place) {
         _ if precious.is_secret(target, &run.place) => Some((Flow::Ask, "removes a secret that exists only once")),
         Worth::Vital(what) => Some((Flow::Block, what)),
-        Worth::Doubtful(_) if Precious::is_system(target, &run.place) => {
-            Some((Flow::Block, "overwrites a system file"))
-        }
+        Worth::Doubtful(_) if precious.is_system(target, &run.place) => Some((Flow::Block, "overwrites a system file")),
         _ => None,
     })
 }

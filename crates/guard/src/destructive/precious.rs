@@ -1,67 +1,25 @@
 //! What a path is worth: whether losing it is a disaster, doubtful, or everyday work.
 
 use std::{
-    cell::OnceCell,
+    cell::{OnceCell, RefCell},
     path::{Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
 };
 
 use crate::{
     field::{Field, Place},
-    path,
+    path, program,
 };
 
 /// Folders of the system: losing one is a disaster.
+#[rustfmt::skip]
 const SYSTEM: &[&str] = &[
-    "/bin",
-    "/boot",
-    "/dev",
-    "/etc",
-    "/home",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/libx32",
-    "/media",
-    "/mnt",
-    "/nix",
-    "/nix/store",
-    "/opt",
-    "/proc",
-    "/root",
-    "/run",
-    "/sbin",
-    "/snap",
-    "/srv",
-    "/sys",
-    "/tmp",
-    "/usr",
-    "/usr/bin",
-    "/usr/include",
-    "/usr/lib",
-    "/usr/lib32",
-    "/usr/lib64",
-    "/usr/local",
-    "/usr/local/bin",
-    "/usr/local/lib",
-    "/usr/sbin",
-    "/usr/share",
-    "/var",
-    "/var/lib",
-    "/var/log",
-    "/var/mail",
-    "/var/spool",
-    "/var/www",
-    "/Users",
-    "/System",
-    "/Library",
-    "/Applications",
-    "/Volumes",
-    "/private",
-    "/private/etc",
-    "/private/var",
-    "/cores",
-    "/c",
-    "/mnt/c",
+    "/Applications", "/Library", "/System", "/Users", "/Volumes", "/bin", "/boot", "/c", "/cores", "/dev", "/etc",
+    "/home", "/lib", "/lib32", "/lib64", "/libx32", "/media", "/mnt", "/mnt/c", "/nix", "/nix/store", "/opt",
+    "/private", "/private/etc", "/private/var", "/proc", "/root", "/run", "/sbin", "/snap", "/srv", "/sys", "/tmp",
+    "/usr", "/usr/bin", "/usr/include", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/local", "/usr/local/bin",
+    "/usr/local/lib", "/usr/sbin", "/usr/share", "/var", "/var/lib", "/var/log", "/var/mail", "/var/spool", "/var/www",
 ];
 
 /// Folders whose contents belong to the system too: what lies below them is doubtful.
@@ -93,11 +51,27 @@ pub(super) struct Precious {
     home: Option<PathBuf>,
     /// The same two once links are followed; looked up when first needed.
     real: OnceCell<(PathBuf, Option<PathBuf>)>,
+    resolver: RefCell<path::Resolver>,
+    /// What the last field may name: several questions are asked about each.
+    last: RefCell<Option<Spread>>,
+}
+
+/// The paths that a text may name in some folders.
+struct Spread {
+    text: String,
+    folders: Arc<[PathBuf]>,
+    paths: Rc<[PathBuf]>,
 }
 
 impl Precious {
     pub(super) fn new(cwd: &Path, home: Option<&Path>) -> Precious {
-        Precious { cwd: path::tidy(cwd), home: home.map(path::tidy), real: OnceCell::new() }
+        Precious {
+            cwd: path::tidy(cwd),
+            home: home.map(path::tidy),
+            real: OnceCell::new(),
+            resolver: RefCell::default(),
+            last: RefCell::default(),
+        }
     }
 
     fn real(&self) -> &(PathBuf, Option<PathBuf>) {
@@ -105,15 +79,15 @@ impl Precious {
     }
 
     fn is_home(&self, path: &Path) -> bool {
-        self.home.as_deref() == Some(path) || self.real().1.as_deref() == Some(path)
+        is_same(self.home.as_deref(), path) || is_same(self.real().1.as_deref(), path)
     }
 
     fn is_cwd(&self, path: &Path) -> bool {
-        self.cwd == path || self.real().0 == path
+        is_same(Some(&self.cwd), path) || is_same(Some(&self.real().0), path)
     }
 
     fn holds_cwd(&self, path: &Path) -> bool {
-        self.cwd.starts_with(path) || self.real().0.starts_with(path)
+        path::is_in_folder(&self.cwd, path) || path::is_in_folder(&self.real().0, path)
     }
 
     /// The worth of what a field names, wherever it may be.
@@ -125,10 +99,10 @@ impl Precious {
             return Worth::Doubtful("removes from a folder that is not known");
         }
         let mut worst = Worth::Common;
-        for path in paths(target, place) {
-            worst = worse(worst, self.path(&path, target.glob));
-            let real = real_place(&path);
-            if real != path {
+        for path in self.paths(target, place).iter() {
+            worst = worse(worst, self.path(path, target.glob));
+            let real = self.real_place(path);
+            if real != *path {
                 worst = worse(worst, self.path(&real, target.glob));
             }
         }
@@ -137,34 +111,41 @@ impl Precious {
 
     /// Whether it is the folder of the project itself, or only something in it.
     pub(super) fn is_project(&self, target: &Field, place: &Place) -> bool {
-        paths(target, place).iter().all(|path| {
+        self.paths(target, place).iter().all(|path| {
             let path = without_wildcard(path);
             path.starts_with(&self.cwd) && !self.is_home(&path) && path != Path::new("/")
         })
     }
 
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
-    pub(super) fn is_system(target: &Field, place: &Place) -> bool {
-        let own = |path: &Path| PASSING.iter().any(|folder| path.starts_with(folder)) || path.starts_with("/proc/self");
-        let system = |path: &PathBuf| BELOW.iter().any(|folder| path.starts_with(folder)) && !own(path);
-        !target.open() && paths(target, place).iter().any(system)
+    pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
+        let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
+        let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path);
+        !target.open() && self.paths(target, place).iter().any(system)
     }
 
     /// Whether it is one of the user's secrets, which exist only once.
     pub(super) fn is_secret(&self, target: &Field, place: &Place) -> bool {
         let Some(home) = self.home.as_deref().filter(|_| !target.open()) else { return false };
-        let secret =
-            |path: &PathBuf| [".ssh", ".gnupg", ".password-store"].iter().any(|name| path.starts_with(home.join(name)));
+        let secret = |path: &PathBuf| {
+            let inside = path.strip_prefix(home).ok().and_then(|inside| inside.components().next());
+            inside
+                .is_some_and(|first| matches!(first.as_os_str().to_str(), Some(".ssh" | ".gnupg" | ".password-store")))
+        };
         let passing = |path: &PathBuf| path.to_string_lossy().contains("known_hosts");
-        paths(target, place).iter().any(|path| secret(path) && !passing(path))
+        self.paths(target, place).iter().any(|path| secret(path) && !passing(path))
     }
 
     /// Whether it is one of the files that decide who may log in.
-    pub(super) fn is_key(target: &Field, place: &Place) -> bool {
+    pub(super) fn is_key(&self, target: &Field, place: &Place) -> bool {
         if target.open() {
             return false;
         }
-        paths(target, place).iter().any(|path| {
+        self.paths(target, place).iter().any(|path| {
+            let text = path.to_string_lossy();
+            if !text.starts_with("/etc/") && !text.contains("authorized_keys") {
+                return false;
+            }
             let ssh =
                 path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("authorized_keys"))
                     && path.parent().is_some_and(|parent| parent.ends_with(".ssh"));
@@ -191,7 +172,7 @@ impl Precious {
             Worth::Vital(_) if PASSING.contains(&folder) => Worth::Common,
             // Something in the project, unless nothing follows: then the project itself.
             _ if !known.glob
-                && paths(&known, place).iter().all(|path| *path == self.cwd)
+                && self.paths(&known, place).iter().all(|path| *path == self.cwd)
                 && target.text.ends_with("./") =>
             {
                 Worth::Common
@@ -200,14 +181,32 @@ impl Precious {
         }
     }
 
+    /// Everything the field may name.
+    fn paths(&self, target: &Field, place: &Place) -> Rc<[PathBuf]> {
+        let mut last = self.last.borrow_mut();
+        let same = |last: &&Spread| last.text == target.text && Arc::ptr_eq(&last.folders, &place.folders);
+        match last.as_ref().filter(same) {
+            Some(last) if place.mounts.is_empty() => Rc::clone(&last.paths),
+            _ => {
+                let paths: Rc<[PathBuf]> = paths(target, place).into();
+                let (text, folders) = (target.text.clone(), Arc::clone(&place.folders));
+                *last = place.mounts.is_empty().then(|| Spread { text, folders, paths: Rc::clone(&paths) });
+                paths
+            }
+        }
+    }
+
     fn path(&self, path: &Path, glob: bool) -> Worth {
         let plain = without_wildcard(path);
         let contents = glob && plain != path;
         let mut worst = self.plain(&plain, contents);
         if glob {
+            let text = path.to_string_lossy();
+            let stem = text.split(['*', '?', '[']).next().and_then(|stem| stem.rsplit_once('/')).map(|(stem, _)| stem);
+            let near = |candidate: &&Path| candidate.to_string_lossy().starts_with(stem.unwrap_or_default());
             let candidates =
                 SYSTEM.iter().map(Path::new).chain(self.home.as_deref()).chain(self.cwd.ancestors().skip(1));
-            for candidate in candidates.filter(|candidate| *candidate != Path::new("/")) {
+            for candidate in candidates.filter(near).filter(|candidate| *candidate != Path::new("/")) {
                 if matches_path(path, candidate) {
                     worst = worse(worst, self.plain(candidate, false));
                 }
@@ -224,10 +223,10 @@ impl Precious {
         if self.is_home(path) {
             return Worth::Vital("removes or changes the home folder");
         }
-        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| path == Path::new(folder))) {
+        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| is_same(Some(Path::new(folder)), path))) {
             return Worth::Common;
         }
-        if SYSTEM.iter().any(|folder| path == Path::new(folder)) {
+        if path.to_str().is_some_and(|path| program::is_in(SYSTEM, path)) {
             return Worth::Vital("removes or changes a folder of the system");
         }
         if path.parent().is_some_and(|parent| parent == Path::new("/home") || parent == Path::new("/Users")) {
@@ -245,10 +244,18 @@ impl Precious {
         if self.is_repository(path) {
             return Worth::Vital("removes or changes the history of the project");
         }
-        if BELOW.iter().any(|folder| path.starts_with(folder)) && !path.starts_with("/dev/shm") {
+        if is_in_any(path, BELOW) && !path::is_in_folder(path, Path::new("/dev/shm")) {
             return Worth::Doubtful("removes or changes files of the system");
         }
         Worth::Common
+    }
+
+    /// Where a path really is: links on the way are followed, one at its end is not, for it is what is removed.
+    fn real_place(&self, path: &Path) -> PathBuf {
+        match (path.parent(), path.file_name()) {
+            (Some(parent), Some(name)) => self.resolver.borrow_mut().look(parent).0.join(name),
+            _ => path.to_owned(),
+        }
     }
 
     /// Whether it is the project's `.git`, or a part of it without which it is lost.
@@ -260,6 +267,15 @@ impl Precious {
         };
         git.and_then(Path::parent).is_some_and(|root| self.holds_cwd(root))
     }
+}
+
+/// Whether two tidy paths are the same.
+fn is_same(one: Option<&Path>, other: &Path) -> bool {
+    one.is_some_and(|one| one.as_os_str() == other.as_os_str())
+}
+
+fn is_in_any(path: &Path, folders: &[&str]) -> bool {
+    folders.iter().any(|folder| path::is_in_folder(path, Path::new(folder)))
 }
 
 /// Everything the field may name.
@@ -275,14 +291,6 @@ fn paths(target: &Field, place: &Place) -> Vec<PathBuf> {
     paths.extend(lent.collect::<Vec<_>>());
     paths.dedup();
     paths
-}
-
-/// Where a path really is: links on the way are followed, one at its end is not, for it is what is removed.
-fn real_place(path: &Path) -> PathBuf {
-    match (path.parent(), path.file_name()) {
-        (Some(parent), Some(name)) => path::resolve(parent).join(name),
-        _ => path.to_owned(),
-    }
 }
 
 /// Whether a relative path could be anything, depending on where one is.
@@ -307,12 +315,9 @@ fn without_wildcard(path: &Path) -> PathBuf {
 
 /// Whether a pattern fits a whole path, part by part.
 fn matches_path(pattern: &Path, path: &Path) -> bool {
-    let mut parts = path.components();
-    let fits = pattern.components().all(|wanted| {
-        parts
-            .next()
-            .is_some_and(|part| path::fits(&wanted.as_os_str().to_string_lossy(), &part.as_os_str().to_string_lossy()))
-    });
+    let (pattern, path) = (pattern.to_string_lossy(), path.to_string_lossy());
+    let mut parts = path.split('/');
+    let fits = pattern.split('/').all(|wanted| parts.next().is_some_and(|part| path::fits(wanted, part)));
     fits && parts.next().is_none()
 }
 
@@ -320,5 +325,13 @@ fn worse(one: Worth, other: Worth) -> Worth {
     match (one, other) {
         (Worth::Vital(_), _) | (Worth::Doubtful(_), Worth::Common | Worth::Doubtful(_)) => one,
         _ => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn folders_of_the_system_are_sorted() {
+        assert!(super::SYSTEM.is_sorted());
     }
 }

@@ -7,11 +7,12 @@ use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
     path::PathBuf,
+    sync::Arc,
 };
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 
-use super::Values;
+use super::values::Values;
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +55,7 @@ enum Entry<'a> {
 /// The values of a variable, and the folders in which they hold.
 #[derive(Debug)]
 pub(super) struct KnownValues {
-    pub(super) folders: Vec<PathBuf>,
+    pub(super) folders: Arc<[PathBuf]>,
     pub(super) lost: bool,
     pub(super) values: Values,
 }
@@ -74,8 +75,8 @@ pub(crate) struct Variables<'a> {
     pub(crate) evaluates: bool,
     /// Whether `$1` and the like change: by `set`, by `shift`, in functions.
     pub(crate) positional_change: bool,
-    /// How many values were looked at so far: they may refer to one another again and again.
-    looks: Cell<usize>,
+    /// How many values and substitutions were looked at so far: they may refer to one another again and again.
+    pub(super) looks: Cell<usize>,
     /// How many `eval` stand around it.
     evals: usize,
     /// What was found out so far.
@@ -85,7 +86,7 @@ pub(crate) struct Variables<'a> {
 /// How many values of one variable are followed.
 const MOST_VALUES: usize = 64;
 
-/// How many values are looked at in one script.
+/// How many values and substitutions are looked at in one script.
 const MOST_LOOKS: usize = 50_000;
 
 /// How deep `eval` in `eval` is followed.
@@ -122,9 +123,14 @@ impl<'a> Variables<'a> {
             Some(Entry::Unknown) => return Assigned::Unknown,
             Some(Entry::Values(values)) => values,
         };
-        self.looks.set(self.looks.get() + values.len());
-        let few = values.len() <= MOST_VALUES && self.looks.get() <= MOST_LOOKS;
+        let few = self.affords(values.len()) && values.len() <= MOST_VALUES;
         if few { Assigned::Values(values) } else { Assigned::Unknown }
+    }
+
+    /// Whether so many more values or substitutions may be looked at.
+    pub(super) fn affords(&self, looks: usize) -> bool {
+        self.looks.set(self.looks.get() + looks);
+        self.looks.get() <= MOST_LOOKS
     }
 
     fn add(&mut self, name: &str, value: Option<Value<'a>>) {

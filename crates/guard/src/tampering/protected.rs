@@ -92,7 +92,7 @@ pub(super) struct Protected {
 }
 
 /// The table, written out for these folders.
-pub(super) fn protected(home: Option<&Path>, projects: &[&Path]) -> Vec<Protected> {
+pub(super) fn protected(home: Option<&Path>, projects: &[PathBuf]) -> Vec<Protected> {
     let mut paths = Vec::new();
     for row in PROTECTED {
         let below = |root: &Path, names: &[&str]| {

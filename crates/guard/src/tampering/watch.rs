@@ -1,12 +1,14 @@
 //! Whether a path is, holds or lies in a protected one, however it is spelled.
 
 use std::{
-    cell::RefCell,
-    collections::HashMap,
+    cell::{OnceCell, RefCell},
     path::{Component, Path, PathBuf},
 };
 
-use super::protected::{From, Protected};
+use super::{
+    protected::{From, Protected, protected},
+    roots::Roots,
+};
 use crate::{
     field::{Field, Place},
     path,
@@ -33,14 +35,25 @@ pub(super) enum Hit {
     Perhaps(PathBuf),
 }
 
-/// The protected paths, ready for comparison.
+/// What is protected, and where.
 pub(super) struct Watch {
+    home: Option<PathBuf>,
+    /// Inside these, no other project may begin.
+    projects: Vec<PathBuf>,
+    /// Files and folders that are protected by themselves.
+    single: Vec<PathBuf>,
+    roots: Roots,
+    /// Every path, ready for comparison; most calls touch nothing near one.
+    lists: OnceCell<Lists>,
+    resolver: RefCell<path::Resolver>,
+}
+
+/// The protected paths, ready for comparison.
+#[derive(Default)]
+struct Lists {
     guarded: Vec<Guarded>,
     /// Those that only file tools must not touch.
     personal: Vec<Guarded>,
-    /// Inside these, no other project may begin.
-    projects: Vec<PathBuf>,
-    resolver: RefCell<path::Resolver>,
 }
 
 struct Guarded {
@@ -55,26 +68,29 @@ fn key_parts(key: &str) -> Vec<&str> {
 }
 
 impl Watch {
-    pub(super) fn new(protected: Vec<Protected>, projects: Vec<PathBuf>) -> Watch {
+    /// The table for this home and these projects, and single files; all paths are tidy.
+    pub(super) fn new(home: Option<PathBuf>, projects: Vec<PathBuf>, single: Vec<PathBuf>) -> Watch {
         let mut resolver = path::Resolver::default();
-        let (mut guarded, mut personal) = (Vec::new(), Vec::new());
-        let mut missing: Option<PathBuf> = None;
-        for Protected { path, from } in protected {
-            let folder = path.parent();
-            // Most agents have no files here: then there are no links either.
-            let real = if folder.is_some() && folder == missing.as_deref() {
-                path.clone()
-            } else {
-                let (real, exists) = resolver.look(&path);
-                let gone = |folder: &&Path| !exists && !resolver.look(folder).1;
-                missing = folder.filter(gone).map(Path::to_owned);
-                real
-            };
-            let keys = spellings(&path, &real);
-            let list = if from == From::Everybody { &mut guarded } else { &mut personal };
-            list.push(Guarded { path, keys });
-        }
-        Watch { guarded, personal, projects, resolver: RefCell::new(resolver) }
+        let roots = Roots::new(home.as_deref(), &projects, &single, &mut resolver);
+        Watch { home, projects, single, roots, lists: OnceCell::new(), resolver: RefCell::new(resolver) }
+    }
+
+    fn lists(&self) -> &Lists {
+        self.lists.get_or_init(|| {
+            let mut lists = Lists::default();
+            let mut resolver = self.resolver.borrow_mut();
+            let single = self.single.iter().map(|path| Protected { path: path.clone(), from: From::Everybody });
+            for Protected { path, from } in protected(self.home.as_deref(), &self.projects).into_iter().chain(single) {
+                let keys = spellings(&path, &resolver.look(&path).0);
+                let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
+                list.push(Guarded { path, keys });
+            }
+            lists
+        })
+    }
+
+    fn guarded(&self) -> &[Guarded] {
+        &self.lists().guarded
     }
 
     /// Whether a change of this field changes something protected.
@@ -96,13 +112,15 @@ impl Watch {
             let raw = folder.join(&field.text);
             // A folder that commands run in is there, and so is one that is written with a slash.
             let is_folder =
-                field.text.ends_with('/') || place.folders.iter().any(|here| here.starts_with(path::tidy(&raw)));
-            let reach = if is_folder && reach == Reach::Replacement { Reach::File } else { reach };
+                || field.text.ends_with('/') || place.folders.iter().any(|here| here.starts_with(path::tidy(&raw)));
+            let reach = if reach == Reach::Replacement && is_folder() { Reach::File } else { reach };
             self.check_path(&raw, field.glob, reach)
         });
-        hit.or_else(|| {
-            place.folders.iter().find_map(|folder| self.inner_project(&path::join(folder, &field.text), reach))
-        })
+        let inner = |folder: &PathBuf| {
+            let named = [folder.to_string_lossy().as_ref(), &field.text].iter().any(|text| may_name_project(text));
+            named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
+        };
+        hit.or_else(|| place.folders.iter().find_map(inner))
     }
 
     /// Whether a file tool changes a file of the user's own: a person decides.
@@ -110,7 +128,7 @@ impl Watch {
         let folder = place.folders.first()?;
         let spelling = path::key(&path::resolve(&folder.join(&field.text)));
         let holds = |key: &String| spelling.starts_with(key) || (reach == Reach::Tree && key.starts_with(&spelling));
-        let hit = self.personal.iter().find(|guarded| guarded.keys.iter().any(holds));
+        let hit = self.lists().personal.iter().find(|guarded| guarded.keys.iter().any(holds));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
@@ -140,7 +158,7 @@ impl Watch {
         }
         let roots = place.folders.iter().map(|folder| path::key(&path::resolve(&folder.join(&search.root.text))));
         let roots: Vec<String> = roots.collect();
-        let hit = self.guarded.iter().find(|guarded| {
+        let hit = self.guarded().iter().find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
                 rest.is_some_and(|rest| passes(search, &key_parts(rest), guarded))
@@ -151,33 +169,43 @@ impl Watch {
     }
 
     /// Whether code names something protected.
-    pub(super) fn mentioned(&self, code: &str) -> Option<PathBuf> {
+    pub(super) fn mentioned<'w>(&'w self, code: &str) -> Option<PathBuf> {
         let code = path::fold(code);
-        // Many protected files share a folder, and code is searched once for each folder.
-        let mut seen: HashMap<&str, bool> = HashMap::new();
-        let holds = |part: &str| code.contains(part);
-        for guarded in &self.guarded {
-            for key in &guarded.keys {
-                let named = match key_parts(key).as_slice() {
-                    [.., last] if last.starts_with('.') => holds(last),
-                    [.., folder, last] => {
-                        let in_folder = *seen.entry(folder).or_insert_with(|| holds(folder));
-                        in_folder && (holds(&format!("{folder}/{last}")) || (folder.starts_with('.') && holds(last)))
-                    }
-                    _ => false,
-                };
-                if named {
-                    return Some(guarded.path.clone());
-                }
-            }
+        // Most names begin with a dot, and few letters stand behind one.
+        let mut dotted = [false; 256];
+        for (_, next) in code.as_bytes().iter().zip(code.as_bytes().iter().skip(1)).filter(|(dot, _)| **dot == b'.') {
+            dotted.get_mut(usize::from(*next)).into_iter().for_each(|seen| *seen = true);
         }
-        None
+        let holds = |part: &str| {
+            let part = part.to_ascii_lowercase();
+            let hidden = part.strip_prefix('.').and_then(|name| name.bytes().next());
+            hidden.is_none_or(|first| dotted.get(usize::from(first)) == Some(&true)) && code.contains(&part)
+        };
+        // Many protected files share a folder, and code is searched once for each folder.
+        let mut seen = ("", false);
+        let mut names = |folder: &'w str, last: &str| {
+            if last.starts_with('.') {
+                return holds(last);
+            }
+            if seen.0 != folder {
+                seen = (folder, holds(folder));
+            }
+            seen.1 && (holds(&format!("{folder}/{last}")) || (folder.starts_with('.') && holds(last)))
+        };
+        if let Some(named) = self.roots.named().find(|named| names(named.folder, named.last)) {
+            return Some(named.path());
+        }
+        self.roots.single().iter().find_map(|key| match key_parts(key).as_slice() {
+            [.., folder, last] if names(folder, last) => Some(Path::new("/").join(key.trim_end_matches('/'))),
+            _ => None,
+        })
     }
 
     fn check_path(&self, raw: &Path, glob: bool, reach: Reach) -> Option<Hit> {
         let tidied = path::tidy(raw);
         if glob {
-            return self.by_pattern(&path::folded(&tidied), reach);
+            let pattern = path::folded(&tidied);
+            return self.roots.may_fit(&pattern).then(|| self.by_pattern(&pattern, reach)).flatten();
         }
         // Only where a `..` may follow a link does its order count.
         let dotted = raw.components().any(|part| part == Component::ParentDir);
@@ -187,12 +215,15 @@ impl Watch {
         if let Some(text) = raw.to_str().filter(|text| text.contains('\\')) {
             spellings.push(path::key(&path::tidy(Path::new(&text.replace('\\', "/")))));
         }
+        if !spellings.iter().any(|key| self.roots.may_hold(key, reach != Reach::File)) {
+            return exists.then(|| self.by_identity(&resolved)).flatten().map(Hit::Sure);
+        }
         let reach = match reach {
             Reach::Replacement if resolved.is_dir() => Reach::File,
             Reach::Replacement => Reach::Tree,
             other => other,
         };
-        let hit = self.guarded.iter().find(|guarded| {
+        let hit = self.guarded().iter().find(|guarded| {
             guarded.keys.iter().any(|key| {
                 spellings
                     .iter()
@@ -213,13 +244,17 @@ impl Watch {
             let reaches = pattern.len() >= key.len() || reach != Reach::File;
             all && reaches && (pattern.len() > key.len() || !vague || guarded.path.symlink_metadata().is_ok())
         };
-        let hit = self.guarded.iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
+        let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
     /// A path that begins somewhere unknown: its parts decide.
     fn by_ending(&self, text: &str, reach: Reach) -> Option<Hit> {
         let parts = path::folded(&path::tidy(Path::new(text.trim_start_matches('/'))));
+        let last = parts.last().filter(|_| parts.len() > 1);
+        if !parts.first().into_iter().chain(last).any(|part| self.roots.has_part(part)) {
+            return None;
+        }
         let ends = |key: &String| {
             let key = key_parts(key);
             let hidden = |part: &String| part.starts_with('.');
@@ -229,7 +264,7 @@ impl Watch {
             }) || (reach != Reach::File
                 && parts.last().is_some_and(|last| hidden(last) && key.contains(&last.as_str())))
         };
-        let hit = self.guarded.iter().find(|guarded| guarded.keys.iter().any(ends));
+        let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(ends));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
     }
 
@@ -256,7 +291,7 @@ impl Watch {
             std::fs::metadata(path).is_ok_and(|found| found.dev() == target.dev() && found.ino() == target.ino())
         };
         let hit = self
-            .guarded
+            .guarded()
             .iter()
             .find(|guarded| same(&guarded.path) || below(&guarded.path).iter().any(|file| same(file)));
         hit.map(|guarded| guarded.path.clone())
@@ -266,6 +301,12 @@ impl Watch {
     fn by_identity(&self, _resolved: &Path) -> Option<PathBuf> {
         None
     }
+}
+
+/// Whether `.ollm` or `.git` may be among the parts of a path.
+fn may_name_project(text: &str) -> bool {
+    let holds = |name: &[u8]| text.as_bytes().windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
+    !text.is_ascii() || holds(b".ollm") || holds(b".git")
 }
 
 /// The key of a path as written, and as it is once links are followed.

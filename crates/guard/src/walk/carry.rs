@@ -1,93 +1,19 @@
 //! Commands that run other commands: what is left when their own arguments are taken away.
 
-use std::path::Path;
+use std::{path::Path, sync::OnceLock};
 
-use super::{Deed, Feed, Run, Walker, shells::SHELLS};
+use super::{
+    Deed, Feed, Run, Walker,
+    carrier::{XARGS, carried, carrier, find_carrier, is_assignment, verb_of_runner},
+    shells::SHELLS,
+};
 use crate::{
     field::{Field, Fields},
-    path, text,
+    path,
+    program::Program,
+    text,
 };
 
-/// A command whose arguments end in another command.
-pub(super) struct Carrier {
-    name: &'static str,
-    /// Options that take the next argument as their value.
-    valued: &'static [&'static str],
-    /// Arguments of its own before the command.
-    own: usize,
-}
-
-pub(super) const fn carrier(name: &'static str, valued: &'static [&'static str], own: usize) -> Carrier {
-    Carrier { name, valued, own }
-}
-
-const CARRIERS: &[Carrier] = &[
-    carrier(
-        "sudo",
-        &["-u", "-g", "-h", "-p", "-C", "-r", "-t", "-T", "-U", "-D", "-R", "--user", "--group", "--chdir", "--host"],
-        0,
-    ),
-    carrier("doas", &["-u", "-C"], 0),
-    carrier("pkexec", &["--user"], 0),
-    carrier("run0", &["-u", "--user"], 0),
-    carrier("nohup", &[], 0),
-    carrier("nice", &["-n", "--adjustment"], 0),
-    carrier("ionice", &["-c", "-n", "--class", "--classdata"], 0),
-    carrier("time", &["-f", "-o", "--format", "--output"], 0),
-    carrier("timeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    carrier("gtimeout", &["-s", "-k", "--signal", "--kill-after"], 1),
-    carrier("exec", &["-a"], 0),
-    carrier("builtin", &[], 0),
-    carrier("setsid", &[], 0),
-    carrier("stdbuf", &["-i", "-o", "-e", "--input", "--output", "--error"], 0),
-    carrier("unbuffer", &[], 0),
-    carrier("chrt", &[], 1),
-    carrier("taskset", &[], 1),
-    carrier("setarch", &[], 1),
-    carrier("chroot", &["--userspec", "--groups"], 1),
-    carrier("unshare", &["-S", "-G", "-R", "-w"], 0),
-    carrier("nsenter", &["-t", "--target", "-S", "-G"], 0),
-    carrier("strace", &["-o", "-e", "-s", "-p", "-E", "-P"], 0),
-    carrier("ltrace", &["-o", "-e", "-s"], 0),
-    carrier("valgrind", &[], 0),
-    carrier("fakeroot", &[], 0),
-    carrier("proot", &["-r", "-b", "-w"], 0),
-    carrier("firejail", &[], 0),
-    carrier("systemd-run", &["-u", "-p", "--unit", "--property"], 0),
-    carrier("systemd-inhibit", &[], 0),
-    carrier("dbus-run-session", &[], 0),
-    carrier("xvfb-run", &["-n", "-s", "-f"], 0),
-    carrier("caffeinate", &["-t", "-w"], 0),
-    carrier("prlimit", &[], 0),
-    carrier("busybox", &[], 0),
-    carrier("toybox", &[], 0),
-    carrier("npx", &["-p", "--package"], 0),
-    carrier("bunx", &[], 0),
-];
-
-/// Tools with a verb (`run`, `exec`) before the command.
-const RUNNERS: &[&str] = &["uv", "poetry", "pipenv", "pdm", "bundle", "mise", "rye", "hatch"];
-
-const XARGS: Carrier = carrier(
-    "xargs",
-    &[
-        "-I",
-        "-n",
-        "-P",
-        "-L",
-        "-d",
-        "-a",
-        "-E",
-        "-s",
-        "-J",
-        "-R",
-        "--max-args",
-        "--max-procs",
-        "--delimiter",
-        "--arg-file",
-    ],
-    0,
-);
 /// Options that name the folder in which a command runs.
 const FOLDER_OPTIONS: &[&str] = &["-C", "-D", "--chdir", "--directory", "--working-directory", "--cwd", "--workdir"];
 
@@ -99,7 +25,13 @@ const MOST_LEVELS: usize = 200;
 
 impl Walker {
     /// One expanded command, down to the program that does the work.
-    pub(super) fn run(&mut self, mut fields: Fields, feed: &Feed, depth: usize) {
+    pub(super) fn run(&mut self, fields: Fields, feed: &Feed, depth: usize) {
+        let covered = self.covered;
+        self.taken_apart(fields, feed, depth);
+        self.covered = covered;
+    }
+
+    fn taken_apart(&mut self, mut fields: Fields, feed: &Feed, depth: usize) {
         self.input = feed.clone();
         if depth > MOST_LEVELS {
             return self.unclear("too many commands within commands");
@@ -114,7 +46,7 @@ impl Walker {
                 // Prose sets no variables.
                 return if self.outer.names.is_empty() { self.unclear(reason) } else { self.unknown(reason) };
             };
-            if let Some(carrier) = CARRIERS.iter().find(|carrier| carrier.name == name) {
+            if let Some(carrier) = find_carrier(&name) {
                 let rest = carried(&fields, carrier);
                 self.carrier_options(&fields, &rest, feed, depth);
                 fields = rest;
@@ -158,8 +90,11 @@ impl Walker {
                 self.outer.taint(option);
             }
         }
-        let name = path::base_name(&own.first().map(|first| first.text.clone()).unwrap_or_default());
-        self.guess_run(&name, fields, feed, depth + 1);
+        let name = own.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
+        // The word behind an option may be its value, and the command begin later.
+        let vague = own.last().is_some_and(|last| last.text.starts_with('-') && !last.text.contains('='));
+        self.guess_run(&name, if vague { fields } else { own }, feed, depth + 1);
+        self.covered |= vague;
     }
 
     /// Commands that are neither plain programs nor plain prefixes.
@@ -215,7 +150,8 @@ impl Walker {
             self.unclear(format!("git works in a folder that is not written out: {}", show(&fields)));
         }
         let place = self.place.clone();
-        self.push(Deed::Run(Run { name, args: fields.into_iter().skip(1).collect(), place, input }));
+        let args = fields.into_iter().skip(1).collect();
+        self.push(Deed::Run(Run { program: Program::of(&name), name, args, place, input, touches: OnceLock::new() }));
     }
 
     /// Another name for a command.
@@ -263,8 +199,9 @@ impl Walker {
                 }
                 _ if text.starts_with("-C") => self.place.change(&Field::literal(text.trim_start_matches("-C"))),
                 _ if assigns => {
-                    let name = text.split('=').next().unwrap_or_default();
+                    let (name, value) = text.split_once('=').unwrap_or_default();
                     self.outer.taint(name);
+                    self.guess_value(value, depth);
                 }
                 _ if text.starts_with('-') => {}
                 _ => return Some(std::iter::once(field).chain(rest).cloned().collect()),
@@ -310,7 +247,7 @@ impl Walker {
         let target = args.iter().find(|arg| arg.open() || arg.text == "-" || !arg.text.starts_with('-'));
         match (name, target, self.place.home.clone()) {
             ("cd" | "chdir", None, Some(home)) => {
-                self.place.folders = vec![home];
+                self.place.folders = [home.to_path_buf()].into();
                 self.place.lost = false;
             }
             ("popd", ..) | (_, None, _) => self.place.lost = true,
@@ -322,35 +259,6 @@ impl Walker {
             }
         }
     }
-}
-
-/// The command behind a carrier's name, options and own arguments.
-pub(super) fn carried(fields: &[Field], carrier: &Carrier) -> Fields {
-    let mut rest = fields.iter().skip(1).peekable();
-    let mut own = carrier.own;
-    while let Some(field) = rest.peek() {
-        let text = field.text.as_str();
-        if text.len() > 1 && text.starts_with('-') {
-            let valued = carrier.valued.contains(&text);
-            rest.next();
-            if valued {
-                rest.next();
-            }
-        } else if is_assignment(text) && matches!(carrier.name, "sudo" | "doas") {
-            rest.next();
-        } else if own > 0 {
-            own -= 1;
-            rest.next();
-        } else {
-            break;
-        }
-    }
-    rest.cloned().collect()
-}
-
-fn verb_of_runner(name: &str, fields: &[Field]) -> Option<usize> {
-    let is_verb = |field: &Field| matches!(field.known(), Some("run" | "exec" | "x"));
-    if RUNNERS.contains(&name) { fields.iter().position(is_verb) } else { None }
 }
 
 /// Whether `command` only asks where a program is.
@@ -372,19 +280,6 @@ fn split_string(text: &str) -> Option<&str> {
     before.chars().all(|next| matches!(next, 'i' | 'v' | '0')).then_some(inner)
 }
 
-/// Whether this is a bundle of one-letter options with this one among them.
-pub(super) fn is_cluster(option: &str, letter: char) -> bool {
-    option
-        .strip_prefix('-')
-        .is_some_and(|letters| letters.chars().all(|next| next.is_ascii_alphabetic()) && letters.contains(letter))
-}
-
-pub(super) fn is_assignment(text: &str) -> bool {
-    text.split_once('=').is_some_and(|(name, _)| {
-        !name.is_empty() && name.chars().all(|next| next == '_' || next.is_ascii_alphanumeric())
-    })
-}
-
 /// Whether a file is the standard input or another descriptor, however it is written.
 pub(super) fn is_stream(file: &Field, feed: &Feed) -> bool {
     let file = path::tidy(Path::new(&file.text));
@@ -403,12 +298,7 @@ fn program_name(word: &Field) -> Option<String> {
         _ => return None,
     };
     // In zsh `=rm` is the path of `rm`.
-    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)))
-}
-
-/// Whether a program is known to run the command behind its options.
-pub(super) fn is_carrier(name: &str) -> bool {
-    CARRIERS.iter().any(|carrier| carrier.name == name)
+    Some(path::base_name(known.strip_prefix('=').unwrap_or(known)).into_owned())
 }
 
 /// The mark for which `xargs -I` puts its input.

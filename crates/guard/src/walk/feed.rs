@@ -1,11 +1,14 @@
 //! What a command finds on its standard input, as far as the commands before it say.
 
+use std::sync::Arc;
+
 use ollm_shell::{Body, Command, List, Piece, Word};
 
 use super::find::{find_roots, found_below, is_filtered};
 use crate::{
     field::{Expander, FARTHEST, Field, Fields, formatted, literal},
-    path, program,
+    path,
+    program::Program,
 };
 
 /// What a command finds on its standard input.
@@ -16,9 +19,9 @@ pub(super) enum Feed {
     /// The output of another command.
     Pipe,
     /// Text in the script; nothing if parts of it cannot be known.
-    Text(Option<String>),
+    Text(Option<Arc<str>>),
     /// Names of files, one of these or something below it.
-    Files(Fields),
+    Files(Arc<Fields>),
 }
 
 /// How many words of known text are followed.
@@ -33,13 +36,15 @@ impl Feed {
         }
     }
 
+    /// These files.
+    fn files(fields: Fields) -> Feed {
+        Feed::Files(Arc::new(fields))
+    }
+
     /// Either of two.
     fn or(self, other: Feed) -> Feed {
         match (self, other) {
-            (Feed::Files(mut fields), Feed::Files(more)) => {
-                fields.extend(more);
-                Feed::Files(fields)
-            }
+            (Feed::Files(fields), Feed::Files(more)) => Feed::files([fields.as_slice(), &more].concat()),
             _ => Feed::Pipe,
         }
     }
@@ -47,7 +52,7 @@ impl Feed {
     /// The arguments that `xargs` would make of it.
     pub(super) fn arguments(&self) -> Option<Fields> {
         match self {
-            Feed::Files(fields) => Some(fields.clone()),
+            Feed::Files(fields) => Some(fields.to_vec()),
             Feed::Text(Some(text)) => {
                 let words: Fields = text.split_whitespace().map(Field::literal).take(MOST_WORDS + 1).collect();
                 (words.len() <= MOST_WORDS && !text.contains(['\'', '"', '\\'])).then_some(words)
@@ -65,7 +70,7 @@ impl<'a> Expander<'a> {
             return None;
         }
         match step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, far + 1)) {
-            Feed::Files(fields) => Some(fields),
+            Feed::Files(fields) => Some(Arc::unwrap_or_clone(fields)),
             _ => None,
         }
     }
@@ -74,6 +79,10 @@ impl<'a> Expander<'a> {
     pub(super) fn output_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
         let input = self.input_of(command, input);
+        let name = words.first().and_then(|word| literal(word));
+        if name.is_some_and(|name| !is_known_output(&path::base_name(&name), &input)) {
+            return Feed::Pipe;
+        }
         let ways = self.ways(words, far);
         let feeds = ways.iter().map(|fields| output(fields, input.clone()));
         feeds.reduce(Feed::or).unwrap_or(Feed::Pipe)
@@ -86,7 +95,7 @@ impl<'a> Expander<'a> {
         for redirect in &command.redirects {
             feed = match redirect {
                 Text { input: true, .. } | Document { input: true, .. } => {
-                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word)))
+                    Feed::Text(redirect.word().and_then(|word| self.fed_text(word)).map(Arc::from))
                 }
                 Read { input: true, .. } | Duplicate { input: true, .. } => Feed::Pipe,
                 _ => feed,
@@ -107,31 +116,37 @@ impl<'a> Expander<'a> {
     }
 }
 
+/// Whether something is known of what a program writes.
+fn is_known_output(name: &str, input: &Feed) -> bool {
+    const KNOWN: &[&str] = &["ag", "cat", "dir", "echo", "egrep", "find", "git", "grep", "ls", "printf", "rg", "tee"];
+    matches!(input, Feed::Files(_)) || KNOWN.contains(&name)
+}
+
 /// What a program writes, given this input.
 fn output(fields: &[Field], input: Feed) -> Feed {
     let Some((first, args)) = fields.split_first() else { return Feed::Pipe };
     let name = path::base_name(&first.text);
-    match name.as_str() {
+    match name.as_ref() {
         "cat" | "tee" if args.iter().all(|arg| arg.text.starts_with('-') || name == "tee") => input,
         "echo" | "printf" => printed(&name, args),
-        "ls" | "dir" => Feed::Files(listed(args)),
+        "ls" | "dir" => Feed::files(listed(args)),
         "find" => {
             let filtered = is_filtered(args);
-            Feed::Files(find_roots(args).iter().map(|root| found_below(root, filtered)).collect())
+            Feed::files(find_roots(args).iter().map(|root| found_below(root, filtered)).collect())
         }
         "grep" | "egrep" | "rg" | "ag" if args.iter().any(|arg| is_listing(&arg.text)) => {
             let roots: Fields = args.iter().filter(|arg| !arg.text.starts_with('-')).skip(1).cloned().collect();
             let here = vec![Field::literal(".")];
             let roots = if roots.is_empty() { here } else { roots };
-            Feed::Files(roots.iter().map(|root| found_below(root, true)).collect())
+            Feed::files(roots.iter().map(|root| found_below(root, true)).collect())
         }
         // What it tracks is in the folder where it runs.
         "git" if args.first().is_some_and(|verb| matches!(verb.text.as_str(), "ls-files" | "diff" | "status")) => {
-            Feed::Files(vec![found_below(&Field::literal("."), true)])
+            Feed::files(vec![found_below(&Field::literal("."), true)])
         }
         // Filters pass on some of what they get.
-        _ if program::only_reads(&name) => match input {
-            Feed::Files(fields) => Feed::Files(fields.iter().map(|field| found_below(field, true)).collect()),
+        _ if Program::of(&name).only_reads => match input {
+            Feed::Files(fields) => Feed::files(fields.iter().map(|field| found_below(field, true)).collect()),
             _ => Feed::Pipe,
         },
         _ => Feed::Pipe,
@@ -154,7 +169,7 @@ fn printed(name: &str, args: &[Field]) -> Feed {
         }
         _ => None,
     };
-    Feed::Text(text)
+    Feed::Text(text.map(Arc::from))
 }
 
 /// The files that `ls` lists: those that it is given, or what is in them.

@@ -4,6 +4,7 @@ use super::{Feed, Walker, carry::fill};
 use crate::{
     field::{Field, Fields},
     path,
+    program::Program,
 };
 
 /// Tests of `find` that keep it from touching everything.
@@ -114,7 +115,7 @@ impl Found {
             || commands(args).any(|command| {
                 let name = command.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
                 let takes = command.iter().any(|arg| arg.text.contains("{}") || arg.open());
-                takes && !crate::program::only_reads(&name)
+                takes && !Program::of(&name).only_reads
             });
         // Empty files and folders hold nothing to lose.
         if !changes || args.iter().any(|arg| arg.text == "-empty") {

@@ -2,56 +2,78 @@
 //!
 //! An argument that reads as a command line counts as one, and so do the last arguments from any word on that is the
 //! name of a program which does harm. What is found this way is left to a person, because nothing says that it runs.
+//! Every word is guessed at once: what runs from a later word on is part of the same guess.
+
+mod code;
+
+use std::{borrow::Cow, sync::Arc};
 
 use ollm_shell::parse;
 
-use super::{Feed, Walker, carry, shells::SHELLS};
+use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Variables},
-    path, program, text,
+    path,
+    program::{self, Arguments, Program},
+    text,
 };
 
 /// How deep a guess within a guess is followed.
-const MOST_GUESSES: usize = 3;
+const MOST_GUESSES: usize = 8;
 
 /// How many words of one command are taken for the beginning of another.
 const MOST_COMMANDS: usize = 16;
 
-/// Calls in other languages that run a program or take a file away.
+/// How long a word may be that names a program, with its folder.
+const LONGEST_WORD: usize = 256;
+
+/// What may stand before a command inside an argument: `--exec=rm …`, `+!rm …`, `{"run":"rm …"}`.
+const MARKS: &[char] = &['=', '!', '|', ':', ',', '+', '\'', '"', '`', '(', '{', '['];
+
+/// How the names of variables and options end whose value is a command, whoever takes it.
 #[rustfmt::skip]
-const DOES: &[&str] = &[
-    "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
-    "unlink", "remove", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|",
+const RUN_WORDS: &[&str] = &[
+    "askpass", "browser", "command", "diff", "editor", "exec", "hook", "open", "pager", "pre", "program", "rsh",
+    "runner", "shell", "ssh", "visual", "wrapper",
 ];
 
 impl Walker {
-    /// What an unknown program may do with its arguments.
+    /// What a program may do with its arguments.
     pub(super) fn guess_run(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
-        match program::arguments(name) {
-            program::Arguments::Data => return,
-            program::Arguments::Code => return self.guess_code(name, fields, feed, depth),
-            program::Arguments::MayRun => {}
+        match Program::of(name).arguments {
+            Arguments::Data => return self.guess_named_values(name, fields, depth),
+            Arguments::Code => return self.guess_code(name, fields, feed, depth),
+            Arguments::MayRun if self.covered => return,
+            Arguments::MayRun => {}
         }
         let data = if name == "git" { message_arguments(fields) } else { fields.len() };
         let fields = fields.get(..data).unwrap_or(fields);
         self.guessed(|walker| {
             for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
-                walker.outer.taint(&name);
+                walker.outer.taint(name);
             }
             for field in fields.iter().skip(1) {
-                walker.guess_argument(field, depth);
+                walker.guess_argument(&field.text, depth);
             }
             walker.guess_words(name, fields, feed, depth);
             if let Feed::Text(Some(text)) = feed {
-                walker.guess_text(text, depth);
+                walker.guess_input(text, depth);
             }
         });
+    }
+
+    /// Text on the standard input, once for each place: every command in a loop or in the text itself may find it there.
+    fn guess_input(&mut self, text: &Arc<str>, depth: usize) {
+        let seen = self.guessed_inputs.insert(text.as_ptr(), (Arc::clone(text), self.place.clone()));
+        if seen.is_none_or(|(_, place)| place != self.place) {
+            self.guess_text(text, depth);
+        }
     }
 
     /// Does something of which it is not known that it happens.
     fn guessed(&mut self, look: impl FnOnce(&mut Walker)) {
         if self.guesses >= MOST_GUESSES {
-            return;
+            return self.unknown("too many commands within commands");
         }
         let (place, outer, input) = (self.place.clone(), self.outer.clone(), self.input.clone());
         self.guesses += 1;
@@ -61,44 +83,80 @@ impl Walker {
     }
 
     /// An argument that holds a command line, perhaps behind an option's name.
-    fn guess_argument(&mut self, field: &Field, depth: usize) {
-        let whole = field.text.as_str();
-        if !whole.contains([' ', '\n', '\t', ';', '|', '&', '`', '>', '<']) && !whole.contains("$(") {
+    fn guess_argument(&mut self, text: &str, depth: usize) {
+        if !is_line(text) {
             return;
         }
-        let attached = whole.strip_prefix('-').and_then(|option| option.get(1..)).filter(|_| !whole.starts_with("--"));
-        let value = whole.split_once('=').map(|(_, value)| value);
-        for text in [Some(whole), attached, value].into_iter().flatten() {
+        let mut rest = text;
+        if let Some(option) = text.strip_prefix('-') {
+            // `-eCOMMAND`
+            let attached = option.get(1..).filter(|_| !option.starts_with('-') && !option.contains('='));
+            if let Some(attached) = attached {
+                self.guess_text(attached, depth);
+            }
+        } else {
             self.guess_text(text, depth);
+        }
+        // `--action=exec=COMMAND`
+        while let Some((_, value)) = rest.split_once('=').filter(|(name, _)| is_name(name)) {
+            self.guess_text(value, depth);
+            rest = value;
+        }
+        for line in marked_lines(text) {
+            self.guess_text(line, depth);
         }
     }
 
     /// A value that a program may run.
     pub(super) fn guess_value(&mut self, text: &str, depth: usize) {
-        if text.contains(' ') {
-            self.guessed(|walker| walker.guess_text(text, depth));
+        if is_line(text) {
+            self.guessed(|walker| walker.guess_argument(text, depth));
+        }
+    }
+
+    /// The values whose names say that they run, even if the program only prints or stores the rest.
+    fn guess_named_values(&mut self, program: &str, fields: &[Field], depth: usize) {
+        let declares = matches!(program, "declare" | "export" | "local" | "readonly" | "typeset");
+        let mut before = "";
+        for (at, field) in fields.iter().enumerate().take_while(|(_, field)| field.text != "--") {
+            let text = field.text.as_str();
+            let names = declares || text.starts_with("--") || text.starts_with("-o") || before == "-o";
+            let value = match text.split_once('=') {
+                Some((name, value)) if names && is_run_name(name) => Some(value),
+                None if text.starts_with("--") && is_run_name(text) => {
+                    fields.get(at + 1).map(|value| value.text.as_str())
+                }
+                _ => None,
+            };
+            before = text;
+            if let Some(value) = value {
+                self.guess_value(value, depth);
+            }
         }
     }
 
     /// Text that may be a script. Where the whole cannot be read, its lines may be.
     fn guess_text(&mut self, text: &str, depth: usize) {
-        if !self.affords(1 + text.len() / 16) {
+        let marked = text.trim();
+        let text = marked.trim_start_matches(['!', '|', '+', ':', ' ']);
+        // `+!` and `:!` say that a shell reads the rest.
+        let escapes = marked.strip_suffix(text).is_some_and(|marks| marks.contains('!'));
+        if text.is_empty() || !self.reads(text) {
             return;
         }
-        let text = text.trim().trim_start_matches('!');
-        if parse(text, depth).is_ok() {
-            return self.script(text, depth + 1);
+        if let Ok(list) = parse(text, depth) {
+            return self.walk_list(&list, depth + 1);
         }
         let mut read = false;
         for line in text.lines().map(str::trim).filter(|line| !line.is_empty() && *line != text) {
             read = true;
-            if parse(line, depth).is_ok() {
-                self.script(line, depth + 1);
-            } else if names_harm(line) {
-                self.unknown(unreadable(line));
+            match parse(line, depth) {
+                Ok(list) => self.walk_list(&list, depth + 1),
+                Err(_) if names_harm(line) => self.unknown(unreadable(line)),
+                Err(_) => {}
             }
         }
-        if !read && names_harm(text) {
+        if escapes || (!read && names_harm(text)) {
             self.unknown(unreadable(text));
         }
     }
@@ -108,18 +166,18 @@ impl Walker {
         // What `git` is told to do comes first, and is none of our programs: `git rm`, `git mv`.
         let verb =
             if name == "git" { fields.iter().skip(1).position(|field| !field.text.starts_with('-')) } else { None };
-        let mut commands = 0;
-        for (at, field) in fields.iter().enumerate().skip(1) {
-            if verb.is_some_and(|verb| verb + 1 == at) || !does_harm(&path::base_name(&field.text)) {
-                continue;
-            }
-            commands += 1;
-            if commands > MOST_COMMANDS {
-                self.unknown("too many commands within commands");
-                return;
-            }
+        let starts =
+            fields.iter().enumerate().skip(1).filter(|(at, field)| {
+                verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
+            });
+        let starts: Vec<usize> = starts.map(|(at, _)| at).take(MOST_COMMANDS + 1).collect();
+        if starts.len() > MOST_COMMANDS {
+            return self.unknown("too many commands within commands");
+        }
+        let covered = std::mem::replace(&mut self.covered, true);
+        for at in starts {
             if !self.affords(fields.len() - at) {
-                return;
+                break;
             }
             let place = self.place.clone();
             for folder in fields.iter().take(at).filter_map(|field| named_folder(&field.text)) {
@@ -128,54 +186,21 @@ impl Walker {
             let rest = fields.get(at..).unwrap_or_default();
             // A shell and its `-c` are a command wherever they stand.
             let guesses = self.guesses;
-            if matches!(rest, [shell, option, ..] if is_shell(shell) && carry::is_cluster(&option.text, 'c')) {
+            if matches!(rest, [shell, option, ..] if is_shell(shell) && carrier::is_cluster(&option.text, 'c')) {
                 self.guesses = 0;
             }
             self.run(rest.to_vec(), feed, depth + 1);
             (self.place, self.guesses) = (place, guesses);
         }
-    }
-
-    /// Code of another language: what its strings would do, if it has a call that runs or removes.
-    fn guess_code(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
-        let input = match feed {
-            Feed::Text(Some(text)) => Some(text.as_str()),
-            _ => None,
-        };
-        let codes: Vec<&str> = fields.iter().skip(1).map(|field| field.text.as_str()).chain(input).collect();
-        self.guessed(|walker| {
-            for code in codes {
-                if name.ends_with("sed") {
-                    for command in sed_commands(code) {
-                        walker.guess_text(command, depth);
-                    }
-                }
-                // `:!` of editors, or no code at all.
-                let command = code.trim_start_matches([':', '+', '!', ' ']);
-                if command.split_whitespace().next().is_some_and(|first| does_harm(&path::base_name(first))) {
-                    walker.guess_text(command, depth);
-                }
-                let folded = code.to_lowercase();
-                if !walker.affords(1 + code.len() / 16) || !DOES.iter().any(|word| folded.contains(word)) {
-                    continue;
-                }
-                for string in strings(code) {
-                    walker.guess_text(string, depth);
-                    let removal = ["rm", "-r", "-f", string].map(Field::literal);
-                    walker.run(removal.to_vec(), &Feed::Nothing, depth + 1);
-                }
-                // `rm -rf` and its target as words of a list: `["rm", "-rf", "/"]`.
-                let words: Vec<Field> = strings(code).into_iter().map(Field::literal).collect();
-                if let Some(at) = words.iter().position(|word| does_harm(&word.text)) {
-                    walker.run(words.get(at..).unwrap_or_default().to_vec(), &Feed::Nothing, depth + 1);
-                }
-            }
-        });
+        self.covered = covered;
     }
 
     /// The substitutions in text that is quoted, but that a shell may evaluate all the same.
     pub(super) fn substitutions_in(&mut self, text: &str, depth: usize) {
         if !text.contains("$(") && !text.contains('`') {
+            return;
+        }
+        if !self.reads(text) {
             return;
         }
         let Some(list) = parse(&format!(": \"{}\"", text.replace('"', "\\\"")), depth).ok() else {
@@ -184,13 +209,52 @@ impl Walker {
         let variables = Variables::of_list(&list);
         let outer = self.outer.clone();
         self.guessed(|walker| {
-            super::Scene { walker, variables: &variables, outer: &outer }.list(&list, &Feed::Nothing, depth + 1);
+            Scene { walker, variables: &variables, outer: &outer }.list(&list, &Feed::Nothing, depth + 1);
         });
     }
 }
 
+/// Whether text is more than one word to a shell.
+fn is_line(text: &str) -> bool {
+    text.contains([' ', '\n', '\t', ';', '|', '&', '`', '>', '<']) || text.contains("$(")
+}
+
+/// The parts of an argument that begin behind a mark and with a program which does harm.
+fn marked_lines(text: &str) -> impl Iterator<Item = &str> {
+    text.match_indices(MARKS).filter_map(move |(at, mark)| {
+        let rest = text.get(at + mark.len()..)?;
+        if !begins_with_harm(rest) {
+            return None;
+        }
+        if matches!(mark, "'" | "\"" | "`") { rest.split(mark).next() } else { Some(rest) }
+    })
+}
+
+/// Whether the first word of text is a program which does harm.
+fn begins_with_harm(text: &str) -> bool {
+    let text = text.trim_start();
+    let ends = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'`' | b'\'' | b'"');
+    // Past that length it is no name, and time would grow with the square of it.
+    let end = text.bytes().take(LONGEST_WORD + 1).position(ends).unwrap_or(text.len());
+    end <= LONGEST_WORD && text.get(..end).is_some_and(|word| does_harm(&path::base_name(word)))
+}
+
+/// Whether a variable or an option is known by its name to hold a command.
+pub(super) fn is_run_name(name: &str) -> bool {
+    let ends = |word: &&str| {
+        let start = name.len().checked_sub(word.len());
+        start.and_then(|start| name.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
+    };
+    RUN_WORDS.iter().any(ends) && is_name(name)
+}
+
+/// Whether text may be the name of a variable, an option or a setting.
+fn is_name(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.'))
+}
+
 fn is_shell(field: &Field) -> bool {
-    SHELLS.contains(&path::base_name(&field.text).as_str())
+    SHELLS.contains(&path::base_name(&field.text).as_ref())
 }
 
 /// Where the arguments of `git` begin that are messages or patterns.
@@ -206,52 +270,61 @@ fn named_folder(text: &str) -> Option<&str> {
     value.starts_with('/').then_some(value)
 }
 
-fn assigned_name(text: &str) -> Option<String> {
+fn assigned_name(text: &str) -> Option<&str> {
     let (name, _) = text.split_once('=').filter(|_| !text.contains([' ', '\n']))?;
-    carry::is_assignment(text).then(|| name.to_owned())
+    carrier::is_assignment(text).then_some(name)
 }
+
+/// Programs that are looked at because of the harm they can do, or because they run others.
+#[rustfmt::skip]
+const HARM: &[&str] = &[
+    "blkdiscard", "busybox", "chgrp", "chmod", "chown", "cp", "crontab", "cryptsetup", "dd", "deluser", "doas", "env",
+    "eval", "exec", "fdisk", "find", "git", "grm", "halt", "init", "kill", "killall5", "ln", "lvremove", "mke2fs",
+    "mkfs", "mkswap", "mv", "ollm", "parted", "poweroff", "pvremove", "reboot", "rm", "rsync", "sed", "sfdisk", "sgdisk",
+    "shred", "shutdown", "srm", "sudo", "tee", "telinit", "trash-put", "truncate", "unlink", "userdel", "vgremove",
+    "wipe", "wipefs", "xargs",
+];
+
+/// No program that does harm has a longer name.
+const LONGEST_NAME: usize = 16;
 
 /// Whether a program of this name is looked at because of the harm it can do.
 fn does_harm(name: &str) -> bool {
-    #[rustfmt::skip]
-    const HARM: &[&str] = &[
-        "rm", "grm", "unlink", "srm", "shred", "wipe", "trash-put", "mv", "chmod", "chown", "chgrp", "dd", "mkfs",
-        "mke2fs", "mkswap", "wipefs", "blkdiscard", "truncate", "find", "kill", "killall5", "shutdown", "reboot",
-        "halt", "poweroff", "init", "telinit", "fdisk", "sfdisk", "sgdisk", "parted", "cryptsetup", "lvremove",
-        "vgremove", "pvremove", "userdel", "deluser", "eval", "exec", "xargs", "env", "sudo", "doas", "git", "rsync",
-        "tee", "cp", "ln", "sed", "ollm", "busybox", "crontab",
-    ];
-    HARM.contains(&name) || SHELLS.contains(&name) || name.starts_with("mkfs.") || carry::is_carrier(name)
+    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
+    if name.len() > LONGEST_NAME || name.starts_with('-') || !name.bytes().all(is_name) {
+        return false;
+    }
+    program::is_in(HARM, name)
+        || SHELLS.contains(&name)
+        || name.starts_with("mkfs.")
+        || carrier::find_carrier(name).is_some()
 }
 
 /// Whether text that cannot be read has a word in it that is the name of a program which does harm.
 fn names_harm(text: &str) -> bool {
-    let mut words = text.split([' ', '\t', ';', '|', '&', '(', ')', '`', '\'', '"', '{', '}']);
-    words.any(|word| matches!(path::base_name(word).as_str(), "rm" | "dd" | "shred" | "mkfs" | "unlink" | "ollm"))
+    words(text).any(|word| matches!(word.as_ref(), "rm" | "dd" | "shred" | "mkfs" | "unlink" | "ollm"))
+}
+
+/// The same of any program that does harm, for text that a shell reads for sure: prose names many.
+pub(super) fn has_harm(text: &str) -> bool {
+    words(text).any(|word| does_harm(&word))
+}
+
+fn words(text: &str) -> impl Iterator<Item = Cow<'_, str>> {
+    text.split([' ', '\t', '\n', ';', '|', '&', '(', ')', '`', '\'', '"', '{', '}']).map(path::base_name)
 }
 
 fn unreadable(text: &str) -> String {
     format!("a program may run text that cannot be read: {}", text::excerpt(text))
 }
 
-/// What `sed` would run: the rest of a line behind its command `e`.
-fn sed_commands(code: &str) -> impl Iterator<Item = &str> {
-    code.match_indices("e ").filter_map(|(at, _)| {
-        let before = code.get(..at)?.chars().next_back();
-        let command = before.is_none_or(|before| !before.is_ascii_alphabetic());
-        code.get(at + 2..).filter(|_| command)?.lines().next()
-    })
-}
+#[cfg(test)]
+mod tests {
+    use super::{HARM, RUN_WORDS};
 
-/// What stands in quotes, of any kind.
-fn strings(code: &str) -> Vec<&str> {
-    let mut strings = Vec::new();
-    let mut rest = code;
-    while let Some(start) = rest.find(['"', '\'', '`']) {
-        let (quote, behind) = rest.split_at(start).1.split_at(1);
-        let Some((string, after)) = behind.split_once(quote) else { break };
-        strings.push(string);
-        rest = after;
+    #[test]
+    fn tables_are_sorted() {
+        assert!(HARM.iter().all(|name| super::does_harm(name)));
+        assert!(HARM.is_sorted() && RUN_WORDS.is_sorted());
     }
-    strings
 }

@@ -2,7 +2,8 @@
 
 use super::{
     Feed, Walker,
-    carry::{Carrier, carried, carrier, is_cluster, is_stream, show},
+    carrier::{Carrier, carried, carrier, is_cluster},
+    carry::{is_stream, show},
 };
 use crate::{
     field::{Field, Fields},
@@ -123,7 +124,7 @@ impl Walker {
                     let name = path::base_name(file);
                     let fields = fields.get(at..).unwrap_or_default().to_vec();
                     self.guess_run(&name, &fields, feed, depth + 1);
-                    return self.work(name, fields, feed);
+                    return self.work(name.into_owned(), fields, feed);
                 }
             }
         }

@@ -184,7 +184,7 @@ proptest! {
     #[test]
     fn whatever_bash_runs_was_seen(script in script()) {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { folders: vec![folder.path().to_owned()], ..Place::default() };
+        let place = Place::new(vec![folder.path().to_owned()], None);
         let deeds = walk(&script, place);
         for mark in marks(&script, folder.path()) {
             prop_assert!(seen(&deeds, &mark), "bash ran `mark {mark}` in {script:?}, seen: {deeds:?}");

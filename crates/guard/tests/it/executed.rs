@@ -101,8 +101,8 @@ impl Home {
             home: Some(self.path()),
             ollm_home: self.path().join(".ollm"),
             projects: vec![self.project()],
-            executable: None,
             cwd: self.project(),
+            ..Shelter::default()
         };
         let first = destructive(&event, &self.project(), Some(&self.path())).flow;
         first.max(tampering(&event, &shelter).flow)
@@ -149,7 +149,8 @@ const DESTROYERS: &[&str] = &[
     ": ${x:=T}; rm -rf \"$x\"", "read x <<E\nT\nE\nrm -rf \"$x\"", "x=build; x=T; rm -rf \"$x\"",
     "if cd T; then rm -rf *; fi", "rm -rf build T", "trap 'rm -rf T' EXIT", "y=T; x=y; eval \"rm -rf \\$$x\"",
     "wrapper --any rm -rf T", "wrapper -v sh -c 'rm -rf T'", "runner 'rm -rf T'", "runner --times=3 'true; rm -rf T'",
-    "awk 'BEGIN { system(\"rm -rf T\") }'", "sed -n '1e rm -rf T' build/x", "ln -s T link && rm -rf link/*",
+    "awk 'BEGIN { system(\"rm -rf T\") }'", "awk 'BEGIN { c = \"rm -rf T\"; c | getline }'",
+    "awk 'BEGIN { print 1 | \"rm -rf T\" }'", "sed 's/.*/rm -rf T/e' build/x", "sed '1erm -rf T' build/x", "sed -n '1e rm -rf T' build/x", "ln -s T link && rm -rf link/*",
     "cp /bin/rm build/erase; build/erase -rf T", "unset x; rm -rf T/$x",
     "for f in $(echo build T); do rm -rf \"$f\"; done",
     "for f in $(find T -type f); do rm -f \"$f\"; done", "rm -f $(find T -type f)", "x=$(find T -type f); rm -f $x",

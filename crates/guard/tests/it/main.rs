@@ -41,9 +41,9 @@ fn shelter() -> Shelter {
     Shelter {
         ollm_home: home.join(".ollm"),
         projects: vec![PathBuf::from(PROJECT)],
-        executable: None,
         cwd: PathBuf::from(PROJECT),
         home: Some(home),
+        ..Shelter::default()
     }
 }
 

@@ -39,6 +39,10 @@ const TAMPERING: &[&str] = &[
 
 /// Ways to run a command that take any command.
 fn wrap(command: &str, way: usize) -> String {
+    // What no shell can read never runs, and a program that may run it is given anything.
+    if way >= PERHAPS && ollm_shell::parse(command, 0).is_err() {
+        return command.to_owned();
+    }
     let single = command.replace('\'', "'\\''");
     let double = command.replace('\\', "\\\\").replace('"', "\\\"").replace('$', "\\$").replace('`', "\\`");
     match way {
@@ -80,12 +84,23 @@ fn wrap(command: &str, way: usize) -> String {
         35 => format!("function g {{ {command}\n}}; g"),
         36 => format!("time {command}"),
         37 => format!("a=($( {command} ))"),
+        38 => format!("less '+!{single}' x"),
+        39 => format!("man -P '{single}' x"),
+        40 => format!("env PAGER='{single}' man x"),
+        41 => format!("GIT_PAGER='{single}' git log"),
+        42 => format!("tar cf x.tar --checkpoint-action=exec='{single}' x"),
+        43 => format!("vim -c ':silent !{single}' x"),
+        44 => format!("ssh -o ProxyCommand='{single}' host"),
+        45 => format!("tool --hook='{single}'"),
         _ => format!("until {command}; do sleep 1; done"),
     }
 }
 
+/// From here on it is programs that may run what they are given.
+const PERHAPS: usize = 38;
+
 /// How many ways there are.
-const WAYS: usize = 39;
+const WAYS: usize = 47;
 
 /// Prefixes that may stand before a simple command.
 const PREFIXES: &[&str] = &[
@@ -127,12 +142,16 @@ fn mention(command: &str, way: usize) -> String {
         7 => format!("cat > notes.md <<'END_OF_TEXT'\n{command}\nEND_OF_TEXT\n"),
         8 => format!("rg -F -- '{single}' | head"),
         9 => format!("x='{single}'; echo \"$x\""),
+        10 => format!("gh pr create --body '{single}'"),
+        11 => format!("jq --arg note '{single}' . x.json"),
+        12 => format!("timeout 5 git commit -m '{single}'"),
+        13 => format!("curl -d '{single}' http://localhost"),
         _ => format!("case $x in '{single}') echo no;; esac"),
     }
 }
 
 /// How many ways to mention there are.
-const MENTIONS: usize = 11;
+const MENTIONS: usize = 15;
 
 fn wrapped(commands: &'static [&'static str]) -> impl Strategy<Value = String> {
     let ways = prop::collection::vec(0..WAYS, 0..5);

@@ -209,9 +209,9 @@ fn c04_links_lead_to_the_same_file() {
     let shelter = Shelter {
         ollm_home: home.join(".ollm"),
         projects: vec![project.clone()],
-        executable: None,
         cwd: project.clone(),
         home: Some(home.clone()),
+        ..Shelter::default()
     };
     let judge = |tool: &str, args| {
         let cwd = project.to_str().unwrap().into();

@@ -12,6 +12,7 @@ use super::{Addressee, Answer, Defaults, Dialect, DialectError, Output, Reply, R
 use crate::event::{Event, EventKind};
 use crate::verdict::Verdict;
 
+mod capability;
 mod claude;
 mod cline;
 mod codex;
@@ -19,6 +20,7 @@ mod copilot;
 mod cursor;
 mod droid;
 mod events;
+mod field;
 mod forms;
 mod gemini;
 mod goose;
@@ -29,6 +31,8 @@ mod qwen;
 mod reply;
 mod schema;
 mod windsurf;
+
+pub use capability::{Capabilities, Form, Part, Way};
 
 /// Every agent whose events we read.
 pub static AGENTS: &[&AgentDialect] = &[
@@ -156,105 +160,6 @@ pub enum McpName {
     Bare,
     /// Like any other tool.
     Opaque,
-}
-
-/// What an agent can be told at one event, and how.
-#[derive(Clone, Copy, Debug)]
-pub struct Capabilities {
-    /// That it need not ask a person.
-    pub allow: Way,
-    /// That a person must be asked.
-    pub ask: Way,
-    /// That it must not happen; after the fact, that the model did wrong; at the end of a turn, that it must go on.
-    pub block: Way,
-    /// That the turn ends.
-    pub halt: Way,
-    /// Other arguments.
-    pub modify: Way,
-    /// Context for the model.
-    pub context: Way,
-    /// Another result.
-    pub result: Way,
-    /// The tools that stay on offer.
-    pub tools: Way,
-    /// A message for the person.
-    pub message: Way,
-}
-
-/// How something is said.
-#[derive(Clone, Copy, Debug)]
-pub enum Way {
-    /// It cannot be said.
-    No,
-    /// By fields of a JSON object on standard output. The first field is the one that decides.
-    Json(Form),
-    /// By exit status 2, with the reason on standard error.
-    Status,
-    /// By plain text on standard output.
-    Text,
-}
-
-/// Fields of an answer, each at its path.
-pub type Form = &'static [(&'static str, Part)];
-
-/// What stands in a field of an answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// This word.
-    Word(&'static str),
-    /// This truth value.
-    Flag(bool),
-    /// The agent's name of the event.
-    Event,
-    /// Why.
-    Reason,
-    /// Context or a message.
-    Text,
-    /// The complete arguments.
-    Args,
-    /// The result.
-    Result,
-    /// A list of tools.
-    Tools,
-    /// Whether any tool is left.
-    ToolMode,
-}
-
-impl Way {
-    /// Whether it can be said at all.
-    pub fn is_possible(self) -> bool {
-        !matches!(self, Way::No)
-    }
-}
-
-impl Capabilities {
-    /// Nothing can be said; the event is only told.
-    pub const NONE: Capabilities = Capabilities {
-        allow: Way::No,
-        ask: Way::No,
-        block: Way::No,
-        halt: Way::No,
-        modify: Way::No,
-        context: Way::No,
-        result: Way::No,
-        tools: Way::No,
-        message: Way::No,
-    };
-
-    /// Every capability by its name.
-    pub fn all(&self) -> [(&'static str, Way); 9] {
-        [
-            ("allow", self.allow),
-            ("ask", self.ask),
-            ("block", self.block),
-            ("halt", self.halt),
-            ("modify", self.modify),
-            ("context", self.context),
-            ("result", self.result),
-            ("tools", self.tools),
-            ("message", self.message),
-        ]
-    }
 }
 
 impl AgentEvent {

@@ -6,7 +6,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Answer, Output};
+use super::{Answer, End, Output};
 use crate::event::{EventKind, tool_name};
 use crate::json::{Object, Scan};
 use crate::verdict::{Flow, Verdict};
@@ -129,6 +129,16 @@ pub(super) fn with_end(mut answer: Answer, output: &Output<'_>) -> Answer {
     }
     if answer.failure.is_some() && answer.verdict.flow == Flow::Allow {
         answer.verdict.flow = Flow::NoOpinion;
+    }
+    answer
+}
+
+/// The same in dialects whose documents make exit status 2 a mere failure: whoever is used to other agents is told so.
+pub(super) fn with_plain_end(answer: Answer, output: &Output<'_>) -> Answer {
+    let refuses = answer.verdict.flow.refuses();
+    let mut answer = with_end(answer, output);
+    if let Some(failure) = answer.failure.as_mut().filter(|_| output.end == End::Exited(2) && !refuses) {
+        failure.push_str("; exit 2 refuses only in a hook with \"dialect\": \"agent\"");
     }
     answer
 }

@@ -83,7 +83,7 @@ impl Dialect for Gate {
             let why = if scan.is_blank() { "the hook answered nothing" } else { "the answer is not one JSON object" };
             answer::failed(why.to_owned(), &scan, kind, Vec::new())
         };
-        answer::with_end(answer, output)
+        answer::with_plain_end(answer, output)
     }
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {

@@ -423,7 +423,7 @@ fn goose(commands: &Commands<'_>) -> Vec<OwnFile> {
         ((*event).to_owned(), json!([{"hooks": [hook]}]))
     };
     let hooks: Map<String, Value> = commands.events.iter().map(group).collect();
-    let about = "Asks ollm hook run --from goose at each event";
+    let about = format!("Asks at each event: {}", (commands.line)(""));
     let plugin = json!({"name": "ollm", "version": "1.0.0", "description": about});
     vec![
         OwnFile::new("plugin.json", format!("{plugin:#}\n")),

@@ -64,7 +64,7 @@ impl Dialect for Ollm {
                 }
             }
         };
-        answer::with_end(answer, output)
+        answer::with_plain_end(answer, output)
     }
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {

@@ -73,7 +73,7 @@ impl Dialect for Rpc {
                 Ok(object) => read_response(object, kind, warnings),
             }
         };
-        answer::with_end(answer, output)
+        answer::with_plain_end(answer, output)
     }
 
     fn read_event(&self, bytes: &[u8]) -> Result<Request, DialectError> {

@@ -9,6 +9,7 @@
 
 mod agents;
 mod answers;
+mod clients;
 mod condition;
 mod condition_abuse;
 mod condition_oracle;

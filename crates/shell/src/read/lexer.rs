@@ -132,6 +132,14 @@ impl Lexer {
         next
     }
 
+    /// The letters from here on of which a word has nothing but themselves, eaten and added to a text.
+    pub(super) fn take_ordinary(&mut self, text: &mut String) {
+        while is_ordinary(self.at(0)) {
+            text.push(self.at(0));
+            self.place += 1;
+        }
+    }
+
     pub(super) fn ahead(&self, text: &str) -> bool {
         text.chars().enumerate().all(|(ahead, wanted)| self.at(ahead) == wanted)
     }
@@ -259,10 +267,10 @@ impl Lexer {
     }
 
     pub(super) fn sees(&self, keyword: &str) -> bool {
-        let mut end = keyword.chars().count();
         if !self.ahead(keyword) {
             return false;
         }
+        let mut end = keyword.chars().count();
         // A line continuation behind it is nothing at all.
         while self.at(end) == '\\' && self.at(end + 1) == '\n' {
             end += 2;
@@ -542,6 +550,11 @@ impl Lexer {
 /// Whether a word cannot go on with this character.
 pub(super) fn ends_word(next: char) -> bool {
     matches!(next, END | ' ' | '\t' | '\n' | ';' | '&' | '|' | '(' | ')' | '<' | '>')
+}
+
+/// Whether a character means itself wherever it stands in a word.
+fn is_ordinary(next: char) -> bool {
+    !ends_word(next) && !matches!(next, '\\' | '\'' | '"' | '$' | '`' | HOLE)
 }
 
 /// Whether a variable name can have this character.

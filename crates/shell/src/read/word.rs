@@ -72,6 +72,9 @@ impl Lexer {
             next => {
                 self.skip(1);
                 plain(word, next);
+                if let Some(Piece::Plain(text)) = word.pieces.last_mut() {
+                    self.take_ordinary(text);
+                }
             }
         }
         Ok(true)
@@ -538,10 +541,14 @@ fn is_special(next: char) -> bool {
 }
 
 pub(super) fn plain(word: &mut Word, next: char) {
-    match word.pieces.last_mut() {
-        Some(Piece::Plain(text)) => text.push(next),
-        _ => word.pieces.push(Piece::Plain(next.to_string())),
+    if let Some(Piece::Plain(text)) = word.pieces.last_mut() {
+        text.push(next);
+        return;
     }
+    // Few words are longer.
+    let mut text = String::with_capacity(16);
+    text.push(next);
+    word.pieces.push(Piece::Plain(text));
 }
 
 pub(super) fn quoted(word: &mut Word, next: char) {

@@ -13,7 +13,7 @@
 //!
 //! The file is a convenience and is treated as one: what is not ours, open to others, not of this form or too long is
 //! ignored, a failed write is silent, and nothing waits for the disk. It is not protected beyond that, because whoever
-//! can write it can also write the approvals beside it.
+//! can write it can also write the approvals beside it; where these are signed, it is not used.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;

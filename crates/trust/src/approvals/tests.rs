@@ -2,7 +2,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::thread;
 
-use ollm_store::digest_bytes;
+use ollm_store::{UpdateError, digest_bytes};
 use proptest::prelude::*;
 use tempfile::tempdir;
 
@@ -32,8 +32,12 @@ fn what_ran_it_is_kept_beside_the_rest() {
     assert_eq!(load(&path).list(), [&wanted, &approval("b")]);
 }
 
+fn revoke_all(path: &Path) -> Result<usize, ChangeError> {
+    edit(path, None, |entries| std::mem::take(entries).len())
+}
+
 fn load(path: &Path) -> Approvals {
-    let (approvals, trouble) = Approvals::load(path);
+    let (approvals, trouble) = Approvals::load(path, None);
     assert_eq!(trouble, None);
     approvals
 }
@@ -133,12 +137,14 @@ fn unknown_fields_of_our_own_entries_are_kept() {
 
 /// Asserts that a file approves nothing, tells why, and stays as it is.
 fn assert_useless(path: &Path, content: &[u8]) {
-    let (approvals, trouble) = Approvals::load(path);
+    let (approvals, trouble) = Approvals::load(path, None);
     assert_eq!(approvals, Approvals::default());
     assert!(trouble.is_some());
     for refused in [approve(path, approval("b")), revoke(path, "a", "id").map(drop), revoke_all(path).map(drop)] {
         match refused {
-            Err(UpdateError::Refused(reason)) => assert_eq!(Some(reason), trouble),
+            Err(ChangeError::Update(UpdateError::Refused(reason))) => {
+                assert_eq!(Some(ListTrouble::from(reason)), trouble)
+            }
             other => panic!("{other:?}"),
         }
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use ollm_store::tree;
 
-use super::{Found, Search, TooMuch};
+use super::{CoverageError, Found, Search};
 
 /// A language whose ways to load code are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +62,27 @@ impl Language {
     }
 }
 
+/// The words behind the `#!` of a script.
+pub(super) fn first_line(text: &str) -> impl Iterator<Item = &str> {
+    text.lines().next().and_then(|first| first.strip_prefix("#!")).unwrap_or_default().split_whitespace()
+}
+
+/// Refuses a first line that names its interpreter by a relative path: the kernel, and `env`, look for it in the working
+/// folder.
+pub(crate) fn absolute_interpreter(file: &Path, text: &str) -> Result<(), CoverageError> {
+    let mut words = first_line(text);
+    let Some(first) = words.next() else { return Ok(()) };
+    let name = if first.ends_with("/env") && first.starts_with('/') {
+        words.find(|word| !word.starts_with('-') && !word.contains('=')).filter(|name| name.contains('/'))
+    } else {
+        Some(first)
+    };
+    match name.filter(|name| !name.starts_with('/')) {
+        Some(name) => Err(CoverageError::RelativeInterpreter { file: file.to_owned(), name: name.to_owned() }),
+        None => Ok(()),
+    }
+}
+
 /// Whether a file is code by its name, its mode or its first line.
 pub(super) fn looks_like_code(file: &Path) -> bool {
     let executable = || file.metadata().is_ok_and(|meta| tree::is_executable(&meta));
@@ -79,7 +100,7 @@ pub(super) fn node_files(name: &str) -> Vec<String> {
 }
 
 impl Search<'_> {
-    pub(super) fn python(&mut self, text: &str, at: Option<(&Path, &Path)>) -> Result<(), TooMuch> {
+    pub(super) fn python(&mut self, text: &str, at: Option<(&Path, &Path)>) -> Result<(), CoverageError> {
         let mut folders: Vec<PathBuf> = match at {
             Some((_, root)) => vec![root.to_owned()],
             None => self.here.clone(),
@@ -96,10 +117,14 @@ impl Search<'_> {
             };
             for folder in within {
                 let root = folders.first().cloned().unwrap_or_else(|| folder.clone());
-                self.module_in(module, &folder, &root)?;
+                let mut found = self.module_in(module, &folder, &root)?;
                 for item in &items {
                     let dot = if module.is_empty() { "" } else { "." };
-                    self.module_in(&format!("{module}{dot}{item}"), &folder, &root)?;
+                    found |= self.module_in(&format!("{module}{dot}{item}"), &folder, &root)?;
+                }
+                // Code without a file of its own finds modules by the working folder.
+                if at.is_none() && found {
+                    self.coverage.modules = self.places.here.first().cloned();
                 }
             }
         }
@@ -114,7 +139,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn loaded_by_name(&mut self, name: &str, folders: &[PathBuf]) -> Result<(), TooMuch> {
+    fn loaded_by_name(&mut self, name: &str, folders: &[PathBuf]) -> Result<(), CoverageError> {
         for folder in folders {
             self.module_in(name, folder, folder)?;
             if let Found::File(file) = self.at(&folder.join(name))? {
@@ -124,7 +149,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    pub(super) fn node(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
+    pub(super) fn node(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
         let beside = file.and_then(Path::parent).map(Path::to_owned);
         let folders: Vec<PathBuf> = beside.map_or_else(|| self.here.clone(), |beside| vec![beside]);
         for folder in folders.iter().flat_map(|folder| folder.ancestors()) {
@@ -153,7 +178,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn node_name(&mut self, name: &str, folders: &[PathBuf], file: Option<&Path>) -> Result<(), TooMuch> {
+    fn node_name(&mut self, name: &str, folders: &[PathBuf], file: Option<&Path>) -> Result<(), CoverageError> {
         for folder in folders {
             if name.starts_with('.') || name.starts_with('/') || name.starts_with("file://") {
                 for candidate in node_files(name.strip_prefix("file://").unwrap_or(name)) {
@@ -187,7 +212,7 @@ impl Search<'_> {
     }
 
     /// Quoted names of files, from the place of the code or from where it runs.
-    pub(super) fn literals(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
+    pub(super) fn literals(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
         let beside = file.and_then(Path::parent).map(Path::to_owned);
         let folders: Vec<PathBuf> = beside.into_iter().chain(self.here.clone()).collect();
         for name in text.split(['"', '\'']).filter(|name| !name.contains(char::is_whitespace) && name.len() < 256) {

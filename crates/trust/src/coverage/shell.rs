@@ -4,14 +4,15 @@
 
 mod value;
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
-use super::{Found, Search, TooMuch, runner};
-use value::{Filled, MOST_BYTES, Scope};
+use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, edit, runner};
+use value::{Filled, MOST_BYTES, MadeOf, Scope};
 
 /// Programs that run the command in their arguments.
 const BEFORE: &[&str] =
@@ -19,17 +20,46 @@ const BEFORE: &[&str] =
 
 impl Search<'_> {
     /// A line that a shell runs: every name in it counts, and what is made up is told.
-    pub(super) fn shell(&mut self, text: &str) -> Result<(), TooMuch> {
+    pub(super) fn shell(&mut self, text: &str) -> Result<Vec<Edit>, CoverageError> {
         self.text(text)?;
-        self.shell_text(text, &mut Scope::default())
+        self.edits_of(text, &mut Scope::default())
     }
 
     /// A script: what it sources and starts counts.
-    pub(super) fn shell_script(&mut self, text: &str, file: Option<&Path>) -> Result<(), TooMuch> {
-        self.shell_text(text, &mut Scope::in_file(file))
+    pub(super) fn shell_script(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
+        let edits = self.edits_of(text, &mut Scope::in_file(file))?;
+        if let Some(file) = file.filter(|_| !edits.is_empty()) {
+            self.coverage.scripts.push(ScriptEdits { file: file.to_owned(), edits });
+        }
+        Ok(())
     }
 
-    fn shell_text(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+    /// The words of a text that name code, and can be replaced by names in the copy.
+    fn edits_of(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
+        let outside = std::mem::take(&mut self.edits);
+        self.shell_text(text, scope)?;
+        let found = std::mem::replace(&mut self.edits, outside);
+        let (possible, stuck) = edit::possible(text, found);
+        for edit in stuck {
+            self.stays(&edit.with, scope.file);
+        }
+        Ok(possible)
+    }
+
+    /// Says that code runs where it is, and so could be exchanged after it was compared.
+    pub(super) fn stays(&mut self, with: &Replacement, file: Option<&Path>) {
+        for code in with.files() {
+            let place = file.map(|file| format!(" in `{}`", self.short(file))).unwrap_or_default();
+            let code = self.short(code);
+            let what = format!(
+                "`{code}`{place} cannot be taken from the copy; name it outside of backticks, here-documents and text that is \
+                 put together"
+            );
+            self.coverage.uncovered.push(what);
+        }
+    }
+
+    fn shell_text(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<(), CoverageError> {
         match parse(text, scope.depth) {
             Ok(list) => self.apart(&list, scope),
             Err(error) => {
@@ -51,15 +81,16 @@ impl Search<'_> {
         self.coverage.uncovered.push(what);
     }
 
-    /// Commands whose variables nobody else sees.
-    fn apart(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
-        let outside = scope.assigned();
+    /// Commands whose variables and folder nobody else sees.
+    fn apart(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), CoverageError> {
+        let (outside, astray) = (scope.assigned(), scope.astray);
         self.list(list, scope)?;
         scope.forget(outside);
+        scope.astray = astray;
         Ok(())
     }
 
-    fn list(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+    fn list(&mut self, list: &List, scope: &mut Scope<'_>) -> Result<(), CoverageError> {
         let outside = scope.branch;
         scope.depth += 1;
         for step in list {
@@ -73,7 +104,7 @@ impl Search<'_> {
         Ok(())
     }
 
-    fn shell_command(&mut self, command: &Command, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+    fn shell_command(&mut self, command: &Command, scope: &mut Scope<'_>) -> Result<(), CoverageError> {
         let outside = scope.branch;
         scope.depth += 1;
         self.substitutions(command.redirects.iter().filter_map(Redirect::word), scope)?;
@@ -112,7 +143,7 @@ impl Search<'_> {
         &mut self,
         words: impl IntoIterator<Item = &'w Word>,
         scope: &mut Scope<'_>,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CoverageError> {
         for piece in words.into_iter().flatten() {
             match piece {
                 Piece::Output { list, .. } | Piece::Process(list) => self.apart(list, scope)?,
@@ -133,7 +164,7 @@ impl Search<'_> {
         words: &[Word],
         redirects: &[Redirect],
         scope: &mut Scope<'_>,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CoverageError> {
         for Assign { name, value, .. } in assigns {
             let value = value.as_ref().and_then(|value| self.filled(value, scope).value());
             if words.is_empty() {
@@ -148,7 +179,7 @@ impl Search<'_> {
             let word = self.filled(word, scope);
             bytes += word.text.len();
             if bytes > MOST_BYTES {
-                return Err(TooMuch);
+                return Err(CoverageError::TooMuch);
             }
             filled.push(word);
         }
@@ -173,7 +204,7 @@ impl Search<'_> {
                 None => Ok(()),
             },
             "cd" | "pushd" => {
-                self.enter(args);
+                scope.astray |= !self.enter(args);
                 Ok(())
             }
             "eval" if scope.file.is_none() => {
@@ -185,23 +216,32 @@ impl Search<'_> {
         }
     }
 
-    fn sourced(&mut self, name: &Filled, scope: &Scope<'_>) -> Result<(), TooMuch> {
+    fn sourced(&mut self, name: &Filled, scope: &Scope<'_>) -> Result<(), CoverageError> {
         if !name.certain {
             self.made_up(&name.text, scope.file);
         }
-        if name.known { self.shell_file(&name.text, scope, Some(Language::Shell)) } else { Ok(()) }
+        if name.known { self.shell_file(name, scope, Some(Language::Shell)) } else { Ok(()) }
     }
 
-    /// What follows is meant from another folder.
-    fn enter(&mut self, args: &[Filled]) {
+    /// What follows is meant from another folder; false where that is not one of those whose files count.
+    fn enter(&mut self, args: &[Filled]) -> bool {
+        if args.first().is_some_and(|arg| arg.text == "-") {
+            return true;
+        }
         let target = args.iter().find(|arg| !arg.text.starts_with('-')).filter(|arg| arg.known);
-        let Some(target) = target else { return };
+        let Some(target) = target else { return false };
+        let mut is_inside = false;
         for folder in self.here.clone() {
             let entered = super::plain(&folder.join(&target.text));
-            if entered.starts_with(&self.places.top) && !self.here.contains(&entered) && self.here.len() < 16 {
+            if !entered.starts_with(&self.places.top) {
+                continue;
+            }
+            is_inside = true;
+            if !self.here.contains(&entered) && self.here.len() < 16 {
                 self.here.push(entered);
             }
         }
+        is_inside && target.certain
     }
 
     fn started(
@@ -210,7 +250,7 @@ impl Search<'_> {
         args: &[Filled],
         redirects: &[Redirect],
         scope: &mut Scope<'_>,
-    ) -> Result<(), TooMuch> {
+    ) -> Result<(), CoverageError> {
         let is_line = scope.file.is_none();
         if is_line && !first.certain {
             self.made_up(&first.text, None);
@@ -220,7 +260,7 @@ impl Search<'_> {
         }
         let program = &first.text;
         if program.contains('/') {
-            self.shell_file(program, scope, None)?;
+            self.shell_file(first, scope, None)?;
         }
         let texts: Vec<String> = args.iter().map(|arg| arg.text.clone()).collect();
         if is_line {
@@ -233,21 +273,32 @@ impl Search<'_> {
                     self.made_up(&script.text, None);
                 }
                 if let Some(script) = args.get(index).filter(|script| script.known) {
-                    self.shell_file(&script.text, scope, Some(language))?;
+                    self.shell_file(script, scope, Some(language))?;
                 }
             }
             Runs::Code => {
-                for module in super::modules(&texts, Runs::Itself) {
+                for module in super::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
+                {
                     self.module(module)?;
                 }
-                for code in texts.iter().filter(|arg| !arg.starts_with('-')) {
-                    self.code(code, language, scope)?;
+                for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.text.starts_with('-')) {
+                    let edits = self.code(&arg.text, language, scope)?;
+                    let with = Replacement::Code { text: arg.text.clone(), edits };
+                    if super::shell_code(&texts) != Some(index) || with.files().is_empty() {
+                        continue;
+                    }
+                    if arg.made_of == MadeOf::Text {
+                        self.edits.push(Edit { span: arg.span.clone(), with });
+                    } else {
+                        self.stays(&with, scope.file);
+                    }
                 }
             }
             Runs::Input => match input(redirects) {
                 Some(word) => {
-                    let code = self.filled(word, scope).text;
-                    self.code(&code, language, scope)?;
+                    let text = self.filled(word, scope).text;
+                    let edits = self.code(&text, language, scope)?;
+                    self.stays(&Replacement::Code { text, edits }, scope.file);
                 }
                 None if is_line => self.coverage.uncovered.push(format!("`{program}` runs what it reads")),
                 None => {}
@@ -255,25 +306,56 @@ impl Search<'_> {
             Runs::Itself | Runs::Nothing => {}
         }
         if language == Language::Node {
-            let known: Vec<String> =
-                args.iter().map(|arg| if arg.known { arg.text.clone() } else { String::new() }).collect();
-            self.runs(program, &known, Runs::Itself)?;
+            for (index, prefix, name) in super::preloads(&texts) {
+                let Some(arg) = args.get(index).filter(|arg| arg.known) else { continue };
+                if let Some(file) = self.code_file(name, Language::Node)? {
+                    self.names_code(arg, &prefix, &file);
+                }
+            }
         }
         Ok(())
     }
 
-    fn code(&mut self, code: &str, language: Language, scope: &mut Scope<'_>) -> Result<(), TooMuch> {
+    fn code(&mut self, code: &str, language: Language, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
         match language {
-            Language::Shell => self.shell_text(code, scope),
-            other => self.read(code, other, None),
+            Language::Shell => self.edits_of(code, scope),
+            other => self.read(code, other, None).map(|()| Vec::new()),
+        }
+    }
+
+    /// Has a word name the copy of a file, unless it does so anyway.
+    fn names_code(&mut self, word: &Filled, prefix: &str, file: &Path) {
+        if !word.certain || word.made_of == MadeOf::OwnPlace {
+            return;
+        }
+        let name = word.text.get(prefix.len()..).unwrap_or_default();
+        let meant = self.here.iter().filter_map(|here| here.join(name).canonicalize().ok());
+        let meant: BTreeSet<PathBuf> = meant.filter(|path| path.is_file()).collect();
+        if meant.len() > 1 {
+            self.coverage.uncovered.push(format!("`{name}` may mean a file in more than one folder"));
+        } else {
+            let with = Replacement::File { prefix: prefix.to_owned(), file: file.to_owned() };
+            self.edits.push(Edit { span: word.span.clone(), with });
         }
     }
 
     /// A file that runs, meant from the working folder or from the place of the script.
-    fn shell_file(&mut self, path: &str, scope: &Scope<'_>, language: Option<Language>) -> Result<(), TooMuch> {
+    fn shell_file(
+        &mut self,
+        word: &Filled,
+        scope: &Scope<'_>,
+        language: Option<Language>,
+    ) -> Result<(), CoverageError> {
+        let path = word.text.as_str();
         match self.named(path)? {
-            Found::File(file) => self.push_code(file, language),
+            // The same name may mean another file there.
+            Found::File(_) if scope.astray && Path::new(path).is_relative() => self.made_up(path, scope.file),
+            Found::File(file) => {
+                self.names_code(word, "", &file);
+                self.push_code(file, language);
+            }
             Found::Folder(folder) => self.whole_folder(&folder),
+            Found::Nothing if scope.astray && scope.file.is_none() => self.made_up(path, None),
             Found::Nothing => {
                 let beside = scope.file.and_then(Path::parent).filter(|_| !path.contains('/')).map(|at| at.join(path));
                 if let Some(Found::File(file)) = beside.map(|path| self.at(&path)).transpose()? {
@@ -337,12 +419,10 @@ mod tests {
             ("if test -f a; then\n  source lib/a\nelse sh ./lib/b\nfi", "lib/a lib/b"),
             ("X=lib; . \"$X/a\" # lib/b", "lib/a"),
             (". \"${X:-lib}/a\"", "lib/a"),
-            ("echo `. lib/a` \"$(. lib/b)\" <(./a)", "a lib/a lib/b"),
+            ("echo \"$(. lib/b)\" <(./a)", "a lib/b"),
             ("f() { . lib/a; }; case x in x) ./lib/b;; esac", "lib/a lib/b"),
             ("sudo -E env X=1 timeout 5 sh lib/a", "lib/a"),
             ("sh -c 'sh -c \". lib/a\"'", "lib/a"),
-            ("sh <<'END'\n. lib/a\nEND\n", "lib/a"),
-            ("bash <<< '. lib/a'", "lib/a"),
             ("cat <<'END'\n. lib/a\nEND\n", ""),
             ("cd lib && . ./b", "lib/b"),
             (". \"$(dirname \"$0\")/lib/a\"", "lib/a"),
@@ -356,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_name_that_depends_on_the_run_is_uncovered() {
+    fn what_depends_on_the_run_or_has_no_place_in_the_copy_is_uncovered() {
         for (script, files, said) in [
             (". $X/a", "", "`${X}/a` in `run.sh`"),
             (". \"$(pick)\"", "", "`$(…)` in `run.sh`"),
@@ -365,6 +445,14 @@ mod tests {
             ("X=lib; (X=.); . $X/a", "lib/a", ""),
             ("X=.; X=lib; . $X/a", "lib/a", ""),
             ("for f in a b; do . lib/$f; done", "", "`lib/${f}` in `run.sh`"),
+            ("echo `. lib/a`", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
+            ("sh <<'END'\n. lib/a\nEND\n", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
+            ("bash <<< '. lib/a'", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
+            ("X=1; sh -c \". lib/a; echo $X\"", "lib/a", "`lib/a` in `run.sh` cannot be taken from the copy"),
+            ("cd lib && . ./a", "a lib/a", "`./a` may mean a file in more than one folder"),
+            ("cd \"$X\" && . ./a", "a", "`./a` in `run.sh` is a name that is made up"),
+            ("cd /tmp; . ./a", "a", "`./a` in `run.sh` is a name that is made up"),
+            ("(cd \"$X\"); Y=$(cd $X; pwd); . ./a", "a", ""),
         ] {
             let (found, uncovered) = covered("sh run.sh", script);
             assert_eq!(found, files, "{script}");

@@ -11,14 +11,23 @@ use crate::output::{Output, shown};
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let user = world.places.config();
     let project = world.places.project_config();
+    let policy = world.places.policy.as_ref().map(|policy| policy.path.clone());
     if as_json {
         let place = |file: &PathBuf| json!({"file": shown(file), "exists": file.exists()});
-        return output.pretty_json(&json!({"user": place(&user), "project": project.as_ref().map(place)}));
+        let files = json!({
+            "policy": policy.as_ref().map(place),
+            "user": place(&user),
+            "project": project.as_ref().map(place),
+        });
+        return output.pretty_json(&files);
     }
     let line = |name: &str, file: &PathBuf| {
         let missing = if file.exists() { "" } else { " (not there yet)" };
         format!("{name:<8} {}{missing}", file.display())
     };
-    let lines = std::iter::once(line("user", &user)).chain(project.iter().map(|file| line("project", file)));
+    // Hardly a machine has one.
+    let policy = policy.filter(|file| file.symlink_metadata().is_ok());
+    let lines = policy.iter().map(|file| line("policy", file));
+    let lines = lines.chain([line("user", &user)]).chain(project.iter().map(|file| line("project", file)));
     output.line(&lines.collect::<Vec<_>>().join("\n"))
 }

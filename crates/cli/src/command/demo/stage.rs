@@ -5,8 +5,9 @@ use std::io;
 use std::path::Path;
 
 use ollm_app::{App, World};
-use ollm_trust::{ExtensionFolder, Term};
+use ollm_trust::{ContentStore, ExtensionFolder, Term};
 use serde_json::json;
+use tempfile::TempDir;
 
 use crate::error::{Failure, Kind};
 use crate::output::shown;
@@ -31,6 +32,26 @@ const REPOSITORY_HOOKS: &[(&str, &str)] =
 const REPOSITORY: &[(&str, &str)] = &[("greet.sh", "echo 'Helo, world'\n")];
 const SECRETS: &[(&str, &str)] = &[("key", "s3cret\n")];
 const TALK: &[(&str, &str)] = &[("talk.jsonl", include_str!("talk.jsonl"))];
+
+/// The folder that goes with everything in it.
+pub(super) struct Throwaway(TempDir);
+
+impl Throwaway {
+    pub(super) fn new() -> io::Result<Throwaway> {
+        Ok(Throwaway(tempfile::tempdir()?))
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Throwaway {
+    /// Copies of what was approved are closed to everybody, and only the store can remove them.
+    fn drop(&mut self) {
+        ContentStore::new(self.path().join("home/.ollm/store")).sweep(&|_| false);
+    }
+}
 
 /// A home of its own and a project beside it.
 pub(super) fn furnish(root: &Path, world: &World) -> io::Result<World> {

@@ -6,6 +6,7 @@ use std::time::SystemTime;
 
 use ollm_app::{App, World, refuse_agents, secrets, switch_name};
 use ollm_catalog::{Extension, Index, Positions};
+use ollm_protocol::Layer;
 use ollm_store::{Switches, one_line, set_switches};
 
 use super::list::strays;
@@ -77,9 +78,14 @@ fn forget(extension: &Extension, world: &World) -> Result<(), Failure> {
 
 /// Everything of it that was switched, also hooks that it had in another version.
 fn switches(extension: &Extension, world: &World) -> Vec<String> {
-    let own: Vec<String> = extension.hooks.iter().map(|hook| switch_name(hook.id())).collect();
-    let prefix = switch_name(&format!("{}:{}:", scope(extension), extension.name));
+    let own: Vec<String> = extension.hooks.iter().map(|hook| switch_name(&hook.spec)).collect();
+    let prefix = format!("hook:{}:{}:", scope(extension), extension.name);
+    let place = match extension.layer {
+        Layer::User => String::new(),
+        Layer::Workspace => format!("@{}", extension.root.display()),
+    };
     let (switches, _) = Switches::load(&world.switches());
-    let of_hooks = switches.names().filter(|name| name.starts_with(&prefix) || own.iter().any(|own| own == name));
+    let is_older = |name: &str| name.starts_with(&prefix) && name.ends_with(&place);
+    let of_hooks = switches.names().filter(|name| is_older(name) || own.iter().any(|own| own == name));
     of_hooks.map(str::to_owned).chain([extension.switch_name()]).collect()
 }

@@ -34,6 +34,9 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
         return Err(Failure::usage(format!("`{}` is built in and stands in no file", hook.id()))
             .hint(format!("`ollm hook disable {}` switches it off", shell_word(hook.id()))));
     }
+    if hook.spec.source == Source::Policy {
+        return Err(required(&hook));
+    }
     if let Some(extension) = &hook.spec.extension {
         let file = hook.spec.origin.file.display();
         return Err(Failure::usage(format!("`{}` belongs to the extension `{extension}`", hook.id())).hint(format!(
@@ -42,6 +45,12 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
         )));
     }
     Ok(hook)
+}
+
+/// What the machine's policy requires is root's to change.
+pub(super) fn required(hook: &Hook) -> Failure {
+    let message = format!("`{}` is required by the machine's policy", hook.id());
+    Failure::new(Kind::Usage, message).hint(format!("root may change it in {}", hook.spec.origin.file.display()))
 }
 
 /// A hook that is not there may stand in a file, or an entry, that cannot be read.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::{Positions, Undeclared};
-use ollm_protocol::{Action, Hook, Source};
+use ollm_protocol::{Action, Hook};
 use ollm_shell::shell_word;
 use ollm_store::one_line;
 use serde_json::{Value, json};
@@ -101,7 +101,7 @@ fn table(rows: &[(Arc<Hook>, State)]) -> String {
         ]
     });
     let mut text = columns(&std::iter::once(head).chain(body).collect::<Vec<_>>());
-    if rows.iter().all(|(hook, _)| hook.spec.source == Source::Builtin) {
+    if rows.iter().all(|(hook, _)| hook.spec.source.is_required()) {
         text.push_str(
             "You have no hooks of your own. Put one into ~/.ollm/hooks/, for instance:\n  \
              {\"hooks\": {\"before_tool\": [{\"name\": \"guard\", \"command\": \"python3\", \"args\": [\"guard.py\"]}]}}\n",

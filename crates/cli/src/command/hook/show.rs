@@ -5,9 +5,12 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::Positions;
-use ollm_protocol::Hook;
+use ollm_protocol::dialect::AGENTS;
+use ollm_protocol::{Hook, Matcher, Subject};
+
+use ollm_protocol::tool::table::FOREIGN;
 use ollm_trust::{Approvable, Standing, command_text};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::{list, rules, trust};
 use crate::error::Failure;
@@ -88,6 +91,7 @@ fn more(hook: &Hook, state: &State) -> Value {
         "description": spec.description,
         "version": spec.version,
         "matcher": hook.matcher.text(),
+        "covers": covered(hook).into_iter().map(|(agent, names)| (agent.to_owned(), json!(names))).collect::<Map<_, _>>(),
         "command": command_text(hook),
         "script": hook.script().map(|path| shown(path)),
         "timeoutMs": hook.timeout.value.as_secs_f64() * 1e3,
@@ -105,11 +109,26 @@ fn more(hook: &Hook, state: &State) -> Value {
     })
 }
 
+/// The tools that the matcher of a hook means, in each agent's vocabulary; nothing where it is for all of them or for none.
+fn covered(hook: &Hook) -> Vec<(&'static str, Vec<&'static str>)> {
+    let about = hook.events.iter().copied().find(|kind| kind.subject_field() == Some("tool_name"));
+    let Some(kind) = about.filter(|_| !matches!(hook.matcher, Matcher::Any)) else { return Vec::new() };
+    let named = |agent: &'static str| {
+        let rows = FOREIGN.iter().filter(move |row| row.agents.contains(&agent));
+        let names = rows.filter(|row| hook.matcher.matches(Some(Subject::new(kind, row.name)))).map(|row| row.name);
+        (agent, names.collect::<Vec<_>>())
+    };
+    AGENTS.iter().map(|agent| named(agent.name)).filter(|(_, names)| !names.is_empty()).collect()
+}
+
 /// Everything about a hook, for people.
 pub(super) fn text(hook: &Hook, state: &State) -> String {
     let mut rows = hook.rows();
     let declared = rows.iter().position(|(name, _)| *name == "enabled").map_or(rows.len(), |at| at + 1);
     rows.insert(declared, ("trust", state.trust.to_owned()));
+    let covered = covered(hook).into_iter().map(|(agent, names)| format!("{agent}: {}", names.join(", ")));
+    let covered = covered.collect::<Vec<_>>().join("\n");
+    rows.extend((!covered.is_empty()).then_some(("covers", covered)));
     rows.extend(state.digest.clone().map(|digest| ("digest", digest)));
     if let Some(group) = &hook.spec.group {
         let common = state.group_digest.clone().map(|digest| format!(" as {digest}")).unwrap_or_default();

@@ -4,9 +4,10 @@ use std::time::{Duration, SystemTime};
 
 use ollm_app::{App, World, approximately, refuse_agents, switch_name};
 use ollm_catalog::Positions;
-use ollm_protocol::{Hook, units};
+use ollm_protocol::{Hook, Source, units};
 use ollm_store::{Switch, one_line, set_switches};
 
+use super::declare::required;
 use crate::arguments::hook::SwitchArguments;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
@@ -16,10 +17,13 @@ pub(super) fn run(on: bool, arguments: &SwitchArguments, world: &World, output: 
     let limit = arguments.limit.as_deref().map(limit).transpose()?;
     let app = App::load(world, Positions::OnDemand)?;
     let hooks = arguments.ids.iter().map(|id| app.hook(id)).collect::<Result<Vec<_>, _>>()?;
+    if let Some(hook) = hooks.iter().find(|hook| hook.spec.source == Source::Policy) {
+        return Err(required(hook));
+    }
     let now = SystemTime::now();
     let until = limit.and_then(|limit| now.checked_add(limit));
     let changes: Vec<_> =
-        hooks.iter().map(|hook| (switch_name(hook.spec.own_id()), needed(hook, Switch { on, until }))).collect();
+        hooks.iter().map(|hook| (switch_name(&hook.spec), needed(hook, Switch { on, until }))).collect();
     set_switches(&world.switches(), &changes, now)
         .map_err(|error| Failure::new(Kind::Environment, format!("the switch cannot be kept: {error}")))?;
     let state = if on { "on" } else { "off" };

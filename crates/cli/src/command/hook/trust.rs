@@ -3,16 +3,16 @@
 use std::sync::Arc;
 
 use ollm_app::{App, World, refuse_agents, refuse_digest};
-use ollm_catalog::Positions;
+use ollm_catalog::{Positions, configuration};
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
-use ollm_store::UpdateError;
-use ollm_trust::{Proposal, Standing, Term};
+use ollm_trust::{Approvable, Proposal, Standing, Term};
 
 use crate::arguments::hook::TrustArguments;
 use crate::ask::{Chosen, YES, choose};
 use crate::command::ext;
 use crate::command::review::{self, Uncovered};
+use crate::command::trust::tell_floor;
 use crate::error::{Failure, Kind, OK};
 use crate::output::Output;
 
@@ -82,12 +82,18 @@ fn approve_each(targets: Vec<Target>, way: Way<'_>, app: &App, output: &mut Outp
 pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "change approvals")?;
     if all {
-        let removed = ollm_trust::revoke_all(&world.approvals()).map_err(unwritten)?;
+        let variable = |name: &str| world.variable(name);
+        let (config, _) = configuration(&world.places, &variable, &world.overrides, Positions::OnDemand);
+        let trust = world.trust(&config);
+        let removed = trust.withdraw_all().map_err(|error| review::unchanged(&error))?;
         output.tell(&format!("{removed} approvals are withdrawn"));
+        tell_floor(&trust, world, output);
         return Ok(OK);
     }
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
+    let trust = &app.engine.trust;
+    let (mut keys, mut said) = (Vec::new(), Vec::new());
     for id in ids {
         // One member is withdrawn alone; the name of the group withdraws all of them.
         let hooks = match (app.hook(id), group::members(id, &app)) {
@@ -96,14 +102,26 @@ pub(super) fn withdraw(ids: &[String], all: bool, world: &World, output: &mut Ou
             (Err(error), _) => return Err(error.into()),
         };
         for hook in hooks {
-            let of_extension = hook.spec.extension.as_ref().and_then(|name| app.extensions.get(name));
-            let removed = match of_extension {
-                Some(extension) => ext::revoke(extension, &app)?,
-                None => app.engine.trust.revoke(&*hook).map_err(unwritten)?,
+            let of_extension = app.extensions.of_hook(&hook.spec);
+            let own = match of_extension {
+                Some(extension) => ext::approval_keys(extension, &app),
+                // What it is called in its own project, wherever we are.
+                None => vec![(hook.source(), Approvable::id(&*hook).into_owned())],
             };
-            let said = if removed { "is no longer approved" } else { "was not approved" };
-            output.tell(&format!("hook `{}` {said}", hook.id()));
+            let is_new = |key: &(String, String)| !keys.contains(key);
+            let known = trust.counting();
+            let removed = own.iter().any(|key| is_new(key) && known.find(&key.0, &key.1).is_some());
+            let what = if removed { "is no longer approved" } else { "was not approved" };
+            said.push(format!("hook `{}` {what}", hook.id()));
+            keys.extend(own);
         }
+    }
+    let removed = trust.withdraw(&keys).map_err(|error| review::unchanged(&error))?;
+    for line in &said {
+        output.tell(line);
+    }
+    if removed > 0 {
+        tell_floor(trust, world, output);
     }
     Ok(OK)
 }
@@ -157,11 +175,20 @@ fn ask_together(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: 
 
 /// Keeps the approval of each, for as long as nothing of it changes.
 fn record_all(hooks: &[Arc<Hook>], proposals: &[Proposal], app: &App, output: &mut Output) -> Result<u8, Failure> {
+    let (trust, context) = (&app.engine.trust, app.engine.environment().trust_context());
+    let (mut approvals, mut approved) = (Vec::new(), Vec::new());
     for (hook, proposal) in hooks.iter().zip(proposals) {
-        match record(hook, proposal, Term::Always, app, output) {
-            Err(failure) if failure.kind == Kind::Untrusted => output.tell(&failure.message),
-            done => done?,
+        match trust.approval_of(&**hook, proposal, Term::Always, &context) {
+            Ok(approval) => {
+                approvals.push(approval);
+                approved.push(told(hook, proposal, ""));
+            }
+            Err(error) => output.tell(&review::unapproved(&format!("hook `{}`", hook.id()), error).message),
         }
+    }
+    trust.approve_together(approvals).map_err(|error| review::unapproved("the hooks", error))?;
+    for line in &approved {
+        output.tell(line);
     }
     Ok(OK)
 }
@@ -191,7 +218,11 @@ fn check_digest(hook: &Hook, proposal: &Proposal, named: &str) -> Result<Term, F
 fn ask_person(hook: &Hook, proposal: &Proposal, app: &App, output: &mut Output) -> Result<Term, Failure> {
     review::show(&screen(hook, proposal, app), output);
     let question = "\nMay this hook run, as long as nothing of it changes?";
-    let offered = [("[a]lways", Term::Always), ("one [s]ession", Term::Session(None)), ("[o]nce", Term::Once)];
+    let mut offered = vec![("[a]lways", Term::Always)];
+    if app.engine.trust.key().is_none() {
+        // What is used up changes the list, and a signed one changes only by a person.
+        offered.extend([("one [s]ession", Term::Session(None)), ("[o]nce", Term::Once)]);
+    }
     match choose(question, &offered, &|| false) {
         Chosen::One(term) => Ok(term),
         Chosen::No => Err(Failure::new(Kind::Untrusted, format!("hook `{}` was not approved", hook.id()))),
@@ -218,11 +249,11 @@ fn record(hook: &Hook, proposal: &Proposal, term: Term, app: &App, output: &mut 
     };
     let approved = app.engine.trust.approve(hook, proposal, term, &app.engine.environment().trust_context());
     approved.map_err(|error| review::unapproved(&format!("hook `{}`", hook.id()), error))?;
-    output.tell(&format!("hook `{}` is approved{until} as {}", hook.id(), proposal.identity.digest));
+    output.tell(&told(hook, proposal, until));
     Ok(())
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
-pub(crate) fn unwritten(error: UpdateError) -> Failure {
-    Failure::new(Kind::Environment, format!("the approvals were not changed: {error}"))
+/// That a hook is approved, and as what.
+fn told(hook: &Hook, proposal: &Proposal, until: &str) -> String {
+    format!("hook `{}` is approved{until} as {}", hook.id(), proposal.identity.digest)
 }

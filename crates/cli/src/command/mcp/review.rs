@@ -43,6 +43,7 @@ pub(super) fn run(
         Some(named) => check_digest(name, &waiting, named)?,
         None => ask_person(name, &waiting, output)?,
     }
+    servers.trust.confirm().map_err(|error| review::unsigned(&error))?;
     tools
         .approve(&listed)
         .map_err(|error| Failure::new(Kind::Environment, format!("the tools were not approved: {}", reason(&error))))?;

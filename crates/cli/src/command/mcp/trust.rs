@@ -1,11 +1,11 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
-use ollm_app::servers::{DeclaredServer, Servers, reason};
+use ollm_app::servers::{DeclaredServer, Servers};
 use ollm_app::{App, World, refuse_agents, refuse_digest};
 use ollm_catalog::Positions;
 use ollm_protocol::Source;
 use ollm_shell::shell_word;
-use ollm_store::{Digest, UpdateError};
+use ollm_store::Digest;
 use ollm_trust::{Proposal, Standing, Term};
 
 use crate::command::ext::revoke;
@@ -67,7 +67,7 @@ pub(super) fn withdraw(names: &[String], world: &World, output: &mut Output) -> 
             continue;
         }
         let spec = &known.spec;
-        let removed = servers.trust.revoke(&**spec).map_err(unwritten)?;
+        let removed = servers.trust.revoke(&**spec).map_err(|error| review::unchanged(&error))?;
         let said = match (removed, spec.source) {
             (true, _) => "is no longer approved",
             (false, Source::User) => "is the user's own and needs no approval; `enabled: false` switches it off",
@@ -116,9 +116,4 @@ fn ask_person(
         "`ollm mcp list --json` prints the digest, after you reviewed the declaration".to_owned(),
     ];
     review::ask_yes(&format!("server `{name}`"), question, hints)
-}
-
-#[expect(clippy::needless_pass_by_value, reason = "the shape map_err wants")]
-fn unwritten(error: UpdateError) -> Failure {
-    Failure::new(Kind::Environment, format!("the approvals were not changed: {}", reason(&error)))
 }

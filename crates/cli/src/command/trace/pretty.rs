@@ -28,7 +28,10 @@ fn head(record: &Record, text: &mut String) {
     let changed = if record.verdict("modifiedArgs") == true { ", arguments changed" } else { "" };
     let verdict = format!("{}{changed}{}", shown(record.verdict("flow")), reason.unwrap_or_default());
     let took = format!("{} ms, by ollm {}", shown(at(&record.value, "durationMs")), named("binary", "", ""));
-    for (name, value) in [("event", event), ("folder", named("cwd", "", "")), ("verdict", verdict), ("took", took)] {
+    let off = named("off", "", "");
+    let off = (!off.is_empty()).then_some(("off", off));
+    let rows = [("event", event), ("folder", named("cwd", "", "")), ("verdict", verdict), ("took", took)];
+    for (name, value) in rows.into_iter().chain(off) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {name:<9}{value}");
     }

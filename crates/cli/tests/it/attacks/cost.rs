@@ -20,9 +20,9 @@ fn s03_hook_files_of_a_project_cost_an_event_only_so_much() {
     }
     let ran = lab.event(shell_event(&"a".repeat(200_000)));
     assert_eq!(ran.hook("a-small-one")["status"], "ok", "what fits still runs");
+    assert_eq!(ran.stderr.matches("what the project brings holds more than 1024 KiB").count(), 1, "{}", ran.stderr);
     for file in ["b.json", "c.json", "d.json"] {
-        let line = format!("{file}: the hook files of the project hold more than 1024 KiB");
-        assert!(ran.stderr.contains(&line), "{}", ran.stderr);
+        assert!(ran.stderr.contains(file), "{}", ran.stderr);
     }
     let refused = lab.event(shell_event("rm -rf ~"));
     assert_eq!((refused.code, refused.stderr.as_str()), (2, ""), "nothing of the project is read before a refusal");
@@ -46,4 +46,45 @@ fn s03_files_of_a_hook_that_nobody_approved_are_not_opened() {
     lab.workspace("guest.json", json!({"hooks": {"before_tool": [entry]}}).to_string());
     let traced = lab.event(shell_event("ls"));
     assert_eq!(traced.skip("guest")["reason"], "untrusted");
+}
+
+/// An ordinary event, answered with one line about what was left out; and a refusal, which does not even look.
+fn answers_at_once(lab: &Lab) {
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let told: Vec<&str> = ran.stderr.lines().filter(|line| !line.contains("not approved")).collect();
+    assert!(matches!(told.as_slice(), [line] if line.contains("it is not loaded")), "{told:#?}");
+    let refused = lab.event(shell_event("rm -rf ~"));
+    assert_eq!((refused.code, refused.stderr.as_str()), (2, ""));
+}
+
+#[test]
+fn s03_manifests_of_a_project_cost_an_event_only_so_much() {
+    let lab = Lab::new();
+    let manifest = |index: usize| {
+        let hook = json!({"name": "h", "command": "sh", "args": ["h.sh"]});
+        let hooks = json!({"session_start": [hook, hook, hook]});
+        json!({"name": format!("e{index}"), "version": "1.0.0", "description": "x", "hooks": hooks}).to_string()
+    };
+    for index in 0..10_000 {
+        lab.write(&format!("project/.ollm/extensions/e{index}/manifest.json"), manifest(index));
+    }
+    answers_at_once(&lab);
+    let listed = lab.run(&["ext", "list", "--json"]).answer();
+    assert!(listed.as_array().unwrap().len() >= 2000, "whoever asks for a list has the time");
+}
+
+#[test]
+fn s03_one_huge_file_of_a_project_is_left_out() {
+    for file in [
+        ".ollm/extensions/e/manifest.json",
+        ".ollm/config.yaml",
+        ".ollm/hooks/guest.json",
+        ".config/agent/settings.json",
+    ] {
+        let lab = Lab::new();
+        let path = lab.write(&format!("project/{file}"), "");
+        File::options().write(true).open(path).unwrap().set_len(60 << 20).unwrap();
+        answers_at_once(&lab);
+    }
 }

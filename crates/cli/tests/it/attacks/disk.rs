@@ -52,6 +52,8 @@ fn b20_without_a_copy_and_room_for_one_nothing_runs_and_the_reason_is_told() {
         let lab = lab();
         lab.approve(ID);
         let store = lab.home.join(".ollm/store");
+        // Copies are closed to their owner, too.
+        assert!(Command::new("chmod").args(["-R", "u+w"]).arg(&store).status().unwrap().success());
         assert!(Command::new("rm").args(["-r"]).arg(&store).status().unwrap().success());
         let Some(ran) = on_a_bad_disk(&lab, prepare, &shell_event("ls")) else { return };
         assert_eq!(judged(&lab, &ran), "unsafe", "{ran:?}");

@@ -111,3 +111,62 @@ fn s05_a_hook_of_the_project_around_is_shown_switched_and_approved_from_within()
     assert_eq!(from_within(&["hook", "untrust", &id]).code, 0);
     assert_eq!(lab.event(shell_event("ls")).skip("guest")["reason"], "untrusted");
 }
+
+/// Adds an extension to a project, whose hook refuses and says which project it is for.
+fn extend(lab: &Lab, project: &str, name: &str, script: &str) {
+    let hook = json!({"name": format!("{name}-hook"), "command": "sh", "args": ["hook.sh"], "matcher": "Read"});
+    let manifest = json!({"name": name, "version": "1.0.0", "description": "x", "hooks": {"before_tool": [hook]}});
+    lab.write(&format!("{project}/.ollm/extensions/{name}/manifest.json"), manifest.to_string());
+    lab.write(&format!("{project}/.ollm/extensions/{name}/hook.sh"), script);
+}
+
+fn approve_extension(lab: &Lab, name: &str) {
+    let digest = lab.run(&["ext", "info", name, "--json"]).answer()["digest"].as_str().unwrap().to_owned();
+    let approved = lab.run(&["ext", "trust", name, "--digest", &digest]);
+    assert_eq!(approved.code, 0, "{approved:?}");
+}
+
+fn read_event() -> String {
+    json!({"event": "before_tool", "data": {"tool_name": "Read", "args": {"file_path": "a"}}}).to_string()
+}
+
+#[test]
+fn s05_no_folder_within_sheds_the_extensions_of_the_project_around_it() {
+    let lab = Lab::new();
+    extend(&lab, "project", "gate", REFUSES);
+    approve_extension(&lab, "gate");
+    let project = Value::from(lab.project.display().to_string());
+    assert_eq!(reason(&within(&lab, ".", &read_event())), project);
+    fs::create_dir_all(lab.project.join("sub/.git")).unwrap();
+    fs::create_dir_all(lab.project.join("other/.ollm")).unwrap();
+    assert_eq!(reason(&within(&lab, "sub", &read_event())), project);
+    assert_eq!(reason(&within(&lab, "other", &read_event())), project);
+    // One of the same name within, and one that would take away what it needs.
+    extend(&lab, "project/sub", "gate", "echo {}");
+    let ran = within(&lab, "sub", &read_event());
+    assert_eq!(reason(&ran), project);
+    assert_eq!(ran.skip("gate-hook")["reason"], "untrusted", "its own is still to be approved");
+    // What is not approved does not run.
+    lab.write("project/.ollm/extensions/gate/hook.sh", "echo {}");
+    let ran = within(&lab, "other", &read_event());
+    assert_eq!((reason(&ran), &ran.skip("gate-hook")["reason"]), (Value::Null, &Value::from("modified")));
+}
+
+#[test]
+fn s05_extensions_of_the_project_around_need_nothing_of_what_is_within() {
+    let lab = Lab::new();
+    extend(&lab, "project", "base", "echo {}");
+    extend(&lab, "project", "gate", REFUSES);
+    let manifest = lab.project.join(".ollm/extensions/gate/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("\"hooks\"", "\"dependencies\": {\"base\": \"^1.0.0\"}, \"hooks\"")).unwrap();
+    approve_extension(&lab, "base");
+    approve_extension(&lab, "gate");
+    let project = Value::from(lab.project.display().to_string());
+    assert_eq!(reason(&within(&lab, ".", &read_event())), project);
+    extend(&lab, "project/sub", "base", "echo {}");
+    let manifest = lab.project.join("sub/.ollm/extensions/base/manifest.json");
+    let text = fs::read_to_string(&manifest).unwrap();
+    fs::write(&manifest, text.replace("1.0.0", "9.0.0")).unwrap();
+    assert_eq!(reason(&within(&lab, "sub", &read_event())), project);
+}

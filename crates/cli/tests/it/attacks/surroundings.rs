@@ -76,6 +76,18 @@ fn s12_what_we_start_cannot_read_our_secrets_out_of_our_process() {
     }
 }
 
+#[test]
+fn the_demo_leaves_nothing_behind_for_a_user_without_special_rights() {
+    let lab = Lab::new();
+    let temporary = lab.root.join("tmp");
+    fs::create_dir(&temporary).unwrap();
+    let lab = lab.set("TMPDIR", temporary.to_str().unwrap());
+    let Some(command) = ollm_without_rights(&lab, &["demo"]) else { return };
+    let ran = finish(command, b"");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert_eq!(fs::read_dir(&temporary).unwrap().count(), 0);
+}
+
 /// A hook file with one hook that runs this command.
 fn json_hook(command: &[&str]) -> String {
     let hook = json!({"name": "spy", "command": command[0], "args": command[1..]});
@@ -165,4 +177,17 @@ fn s10_without_any_folder_a_gate_refuses_in_the_words_of_its_host() {
     let ran = finish(without_folder(&lab, &["hook", "run", "session_end"]), b"");
     assert_eq!((ran.code, &ran.answer()["continue"]), (0, &json!(true)), "nothing is left to stop: {ran:?}");
     assert!(ran.stderr.contains("the current folder cannot be found"), "{ran:?}");
+}
+
+#[test]
+fn s13_relative_entries_of_a_declared_search_path_are_named() {
+    let lab = Lab::new();
+    lab.user("guard.sh", "printf '{\"continue\": false, \"reason\": \"%s\"}' \"$PATH\"");
+    let hook = json!({"name": "guard", "command": "sh", "args": ["guard.sh"], "env": {"PATH": "bin:/usr/bin::/bin:."}});
+    lab.user("guard.json", json!({"hooks": {"before_tool": [hook]}}).to_string());
+    let ran = lab.event(shell_event("ls"));
+    assert_eq!(ran.answer()["reason"], "/usr/bin:/bin");
+    assert!(ran.stderr.contains("guard.json:1:"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("relative entries of PATH are left out: `bin`, ``, `.`"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("write them as absolute paths"), "{}", ran.stderr);
 }

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::{PROJECT, USER, declare, names};
 use crate::agent::{call, task, text};
+use crate::attacks::signed::make_key;
 use crate::lab::{Lab, OLLM, Ran, python};
 use crate::terminal::{on_a_terminal, typed};
 
@@ -134,6 +135,20 @@ fn d06_nobody_approves_tools_without_a_terminal_unless_by_their_digest() {
     let lab = lab.set("CLAUDECODE", "");
     assert_eq!(lab.run(&["mcp", "review", "s", "--digest", digest]).code, 0);
     assert_eq!(offered(&lab), [A]);
+}
+
+#[test]
+fn s02_where_approvals_are_signed_tools_are_offered_only_with_the_passphrase() {
+    let lab = lab(&[]);
+    make_key(&lab);
+    assert_eq!(offered(&lab), [A, B]);
+    lists(&lab, "tools.json", &[tool("a", "Other.")]);
+    let digest = lab.run(&["mcp", "review", "s", "--json"]).answer()["digest"].as_str().unwrap().to_owned();
+    assert_eq!(lab.run(&["mcp", "review", "s", "--digest", &digest]).code, 4);
+    let ran = typed(&lab, &[r"[y/N] =>y\n", r"approval key: =>\n"], &["mcp", "review", "s"]);
+    assert_eq!((ran.code, offered(&lab)), (4, Vec::new()), "{ran:?}");
+    let ran = typed(&lab, &[r"[y/N] =>y\n", r"approval key: =>correct horse\n"], &["mcp", "review", "s"]);
+    assert_eq!((ran.code, offered(&lab)), (0, vec![A.to_owned()]), "{ran:?}");
 }
 
 #[test]

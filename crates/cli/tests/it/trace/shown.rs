@@ -216,3 +216,20 @@ fn a_megabyte_of_data_leaves_a_small_record() {
     let command = lab.traces()[0]["data"]["args"]["command"].as_str().unwrap().to_owned();
     assert!(command.ends_with("… [cut, 1048576 bytes in all]"), "{command}");
 }
+
+#[test]
+fn s07_what_is_off_is_in_the_record_also_where_nothing_is_told() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "hooks:\n  enabled: false\n  guards: [self-protection]\n");
+    let event = r#"{"hook_event_name": "PreToolUse", "tool_name": "Bash", "tool_input": {"command": "ls"}}"#;
+    let ran = lab.event_from("agent", event);
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let off = lab.run(&["trace", "last", "--json"]).answer()["off"].as_str().unwrap().to_owned();
+    assert!(off.starts_with("hooks are off, except for the built-in guards: hooks.enabled is false"), "{off}");
+    assert!(off.contains("guard `destructive-commands` is off: hooks.guards does not name it"), "{off}");
+    let shown = lab.run(&["trace", "last"]).stdout;
+    assert!(shown.lines().any(|line| line.trim_start().starts_with("off ") && line.ends_with(&off)), "{shown}");
+    lab.write("home/.ollm/config.yaml", "");
+    lab.event_from("agent", event);
+    assert_eq!(lab.run(&["trace", "last", "--json"]).answer().get("off"), None);
+}

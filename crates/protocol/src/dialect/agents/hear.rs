@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::events::get;
+use super::field::get;
 use super::{AgentDialect, AgentEvent, Form, Part, Way};
 use crate::dialect::{Answer, End, Output, answer};
 use crate::event::EventKind;

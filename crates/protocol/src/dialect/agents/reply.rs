@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value};
 
-use super::events::set;
+use super::field::set;
 use super::{AgentDialect, Capabilities, Form, Part, Way};
 use crate::dialect::{Reply, Request, line};
 use crate::event::{EventKind, Power};

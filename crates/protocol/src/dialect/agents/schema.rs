@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::events::get;
+use super::field::get;
 use super::{AgentDialect, Part};
 use crate::event::EventKind;
 
@@ -15,11 +15,11 @@ pub(super) fn answer(agent: &AgentDialect, kind: EventKind) -> Value {
             let mut reached = String::new();
             for step in steps.iter().rev().skip(1).rev() {
                 reached = if reached.is_empty() { step.clone() } else { format!("{reached}.{step}") };
-                super::events::set(&mut root, &format!("{reached}.type"), "object".into());
+                super::field::set(&mut root, &format!("{reached}.type"), "object".into());
             }
             let place = steps.join(".");
             let known = get(&root, &place).cloned();
-            super::events::set(&mut root, &place, described(*part, known));
+            super::field::set(&mut root, &place, described(*part, known));
         }
     }
     Value::Object(root)

@@ -1,6 +1,7 @@
 //! What the words of shell text stand for, as far as the text itself says so.
 
 use std::collections::HashMap;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ollm_shell::{Body, Command, Joint, List, Piece, Word};
@@ -32,6 +33,8 @@ pub(super) struct Scope<'a> {
     pub(super) depth: usize,
     /// Whether this part may as well not run.
     pub(super) branch: bool,
+    /// Whether nobody knows which folder this part runs in.
+    pub(super) astray: bool,
 }
 
 /// What a variable or an expansion stands for.
@@ -40,16 +43,29 @@ pub(super) struct Value {
     pub(super) text: String,
     /// Whether nothing else in the text may give another value.
     certain: bool,
+    /// Whether it comes from the place of the script, which is that of its copy when it runs.
+    in_copy: bool,
 }
 
 impl Value {
-    fn path(path: &Path) -> Value {
-        Value { text: path.display().to_string(), certain: true }
+    fn literal(text: &str) -> Value {
+        Value { text: text.to_owned(), certain: true, in_copy: false }
     }
 
     fn map(self, change: impl FnOnce(&str) -> String) -> Value {
         Value { text: change(&self.text), ..self }
     }
+}
+
+/// What a word is made of.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum MadeOf {
+    /// Text alone.
+    Text,
+    /// The place of the script, which is that of its copy when it runs.
+    OwnPlace,
+    /// Other expansions.
+    Expansions,
 }
 
 /// A word with its expansions filled in; what is unknown is still there as an expansion.
@@ -58,11 +74,18 @@ pub(super) struct Filled {
     pub(super) known: bool,
     /// Whether it is known for sure.
     pub(super) certain: bool,
+    pub(super) made_of: MadeOf,
+    /// Where the word stands in its text.
+    pub(super) span: Range<usize>,
 }
 
 impl Filled {
     pub(super) fn value(self) -> Option<Value> {
-        self.known.then_some(Value { text: self.text, certain: self.certain })
+        self.known.then_some(Value {
+            text: self.text,
+            certain: self.certain,
+            in_copy: self.made_of == MadeOf::OwnPlace,
+        })
     }
 }
 
@@ -105,17 +128,23 @@ impl Scope<'_> {
 impl Search<'_> {
     pub(super) fn filled(&self, word: &Word, scope: &Scope<'_>) -> Filled {
         let most = word.span.len() + LONGEST_PATH;
-        let mut filled = Filled { text: String::new(), known: true, certain: true };
+        let span = word.span.clone();
+        let is_text = word.iter().all(|piece| matches!(piece, Piece::Plain(_) | Piece::Quoted(_)));
+        let made_of = if is_text { MadeOf::Text } else { MadeOf::Expansions };
+        let mut filled = Filled { text: String::new(), known: true, certain: true, made_of, span };
         for piece in word {
             if let Some(value) = self.expansion(piece, scope) {
                 filled.text.push_str(&value.text);
                 filled.certain &= value.certain;
+                if value.in_copy {
+                    filled.made_of = MadeOf::OwnPlace;
+                }
             } else {
                 filled.text.push_str(&unknown(piece));
                 filled.known = false;
             }
             if filled.text.len() > most {
-                return Filled { text: UNKNOWN.to_owned(), known: false, certain: false };
+                return Filled { text: UNKNOWN.to_owned(), known: false, certain: false, ..filled };
             }
         }
         filled.known &= !filled.text.contains("{{");
@@ -126,7 +155,7 @@ impl Search<'_> {
     /// What a piece of a word stands for.
     fn expansion(&self, piece: &Piece, scope: &Scope<'_>) -> Option<Value> {
         match piece {
-            Piece::Plain(text) | Piece::Quoted(text) => Some(Value { text: text.clone(), certain: true }),
+            Piece::Plain(text) | Piece::Quoted(text) => Some(Value::literal(text)),
             Piece::Variable { name, .. } => self.value(name, scope),
             Piece::Parameter { name, operator, word, .. } => {
                 let value = self.value(name, scope);
@@ -155,19 +184,20 @@ impl Search<'_> {
         if let Some(value) = scope.variable(name) {
             return value.clone();
         }
+        let in_copy = matches!(name, "0" | "BASH_SOURCE");
         let path = match name {
-            "0" | "BASH_SOURCE" => scope.file,
+            _ if in_copy => scope.file,
             "PWD" => self.here.first().map(PathBuf::as_path),
             _ => self.folders.iter().find(|(known, _)| *known == name).map(|(_, path)| path.as_path()),
         };
-        path.map(Value::path)
+        path.map(|path| Value { in_copy, ..Value::literal(&path.display().to_string()) })
     }
 
     /// The path that commands print, where these are the usual ones to ask for a path.
     fn printed(&self, list: &List, scope: &Scope<'_>) -> Option<Value> {
         let mut folder = self.here.first()?.clone();
         let mut printed: Option<String> = None;
-        let mut certain = true;
+        let (mut certain, mut in_copy) = (true, false);
         for step in list {
             let [Command { body: Body::Simple { words, .. }, .. }] = step.pipeline.as_slice() else { return None };
             if words.len() > MOST_WORDS {
@@ -175,6 +205,7 @@ impl Search<'_> {
             }
             let words: Vec<Value> = words.iter().map(|word| self.filled(word, scope).value()).collect::<Option<_>>()?;
             certain &= words.iter().all(|word| word.certain);
+            in_copy |= words.iter().any(|word| word.in_copy);
             let mut words = words.iter().map(|word| word.text.as_str());
             let program = words.find(|word| !matches!(*word, "command" | "builtin"))?;
             let arg = words.clone().find(|word| !word.starts_with('-'));
@@ -197,7 +228,7 @@ impl Search<'_> {
                 break;
             }
         }
-        Some(Value { text: printed?, certain })
+        Some(Value { text: printed?, certain, in_copy })
     }
 }
 

@@ -15,11 +15,16 @@ use crate::output::Output;
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::OnDemand)?;
     world.tell_notices(output);
-    let (approvals, trouble) = Approvals::load(&world.approvals());
-    if let Some(trouble) = trouble {
-        output.tell(&trouble.to_string());
+    let (approvals, _) = Approvals::load(&world.approvals(), None);
+    if let Some(trouble) = app.engine.trust.trouble() {
+        output.tell(&trouble);
     }
-    let rows: Vec<(&Approval, &str)> = approvals.list().into_iter().map(|one| (one, state(one, &app))).collect();
+    let counting = app.engine.trust.counting();
+    let state = |one: &Approval| match counting.find(&one.source, &one.id) {
+        Some(_) => state(one, &app),
+        None => "unsigned",
+    };
+    let rows: Vec<(&Approval, &str)> = approvals.list().into_iter().map(|one| (one, state(one))).collect();
     if as_json {
         return output.pretty_json(&rows.iter().map(|(approval, state)| entry(approval, state)).collect());
     }

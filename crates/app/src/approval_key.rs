@@ -1,0 +1,137 @@
+//! The key by which a person signs approvals: made and unlocked with a passphrase, kept in a file that is worth nothing
+//! without it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use minisign::{ErrorKind as MinisignKind, KeyPair, PublicKey, SecretKey, SecretKeyBox};
+use ollm_store::{read_bounded, write_atomic};
+use ollm_trust::{Sign, SignError, Signer};
+
+use crate::error::{AppError, ErrorKind};
+use crate::port::Person;
+use crate::world::World;
+
+/// How often a person may mistype.
+const TRIES: usize = 3;
+/// Larger files hold no key.
+const LARGEST_FILE: u64 = 4 << 10;
+/// A shorter passphrase is guessed by whoever copies the file.
+const SHORTEST: usize = 8;
+
+/// A key that is unlocked as long as this value lives.
+pub struct UnlockedKey(SecretKey);
+
+impl UnlockedKey {
+    /// Makes a key and keeps it: the secret one locked with the passphrase, and the public one beside it.
+    pub fn create(passphrase: &str, world: &World) -> Result<UnlockedKey, AppError> {
+        let short = || AppError::usage(format!("a passphrase of an approval key has at least {SHORTEST} characters"));
+        if passphrase.chars().count() < SHORTEST {
+            return Err(short());
+        }
+        let broken = |error: &dyn std::fmt::Display| {
+            AppError::new(ErrorKind::Environment, format!("the key was not made: {error}"))
+        };
+        let pair = KeyPair::generate_encrypted_keypair(Some(passphrase.to_owned())).map_err(|error| broken(&error))?;
+        let secret = pair.sk.to_box(Some("secret key for approvals of ollm")).map_err(|error| broken(&error))?;
+        let public = pair.pk.to_box().map_err(|error| broken(&error))?;
+        write_atomic(&world.secret_key(), &secret.to_bytes()).map_err(|error| broken(&error))?;
+        write_atomic(&world.public_key(), &public.to_bytes()).map_err(|error| broken(&error))?;
+        match opened(&secret.into_string(), passphrase) {
+            Ok(Some(key)) => Ok(key),
+            Ok(None) => Err(broken(&"it does not open with the passphrase")),
+            Err(error) => Err(broken(&error)),
+        }
+    }
+
+    /// Has the person unlock the key that is there.
+    pub fn ask(world: &World) -> Result<UnlockedKey, AppError> {
+        let person = world.person.clone().ok_or_else(no_terminal)?;
+        let locked = |error: SignError| AppError::new(ErrorKind::Untrusted, error.to_string());
+        PersonsKey { file: world.secret_key(), person }.open().map_err(locked)
+    }
+
+    /// The public key, as `hooks.approvalKey` wants it.
+    pub fn public(&self) -> Result<String, AppError> {
+        let public = PublicKey::from_secret_key(&self.0).map(|public| public.to_base64());
+        public.map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))
+    }
+}
+
+impl std::fmt::Debug for UnlockedKey {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.write_str("UnlockedKey")
+    }
+}
+
+impl Signer for UnlockedKey {
+    fn unlock(&self) -> Result<Sign, SignError> {
+        Ok(sign_with(UnlockedKey(self.0.clone())))
+    }
+}
+
+/// The key in the person's file, for which they are asked each time.
+#[derive(Debug)]
+struct PersonsKey {
+    file: PathBuf,
+    person: Arc<dyn Person>,
+}
+
+impl PersonsKey {
+    fn open(&self) -> Result<UnlockedKey, SignError> {
+        let text = read(&self.file)?;
+        for _ in 0..TRIES {
+            let typed = self.person.ask_secret("Passphrase of your approval key: ");
+            let Some(typed) = typed.filter(|typed| !typed.is_empty()) else {
+                return Err(SignError::Locked("no passphrase was given".to_owned()));
+            };
+            match opened(&text, &typed)? {
+                Some(key) => return Ok(key),
+                None => self.person.say("That is not the passphrase.\n"),
+            }
+        }
+        Err(SignError::Locked(format!("the passphrase was wrong {TRIES} times")))
+    }
+}
+
+impl Signer for PersonsKey {
+    fn unlock(&self) -> Result<Sign, SignError> {
+        self.open().map(sign_with)
+    }
+}
+
+/// The signer of approvals, if a person can be asked.
+pub(crate) fn signer(world: &World) -> Option<Box<dyn Signer>> {
+    let person = world.person.clone()?;
+    Some(Box::new(PersonsKey { file: world.secret_key(), person }))
+}
+
+fn sign_with(key: UnlockedKey) -> Sign {
+    Box::new(move |statement| {
+        let comment = Some("approvals of ollm");
+        let signature = minisign::sign(None, &key.0, statement, comment, comment);
+        let unusable = |error: minisign::PError| SignError::Unusable(format!("nothing was signed: {error}"));
+        signature.map(minisign::SignatureBox::into_string).map_err(unusable)
+    })
+}
+
+fn read(file: &Path) -> Result<String, SignError> {
+    let unusable = |why: String| SignError::Unusable(format!("the approval key cannot be used: {why}"));
+    let bytes = read_bounded(file, LARGEST_FILE).map_err(|error| unusable(error.to_string()))?;
+    let bytes = bytes.ok_or_else(|| unusable(format!("{} is not there", file.display())))?;
+    String::from_utf8(bytes).map_err(|_| unusable(format!("{} is no text", file.display())))
+}
+
+/// The key, if this is its passphrase.
+fn opened(text: &str, passphrase: &str) -> Result<Option<UnlockedKey>, SignError> {
+    match SecretKeyBox::from(text.to_owned()).into_secret_key(Some(passphrase.to_owned())) {
+        Ok(key) => Ok(Some(UnlockedKey(key))),
+        Err(error) if matches!(error.kind(), MinisignKind::Verify) => Ok(None),
+        Err(error) => Err(SignError::Unusable(format!("the approval key cannot be used: {error}"))),
+    }
+}
+
+fn no_terminal() -> AppError {
+    AppError::new(ErrorKind::Untrusted, "there is no terminal to ask for a passphrase on")
+        .hint("run this command yourself, in a terminal")
+}

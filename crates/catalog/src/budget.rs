@@ -1,0 +1,90 @@
+//! What everything that projects bring may cost one event, in bytes and in time: whoever waits for the answer goes on without
+//! it after a while.
+
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::file::whole_file;
+use crate::problem::{Problem, Severity};
+
+const BYTES: u64 = 1 << 20;
+const TIME: Duration = Duration::from_millis(500);
+/// A small file costs as much as one of this size.
+const SMALLEST: u64 = 1 << 10;
+/// So many files are named.
+const NAMED: usize = 4;
+
+/// What files of projects may still cost, and which were left out.
+#[derive(Clone, Debug)]
+pub struct Budget {
+    bytes: u64,
+    /// Runs from the first file on.
+    until: Option<Instant>,
+    /// The first that were left out.
+    left_out: Vec<PathBuf>,
+    /// How many were left out.
+    count: usize,
+}
+
+impl Budget {
+    pub(crate) fn new() -> Budget {
+        Budget { bytes: BYTES, until: None, left_out: Vec::new(), count: 0 }
+    }
+
+    /// Takes a file from it, if that much is left; otherwise the file is left out.
+    pub(crate) fn allows(&mut self, file: &Path, size: u64) -> bool {
+        let until = *self.until.get_or_insert_with(|| Instant::now() + TIME);
+        let left = self.bytes.checked_sub(size.max(SMALLEST)).filter(|_| Instant::now() < until);
+        self.bytes = left.unwrap_or(self.bytes);
+        if left.is_none() {
+            self.count += 1;
+            if self.left_out.len() < NAMED {
+                self.left_out.push(file.to_owned());
+            }
+        }
+        left.is_some()
+    }
+
+    /// What a person should know of what was left out, in one line.
+    pub fn problem(&self) -> Option<Problem> {
+        let (first, others) = self.left_out.split_first()?;
+        let others: Vec<String> = others.iter().map(|file| file.display().to_string()).collect();
+        let more = match (self.count - 1).checked_sub(others.len()) {
+            Some(0) | None if others.is_empty() => String::new(),
+            Some(0) | None => format!(", nor is {}", others.join(", ")),
+            Some(more) => format!(", nor is {} and at least {more} more", others.join(", ")),
+        };
+        let message = format!(
+            "what the project brings holds more than {} KiB, or takes longer than {} ms to read, which is too much at every \
+             event; it is not loaded{more}",
+            BYTES >> 10,
+            TIME.as_millis()
+        );
+        let help = Some("make the files smaller and fewer, or move hooks that you need to ~/.ollm/hooks".to_owned());
+        Some(Problem { help, ..whole_file(Severity::Error, first, message) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_out_is_told_in_one_line() {
+        let mut budget = Budget::new();
+        assert!(budget.allows(Path::new("a"), BYTES - SMALLEST) && budget.allows(Path::new("b"), 1));
+        assert!(budget.problem().is_none());
+        assert!(!budget.allows(Path::new("c"), 1));
+        assert!(budget.problem().unwrap().message.ends_with("it is not loaded"));
+        for file in ["d", "e", "f", "g", "h"] {
+            assert!(!budget.allows(Path::new(file), 1));
+        }
+        let problem = budget.problem().unwrap();
+        assert_eq!(problem.file, Path::new("c"));
+        assert!(
+            problem.message.ends_with("it is not loaded, nor is d, e, f and at least 2 more"),
+            "{}",
+            problem.message
+        );
+    }
+}

@@ -1,0 +1,46 @@
+//! `ollm trust …`: the key that signs approvals, and the machine's policy.
+
+use ollm_app::{AppError, ErrorKind, World};
+use ollm_catalog::{Config, Positions, Severity, configuration};
+use ollm_trust::Trust;
+
+use crate::arguments::trust::TrustCommand;
+use crate::error::Failure;
+use crate::output::Output;
+
+mod init;
+mod status;
+
+pub(super) fn run_command(command: &TrustCommand, world: &World, output: &mut Output) -> Result<u8, Failure> {
+    world.tell_notices(output);
+    match command {
+        TrustCommand::Init => init::run(world, output),
+        TrustCommand::Status { json } => status::run(world, *json, output),
+    }
+}
+
+/// The configuration with the place of every value; one that cannot be relied on stops us.
+fn config(world: &World, output: &mut Output) -> Result<Config, Failure> {
+    let variable = |name: &str| world.variable(name);
+    let (config, problems) = configuration(&world.places, &variable, &world.overrides, Positions::Always);
+    if let Some(fatal) = problems.iter().find(|problem| problem.severity == Severity::Fatal) {
+        return Err(AppError::new(ErrorKind::Configuration, fatal.to_string()).into());
+    }
+    let told = problems.iter().filter(|problem| problem.field.starts_with("hooks."));
+    told.for_each(|problem| output.tell(&problem.to_string()));
+    Ok(config)
+}
+
+/// The line of the policy, below `hooks:`, that keeps older lists from being put back.
+pub(crate) fn floor_line(serial: u64) -> String {
+    format!("approvalSerial: {serial}")
+}
+
+/// After a withdrawal: how the machine's policy keeps the list from before out, where it has the key.
+pub(crate) fn tell_floor(trust: &Trust, world: &World, output: &mut Output) {
+    let policy = world.places.policy.as_ref().filter(|_| trust.key().is_some_and(|key| key.by_policy));
+    if let Some(policy) = policy {
+        let (line, file) = (floor_line(trust.counting().serial()), policy.path.display());
+        output.tell(&format!("`{line}` below `hooks:` in {file} keeps the list from before out for good"));
+    }
+}

@@ -1,0 +1,195 @@
+//! The pages about other agents are written from what is declared about them.
+
+use std::fmt::Write;
+use std::fs;
+
+use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, AgentEvent, Part, Way};
+use ollm_protocol::dialect::home::{Form, Home, Taste, home_of};
+use ollm_protocol::tool::ForeignTool;
+use ollm_protocol::tool::table::{FOREIGN, TOOLS};
+
+use crate::documents::root;
+
+#[test]
+fn the_pages_about_agents_are_up_to_date() {
+    let folder = root().join("docs/agents");
+    let mut pages = vec![("README.md".to_owned(), index())];
+    pages.extend(AGENTS.iter().map(|agent| (format!("{}.md", agent.name), page(agent))));
+    for (name, text) in pages {
+        let path = folder.join(&name);
+        if std::env::var_os("UPDATE_DOCS").is_some() {
+            fs::create_dir_all(&folder).unwrap();
+            fs::write(&path, &text).unwrap();
+        }
+        assert!(
+            fs::read_to_string(&path).unwrap_or_default() == text,
+            "docs/agents/{name} is out of date; write it anew with\n  UPDATE_DOCS=1 cargo test -p ollm --test it pages_about_agents"
+        );
+    }
+}
+
+fn index() -> String {
+    let mut text = String::from(
+        "# Other agents\n\n`ollm connect` lists the agents there are; `ollm connect AGENT` lets one ask ollm at each of its events, \
+         and `ollm disconnect AGENT` ends that. The pages are generated from the declarations in \
+         `crates/protocol/src/dialect/`; a test keeps them up to date. [dialects.md](../dialects.md#other-agents) says what \
+         becomes of an answer that an agent has no words for.\n\n| agent | page | its hooks are in | checked against |\n|---|---|---|---|\n",
+    );
+    for agent in AGENTS {
+        let (name, title, home) = (agent.name, agent.title, home_of(agent.name).unwrap());
+        let _ = writeln!(text, "| {title} | [{name}]({name}.md) | `~/{}` | {} |", home.user, agent.checked);
+    }
+    text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
+    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let _ = writeln!(text, " {} |\n|---|{}", names.join(" | "), "---|".repeat(AGENTS.len()));
+    for tool in TOOLS {
+        let named = |agent: &&AgentDialect| {
+            FOREIGN.iter().find(|row| row.agents.contains(&agent.name) && row.tool.name == tool.name)
+        };
+        let cells: Vec<String> = AGENTS.iter().map(|agent| named(agent).map(told).unwrap_or_default()).collect();
+        let _ = writeln!(text, "| `{}` | {} |", tool.name, cells.join(" | "));
+    }
+    text
+}
+
+fn page(agent: &AgentDialect) -> String {
+    let home = home_of(agent.name).unwrap();
+    let (name, title) = (agent.name, agent.title);
+    let mut text = format!("# ollm and {title}\n\n## Connect\n\n```\nollm connect {name}\n```\n\n");
+    text.push_str(&place(home));
+    text.push_str(&recipes(agent, home));
+    let _ = write!(text, "\n## What works\n\nChecked against: {}. ", agent.checked);
+    let patience = agent.timeout.map_or("unknown".to_owned(), |timeout| format!("{timeout:?}"));
+    let _ = writeln!(text, "How long {title} waits by itself: {patience}.\n");
+    text.push_str(&table(agent, home));
+    text.push_str("\n## What does not\n\n");
+    text.push_str(&limits(agent, home));
+    let _ = write!(
+        text,
+        "\n## Remove it\n\n```\nollm disconnect {name}\n```\n\ntakes out our entries and nothing else. A file that we made goes; one \
+         that nobody touched since is as it was, to the letter.\n"
+    );
+    text
+}
+
+/// Where the entries go, and what a person has to do beside it.
+fn place(home: &Home) -> String {
+    let title = home.title;
+    let mut text = match home.form {
+        Form::Own(_) => format!("writes files of our own into `~/{}`", home.user),
+        Form::Groups | Form::Flat(_) => format!("adds one entry per event to `~/{}`", home.user),
+    };
+    if let Some(variable) = home.variable {
+        let _ = write!(text, " (`{variable}` moves it)");
+    }
+    if let Some(project) = home.project {
+        let _ = write!(text, "; with `--project` to `{project}` of the project, for everybody who works in it");
+    }
+    text.push_str(". `--dry-run` shows the difference first.\n");
+    if let Some(review) = home.review {
+        let _ = writeln!(text, "\n{review}.");
+    }
+    let refuses = |what: &str| format!("\n{title} does not read a settings file {what}; `ollm connect` says so.\n");
+    match home.taste {
+        Taste::ANYTHING => {}
+        Taste { mark: false, comments: false, .. } => {
+            text.push_str(&refuses("with comments, trailing commas or a byte order mark"))
+        }
+        Taste { mark: false, .. } => text.push_str(&refuses("with trailing commas or a byte order mark")),
+        _ => text.push_str(&refuses("with comments or trailing commas")),
+    }
+    text.push_str("\n`ollm connect` shows when it last asked.\n");
+    text
+}
+
+fn recipes(agent: &AgentDialect, home: &Home) -> String {
+    let mut text = String::from(
+        "\n## Three recipes\n\nRefuse forced pushes, in every agent that is connected:\n\n```\nollm hook new no-force\nollm hook test no-force\n```\n\n\
+         Keep a log of tool calls:\n\n```\nollm hook new calls --for logging\n```\n\n",
+    );
+    if matches!(home.form, Form::Own(_)) {
+        let _ = write!(
+            text,
+            "Run a hook that was written for {}: declare it with `\"dialect\": \"{}\"`, and it is spoken to as before.\n",
+            agent.title, agent.name
+        );
+    } else {
+        let _ = write!(
+            text,
+            "Take over the hooks that {} has already; they then run under every agent, each still spoken to as before:\n\n```\nollm import {}\n```\n",
+            agent.title, agent.name
+        );
+    }
+    text
+}
+
+fn table(agent: &AgentDialect, home: &Home) -> String {
+    let mut text = String::from(
+        "| event | is | asked | allow | ask | block | halt | modify | context | result | message | waits |\n",
+    );
+    text.push_str("|---|---|---|---|---|---|---|---|---|---|---|---|\n");
+    for event in agent.events {
+        let can = event.can;
+        let result = if can.tools.is_possible() { can.tools } else { can.result };
+        let ways = [can.allow, can.ask, can.block, can.halt, can.modify, can.context, result, can.message].map(shown);
+        let waits = event.timeout.map(|timeout| format!("{timeout:?}")).unwrap_or_default();
+        let asked = if home.events.contains(&event.name) { "yes" } else { "" };
+        let _ = writeln!(text, "| {} | {} | {asked} | {} | {waits} |", event.name, event.kind.name(), ways.join(" | "));
+    }
+    text
+}
+
+/// What a person who knows hooks would expect and does not get.
+fn limits(agent: &AgentDialect, home: &Home) -> String {
+    let asked = || agent.events.iter().filter(|event| home.events.contains(&event.name));
+    let mut text = String::new();
+    let mut say = |what: &str, lacks: &dyn Fn(&AgentEvent) -> bool| {
+        let mut names: Vec<&str> = asked().filter(|event| lacks(event)).map(|event| event.name).collect();
+        names.dedup();
+        if !names.is_empty() {
+            let _ = writeln!(text, "- {what}: {}.", names.join(", "));
+        }
+    };
+    say("Hooks only look, and cannot stop anything", &|event| {
+        !event.can.block.is_possible() && !event.can.halt.is_possible()
+    });
+    let tool = |event: &AgentEvent| event.kind.name() == "before_tool";
+    say("A change of arguments cannot be made and becomes a refusal that says so", &|event| {
+        tool(event) && !event.can.modify.is_possible()
+    });
+    say("A question to the person cannot be put and becomes a refusal that says so", &|event| {
+        tool(event) && !event.can.ask.is_possible()
+    });
+    say("Context cannot be added", &|event| {
+        matches!(event.kind.name(), "before_agent" | "session_start") && !event.can.context.is_possible()
+    });
+    let unasked: Vec<&str> =
+        agent.events.iter().map(|event| event.name).filter(|name| !home.events.contains(name)).collect();
+    if !unasked.is_empty() {
+        let mut unasked = unasked;
+        unasked.dedup();
+        let _ = writeln!(text, "- Not asked at, though `--from {}` reads them: {}.", agent.name, unasked.join(", "));
+    }
+    text
+}
+
+/// A tool and the arguments that have other names than ours.
+fn told(row: &ForeignTool) -> String {
+    let args: Vec<&str> = row.args.iter().chain(row.data).map(|(theirs, _)| *theirs).collect();
+    if args.is_empty() { format!("`{}`", row.name) } else { format!("`{}` ({})", row.name, args.join(", ")) }
+}
+
+/// The field that decides.
+fn shown(way: Way) -> String {
+    match way {
+        Way::No => String::new(),
+        Way::Status => "exit 2".to_owned(),
+        Way::Text => "text".to_owned(),
+        Way::Json(form) => match form.first() {
+            Some((path, Part::Word(word))) => format!("`{}: {word}`", path.rsplit('.').next().unwrap_or(path)),
+            Some((path, Part::Flag(flag))) => format!("`{path}: {flag}`"),
+            Some((path, _)) => format!("`{}`", path.strip_prefix("hookSpecificOutput.").unwrap_or(path)),
+            None => String::new(),
+        },
+    }
+}

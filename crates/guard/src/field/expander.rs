@@ -1,0 +1,228 @@
+//! Words become fields: braces, tildes, variables, substitutions.
+
+use std::{cell::RefCell, collections::HashMap, rc::Rc};
+
+use ollm_shell::{List, Piece, Word, bare};
+
+use super::{
+    Field, Fields, Outer, Place, Variables, brace,
+    partial::{MOST_WAYS, Partial, choose, combined, go_on, is_pattern, lose, push},
+    values::Values,
+};
+
+/// How far values of variables are followed into one another.
+pub(crate) const FARTHEST: usize = 8;
+
+/// The words of a script's text and what they expand to.
+pub(crate) struct Expander<'a> {
+    pub(crate) variables: &'a Variables<'a>,
+    pub(crate) place: &'a Place,
+    /// What is set around the script.
+    pub(crate) outer: &'a Outer,
+    /// What `read` finds, where that is known.
+    pub(crate) fed: &'a [Field],
+    /// What the substitutions inside others print, so far in: each is looked at once.
+    pub(super) printed: RefCell<HashMap<(*const List, usize), Rc<Values>>>,
+}
+
+impl<'a> Expander<'a> {
+    /// For words at this place.
+    pub(crate) fn new(
+        variables: &'a Variables<'a>,
+        place: &'a Place,
+        outer: &'a Outer,
+        fed: &'a [Field],
+    ) -> Expander<'a> {
+        Expander { variables, place, outer, fed, printed: RefCell::default() }
+    }
+
+    /// Every list of fields that these words may become.
+    pub(crate) fn words(&self, words: &'a [Word]) -> Vec<Fields> {
+        self.ways(words, 0)
+    }
+
+    pub(crate) fn ways(&self, words: &'a [Word], far: usize) -> Vec<Fields> {
+        let mut ways: Vec<Fields> = vec![Fields::with_capacity(words.len())];
+        for word in words {
+            if let Some(field) = simple_field(word) {
+                match ways.as_mut_slice() {
+                    [way] => way.push(field),
+                    ways => ways.iter_mut().for_each(|way| way.push(field.clone())),
+                }
+                continue;
+            }
+            let mut choices = self.word(word, far);
+            if ways.len() * choices.len() > MOST_WAYS {
+                choices = vec![vec![Field::unknown()]];
+            }
+            ways = combined(ways, &choices);
+        }
+        ways
+    }
+
+    /// Every list of fields that one word may become.
+    pub(crate) fn word(&self, word: &'a [Piece], far: usize) -> Vec<Fields> {
+        match bare(word) {
+            Some(text) => brace::expand(text)
+                .map_or_else(|| vec![vec![Field::below(brace::stem(text))]], |texts| self.braced(&texts)),
+            None if brace::spread(word) => vec![vec![Field::unknown()]],
+            None => self.pieces(word, far),
+        }
+    }
+
+    fn braced(&self, texts: &[String]) -> Vec<Fields> {
+        let mut ways = vec![Fields::new()];
+        for text in texts {
+            let mut partial = vec![Partial::default()];
+            self.plain(&mut partial, text, true);
+            let fields: Vec<Fields> = partial.into_iter().map(Partial::finish).collect();
+            ways = combined(ways, &fields);
+            ways.truncate(MOST_WAYS);
+        }
+        ways
+    }
+
+    fn pieces(&self, word: &'a [Piece], far: usize) -> Vec<Fields> {
+        let mut ways = vec![Partial::default()];
+        for (index, piece) in word.iter().enumerate() {
+            match piece {
+                // Joined with other text, or empty, shells make different things of it.
+                Piece::Process(list) if word.len() == 1 && !list.is_empty() => {
+                    push(&mut ways, if self.prints_its_own_code(list) { "/dev/null" } else { "/dev/fd/63" });
+                }
+                _ => self.piece(&mut ways, piece, index == 0, None, far),
+            }
+        }
+        ways.into_iter().map(Partial::finish).collect()
+    }
+
+    /// One piece; `quoted` says whether values stay in one field, whatever the piece says.
+    pub(super) fn piece(
+        &self,
+        ways: &mut Vec<Partial>,
+        piece: &'a Piece,
+        first: bool,
+        quoted: Option<bool>,
+        far: usize,
+    ) {
+        match piece {
+            Piece::Plain(text) => self.plain(ways, text, first),
+            Piece::Quoted(text) => push(ways, text),
+            Piece::Variable { name, quoted: own } => self.variable(ways, name, quoted.unwrap_or(*own), far),
+            Piece::Output { list, quoted: own } => match self.output(list, far).as_ref() {
+                Values::Texts(texts) => choose(ways, texts, quoted.unwrap_or(*own)),
+                Values::Files(fields) => go_on(ways, fields),
+                Values::Unset | Values::Unknown => lose(ways),
+            },
+            Piece::Parameter { name, operator, word, quoted: own } => {
+                self.parameter(ways, name, operator, word, quoted.unwrap_or(*own), far);
+            }
+            Piece::Process(_) | Piece::Arithmetic(_) | Piece::Opaque(_) | Piece::Hole(_) => lose(ways),
+        }
+    }
+
+    fn parameter(&self, ways: &mut Vec<Partial>, name: &str, operator: &str, word: &'a Word, quoted: bool, far: usize) {
+        let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
+        match operator {
+            // The command runs only if the variable has a value, so the value is what counts.
+            ":?" | "?" if named => match self.values(name, far) {
+                Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("set")),
+                _ => self.variable(ways, name, quoted, far),
+            },
+            ":-" | "-" if named && far < FARTHEST => {
+                let mut given = ways.clone();
+                match self.values(name, far) {
+                    Values::Unset => given.iter_mut().for_each(|way| way.open().lose_unset("set")),
+                    _ => self.variable(&mut given, name, quoted, far),
+                }
+                for (index, piece) in word.iter().enumerate() {
+                    self.piece(ways, piece, index == 0, Some(quoted), far + 1);
+                }
+                ways.extend(given);
+                if ways.len() > MOST_WAYS {
+                    lose(ways);
+                    ways.truncate(1);
+                }
+            }
+            "" if word.is_empty() => self.positional(ways, name, quoted),
+            _ => lose(ways),
+        }
+    }
+
+    /// `$1`, `$@` and the like.
+    fn positional(&self, ways: &mut [Partial], name: &str, quoted: bool) {
+        let given = self.outer.positional.as_ref().filter(|_| !self.variables.positional_change);
+        let Some(positional) = given else { return lose(ways) };
+        match name.parse::<usize>() {
+            Ok(at) => match positional.get(at) {
+                Some(field) if quoted || field.known().is_none_or(|text| !text.contains([' ', '\t', '\n'])) => {
+                    for way in ways {
+                        way.open().append(field);
+                    }
+                }
+                Some(_) => lose(ways),
+                None => push(ways, ""),
+            },
+            Err(_) if matches!(name, "@" | "*") => {
+                for way in ways {
+                    for (index, field) in positional.iter().skip(1).enumerate() {
+                        if index > 0 {
+                            way.done.extend(way.current.take());
+                        }
+                        way.open().append(field);
+                    }
+                }
+            }
+            Err(_) => lose(ways),
+        }
+    }
+
+    pub(super) fn plain(&self, ways: &mut Vec<Partial>, text: &str, first: bool) {
+        let mut text = text;
+        if first && let Some(rest) = text.strip_prefix('~') {
+            let (user, tail) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
+            self.tilde(ways, user);
+            text = tail;
+        }
+        for way in ways {
+            let field = way.open();
+            field.push(text);
+            field.glob |= is_pattern(text);
+        }
+    }
+
+    fn tilde(&self, ways: &mut Vec<Partial>, user: &str) {
+        match user {
+            "" => self.variable(ways, "HOME", true, 0),
+            "+" => self.variable(ways, "PWD", true, 0),
+            "root" => choose(ways, &["/root".to_owned()], true),
+            name if name.chars().all(|next| next.is_ascii_alphanumeric() || next == '_') => {
+                choose(ways, &[format!("/home/{name}")], true);
+            }
+            name if name.starts_with(['+', '-']) || name.bytes().all(|byte| byte.is_ascii_digit()) => lose(ways),
+            name => push(ways, &format!("~{name}")),
+        }
+    }
+
+    fn variable(&self, ways: &mut Vec<Partial>, name: &str, quoted: bool, far: usize) {
+        // With other separators a value may fall apart anywhere.
+        let whole = quoted || !(self.variables.separators_change || self.outer.separators_change);
+        match self.values(name, far) {
+            Values::Texts(values) if whole => choose(ways, &values, quoted),
+            Values::Files(fields) => go_on(ways, &fields),
+            Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("")),
+            Values::Texts(_) | Values::Unknown => lose(ways),
+        }
+    }
+}
+
+/// The one field that a word becomes in which nothing expands; most words are such.
+fn simple_field(word: &[Piece]) -> Option<Field> {
+    match word {
+        [Piece::Plain(text)] if !text.starts_with('~') && !text.contains('{') => {
+            Some(Field { glob: is_pattern(text), ..Field::literal(text) })
+        }
+        [Piece::Quoted(text)] => Some(Field::literal(text)),
+        _ => None,
+    }
+}

@@ -1,0 +1,131 @@
+//! What a substitution prints, for the few commands whose answer is known.
+
+use std::rc::Rc;
+
+use ollm_shell::{Body, List, Step, Word};
+
+use super::{
+    Expander, FARTHEST, Fields, literal,
+    partial::MOST_WAYS,
+    values::{Values, utf8},
+};
+use crate::program;
+
+impl<'a> Expander<'a> {
+    /// What a substitution prints, for the few commands whose answer is known.
+    pub(super) fn output(&self, list: &'a List, far: usize) -> Rc<Values> {
+        let key = (std::ptr::from_ref(list), far);
+        if let Some(known) = self.printed.borrow().get(&key) {
+            return Rc::clone(known);
+        }
+        let values = match self.variables.affords(1).then(|| self.output_texts(list, far)) {
+            Some(Some(texts)) => Values::Texts(texts),
+            Some(None) => self.listed(list, far).map_or(Values::Unknown, Values::Files),
+            None => Values::Unknown,
+        };
+        let values = Rc::new(values);
+        // Only what stands in another substitution is asked for again.
+        if far > 0 {
+            self.printed.borrow_mut().insert(key, Rc::clone(&values));
+        }
+        values
+    }
+
+    fn output_texts(&self, list: &'a List, far: usize) -> Option<Vec<String>> {
+        if self.prints_its_own_code(list) {
+            return Some(vec![String::new()]);
+        }
+        let words = simple(list)?;
+        if far >= FARTHEST {
+            return None;
+        }
+        let mut texts = Vec::new();
+        for fields in self.ways(words, far + 1) {
+            let words: Vec<&str> = fields.iter().map(|field| field.known()).collect::<Option<_>>()?;
+            texts.extend(self.printed(&words)?);
+        }
+        (texts.len() <= MOST_WAYS).then_some(texts)
+    }
+
+    fn printed(&self, words: &[&str]) -> Option<Vec<String>> {
+        let one = |text: String| Some(vec![text]);
+        match words {
+            ["pwd"] if !self.place.lost => Some(self.place.folders.iter().filter_map(|folder| utf8(folder)).collect()),
+            ["mktemp", rest @ ..] if rest.iter().all(|option| *option == "-d") => one("/tmp/tmp.new".to_owned()),
+            ["echo", "-n", rest @ ..] | ["echo", rest @ ..]
+                if !rest.concat().contains('\\') && !rest.first().is_some_and(|first| first.starts_with('-')) =>
+            {
+                one(rest.join(" "))
+            }
+            ["printf", format, rest @ ..] => one(formatted(format, rest)?),
+            ["dirname", file] => one(parent(file)),
+            ["basename", file] => one(file.trim_end_matches('/').rsplit('/').next()?.to_owned()),
+            ["realpath", file] | ["readlink", "-f", file] => one((*file).to_owned()),
+            [name, rest @ ..] if !rest.concat().contains('/') => one(program::printed_word(name)?.to_owned()),
+            _ => None,
+        }
+    }
+
+    /// Whether a substitution is one program that prints its own code.
+    pub(super) fn prints_its_own_code(&self, list: &'a List) -> bool {
+        let words = simple(list).filter(|words| {
+            let name = words.first().and_then(|word| literal(word));
+            name.is_some_and(|name| program::prints_its_own_code(&name))
+        });
+        let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
+        words.is_some_and(|words| self.ways(words, FARTHEST).iter().all(plain))
+    }
+}
+
+/// The words of a list that is one plain command.
+fn simple(list: &List) -> Option<&[Word]> {
+    let [Step { pipeline, .. }] = list.as_slice() else { return None };
+    let [command] = pipeline.as_slice() else { return None };
+    let Body::Simple { assigns, words } = &command.body else { return None };
+    (assigns.is_empty() && command.redirects.is_empty()).then_some(words)
+}
+
+/// What `printf` prints, for formats with nothing but `%s` and `%d` in them.
+pub(crate) fn formatted(format: &str, arguments: &[&str]) -> Option<String> {
+    let format = format.strip_suffix("\\n").unwrap_or(format);
+    let mut parts = format.split("%s").flat_map(|part| part.split("%d"));
+    let mut text = parts.next()?.to_owned();
+    let mut arguments = arguments.iter();
+    for part in parts {
+        text.push_str(arguments.next().unwrap_or(&""));
+        text.push_str(part);
+    }
+    let plain = !format.replace("%s", "").replace("%d", "").contains(['%', '\\']);
+    (plain && arguments.next().is_none()).then_some(text)
+}
+
+fn parent(file: &str) -> String {
+    let file = file.trim_end_matches('/');
+    match file.rsplit_once('/') {
+        Some(("", _)) => "/".to_owned(),
+        Some((folder, _)) => folder.to_owned(),
+        None => ".".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::field::{Outer, Place, Variables};
+
+    /// How many substitutions are looked at to expand so many of them, each in the one before.
+    fn looks(depth: usize) -> usize {
+        let list = ollm_shell::parse(&format!("{}x{}", "echo $(".repeat(depth), ")".repeat(depth)), 0).unwrap();
+        let variables = Variables::of_list(&list);
+        let (place, outer) = (Place::default(), Outer::default());
+        let words = simple(&list).unwrap();
+        Expander::new(&variables, &place, &outer, &[]).words(words);
+        variables.looks.get()
+    }
+
+    #[test]
+    fn a_substitution_in_others_is_looked_at_once() {
+        assert!((1..=4).all(|depth| looks(depth) == depth), "{:?}", [1, 2, 3, 4].map(looks));
+        assert!(looks(30) <= 2 * FARTHEST, "{}", looks(30));
+    }
+}

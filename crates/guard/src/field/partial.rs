@@ -1,0 +1,106 @@
+//! Fields under construction, one for each way in which a word may expand.
+
+use super::{Field, Fields};
+
+/// How many ways of expanding one command are followed.
+pub(super) const MOST_WAYS: usize = 64;
+
+/// Fields under construction.
+#[derive(Clone, Default)]
+pub(super) struct Partial {
+    pub(super) done: Fields,
+    pub(super) current: Option<Field>,
+}
+
+impl Partial {
+    pub(super) fn open(&mut self) -> &mut Field {
+        self.current.get_or_insert_with(|| Field::literal(""))
+    }
+
+    /// The same, going on with another field.
+    pub(super) fn with(&self, field: &Field) -> Partial {
+        let mut way = self.clone();
+        way.open().append(field);
+        way
+    }
+
+    /// Adds text that falls apart at blanks.
+    pub(super) fn split(&mut self, text: &str) {
+        let glob = is_pattern(text);
+        let mut parts = text.split([' ', '\t', '\n']).peekable();
+        while let Some(part) = parts.next() {
+            if !part.is_empty() {
+                let field = self.open();
+                field.push(part);
+                field.glob |= glob;
+            }
+            if parts.peek().is_some() {
+                self.done.extend(self.current.take());
+            }
+        }
+    }
+
+    pub(super) fn finish(mut self) -> Fields {
+        self.done.extend(self.current);
+        self.done
+    }
+}
+
+pub(super) fn push(ways: &mut [Partial], text: &str) {
+    for way in ways {
+        way.open().push(text);
+    }
+}
+
+pub(super) fn lose(ways: &mut [Partial]) {
+    for way in ways {
+        way.open().lose();
+    }
+}
+
+/// Goes on with each of several fields.
+pub(super) fn go_on(ways: &mut Vec<Partial>, fields: &[Field]) {
+    if ways.len() * fields.len() > MOST_WAYS {
+        return lose(ways);
+    }
+    *ways = ways.iter().flat_map(|way| fields.iter().map(|field| way.with(field))).collect();
+}
+
+/// Whether a shell would look for files that fit this text.
+pub(super) fn is_pattern(text: &str) -> bool {
+    text.bytes().any(|byte| matches!(byte, b'*' | b'?') || (byte == b'[' && text.len() > 1))
+}
+
+/// Goes on with each of several texts.
+pub(super) fn choose(ways: &mut Vec<Partial>, texts: &[String], quoted: bool) {
+    if ways.len() * texts.len() > MOST_WAYS {
+        lose(ways);
+        return;
+    }
+    *ways = ways
+        .iter()
+        .flat_map(|way| {
+            texts.iter().map(move |text| {
+                let mut way = way.clone();
+                if quoted {
+                    way.open().push(text);
+                } else {
+                    way.split(text);
+                }
+                way
+            })
+        })
+        .collect();
+}
+
+/// Every way followed by every choice.
+pub(super) fn combined(mut ways: Vec<Fields>, choices: &[Fields]) -> Vec<Fields> {
+    if let [choice] = choices {
+        for way in &mut ways {
+            way.extend(choice.iter().cloned());
+        }
+        return ways;
+    }
+    let longer = |way: &Fields| choices.iter().map(|choice| [way.as_slice(), choice].concat()).collect::<Vec<_>>();
+    ways.iter().flat_map(longer).collect()
+}

@@ -1,0 +1,166 @@
+//! What a variable may hold, and what surrounds the script that asks.
+
+use std::{
+    collections::{HashMap, HashSet},
+    path::Path,
+    rc::Rc,
+};
+
+use ollm_shell::Piece;
+
+use super::{
+    Expander, FARTHEST, Field, Fields,
+    partial::{MOST_WAYS, Partial},
+    variables::{Assigned, KnownValues, Value, ValueKind},
+};
+use crate::program;
+
+/// What surrounds a script: the one that runs it, and what that one has set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Outer {
+    /// Variables that are set there, and every value they may have; nothing if some of them are not known.
+    pub(crate) names: Rc<HashMap<String, Option<Vec<String>>>>,
+    /// Whether any variable may be set there.
+    pub(crate) anything: bool,
+    /// Whether values may fall apart at other separators.
+    pub(crate) separators_change: bool,
+    /// `$1`, `$2` and so on, if the script is given them.
+    pub(crate) positional: Option<Fields>,
+}
+
+impl Outer {
+    /// Adds a variable of which no value is known.
+    pub(crate) fn taint(&mut self, name: &str) {
+        Rc::make_mut(&mut self.names).insert(name.to_owned(), None);
+    }
+}
+
+/// What a variable may hold.
+#[derive(Clone, Debug)]
+pub(super) enum Values {
+    Texts(Vec<String>),
+    /// Names of files that were listed.
+    Files(Fields),
+    /// The user's value, or none.
+    Unset,
+    Unknown,
+}
+
+impl<'a> Expander<'a> {
+    /// Every text a variable may hold, if all are known.
+    pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
+        match self.values(name, 0) {
+            Values::Texts(texts) => Some(texts),
+            Values::Files(_) | Values::Unset | Values::Unknown => None,
+        }
+    }
+
+    /// Every value a variable may have; looked up once for each place.
+    pub(super) fn values(&self, name: &str, far: usize) -> Values {
+        if !matches!(self.variables.of(name), Assigned::Values(_)) {
+            return self.looked_up(name, far);
+        }
+        if let Some(known) = self.variables.known.borrow().get(name)
+            && (&known.folders, known.lost) == (&self.place.folders, self.place.lost)
+        {
+            return known.values.clone();
+        }
+        let values = self.looked_up(name, far);
+        if far == 0 {
+            let (folders, lost) = (self.place.folders.clone(), self.place.lost);
+            let known = KnownValues { folders, lost, values: values.clone() };
+            self.variables.known.borrow_mut().insert(name.to_owned(), known);
+        }
+        values
+    }
+
+    fn looked_up(&self, name: &str, far: usize) -> Values {
+        let mut values: Vec<String> = match name {
+            "HOME" => self.place.home.iter().filter_map(|home| utf8(home)).collect(),
+            "PWD" if self.place.lost => return Values::Unknown,
+            "PWD" => self.place.folders.iter().filter_map(|folder| utf8(folder)).collect(),
+            _ => Vec::new(),
+        };
+        let mut files = Fields::new();
+        if matches!(self.variables.of(name), Assigned::Read) && !self.fed.is_empty() {
+            return Values::Files(self.fed.to_vec());
+        }
+        match self.outer.names.get(name) {
+            None => {}
+            Some(None) => return Values::Unknown,
+            Some(Some(outer)) => values.extend(outer.iter().cloned()),
+        }
+        match self.variables.of(name) {
+            Assigned::Never if !values.is_empty() => {}
+            Assigned::Never => return self.unset(name),
+            Assigned::Read | Assigned::Unknown => return Values::Unknown,
+            Assigned::Values(_) if far >= FARTHEST => return Values::Unknown,
+            Assigned::Values(assigned) => {
+                for value in assigned {
+                    if let ("", [Piece::Output { list, .. }]) = (value.lead, value.rest)
+                        && let Some(listed) = self.listed(list, far)
+                    {
+                        files.extend(listed);
+                        continue;
+                    }
+                    for fields in self.value(value, far + 1) {
+                        let [Field { text, tail: None, glob, .. }] = fields.as_slice() else { return Values::Unknown };
+                        match value.kind {
+                            ValueKind::Listing => values.extend(text.split_whitespace().map(str::to_owned)),
+                            ValueKind::Element if *glob => files.push(Field { glob: true, ..Field::literal(text) }),
+                            _ => values.push(text.clone()),
+                        }
+                    }
+                }
+            }
+        }
+        let mut seen = HashSet::new();
+        values.retain(|value| seen.insert(value.clone()));
+        if !files.is_empty() {
+            files.extend(values.into_iter().map(Field::literal));
+            let mut distinct = Fields::new();
+            for file in files {
+                if distinct.len() > MOST_WAYS {
+                    return Values::Unknown;
+                }
+                if !distinct.contains(&file) {
+                    distinct.push(file);
+                }
+            }
+            return Values::Files(distinct);
+        }
+        if values.is_empty() || values.len() > MOST_WAYS { Values::Unknown } else { Values::Texts(values) }
+    }
+
+    /// A variable that nothing in the script sets: the user's, or empty.
+    fn unset(&self, name: &str) -> Values {
+        if self.outer.anything
+            || self.variables.anything
+            || self.variables.sourced
+            || name == "HOME"
+            || program::is_precious_variable(name)
+        {
+            return Values::Unknown;
+        }
+        program::by_convention(name).map_or(Values::Unset, |program| Values::Texts(vec![program.to_owned()]))
+    }
+
+    /// A value is expanded like a quoted word: it is not split.
+    fn value(&self, value: &Value<'a>, far: usize) -> Vec<Fields> {
+        let mut ways = vec![Partial::default()];
+        if let [way] = ways.as_mut_slice() {
+            way.open();
+        }
+        if !value.lead.is_empty() {
+            self.plain(&mut ways, value.lead, true);
+        }
+        for (index, piece) in value.rest.iter().enumerate() {
+            self.piece(&mut ways, piece, index == 0 && value.lead.is_empty(), Some(true), far);
+        }
+        ways.into_iter().map(Partial::finish).collect()
+    }
+}
+
+pub(super) fn utf8(path: &Path) -> Option<String> {
+    path.to_str().map(str::to_owned)
+}

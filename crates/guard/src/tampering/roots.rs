@@ -1,0 +1,170 @@
+//! The folders below which files are protected: enough to tell most paths apart from all of them.
+//!
+//! Nothing is written out here. A path that lies in none of these folders, or in one of them below a name that is in no
+//! row of the table, is not protected, unless a protected file is a link that leads there.
+
+use std::path::{Path, PathBuf};
+
+use super::protected::{From, PROTECTED, Row};
+use crate::path;
+
+/// A folder with protected files in it.
+pub(super) struct Root {
+    path: PathBuf,
+    /// The key of the folder as written, and as it is once links are followed.
+    keys: Vec<String>,
+    names: fn(&Row) -> &'static [&'static str],
+    /// The first parts of the names.
+    firsts: Vec<&'static str>,
+}
+
+/// All such folders, and what is protected elsewhere.
+pub(super) struct Roots {
+    roots: Vec<Root>,
+    /// The keys of single files, and of files to which protected links lead.
+    single: Vec<String>,
+}
+
+/// A protected path: a folder and a name in it.
+pub(super) struct Named<'a> {
+    root: &'a Path,
+    pub(super) folder: &'a str,
+    pub(super) last: &'a str,
+    name: &'static str,
+}
+
+impl Named<'_> {
+    pub(super) fn path(&self) -> PathBuf {
+        self.root.join(self.name)
+    }
+}
+
+impl Root {
+    fn names(&self) -> impl Iterator<Item = &'static str> {
+        let rows = PROTECTED.iter().filter(|row| row.from == From::Everybody);
+        rows.flat_map(|row| (self.names)(row).iter().copied())
+    }
+
+    fn has(&self, first: &str) -> bool {
+        self.firsts.iter().any(|known| known.eq_ignore_ascii_case(first))
+    }
+}
+
+impl Roots {
+    /// The home, the projects, and single files.
+    pub(super) fn new(
+        home: Option<&Path>,
+        projects: &[PathBuf],
+        single: &[PathBuf],
+        look: &mut path::Resolver,
+    ) -> Roots {
+        let below_home: fn(&Row) -> &'static [&'static str] = |row| row.home;
+        let below_project: fn(&Row) -> &'static [&'static str] = |row| row.project;
+        let folders = home.into_iter().map(|home| (home, below_home));
+        let folders = folders.chain(projects.iter().map(|project| (project.as_path(), below_project)));
+        let mut roots = Roots { roots: Vec::new(), single: Vec::new() };
+        for (folder, names) in folders {
+            let (real, exists) = look.look(folder);
+            let mut keys = vec![path::key(folder)];
+            keys.extend((real != folder).then(|| path::key(&real)));
+            let mut root = Root { path: folder.to_owned(), keys, names, firsts: Vec::new() };
+            root.firsts = root.names().map(first_part).collect();
+            root.firsts.dedup();
+            if exists {
+                roots.single.extend(links(&root, &real, look));
+            }
+            roots.roots.push(root);
+        }
+        for file in single {
+            let real = look.look(file).0;
+            roots.single.push(path::key(file));
+            roots.single.extend((real != *file).then(|| path::key(&real)));
+        }
+        roots
+    }
+
+    /// Whether a change of the path with this key may change something protected: all that it is in, with `whole`.
+    pub(super) fn may_hold(&self, key: &str, whole: bool) -> bool {
+        let mut roots = self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
+        let below = roots.any(|(root, folder)| match key.strip_prefix(folder.as_str()) {
+            Some("") => whole,
+            Some(rest) => root.has(first_part(rest)),
+            None => whole && folder.starts_with(key),
+        });
+        below || self.single.iter().any(|single| key.starts_with(single) || (whole && single.starts_with(key)))
+    }
+
+    /// Whether a pattern may fit something protected, or something that it is in.
+    pub(super) fn may_fit(&self, pattern: &[String]) -> bool {
+        let fits_folder = |folder: &str| {
+            let mut wanted = pattern.iter();
+            let fits =
+                folder.split_terminator('/').all(|part| wanted.next().is_none_or(|wanted| path::fits(wanted, part)));
+            fits.then_some(wanted.next())
+        };
+        let mut roots = self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder)));
+        let below = roots.any(|(root, folder)| match fits_folder(folder) {
+            Some(Some(wanted)) if !wanted.contains(['*', '?', '[']) => root.has(wanted),
+            Some(Some(wanted)) => {
+                // As in a shell, wildcards do not reach hidden names.
+                let reaches = |name: &&str| !name.starts_with('.') || !wanted.starts_with(['*', '?', '[']);
+                let fits = |name: &str| path::fits(wanted, &name.to_ascii_lowercase());
+                root.firsts.iter().copied().filter(reaches).any(fits)
+            }
+            Some(None) => true,
+            None => false,
+        });
+        below || self.single.iter().any(|single| fits_folder(single).is_some())
+    }
+
+    /// Whether a folded name is part of a protected path, wherever that begins.
+    pub(super) fn has_part(&self, part: &str) -> bool {
+        let is_same = |name: &[u8]| name.eq_ignore_ascii_case(part.as_bytes());
+        let is_part = |name: &str| name.as_bytes().split(|byte| *byte == b'/').any(is_same);
+        self.roots.iter().any(|root| root.keys.iter().any(|key| is_part(key)) || root.names().any(is_part))
+            || self.single.iter().any(|single| is_part(single))
+    }
+
+    /// Everything in the table, written for these folders.
+    pub(super) fn named(&self) -> impl Iterator<Item = Named<'_>> {
+        let folders = self.roots.iter().flat_map(|root| root.keys.iter().map(move |key| (root, key)));
+        folders.flat_map(|(root, key)| {
+            let folder = key.split_terminator('/').next_back().unwrap_or_default();
+            root.names().map(move |name| {
+                let mut parts = name.rsplit('/');
+                let last = parts.next().unwrap_or_default();
+                Named { root: &root.path, folder: parts.next().unwrap_or(folder), last, name }
+            })
+        })
+    }
+
+    /// The keys of single files.
+    pub(super) fn single(&self) -> &[String] {
+        &self.single
+    }
+}
+
+fn first_part(name: &str) -> &str {
+    name.split('/').next().unwrap_or(name)
+}
+
+/// The keys of what protected links in a folder lead to.
+fn links(root: &Root, real: &Path, look: &mut path::Resolver) -> Vec<String> {
+    let mut links = Vec::new();
+    // Most agents have no files here: then there are no links either.
+    let mut missing = "";
+    for name in root.names() {
+        let first = first_part(name);
+        if first == missing {
+            continue;
+        }
+        if !look.look(&real.join(first)).1 {
+            missing = first;
+            continue;
+        }
+        let place = real.join(name);
+        let found = look.look(&place).0;
+        links.extend((found != place).then(|| path::key(&found)));
+    }
+    links
+}

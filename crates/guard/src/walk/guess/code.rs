@@ -1,0 +1,204 @@
+//! Code of other languages: its strings are arguments, if it has a call that runs or removes something.
+
+use std::borrow::Cow;
+
+use super::{Feed, MOST_COMMANDS, Walker, begins_with_harm, is_line};
+use crate::{field::Field, path, program};
+
+/// Calls in other languages that run a program or take a file away.
+#[rustfmt::skip]
+const DOES: &[&str] = &[
+    "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
+    "unlink", "remove", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
+    "passthru", "proc_open", "eval", "\"|", "'|",
+];
+
+/// The same in statements of databases, where removal takes away no file.
+const CLIENT_DOES: &[&str] = &["from program", "to program", "system", "shell"];
+
+/// What editors and clients write before a command: `:silent !rm …`, `\! rm …`, `.shell rm …`.
+const ESCAPES: &[&str] = &["call", "execute", "r", "read", "shell", "silent", "silent!", "system"];
+
+impl Walker {
+    /// What code of another language may run.
+    pub(super) fn guess_code(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+        let input = match feed {
+            Feed::Text(Some(text)) => Some(&**text),
+            _ => None,
+        };
+        let codes = fields.iter().skip(1).map(|field| field.text.as_str()).chain(input);
+        let codes: Vec<&str> = codes.filter(|code| is_line(code) || code.contains(['(', '\'', '"'])).collect();
+        if codes.is_empty() {
+            return;
+        }
+        self.guessed(|walker| {
+            for code in codes {
+                walker.guess_commands(name, code, depth);
+                if walker.affords(1 + code.len() / 16) && has_deeds(name, code) {
+                    walker.guess_strings(code, depth);
+                }
+            }
+        });
+    }
+
+    /// Commands that stand in code as they are.
+    fn guess_commands(&mut self, name: &str, code: &str, depth: usize) {
+        if name.ends_with("sed") {
+            let commands = sed_commands(code);
+            if commands.len() > MOST_COMMANDS {
+                return self.unknown("too many commands within commands");
+            }
+            for command in commands {
+                self.guess_text(command, depth);
+            }
+        } else if !program::is_filter(name) {
+            for command in std::iter::once(code).chain(code.lines().skip(1)).filter_map(escaped) {
+                self.guess_text(command, depth);
+            }
+        }
+    }
+
+    /// What the strings in code would do, each alone and as words of one command.
+    fn guess_strings(&mut self, code: &str, depth: usize) {
+        let strings = strings(code);
+        for (at, string) in strings.iter().enumerate() {
+            let harm = begins_with_harm(string);
+            if harm || is_line(string) {
+                self.guess_text(string, depth);
+            }
+            // `"rm -rf " + home`
+            if let Some(next) = strings.get(at + 1).filter(|_| harm && string.ends_with(' ')) {
+                self.guess_text(&format!("{string}{next}"), depth);
+            }
+        }
+        // Quotes may stand in comments, or be brackets: `%x(rm -rf ~)`.
+        for part in code.split(['"', '\'', '`', '(', ')', '{', '}']).filter(|part| is_line(part)) {
+            if begins_with_harm(part) && !strings.iter().any(|string| string == part) {
+                self.guess_text(part, depth);
+            }
+        }
+        let home = self.place.home.clone();
+        let named = |string: &Cow<'_, str>| Field::literal(path::spelled(string, home.as_deref()));
+        let paths = strings.iter().filter(|string| string.contains(['/', '~', '.', '$']) || !is_line(string));
+        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(paths.map(named));
+        self.run(removal.collect(), &Feed::Nothing, depth + 1);
+        // `rm -rf` and its target as words of a list: `["rm", "-rf", "/"]`.
+        if let Some(at) = strings.iter().position(|string| super::does_harm(string)) {
+            let words = strings.iter().skip(at).map(|word| Field::literal(word.as_ref()));
+            self.run(words.collect(), &Feed::Nothing, depth + 1);
+        }
+    }
+}
+
+/// Whether code has a call that runs a program or removes a file.
+fn has_deeds(name: &str, code: &str) -> bool {
+    let folded = code.to_ascii_lowercase();
+    let does = if program::is_client(name) { CLIENT_DOES } else { DOES };
+    does.iter().any(|word| folded.contains(word))
+}
+
+/// The command on a line of an editor or a client that lets people run one.
+fn escaped(line: &str) -> Option<&str> {
+    let is_mark = |next: char| matches!(next, ':' | '+' | '\\' | '.' | '%' | ',' | '$' | ' ') || next.is_ascii_digit();
+    let mut rest = line;
+    loop {
+        rest = rest.trim_start_matches(is_mark);
+        if rest.starts_with('!') || begins_with_harm(rest) {
+            return Some(rest);
+        }
+        (_, rest) = rest.split_once(' ').filter(|(word, _)| ESCAPES.contains(word))?;
+    }
+}
+
+/// What `sed` would run: the rest of a line behind its command `e`, or what a substitution with that flag makes.
+fn sed_commands(code: &str) -> Vec<&str> {
+    let behind = code.match_indices('e').filter_map(|(at, _)| {
+        let before = code.get(..at)?.chars().next_back();
+        let command = before.is_none_or(|before| !before.is_ascii_alphabetic());
+        let rest = code.get(at + 1..).filter(|_| command)?;
+        if rest.starts_with(' ') || begins_with_harm(rest) { rest.lines().next() } else { None }
+    });
+    let mut commands: Vec<&str> = behind.take(MOST_COMMANDS + 1).collect();
+    let flags = code.trim_end().rsplit(['/', '|', '#', ',']).next().unwrap_or_default();
+    if flags.contains('e') && flags.chars().all(|next| next.is_ascii_alphanumeric()) {
+        commands.extend(code.split(['/', '|', '#', ',']).filter(|part| begins_with_harm(part)));
+    }
+    commands
+}
+
+/// What stands in quotes, of any kind, with `\"` and the like written out.
+fn strings(code: &str) -> Vec<Cow<'_, str>> {
+    let mut strings = Vec::new();
+    let mut rest = code;
+    // A quote that ends nowhere is none, and so are those of its kind behind it.
+    let mut quotes = vec!['"', '\'', '`'];
+    while let Some(start) = rest.find(quotes.as_slice()) {
+        let (quote, behind) = rest.split_at(start).1.split_at(1);
+        let Some(end) = string_end(behind, quote) else {
+            quotes.retain(|kept| !quote.starts_with(*kept));
+            rest = behind;
+            continue;
+        };
+        let (string, after) = behind.split_at(end);
+        strings.push(unescaped(string));
+        rest = after.get(1..).unwrap_or_default();
+    }
+    strings
+}
+
+/// Where the quote stands that ends a string.
+fn string_end(text: &str, quote: &str) -> Option<usize> {
+    let escapes = |at: usize| {
+        text.get(..at).is_some_and(|before| {
+            let slashes = before.len() - before.trim_end_matches('\\').len();
+            slashes % 2 == 1
+        })
+    };
+    text.match_indices(quote).map(|(at, _)| at).find(|at| !escapes(*at))
+}
+
+fn unescaped(string: &str) -> Cow<'_, str> {
+    if !string.contains('\\') {
+        return Cow::Borrowed(string);
+    }
+    let mut plain = String::with_capacity(string.len());
+    let mut rest = string.chars();
+    while let Some(next) = rest.next() {
+        match (next, next == '\\') {
+            (_, true) => match rest.next() {
+                Some('n') => plain.push('\n'),
+                Some('t') => plain.push('\t'),
+                escaped => plain.extend(escaped),
+            },
+            (next, false) => plain.push(next),
+        }
+    }
+    Cow::Owned(plain)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ESCAPES, escaped, sed_commands, strings};
+
+    #[test]
+    fn strings_end_at_their_own_quote() {
+        assert_eq!(strings(r#"f("a 'b' \"c\"", 'd')"#), [r#"a 'b' "c""#, "d"]);
+        assert_eq!(strings("don't; f(\"x\")"), ["x"]);
+    }
+
+    #[test]
+    fn commands_of_editors_stand_behind_their_marks() {
+        assert!(ESCAPES.is_sorted());
+        assert_eq!(escaped(":silent !rm x"), Some("!rm x"));
+        assert_eq!(escaped("\\! rm x"), Some("! rm x"));
+        assert_eq!(escaped(".shell rm x"), Some("rm x"));
+        assert_eq!(escaped("print(1)"), None);
+    }
+
+    #[test]
+    fn sed_runs_what_stands_behind_e() {
+        assert_eq!(sed_commands("1e rm x"), [" rm x"]);
+        assert_eq!(sed_commands("s/a/rm x/e"), ["rm x"]);
+        assert_eq!(sed_commands("s/a/b/"), [""; 0]);
+    }
+}

@@ -1,0 +1,246 @@
+//! One script being walked: its lists, pipelines, commands and redirections.
+
+use std::sync::Arc;
+
+use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Word, bare};
+
+use super::{Deed, Feed, Walker, guess::is_run_name};
+use crate::field::{Expander, Outer, Place, Variables, literal};
+
+/// One script being walked.
+pub(super) struct Scene<'w, 'a> {
+    pub(super) walker: &'w mut Walker,
+    pub(super) variables: &'a Variables<'a>,
+    pub(super) outer: &'a Outer,
+}
+
+impl<'a> Scene<'_, 'a> {
+    pub(super) fn list(&mut self, list: &'a List, feed: &Feed, depth: usize) {
+        let mut seen = self.walker.place.clone();
+        for step in list {
+            self.pipeline(&step.pipeline, feed, depth);
+            seen.add(&self.walker.place);
+            // Only `&&` promises that a change of folder has worked.
+            if step.joint != Joint::And && self.walker.place != seen {
+                self.walker.place = seen.clone();
+            }
+        }
+        self.walker.place = seen;
+    }
+
+    fn pipeline(&mut self, pipeline: &'a [Command], feed: &Feed, depth: usize) {
+        if let [command] = pipeline {
+            self.command(command, feed, depth);
+            return;
+        }
+        let place = self.walker.place.clone();
+        let mut feed = feed.clone();
+        for (index, command) in pipeline.iter().enumerate() {
+            self.command(command, &feed, depth);
+            self.walker.place = place.clone();
+            if index + 1 < pipeline.len() {
+                let nothing = Feed::Nothing;
+                feed = self.expander(&nothing).output_of(command, feed, 0);
+            }
+        }
+    }
+
+    fn command(&mut self, command: &'a Command, feed: &Feed, depth: usize) {
+        if !self.walker.affords(1) {
+            return;
+        }
+        let mut feed = match (feed, &self.walker.stdin) {
+            (Feed::Nothing, Some(stdin)) => stdin.clone(),
+            _ => feed.clone(),
+        };
+        for redirect in &command.redirects {
+            self.redirect(redirect, &mut feed, depth);
+        }
+        match &command.body {
+            Body::Simple { assigns, words } => {
+                for assign in assigns {
+                    let values = assign.value.iter().chain(&assign.others);
+                    if self.variables.evaluates {
+                        values.clone().for_each(|word| self.evaluated(word, depth));
+                    }
+                    self.substitutions(values, depth);
+                    // Programs run what some variables hold: an editor, a pager, a prompt.
+                    let runs = !words.is_empty() || is_run_name(&assign.name);
+                    if let Some(text) = assign.value.as_ref().filter(|_| runs).and_then(|word| literal(word)) {
+                        self.walker.guess_value(&text, depth);
+                    }
+                }
+                self.substitutions(words, depth);
+                if self.variables.evaluates {
+                    for word in words {
+                        self.subscripts(word, depth);
+                    }
+                }
+                if let [word] = words.as_slice()
+                    && literal(word).as_deref() == Some("exec")
+                {
+                    self.walker.stdin = Some(feed.clone());
+                }
+                let ways = self.expander(&feed).words(words);
+                let place = self.walker.place.clone();
+                let mut reached: Option<Place> = None;
+                for fields in ways {
+                    self.walker.place = place.clone();
+                    self.walker.run(fields, &feed, depth + 1);
+                    match &mut reached {
+                        None => reached = Some(self.walker.place.clone()),
+                        Some(reached) => reached.add(&self.walker.place),
+                    }
+                }
+                self.walker.place = reached.unwrap_or(place);
+            }
+            Body::Branches { words, lists, .. } => {
+                self.substitutions(words, depth);
+                if lists.is_empty() {
+                    for word in words {
+                        self.subscripts(word, depth);
+                    }
+                }
+                let mut seen = self.walker.place.clone();
+                for list in lists {
+                    self.list(list, &feed, depth + 1);
+                    seen.add(&self.walker.place);
+                }
+                self.walker.place = seen;
+            }
+            Body::Subshell(list) => {
+                let place = self.walker.place.clone();
+                self.list(list, &feed, depth + 1);
+                self.walker.place = place;
+            }
+            Body::For { words, list, .. } => {
+                self.substitutions(words.iter().flatten(), depth);
+                // What the body does to the folder holds for its next round.
+                let place = self.walker.place.clone();
+                self.list(list, &feed, depth + 1);
+                if self.walker.place != place {
+                    self.walker.place.lost = true;
+                }
+            }
+            Body::Function { name, body } => {
+                if multiplies(name, body) {
+                    self.walker.push(Deed::Bomb { name: name.clone() });
+                }
+                // Whoever calls it may pipe something into it.
+                self.command(body, &Feed::Pipe, depth + 1);
+            }
+        }
+    }
+
+    fn expander<'s>(&'s self, feed: &'s Feed) -> Expander<'s>
+    where
+        'a: 's,
+    {
+        Expander::new(self.variables, &self.walker.place, self.outer, feed.fields())
+    }
+
+    /// Text that a shell may evaluate though it is quoted: subscripts, arithmetic, prompts.
+    fn evaluated(&mut self, word: &[Piece], depth: usize) {
+        for piece in word {
+            if let Piece::Quoted(text) | Piece::Plain(text) = piece {
+                self.walker.substitutions_in(text, depth);
+            }
+        }
+    }
+
+    /// Quoted subscripts: `[[ -v 'a[$(…)]' ]]` evaluates them.
+    fn subscripts(&mut self, word: &[Piece], depth: usize) {
+        let subscript = |piece: &Piece| matches!(piece, Piece::Quoted(text) | Piece::Plain(text) if text.contains('['));
+        if word.iter().any(subscript) {
+            self.evaluated(word, depth);
+        }
+    }
+
+    fn redirect(&mut self, redirect: &'a Redirect, feed: &mut Feed, depth: usize) {
+        match redirect {
+            Redirect::Write(word)
+            | Redirect::Read { file: word, writes: true, .. }
+            | Redirect::Duplicate { target: word, writes: true, .. } => {
+                self.substitutions([word], depth);
+                for fields in self.expander(&feed.clone()).word(word, 0) {
+                    for target in fields {
+                        let place = self.walker.place.clone();
+                        self.walker.push(Deed::Write { target, place });
+                    }
+                }
+            }
+            Redirect::Read { file, input: true, .. } => {
+                self.substitutions([file], depth);
+                match bare(file) {
+                    // The same input by another name.
+                    Some(file) if file.starts_with("/dev/") || file.starts_with("/proc/") => {}
+                    Some(_) => *feed = Feed::Nothing,
+                    None => *feed = Feed::Pipe,
+                }
+            }
+            Redirect::Text { input, .. } | Redirect::Document { input, .. } => {
+                let Some(word) = redirect.word() else { return };
+                self.substitutions([word], depth);
+                if *input {
+                    let text = self.expander(feed).fed_text(word);
+                    *feed = Feed::Text(text.map(Arc::from));
+                }
+            }
+            Redirect::Duplicate { target: word, input, .. } => {
+                self.substitutions([word], depth);
+                if *input && !matches!(bare(word), Some("0" | "-")) {
+                    *feed = Feed::Pipe;
+                }
+            }
+            Redirect::Read { file: word, .. } => self.substitutions([word], depth),
+        }
+    }
+
+    /// Walks every `$(…)`, `<(…)` and the like inside these words.
+    fn substitutions(&mut self, words: impl IntoIterator<Item = &'a Word>, depth: usize) {
+        for word in words {
+            self.pieces(word, depth + 1);
+        }
+    }
+
+    fn pieces(&mut self, word: &'a Word, depth: usize) {
+        for piece in word {
+            match piece {
+                Piece::Output { list, .. } | Piece::Process(list) => {
+                    let place = self.walker.place.clone();
+                    self.list(list, &Feed::Nothing, depth + 1);
+                    self.walker.place = place;
+                }
+                Piece::Parameter { word: inner, .. } | Piece::Arithmetic(inner) | Piece::Opaque(inner) => {
+                    self.pieces(inner, depth + 1);
+                }
+                Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
+            }
+        }
+    }
+}
+
+/// Whether a function pipes itself into itself or calls itself in the background.
+fn multiplies(name: &str, body: &Command) -> bool {
+    lists(&body.body).into_iter().flatten().any(|step| {
+        let calls = step.pipeline.iter().filter(|command| calls(name, command)).count();
+        calls > 1
+            || (calls == 1 && step.joint == Joint::Background)
+            || step.pipeline.iter().any(|command| multiplies(name, command))
+    })
+}
+
+fn calls(name: &str, command: &Command) -> bool {
+    match &command.body {
+        Body::Simple { words, .. } => words.first().and_then(|word| bare(word)) == Some(name),
+        other => lists(other).into_iter().flatten().flat_map(|step| &step.pipeline).any(|inner| calls(name, inner)),
+    }
+}
+
+fn lists(body: &Body) -> Vec<&List> {
+    match body {
+        Body::Simple { .. } | Body::Function { .. } => Vec::new(),
+        Body::Branches { lists, .. } => lists.iter().collect(),
+        Body::Subshell(list) | Body::For { list, .. } => vec![list],
+    }
+}

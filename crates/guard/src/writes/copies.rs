@@ -1,0 +1,70 @@
+//! Programs with sources and a destination: copies, moves, links.
+
+use super::{Touch, each, letters, options, values};
+use crate::{
+    field::{Field, Fields},
+    walk::Run,
+};
+
+/// Programs with sources and a destination.
+pub(super) fn touches(run: &Run, mut plain: Fields) -> Vec<Touch> {
+    let mut folder = values(&run.args, &["-t", "--target-directory"]).into_iter().next();
+    if folder.is_some() && run.name != "rsync" {
+        plain.retain(|field| Some(field) != folder.as_ref());
+    } else {
+        folder = None;
+    }
+    let is_folder = folder.is_some();
+    let Some(destination) = folder.or_else(|| (plain.len() > 1).then(|| plain.pop()).flatten()) else {
+        // `ln TARGET` alone makes a link here, under the same name.
+        return each(plain.iter().map(|source| inside(&Field::literal("."), source)), Touch::Content);
+    };
+    let moves = run.name.ends_with("mv");
+    let links = run.name.ends_with("ln")
+        || (run.name.ends_with("cp") && options(&run.args).any(|option| letters(option, &['l', 's'])));
+    let deep = moves
+        || matches!(run.name.as_str(), "rsync" | "ditto")
+        || options(&run.args)
+            .any(|option| letters(option, &['r', 'R', 'a']) || option.starts_with("--recurs") || option == "--archive");
+    let replaces = options(&run.args).any(|option| {
+        letters(option, &['T'])
+            || option == "--no-target-directory"
+            || (links && letters(option, &['n', 'h']))
+            || option.starts_with("--delete")
+    });
+    let mut touches = Vec::new();
+    for source in &plain {
+        if moves {
+            touches.push(Touch::Whole(source.clone()));
+        }
+        if links {
+            touches.push(Touch::Alias(source.clone()));
+        }
+        let merges =
+            source.text.ends_with("/.") || source.text == "." || (run.name == "rsync" && source.text.ends_with('/'));
+        if merges && deep {
+            touches.push(Touch::Merge(destination.clone()));
+            continue;
+        }
+        let name = inside(&destination, source);
+        touches.push(if deep || links { Touch::Whole(name) } else { Touch::Content(name) });
+    }
+    if replaces {
+        touches.push(Touch::Whole(destination));
+    } else if !is_folder {
+        touches.push(if deep || links { Touch::Becomes(destination) } else { Touch::Content(destination) });
+    }
+    touches
+}
+
+/// A source's place in the destination folder.
+pub(super) fn inside(folder: &Field, source: &Field) -> Field {
+    let name = source.text.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+    if folder.open() {
+        let tail = format!("{}/{name}", folder.tail.as_deref().unwrap_or_default());
+        return Field { tail: Some(tail), ..folder.clone() };
+    }
+    let text = format!("{}/{name}", folder.text.trim_end_matches('/'));
+    let text = if folder.text.starts_with('/') && !text.starts_with('/') { format!("/{text}") } else { text };
+    Field { text, tail: source.tail.clone(), glob: folder.glob || source.glob, hollow: None }
+}

@@ -1,0 +1,84 @@
+//! Which files `git` changes.
+
+use super::{Touch, each, values};
+use crate::{
+    field::{Field, Fields},
+    path,
+    walk::Run,
+};
+
+/// The folders that `git` is told to work in.
+pub(crate) fn git_folders(args: &[Field]) -> Fields {
+    let mut folders = Fields::new();
+    let verb = args.iter().position(|arg| GIT_VERBS.contains(&arg.text.as_str())).unwrap_or(args.len());
+    for (at, arg) in args.iter().enumerate().take(verb) {
+        match arg.text.as_str() {
+            "-C" | "--work-tree" | "--git-dir" => folders.extend(args.get(at + 1).cloned()),
+            text => {
+                let value = text.strip_prefix("--work-tree=").or_else(|| text.strip_prefix("--git-dir="));
+                folders.extend(value.map(|value| Field { text: value.to_owned(), ..arg.clone() }));
+            }
+        }
+    }
+    folders
+}
+
+/// What changes files in the folder that `git` works in.
+#[rustfmt::skip]
+const GIT_VERBS: &[&str] = &[
+    "checkout", "restore", "rm", "mv", "apply", "am", "config", "worktree", "clone", "init", "clean", "reset", "switch",
+    "stash", "merge", "pull", "rebase", "revert", "cherry-pick", "read-tree", "checkout-index", "sparse-checkout",
+    "submodule", "subtree",
+];
+
+/// What its verb changes.
+pub(super) fn touches(run: &Run, plain: &[Field]) -> Vec<Touch> {
+    let Some(verb) = plain.iter().position(|field| GIT_VERBS.contains(&field.text.as_str())) else { return Vec::new() };
+    let rest = plain.get(verb + 1..).unwrap_or_default().to_vec();
+    let mut folders = git_folders(&run.args);
+    match plain.get(verb).map(|field| field.text.as_str()) {
+        Some("init") => {
+            folders.extend(rest.into_iter().next());
+            return each(folders, Touch::Project);
+        }
+        Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
+        _ => {}
+    }
+    // In another folder, files are replaced that are not named here.
+    let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
+    let mut touches = match plain.get(verb).map(|field| field.text.as_str()) {
+        Some("config") => each(git_settings(run, &rest), Touch::Content),
+        // Only the index changes.
+        Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
+        Some("mv" | "rm") => each(rest, Touch::Whole),
+        Some("checkout" | "restore" | "worktree" | "checkout-index") => {
+            let below = folders.iter().flat_map(|folder| rest.iter().map(|file| joined(folder, file)));
+            each(rest.iter().cloned().chain(below), Touch::Content)
+        }
+        _ => Vec::new(),
+    };
+    let configures = plain.get(verb).is_some_and(|field| field.text == "config");
+    if !configures {
+        touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
+    }
+    touches
+}
+
+/// The file that `git config` writes, and the hooks if it says where they are.
+fn git_settings(run: &Run, rest: &[Field]) -> Fields {
+    let mut files = values(&run.args, &["--file"]);
+    files.extend(run.args.windows(2).filter_map(|pair| match pair {
+        [option, file] if option.text == "-f" => Some(file.clone()),
+        _ => None,
+    }));
+    let key = rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath"));
+    files.extend((key && rest.len() > 1).then(|| Field::literal(".git/hooks")));
+    files
+}
+
+fn joined(folder: &Field, file: &Field) -> Field {
+    if folder.open() || file.open() || file.text.starts_with('/') {
+        return file.clone();
+    }
+    Field { glob: file.glob, ..Field::literal(format!("{}/{}", folder.text.trim_end_matches('/'), file.text)) }
+}

@@ -1,0 +1,217 @@
+//! The signature over the list of approvals: whoever can write the file, but does not know the passphrase, approves
+//! nothing.
+//!
+//! One minisign signature covers the serial and every approval that counts. The serial grows with every change, and the
+//! highest one that was seen is remembered beside the file, so that an older list cannot be put back. This crate checks
+//! signatures; making one is up to the [`Signer`](crate::Signer).
+
+use std::path::{Path, PathBuf};
+
+use minisign_verify::{PublicKey, Signature};
+use ollm_protocol::Remedy;
+use ollm_store::versioned::{self, Loaded};
+use ollm_store::{Trouble, UpdateError};
+use serde_json::{Value, json};
+
+use crate::approvals::{Approval, term_text};
+use crate::signer::{Sign, SignError};
+
+const VERSION: u32 = 1;
+const MAX_BYTES: u64 = 64 * 1024;
+
+/// The key that must have signed the list of approvals.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApprovalKey {
+    /// The public key, as minisign writes it.
+    pub line: String,
+    /// Where it is set, for people.
+    pub origin: String,
+    /// Whether the machine's policy sets it.
+    pub by_policy: bool,
+    /// A list with a lower serial counts for nothing.
+    pub floor: u64,
+}
+
+/// Why no approval of a list counts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ListTrouble {
+    /// The file is of no use, or the one that remembers the serial.
+    #[error(transparent)]
+    File(#[from] Trouble),
+    /// Nobody signed it.
+    #[error("{} is not signed, and hooks.approvalKey ({origin}) demands it", path.display())]
+    Unsigned {
+        /// The list.
+        path: PathBuf,
+        /// Where the key is set.
+        origin: String,
+    },
+    /// It is another list than the one that was signed, or another key signed it.
+    #[error("{} is not what the key of hooks.approvalKey ({origin}) signed", path.display())]
+    Forged {
+        /// The list.
+        path: PathBuf,
+        /// Where the key is set.
+        origin: String,
+    },
+    /// It was signed, but a newer one was seen.
+    #[error("{} is an older list that was put back: it has serial {serial}, and {seen} was seen already", path.display())]
+    Replayed {
+        /// The list.
+        path: PathBuf,
+        /// Its serial.
+        serial: u64,
+        /// The highest serial that was seen.
+        seen: u64,
+    },
+    /// It was signed, but the machine's policy wants a newer one.
+    #[error("{} has serial {serial}, and hooks.approvalSerial of the machine's policy is {floor}", path.display())]
+    BelowFloor {
+        /// The list.
+        path: PathBuf,
+        /// Its serial.
+        serial: u64,
+        /// The lowest serial that counts.
+        floor: u64,
+    },
+}
+
+impl ListTrouble {
+    /// What a person can do about it, unless the text says so itself.
+    pub fn remedy(&self) -> Option<Remedy> {
+        (!matches!(self, ListTrouble::File(_))).then_some(Remedy::SignApprovals)
+    }
+}
+
+/// Why the list of approvals was not changed.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// The file could not be read or written.
+    #[error(transparent)]
+    Update(#[from] UpdateError),
+    /// The list is not the one that was signed: what somebody else put into it is not signed along.
+    #[error(transparent)]
+    List(#[from] ListTrouble),
+    /// Nobody signed the change.
+    #[error(transparent)]
+    Sign(#[from] SignError),
+}
+
+impl From<Trouble> for ChangeError {
+    fn from(trouble: Trouble) -> ChangeError {
+        ChangeError::Update(trouble.into())
+    }
+}
+
+/// What a signed list is changed with.
+pub(crate) struct Seal<'a> {
+    pub(crate) key: &'a ApprovalKey,
+    pub(crate) sign: Sign,
+}
+
+impl Seal<'_> {
+    /// Gives a document the next serial and the signature over what counts in it.
+    pub(crate) fn put_on(&self, path: &Path, document: &mut Value, counting: &[&Approval]) -> Result<u64, ChangeError> {
+        let serial = serial_of(document).max(seen(path)?).max(self.key.floor).saturating_add(1);
+        let signature = signed(self.key, &self.sign, &canonical(serial, counting))?;
+        if let Some(fields) = document.as_object_mut() {
+            fields.insert("serial".to_owned(), serial.into());
+            fields.insert("signature".to_owned(), signature.into());
+        }
+        Ok(serial)
+    }
+}
+
+/// Has a statement signed, and makes sure that the right key did it.
+pub(crate) fn signed(key: &ApprovalKey, sign: &Sign, statement: &[u8]) -> Result<String, SignError> {
+    let signature = sign(statement)?;
+    if is_signed(key, statement, &signature) { Ok(signature) } else { Err(SignError::OtherKey(key.origin.clone())) }
+}
+
+/// Checks that a list is the newest that the key signed; `counting` is what would count in it.
+pub(crate) fn check(
+    path: &Path,
+    document: &Value,
+    counting: &[&Approval],
+    key: &ApprovalKey,
+) -> Result<u64, ListTrouble> {
+    let serial = serial_of(document);
+    let (path, origin) = (path.to_owned(), key.origin.clone());
+    let Some(signature) = document.get("signature").and_then(Value::as_str) else {
+        // There is nothing in it that could count.
+        return if counting.is_empty() { Ok(serial) } else { Err(ListTrouble::Unsigned { path, origin }) };
+    };
+    if !is_signed(key, &canonical(serial, counting), signature) {
+        return Err(ListTrouble::Forged { path, origin });
+    }
+    let seen = seen(&path)?;
+    if serial < seen {
+        return Err(ListTrouble::Replayed { path, serial, seen });
+    }
+    if serial < key.floor {
+        return Err(ListTrouble::BelowFloor { path, serial, floor: key.floor });
+    }
+    if serial > seen {
+        // Where it cannot be remembered, the next process sees it again.
+        let _ = remember(&path, serial);
+    }
+    Ok(serial)
+}
+
+pub(crate) fn serial_of(document: &Value) -> u64 {
+    document.get("serial").and_then(Value::as_u64).unwrap_or_default()
+}
+
+fn is_signed(key: &ApprovalKey, statement: &[u8], signature: &str) -> bool {
+    let (Ok(key), Ok(signature)) = (PublicKey::from_base64(&key.line), Signature::decode(signature)) else {
+        return false;
+    };
+    key.verify(statement, &signature, false).is_ok()
+}
+
+/// What is signed: one line for the list and one for each approval, every field in a fixed place.
+fn canonical(serial: u64, counting: &[&Approval]) -> Vec<u8> {
+    let mut text = format!("ollm approvals, version {VERSION}, serial {serial}\n");
+    for one in counting {
+        let (hash, digest) = (one.hash.to_string(), one.digest.to_string());
+        let fields = json!([
+            one.source,
+            one.id,
+            hash,
+            digest,
+            one.approved_at,
+            one.approved_by,
+            term_text(&one.term),
+            one.copy,
+            one.program
+        ]);
+        text.push_str(&fields.to_string());
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+/// The file that remembers the highest serial that was seen of a list.
+fn memory(list: &Path) -> PathBuf {
+    list.parent().unwrap_or(Path::new("")).join("state/approval-serial.json")
+}
+
+/// The highest serial that was seen of a list.
+pub(crate) fn seen(list: &Path) -> Result<u64, Trouble> {
+    match versioned::load(&memory(list), VERSION, MAX_BYTES) {
+        Loaded::Missing => Ok(0),
+        Loaded::Current(document) => Ok(serial_of(&document)),
+        Loaded::Refused(trouble) => Err(trouble),
+    }
+}
+
+/// Remembers that a serial was seen.
+pub(crate) fn remember(list: &Path, serial: u64) -> Result<(), UpdateError> {
+    versioned::update(&memory(list), VERSION, MAX_BYTES, |document| {
+        let known = document.as_ref().map(serial_of).unwrap_or_default();
+        Ok(((serial > known).then(|| json!({"version": VERSION, "serial": serial})), ()))
+    })
+}
+
+#[cfg(test)]
+mod tests;
