@@ -287,7 +287,7 @@ pub static HOMES: &[Home] = &[
             "Stop",
         ],
         taste: Taste::PLAIN,
-        review: None,
+        review: Some("Copilot runs hooks of a project only in folders that you trust there"),
         project_variables: &[],
     },
     Home {
