@@ -40,8 +40,8 @@ fn index() -> String {
         let _ = writeln!(text, "| {title} | [{name}]({name}.md) | `~/{}` | {} |", home.user, agent.checked);
     }
     text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
-    let names: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
-    let _ = writeln!(text, " {} |\n|---|{}", names.join(" | "), "---|".repeat(AGENTS.len()));
+    let heads: Vec<&str> = AGENTS.iter().map(|agent| agent.name).collect();
+    let _ = writeln!(text, " {} |\n|---|{}", heads.join(" | "), "---|".repeat(AGENTS.len()));
     for tool in TOOLS {
         let named = |agent: &&AgentDialect| {
             FOREIGN.iter().find(|row| row.agents.contains(&agent.name) && row.tool.name == tool.name)
@@ -93,7 +93,7 @@ fn place(home: &Home) -> String {
     match home.taste {
         Taste::ANYTHING => {}
         Taste { mark: false, comments: false, .. } => {
-            text.push_str(&refuses("with comments, trailing commas or a byte order mark"))
+            text.push_str(&refuses("with comments, trailing commas or a byte order mark"));
         }
         Taste { mark: false, .. } => text.push_str(&refuses("with trailing commas or a byte order mark")),
         _ => text.push_str(&refuses("with comments or trailing commas")),
@@ -108,9 +108,9 @@ fn recipes(agent: &AgentDialect, home: &Home) -> String {
          Keep a log of tool calls:\n\n```\nollm hook new calls --for logging\n```\n\n",
     );
     if matches!(home.form, Form::Own(_)) {
-        let _ = write!(
+        let _ = writeln!(
             text,
-            "Run a hook that was written for {}: declare it with `\"dialect\": \"{}\"`, and it is spoken to as before.\n",
+            "Run a hook that was written for {}: declare it with `\"dialect\": \"{}\"`, and it is spoken to as before.",
             agent.title, agent.name
         );
     } else {

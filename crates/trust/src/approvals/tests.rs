@@ -143,7 +143,7 @@ fn assert_useless(path: &Path, content: &[u8]) {
     for refused in [approve(path, approval("b")), revoke(path, "a", "id").map(drop), revoke_all(path).map(drop)] {
         match refused {
             Err(ChangeError::Update(UpdateError::Refused(reason))) => {
-                assert_eq!(Some(ListTrouble::from(reason)), trouble)
+                assert_eq!(Some(ListTrouble::from(reason)), trouble);
             }
             other => panic!("{other:?}"),
         }
