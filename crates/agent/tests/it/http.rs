@@ -240,12 +240,12 @@ fn nowhere() -> String {
 }
 
 #[test]
-fn when_nobody_listens_the_command_that_helps_is_named() {
+fn when_nobody_listens_another_model_is_named() {
     let url = nowhere();
     let (_, answer) = ask(&mut OpenAi::new(&url, "m", None).patience(patience()), &Cancel::default());
     let error = answer.unwrap_err().to_string();
     assert!(error.starts_with(&format!("no model can be reached at {url}")), "{error}");
-    assert!(error.contains("--model ollama:NAME"), "{error}");
+    assert!(error.contains("ollama:NAME"), "{error}");
     assert!(models(&url, None, &Network::default(), &patience()).is_err());
 }
 
