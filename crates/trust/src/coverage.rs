@@ -23,6 +23,8 @@ mod runner;
 mod script;
 mod shell;
 
+pub(crate) use script::is_binary;
+
 pub use edit::COPY_FOLDER;
 pub(crate) use edit::{Edit, Replacement, ScriptEdits, rewritten};
 use script::Language;
@@ -111,6 +113,15 @@ impl Places {
     }
 }
 
+/// What a file held when it was looked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    /// Text with this digest.
+    Text(Digest),
+    /// A program, by the zero byte near its beginning.
+    Binary,
+}
+
 /// What a command covers.
 #[derive(Clone, Debug, Default)]
 pub struct Coverage {
@@ -119,7 +130,7 @@ pub struct Coverage {
     /// The files whose content is part of what is approved.
     pub(crate) files: Vec<PathBuf>,
     /// The files that were read for what they load, with what they held: the rest means nothing for other content.
-    pub(crate) read: Vec<(PathBuf, Digest)>,
+    pub(crate) read: Vec<(PathBuf, Content)>,
     /// What may run without being part of what is approved.
     pub(crate) uncovered: Vec<String>,
     /// Arguments that name code or are shell text, each with what replaces it.
@@ -389,6 +400,11 @@ impl Search<'_> {
                 continue;
             }
             self.seen.insert(file.clone());
+            // A program names nothing that we could read, however long it is.
+            if script::is_binary(&file) {
+                self.coverage.read.push((file, Content::Binary));
+                continue;
+            }
             let Ok(Some(bytes)) = read_bounded(&file, LARGEST_CODE) else {
                 if file.is_file() {
                     let short = self.short(&file);
@@ -396,10 +412,7 @@ impl Search<'_> {
                 }
                 continue;
             };
-            self.coverage.read.push((file.clone(), digest_bytes(&bytes)));
-            if bytes.iter().take(1024).any(|byte| *byte == 0) {
-                continue;
-            }
+            self.coverage.read.push((file.clone(), Content::Text(digest_bytes(&bytes))));
             let text = String::from_utf8_lossy(&bytes);
             self.shebang(&file, &text)?;
             if let Some(language) = Language::of_file(&file, &text).or(language) {

@@ -20,7 +20,8 @@ use crate::approver::Approver;
 use crate::content_store::{ContentStore, ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
 use crate::coverage::{
-    COPY_FOLDER, Coverage, Edit, Replacement, ScriptEdits, absolute_interpreter, loads_code, rewritten,
+    COPY_FOLDER, Content, Coverage, Edit, Replacement, ScriptEdits, absolute_interpreter, is_binary, loads_code,
+    rewritten,
 };
 use crate::extension::ExtensionFolder;
 use crate::identity::{
@@ -477,10 +478,16 @@ impl Trust {
     fn pointed_at_itself(&self, copy: Arc<StoredCopy>, coverage: &Coverage) -> Result<Arc<StoredCopy>, Refusal> {
         let refused = |error: ContentStoreError| Refusal::new(RefusalReason::Unsafe, error.to_string());
         let changed = |path: &Path| ContentStoreError::Changed { path: path.to_owned() };
-        for (file, digest) in &coverage.read {
+        for (file, content) in &coverage.read {
             let Some(path) = copy.path_of(file) else { continue };
             // One that was exchanged while it was looked through was looked through in vain.
-            if !self.memory.digests.digest(&path, LARGEST_FILE).is_ok_and(|found| found == *digest) {
+            let same = match content {
+                Content::Text(digest) => {
+                    self.memory.digests.digest(&path, LARGEST_FILE).is_ok_and(|found| found == *digest)
+                }
+                Content::Binary => is_binary(&path),
+            };
+            if !same {
                 return Err(refused(changed(file)));
             }
         }
@@ -564,10 +571,13 @@ mod tests {
         let trust = Trust::new(folder.path().join("home/approvals.json"), SystemTime::now);
         let file = StoredFile { path: script.clone(), digest: digest_bytes(b". ./lib.sh") };
         let copy = Arc::new(trust.copies.keep(folder.path(), &[file]).unwrap());
-        let read = |text: &[u8]| Coverage { read: vec![(script.clone(), digest_bytes(text))], ..Coverage::default() };
-        let same = trust.pointed_at_itself(Arc::clone(&copy), &read(b". ./lib.sh")).unwrap();
+        let read = |content| Coverage { read: vec![(script.clone(), content)], ..Coverage::default() };
+        let text = |text: &[u8]| Content::Text(digest_bytes(text));
+        let same = trust.pointed_at_itself(Arc::clone(&copy), &read(text(b". ./lib.sh"))).unwrap();
         assert_eq!(same, copy);
-        let refusal = trust.pointed_at_itself(copy, &read(b"true")).unwrap_err();
-        assert!(refusal.detail.contains("is no longer what was approved"), "{}", refusal.detail);
+        for other in [text(b"true"), Content::Binary] {
+            let refusal = trust.pointed_at_itself(Arc::clone(&copy), &read(other)).unwrap_err();
+            assert!(refusal.detail.contains("is no longer what was approved"), "{}", refusal.detail);
+        }
     }
 }

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
+use ollm_store::raw::open_regular;
 use ollm_store::tree;
+use rustix::fs::OFlags;
 
 use super::{CoverageError, Found, Search};
 
@@ -81,6 +83,14 @@ pub(crate) fn absolute_interpreter(file: &Path, text: &str) -> Result<(), Covera
         Some(name) => Err(CoverageError::RelativeInterpreter { file: file.to_owned(), name: name.to_owned() }),
         None => Ok(()),
     }
+}
+
+/// Whether a file is no text, as its beginning shows.
+pub(crate) fn is_binary(file: &Path) -> bool {
+    let mut start = [0; 1024];
+    let opened = open_regular(file, OFlags::empty()).ok().flatten();
+    let count = opened.and_then(|(mut file, _)| file.read(&mut start).ok()).unwrap_or(0);
+    start.get(..count).is_some_and(|start| start.contains(&0))
 }
 
 /// Whether a file is code by its name, its mode or its first line.
