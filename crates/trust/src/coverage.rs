@@ -78,7 +78,7 @@ pub enum Mentioned {
 }
 
 /// Where names are looked up.
-#[derive(Debug)]
+#[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Places {
     /// The folder, as written.
     written: PathBuf,

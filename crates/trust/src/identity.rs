@@ -191,20 +191,26 @@ impl Memory {
         let Some(top) = thing.folder(context).and_then(|folder| folder.canonicalize().ok()) else {
             return Ok(Arc::default());
         };
-        let mut states = Vec::new();
-        let mut covered_from = |folder: Option<&Path>| {
-            let places = Places::new(top.clone(), &line, folder, context, thing);
-            files_covered(&line, Some(program), &places, &mut |path: &Path| {
-                states.push((path.to_owned(), state_of(path)));
+        let mut states: Vec<(PathBuf, Option<StatKey>)> = Vec::new();
+        let mut covered_from = |places: &Places| {
+            files_covered(&line, Some(program), places, &mut |path: &Path| {
+                if !states.iter().any(|(known, _)| known == path) {
+                    states.push((path.to_owned(), state_of(path)));
+                }
             })
         };
-        let mut coverage = covered_from(None)?;
+        let places = |folder| Places::new(top.clone(), &line, folder, context, thing);
+        let approved_in = places(None);
+        let mut coverage = covered_from(&approved_in)?;
         // What belongs to a folder of its own names files there by their places in the copy.
         coverage.runs_in = coverage.runs_in.filter(|_| thing.tree().is_none());
         // Where nothing ties it to the folder it was approved in, it runs wherever the event happened, and what its names
         // mean there counts.
         if coverage.runs_in.is_none() && context.folder.is_some() {
-            coverage = covered_from(context.folder)?;
+            let here = places(context.folder);
+            if here != approved_in {
+                coverage = covered_from(&here)?;
+            }
         }
         let coverage = Arc::new(coverage);
         // A change that follows at once could have the same time.
