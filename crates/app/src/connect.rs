@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use ollm_catalog::connection::{Connected, Imported, Made, Wish, connected, disconnected, import, rejected};
 use ollm_process::{Children, End, Job, Limits};
-use ollm_protocol::dialect::home::{Commands, Form, HOMES, Home, OwnFile, home_of, waits};
-use ollm_protocol::dialect::{Addressee, by_name};
+use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
+use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
 use ollm_protocol::{Event, EventKind};
 use ollm_shell::shell_word;
 use ollm_store::{digest_bytes, read_bounded, replace_through_links, write_atomic};
@@ -47,7 +47,7 @@ impl Scope {
 /// A change of an agent's settings that was not made yet.
 #[derive(Debug)]
 pub struct Plan<'a> {
-    home: &'a Home,
+    agent: &'a AgentDialect,
     scope: Scope,
     /// The files, each with what it held and what it will hold; nothing for one that goes.
     pub files: Vec<PlannedFile>,
@@ -78,26 +78,26 @@ impl PlannedFile {
 }
 
 /// The agent of this name.
-pub fn agent(name: &str) -> Result<&'static Home, AppError> {
-    let known = || HOMES.iter().map(|home| home.id).collect::<Vec<_>>().join(", ");
-    home_of(name).ok_or_else(|| {
+pub fn agent(name: &str) -> Result<&'static AgentDialect, AppError> {
+    let known = || AGENTS.iter().copied().map(|agent| agent.name).collect::<Vec<_>>().join(", ");
+    agent_named(name).ok_or_else(|| {
         AppError::usage(format!("no agent is called `{name}`")).hint(format!("these are known: {}", known()))
     })
 }
 
 /// Where an agent reads its hooks.
-pub fn place(home: &Home, scope: Scope, world: &World) -> Result<PathBuf, AppError> {
+pub fn place(agent: &AgentDialect, scope: Scope, world: &World) -> Result<PathBuf, AppError> {
     match scope {
         Scope::User => {
-            let moved = home.variable.and_then(|name| world.variable(name)).filter(|folder| !folder.is_empty());
-            let inside = Path::new(home.user).components().skip(1).collect::<PathBuf>();
-            let usual = || world.places.user_home.as_ref().map(|own| own.join(home.user));
+            let moved = agent.home.variable.and_then(|name| world.variable(name)).filter(|folder| !folder.is_empty());
+            let inside = Path::new(agent.home.user).components().skip(1).collect::<PathBuf>();
+            let usual = || world.places.user_home.as_ref().map(|own| own.join(agent.home.user));
             let place = moved.map(|folder| world.cwd.join(folder).join(inside)).or_else(usual);
             place.ok_or_else(|| AppError::new(ErrorKind::Environment, "there is no home to look into").hint("set HOME"))
         }
         Scope::Project => {
-            let below = home.project.ok_or_else(|| {
-                AppError::usage(format!("{} reads no hooks of a project", home.title)).hint("connect it for yourself")
+            let below = agent.home.project.ok_or_else(|| {
+                AppError::usage(format!("{} reads no hooks of a project", agent.title)).hint("connect it for yourself")
             })?;
             let project = world.places.project.as_ref().ok_or_else(|| {
                 AppError::usage("this folder is in no project")
@@ -109,59 +109,59 @@ pub fn place(home: &Home, scope: Scope, world: &World) -> Result<PathBuf, AppErr
 }
 
 /// The line of shell by which an agent asks us at an event.
-pub fn line(home: &Home, scope: Scope, event: &str, program: &Path) -> String {
+pub fn line(agent: &AgentDialect, scope: Scope, event: &str, program: &Path) -> String {
     match scope {
         Scope::User => {
             let program = program.display().to_string();
-            format!("{} {}", shell_word(&program), asking(home, event))
+            format!("{} {}", shell_word(&program), asking(agent, event))
         }
         // Who works in the project without us is told so, and their agent goes on.
         Scope::Project => format!(
             "command -v ollm >/dev/null 2>&1 || {{ echo 'the hooks of this project did not run: ollm is not installed' >&2; exit 0; }}; ollm {}",
-            asking(home, event)
+            asking(agent, event)
         ),
     }
 }
 
 /// What we are told at an event: for whom it is, and how long that agent waits.
-fn asking(home: &Home, event: &str) -> String {
-    let within = waits(home, event).map(|wait| format!(" --within {}s", wait.as_secs()));
+fn asking(agent: &AgentDialect, event: &str) -> String {
+    let within = agent.told_to_wait(event).map(|wait| format!(" --within {}s", wait.as_secs()));
     let event = if event.is_empty() { String::new() } else { format!(" {event}") };
-    format!("hook run{event} --from {}{}", home.id, within.unwrap_or_default())
+    format!("hook run{event} --from {}{}", agent.name, within.unwrap_or_default())
 }
 
 /// What an agent's settings will be when it asks us.
-pub fn plan<'a>(home: &'a Home, scope: Scope, program: &Path, world: &World) -> Result<Plan<'a>, AppError> {
-    let place = place(home, scope, world)?;
-    let line = |event: &str| line(home, scope, event, program);
-    if let Form::Own(files) = home.form {
-        let files = files(&Commands { events: home.events, line: &line });
-        let files = files.into_iter().map(|file| own_file(home, &place, file)).collect::<Result<Vec<_>, _>>()?;
-        return Ok(Plan { home, scope, files, warnings: Vec::new(), made: Made::default() });
+pub fn plan<'a>(agent: &'a AgentDialect, scope: Scope, program: &Path, world: &World) -> Result<Plan<'a>, AppError> {
+    let place = place(agent, scope, world)?;
+    let line = |event: &str| line(agent, scope, event, program);
+    if let Form::Own(files) = agent.home.form {
+        let files = files(&Commands { events: agent.home.events, line: &line });
+        let files = files.into_iter().map(|file| own_file(agent, &place, file)).collect::<Result<Vec<_>, _>>()?;
+        return Ok(Plan { agent, scope, files, warnings: Vec::new(), made: Made::default() });
     }
     let before = read(&place)?;
     let text = before.as_deref().unwrap_or_default();
     let Connected { text: after, made } =
-        connected(text, &Wish { home, line: &line }).map_err(|why| broken(&place, &why))?;
+        connected(text, &Wish { agent, line: &line }).map_err(|why| broken(&place, &why))?;
     let mut warnings = Vec::new();
-    if let Some(why) = rejected(&after, home) {
-        warnings.push(format!("{} does not read {}: {why}; mend that first", home.title, place.display()));
+    if let Some(why) = rejected(&after, &agent.home) {
+        warnings.push(format!("{} does not read {}: {why}; mend that first", agent.title, place.display()));
     }
     let precious = before.is_some();
     let file = PlannedFile { path: place, before, after: Some(after), executable: false, precious };
-    Ok(Plan { home, scope, files: vec![file], warnings, made })
+    Ok(Plan { agent, scope, files: vec![file], warnings, made })
 }
 
 /// What an agent's settings will be when it asks us no more.
-pub fn plan_removal<'a>(home: &'a Home, scope: Scope, world: &World) -> Result<Plan<'a>, AppError> {
-    let place = place(home, scope, world)?;
-    let record = Record::of(&record::Key { agent: home.id, scope, file: &place }, world);
-    let mut plan = Plan { home, scope, files: Vec::new(), warnings: Vec::new(), made: Made::default() };
-    if let Form::Own(_) = home.form {
-        for path in own_paths(home) {
+pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, world: &World) -> Result<Plan<'a>, AppError> {
+    let place = place(agent, scope, world)?;
+    let record = Record::of(&record::Key { agent: agent.name, scope, file: &place }, world);
+    let mut plan = Plan { agent, scope, files: Vec::new(), warnings: Vec::new(), made: Made::default() };
+    if let Form::Own(_) = agent.home.form {
+        for path in own_paths(agent) {
             let path = place.join(path);
             let Some(before) = read(&path)? else { continue };
-            if !asks_us(&before, home) {
+            if !asks_us(&before, agent) {
                 plan.warnings.push(format!("{} is not ours any more and stays", path.display()));
                 continue;
             }
@@ -183,8 +183,9 @@ pub fn plan_removal<'a>(home: &'a Home, scope: Scope, world: &World) -> Result<P
         Some(Original::Kept(copy)) if let Some(text) = read(copy)? => Some(text),
         _ => {
             let made =
-                record.as_ref().map_or_else(|| Made { hooks: true, events: events(home) }, |known| known.made.clone());
-            let (text, empty) = disconnected(&before, home.id, home.form, &made).map_err(|why| broken(&place, &why))?;
+                record.as_ref().map_or_else(|| Made { hooks: true, events: events(agent) }, |known| known.made.clone());
+            let (text, empty) =
+                disconnected(&before, agent.name, agent.home.form, &made).map_err(|why| broken(&place, &why))?;
             let created = record.as_ref().is_none_or(|record| record.created);
             (!empty || !created || text == before).then_some(text)
         }
@@ -220,7 +221,7 @@ impl Plan<'_> {
         let mut copies = Vec::new();
         for file in self.files.iter().filter(|file| file.changes()) {
             let precious = file.before.as_deref().filter(|_| file.precious);
-            let backup = precious.map(|text| backup(self.home, &file.path, text, world)).transpose()?;
+            let backup = precious.map(|text| backup(self.agent, &file.path, text, world)).transpose()?;
             // Somebody may have written to it while a person looked at the difference.
             if read(&file.path)? != file.before {
                 let message = format!("{} changed meanwhile; nothing was written to it", file.path.display());
@@ -233,7 +234,7 @@ impl Plan<'_> {
                 remove_own_folders(&file.path);
             }
             copies.extend(backup.clone());
-            let record = file.after.as_deref().filter(|text| asks_us(text, self.home)).map(|text| Record {
+            let record = file.after.as_deref().filter(|text| asks_us(text, self.agent)).map(|text| Record {
                 created: file.before.is_none(),
                 original: backup.map_or(Original::Missing, Original::Kept),
                 written: digest_bytes(text.as_bytes()),
@@ -241,7 +242,7 @@ impl Plan<'_> {
             });
             let before = file.before.as_deref().map(|text| digest_bytes(text.as_bytes()));
             record::keep(
-                &record::Key { agent: self.home.id, scope: self.scope, file: &file.path },
+                &record::Key { agent: self.agent.name, scope: self.scope, file: &file.path },
                 before,
                 record.as_ref(),
                 world,
@@ -251,10 +252,10 @@ impl Plan<'_> {
     }
 }
 
-fn own_file(home: &Home, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
+fn own_file(agent: &AgentDialect, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
     let path = folder.join(&file.path);
     let before = read(&path)?;
-    if before.as_deref().is_some_and(|text| !asks_us(text, home)) {
+    if before.as_deref().is_some_and(|text| !asks_us(text, agent)) {
         let message = format!("{} is there already and is not ours", path.display());
         return Err(AppError::new(ErrorKind::Configuration, message).hint("move it away, and try again"));
     }
@@ -262,19 +263,19 @@ fn own_file(home: &Home, folder: &Path, file: OwnFile) -> Result<PlannedFile, Ap
 }
 
 /// The files of ours alone that an agent has, below its folder.
-fn own_paths(home: &Home) -> Vec<String> {
-    let Form::Own(files) = home.form else { return Vec::new() };
-    let files = files(&Commands { events: home.events, line: &|_| String::new() });
+fn own_paths(agent: &AgentDialect) -> Vec<String> {
+    let Form::Own(files) = agent.home.form else { return Vec::new() };
+    let files = files(&Commands { events: agent.home.events, line: &|_| String::new() });
     files.into_iter().map(|file| file.path).collect()
 }
 
 /// Whether a text of an agent's settings names us anywhere.
-fn asks_us(text: &str, home: &Home) -> bool {
-    text.contains("hook run") && text.contains(&format!("--from {}", home.id))
+fn asks_us(text: &str, agent: &AgentDialect) -> bool {
+    text.contains("hook run") && text.contains(&format!("--from {}", agent.name))
 }
 
-fn events(home: &Home) -> Vec<String> {
-    home.events.iter().map(|event| (*event).to_owned()).collect()
+fn events(agent: &AgentDialect) -> Vec<String> {
+    agent.home.events.iter().map(|event| (*event).to_owned()).collect()
 }
 
 fn read(path: &Path) -> Result<Option<String>, AppError> {
@@ -299,11 +300,11 @@ fn remove_own_folders(file: &Path) {
 }
 
 /// Keeps what a file held, where no agent looks for settings.
-fn backup(home: &Home, path: &Path, text: &str, world: &World) -> Result<PathBuf, AppError> {
+fn backup(agent: &AgentDialect, path: &Path, text: &str, world: &World) -> Result<PathBuf, AppError> {
     let digest = digest_bytes(text.as_bytes()).to_string();
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let short: String = digest.trim_start_matches("sha256:").chars().take(16).collect();
-    let copy = world.state().join("backups").join(format!("{}-{short}-{name}", home.id));
+    let copy = world.state().join("backups").join(format!("{}-{short}-{name}", agent.name));
     write_atomic(&copy, text.as_bytes()).map_err(|error| AppError::new(ErrorKind::Environment, error.to_string()))?;
     Ok(copy)
 }
@@ -330,21 +331,21 @@ pub struct ImportPlan {
 }
 
 /// The hooks that an agent has in its own settings.
-pub fn plan_import(home: &Home, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
-    if let Form::Own(_) = home.form {
-        return Err(AppError::usage(format!("hooks of {} are programs, not entries of a file", home.title))
+pub fn plan_import(agent: &AgentDialect, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
+    if let Form::Own(_) = agent.home.form {
+        return Err(AppError::usage(format!("hooks of {} are programs, not entries of a file", agent.title))
             .hint("declare them as hooks of your own, with this agent's dialect"));
     }
-    let from = place(home, scope, world)?;
+    let from = place(agent, scope, world)?;
     let Some(text) = read(&from)? else {
         return Err(AppError::new(ErrorKind::Configuration, format!("there is no {}", from.display())));
     };
-    let imported = import(&text, home).map_err(|why| broken(&from, &why))?;
+    let imported = import(&text, agent).map_err(|why| broken(&from, &why))?;
     let folder = match (scope, &world.places.project) {
         (Scope::Project, Some(project)) => project.join(".ollm/hooks"),
         _ => world.places.home.join("hooks"),
     };
-    let to = folder.join(format!("{}.json", home.id));
+    let to = folder.join(format!("{}.json", agent.name));
     let before = read(&to)?;
     Ok(ImportPlan { from, to, imported, before })
 }
@@ -372,9 +373,9 @@ impl ImportPlan {
 pub const TEST_EVENT: &str = "ollm_connect_test";
 
 /// Tries an agent's line in the shell that agents use for it, with an event that no hook is for. What went wrong, if anything.
-pub fn try_line(home: &Home, scope: Scope, program: &Path, world: &World) -> Result<(), String> {
-    let line = line(home, scope, TEST_EVENT, program);
-    let dialect = by_name(home.id).ok_or("its dialect is not known")?;
+pub fn try_line(agent: &AgentDialect, scope: Scope, program: &Path, world: &World) -> Result<(), String> {
+    let line = line(agent, scope, TEST_EVENT, program);
+    let dialect = by_name(agent.name).ok_or("its dialect is not known")?;
     let event = Event::new(EventKind::Custom, [("eventName", Value::from(TEST_EVENT))]);
     let job = Job {
         args: vec!["-c".into(), line.into()],

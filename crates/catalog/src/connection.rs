@@ -1,7 +1,8 @@
 //! Our entries in the settings files of other agents: one per event, and everything else in the file stays.
 
 use jsonc_parser::ParseOptions;
-use ollm_protocol::dialect::home::{FlatEntry, Form, Home, waits};
+use ollm_protocol::dialect::agents::AgentDialect;
+use ollm_protocol::dialect::agents::home::{FlatEntry, Form, Home};
 use serde_json::{Map, Value, json};
 
 use crate::file::Syntax;
@@ -18,8 +19,8 @@ const HOOKS: &str = "hooks";
 /// What is written for an agent.
 #[derive(Clone, Copy)]
 pub struct Wish<'a> {
-    /// Where and how the agent reads hooks.
-    pub home: &'a Home,
+    /// The agent.
+    pub agent: &'a AgentDialect,
     /// The line of shell for an event.
     pub line: &'a dyn Fn(&str) -> String,
 }
@@ -55,12 +56,12 @@ pub struct OwnEntry {
 pub fn connected(text: &str, wish: &Wish<'_>) -> Result<Connected, String> {
     let mut draft = draft(text)?;
     let was = Shape::of(draft.root());
-    let keys = Keys::of(wish.home.form);
+    let keys = Keys::of(wish.agent.home.form);
     let wanted = |event: &str| Node::from_json(&entry(wish, event));
     // What is there already as it should be stays; the rest of ours goes, second copies included.
     let mut kept: Vec<String> = Vec::new();
-    while let Some(ours) = find(draft.root(), keys, wish.home.id).into_iter().find(|ours| {
-        let asked = wish.home.events.contains(&ours.event.as_str()) && !kept.contains(&ours.event);
+    while let Some(ours) = find(draft.root(), keys, wish.agent.name).into_iter().find(|ours| {
+        let asked = wish.agent.home.events.contains(&ours.event.as_str()) && !kept.contains(&ours.event);
         let is_right = asked && draft.root().at(&ours.whole) == Some(&wanted(&ours.event));
         if is_right {
             kept.push(ours.event.clone());
@@ -70,12 +71,12 @@ pub fn connected(text: &str, wish: &Wish<'_>) -> Result<Connected, String> {
         kept.clear();
         perform(&mut draft, &ours.removal())?;
     }
-    for event in wish.home.events.iter().filter(|event| !kept.iter().any(|kept| kept == *event)) {
-        add(&mut draft, event, wanted(event), wish.home.form)?;
+    for event in wish.agent.home.events.iter().filter(|event| !kept.iter().any(|kept| kept == *event)) {
+        add(&mut draft, event, wanted(event), wish.agent.home.form)?;
     }
     // Lists that only had entries of ours for events that we no longer ask at.
     tidy(&mut draft, |event| !was.events.iter().any(|known| known == event), !was.hooks)?;
-    let events = wish.home.events.iter().filter(|event| !was.events.iter().any(|known| known == *event));
+    let events = wish.agent.home.events.iter().filter(|event| !was.events.iter().any(|known| known == *event));
     let made = Made { hooks: !was.hooks, events: events.map(|event| (*event).to_owned()).collect() };
     Ok(Connected { text: draft.into_text(), made })
 }
@@ -124,9 +125,10 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
 /// What stands in a file for one event.
 fn entry(wish: &Wish<'_>, event: &str) -> Value {
     let command = (wish.line)(event);
-    let timeout = waits(wish.home, event).map(|wait| wait.as_millis() / wish.home.unit.as_millis().max(1));
+    let timeout =
+        wish.agent.told_to_wait(event).map(|wait| wait.as_millis() / wish.agent.timeout_unit.as_millis().max(1));
     let timeout = timeout.and_then(|timeout| u64::try_from(timeout).ok());
-    match wish.home.form {
+    match wish.agent.home.form {
         Form::Flat(FlatEntry { typed, command: key, timeout: timeout_key, .. }) => {
             let mut entry = Map::new();
             if typed {

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use ollm_protocol::dialect::home::home_of;
+use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Event, Hook};
 use ollm_store::{Hidden, is_shared_variable, looks_secret};
 use ollm_trust::TrustContext;
@@ -91,7 +91,7 @@ impl Environment {
         if let Some(project) = hook.spec.project.as_ref().or(self.project.as_ref()) {
             set("OLLM_PROJECT_DIR", project.into());
             // Hooks that were written for another agent look for it under that agent's name.
-            let others = home_of(hook.dialect.name()).map_or(&[][..], |home| home.project_variables);
+            let others = agent_named(hook.dialect.name()).map_or(&[][..], |agent| agent.home.project_variables);
             for name in others {
                 set(name, project.into());
             }

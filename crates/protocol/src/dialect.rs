@@ -19,7 +19,6 @@ mod agent;
 pub mod agents;
 mod answer;
 mod gate;
-pub mod home;
 mod ollm;
 mod rpc;
 mod schema;

@@ -6,7 +6,8 @@ use std::time::SystemTime;
 
 use ollm_catalog::connection::own_entries;
 use ollm_process::find_program;
-use ollm_protocol::dialect::home::{Form, HOMES, Home};
+use ollm_protocol::dialect::agents::home::Form;
+use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use ollm_store::{read_bounded, write_atomic};
 use serde_json::Value;
 
@@ -18,7 +19,7 @@ use crate::world::World;
 #[derive(Debug)]
 pub struct AgentStatus {
     /// The agent.
-    pub home: &'static Home,
+    pub agent: &'static AgentDialect,
     /// Its program, if there is one.
     pub program: Option<PathBuf>,
     /// Its version, where its package says so.
@@ -57,34 +58,35 @@ pub enum LinkState {
 
 /// How every known agent stands.
 pub fn agents(world: &World) -> Vec<AgentStatus> {
-    HOMES.iter().map(|home| status(home, world)).collect()
+    AGENTS.iter().copied().map(|agent| status(agent, world)).collect()
 }
 
 /// How one agent stands.
-pub fn status(home: &'static Home, world: &World) -> AgentStatus {
-    let program = world.search_path().and_then(|path| home.programs.iter().find_map(|name| find_program(name, path)));
+pub fn status(agent: &'static AgentDialect, world: &World) -> AgentStatus {
+    let program =
+        world.search_path().and_then(|path| agent.home.programs.iter().find_map(|name| find_program(name, path)));
     let version = program.as_deref().and_then(package_version);
-    let links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(home, scope, world)).collect();
-    AgentStatus { home, program, version, links, fired: last_fired(home.id, world) }
+    let links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, world)).collect();
+    AgentStatus { agent, program, version, links, fired: last_fired(agent.name, world) }
 }
 
-fn link(home: &Home, scope: Scope, world: &World) -> Option<Link> {
-    let file = place(home, scope, world).ok()?;
-    let state = match home.form {
-        Form::Own(_) => own_files(home, scope, &file, world)?,
-        Form::Groups | Form::Flat(_) => in_settings(home, scope, &file, world)?,
+fn link(agent: &AgentDialect, scope: Scope, world: &World) -> Option<Link> {
+    let file = place(agent, scope, world).ok()?;
+    let state = match agent.home.form {
+        Form::Own(_) => own_files(agent, scope, &file, world)?,
+        Form::Groups | Form::Flat(_) => in_settings(agent, scope, &file, world)?,
     };
     Some(Link { scope, file, state })
 }
 
 /// How our entries in a settings file stand; none where there never were any.
-fn in_settings(home: &Home, scope: Scope, file: &Path, world: &World) -> Option<LinkState> {
-    let known = Record::of(&Key { agent: home.id, scope, file }, world).is_some();
+fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -> Option<LinkState> {
+    let known = Record::of(&Key { agent: agent.name, scope, file }, world).is_some();
     let text = match read(file) {
         Ok(text) => text.unwrap_or_default(),
         Err(error) => return known.then_some(LinkState::Broken(error.message)),
     };
-    let found = match own_entries(&text, home.id, home.form) {
+    let found = match own_entries(&text, agent.name, agent.home.form) {
         Ok(found) => found,
         Err(why) => return known.then_some(LinkState::Broken(why)),
     };
@@ -95,15 +97,15 @@ fn in_settings(home: &Home, scope: Scope, file: &Path, world: &World) -> Option<
         return Some(LinkState::Moved(program));
     }
     let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
-    let whole = home.events.iter().all(once) && found.len() == home.events.len();
+    let whole = agent.home.events.iter().all(once) && found.len() == agent.home.events.len();
     Some(if whole { LinkState::Connected } else { LinkState::Incomplete })
 }
 
 /// How files that are ours alone stand; none where there never were any.
-fn own_files(home: &Home, scope: Scope, folder: &Path, world: &World) -> Option<LinkState> {
-    let files: Vec<PathBuf> = own_paths(home).iter().map(|path| folder.join(path)).collect();
-    let known = files.iter().any(|file| Record::of(&Key { agent: home.id, scope, file }, world).is_some());
-    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, home));
+fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, world: &World) -> Option<LinkState> {
+    let files: Vec<PathBuf> = own_paths(agent).iter().map(|path| folder.join(path)).collect();
+    let known = files.iter().any(|file| Record::of(&Key { agent: agent.name, scope, file }, world).is_some());
+    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, agent));
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
         return known.then_some(LinkState::Removed);

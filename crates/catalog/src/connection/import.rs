@@ -1,9 +1,8 @@
 //! Hooks that were written for another agent, as entries of our own hook files: each is still spoken to as that agent does.
 
 use ollm_protocol::EventKind;
-use ollm_protocol::dialect::agent_named;
+use ollm_protocol::dialect::agents::home::Form;
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Pick};
-use ollm_protocol::dialect::home::{Form, Home};
 use serde_json::{Map, Value, json};
 
 use super::{HOOKS, draft, hooks_of, is_ours, items, pair, text};
@@ -33,8 +32,7 @@ impl Imported {
 }
 
 /// The hooks in the text of an agent's settings; entries of ours are none.
-pub fn import(text: &str, home: &Home) -> Result<Imported, String> {
-    let agent = agent_named(home.id).ok_or("its dialect is not known")?;
+pub fn import(text: &str, agent: &AgentDialect) -> Result<Imported, String> {
     let draft = draft(text)?;
     let mut imported = Imported::default();
     let Some((_, events)) = hooks_of(draft.root()) else { return Ok(imported) };
@@ -44,14 +42,14 @@ pub fn import(text: &str, home: &Home) -> Result<Imported, String> {
             continue;
         };
         for item in items(list) {
-            match (home.form, pair(item, HOOKS)) {
+            match (agent.home.form, pair(item, HOOKS)) {
                 (Form::Groups, Some((_, handlers))) => {
                     for handler in items(handlers) {
-                        take(&Found { agent, home, event, group: Some(item), handler }, &mut imported);
+                        take(&Found { agent, event, group: Some(item), handler }, &mut imported);
                     }
                 }
                 (Form::Groups, None) => imported.left.push(format!("{name}: a group without a list `hooks`")),
-                _ => take(&Found { agent, home, event, group: None, handler: item }, &mut imported),
+                _ => take(&Found { agent, event, group: None, handler: item }, &mut imported),
             }
         }
     }
@@ -61,7 +59,6 @@ pub fn import(text: &str, home: &Home) -> Result<Imported, String> {
 /// One handler in a file, and whose it is.
 struct Found<'a> {
     agent: &'a AgentDialect,
-    home: &'a Home,
     event: &'a AgentEvent,
     group: Option<&'a Node>,
     handler: &'a Node,
@@ -81,7 +78,7 @@ fn take(found: &Found<'_>, imported: &mut Imported) {
     }
     let mut entry = Map::new();
     let number = imported.hooks.len() + 1;
-    let name = text(found.handler, "name").map_or_else(|| format!("{}-{number}", found.home.id), str::to_owned);
+    let name = text(found.handler, "name").map_or_else(|| format!("{}-{number}", found.agent.name), str::to_owned);
     entry.insert("name".to_owned(), name.into());
     if let Some(description) = text(found.handler, "description") {
         entry.insert("description".to_owned(), description.into());
@@ -109,10 +106,10 @@ impl Found<'_> {
     fn action(&self) -> Result<Option<Value>, String> {
         match text(self.handler, "type").unwrap_or("command") {
             "command" => {
-                let key = if let Form::Flat(entry) = self.home.form { entry.command } else { "command" };
+                let key = if let Form::Flat(entry) = self.agent.home.form { entry.command } else { "command" };
                 let line = text(self.handler, key).or_else(|| text(self.handler, "command")).ok_or("has no command")?;
                 let words = pair(self.handler, "args").map(|(_, args)| items(args).iter().filter_map(Node::as_text));
-                Ok((!is_ours(line, self.home.id)).then(|| match words {
+                Ok((!is_ours(line, self.agent.name)).then(|| match words {
                     Some(args) => json!({"type": "command", "command": line, "args": args.collect::<Vec<_>>()}),
                     None => json!({"type": "shell", "command": line}),
                 }))
@@ -126,7 +123,7 @@ impl Found<'_> {
                 }
                 Ok(Some(action))
             }
-            other => Err(format!("is of type `{other}`, which only {} itself can run", self.home.title)),
+            other => Err(format!("is of type `{other}`, which only {} itself can run", self.agent.title)),
         }
     }
 
@@ -176,8 +173,8 @@ impl Found<'_> {
             _ => return None,
         };
         // Qwen takes large numbers for milliseconds.
-        let in_millis = key == "timeout_ms" || (self.home.id == "qwen" && number >= 1000);
-        let unit = if in_millis { 1 } else { self.home.unit.as_millis() };
+        let in_millis = key == "timeout_ms" || (self.agent.name == "qwen" && number >= 1000);
+        let unit = if in_millis { 1 } else { self.agent.timeout_unit.as_millis() };
         Some(format!("{}ms", number.saturating_mul(unit)))
     }
 }

@@ -2,21 +2,21 @@
 
 use ollm_catalog::connection::{Imported, Made, Wish, connected, disconnected, import, own_entries, rejected};
 use ollm_catalog::{TrailingCommas, json_value};
-use ollm_protocol::dialect::home::{Form, HOMES, Home, home_of};
-use ollm_protocol::dialect::{AGENTS, agent_named};
+use ollm_protocol::dialect::agents::home::Form;
+use ollm_protocol::dialect::{AGENTS, AgentDialect, agent_named};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-fn line(home: &Home, event: &str) -> String {
-    format!("'/opt/my tools/ollm' hook run {event} --from {}", home.id)
+fn line(agent: &AgentDialect, event: &str) -> String {
+    format!("'/opt/my tools/ollm' hook run {event} --from {}", agent.name)
 }
 
-fn connect(text: &str, home: &Home) -> Result<(String, Made), String> {
-    connected(text, &Wish { home, line: &|event| line(home, event) }).map(|done| (done.text, done.made))
+fn connect(text: &str, agent: &AgentDialect) -> Result<(String, Made), String> {
+    connected(text, &Wish { agent, line: &|event| line(agent, event) }).map(|done| (done.text, done.made))
 }
 
-fn in_files() -> impl Iterator<Item = &'static Home> {
-    HOMES.iter().filter(|home| !matches!(home.form, Form::Own(_)))
+fn in_files() -> impl Iterator<Item = &'static AgentDialect> {
+    AGENTS.iter().copied().filter(|agent| !matches!(agent.home.form, Form::Own(_)))
 }
 
 fn value(text: &str) -> Value {
@@ -35,26 +35,26 @@ const TEXTS: &[&str] = &[
 
 #[test]
 fn an_agent_is_told_once_per_event_and_everything_else_stays() {
-    for home in in_files() {
+    for agent in in_files() {
         for text in TEXTS {
-            let (told, made) = connect(text, home).unwrap();
-            let entries = own_entries(&told, home.id, home.form).unwrap();
+            let (told, made) = connect(text, agent).unwrap();
+            let entries = own_entries(&told, agent.name, agent.home.form).unwrap();
             let mut events: Vec<&str> = entries.iter().map(|entry| entry.event.as_str()).collect();
-            let mut wanted = home.events.to_vec();
+            let mut wanted = agent.home.events.to_vec();
             events.sort_unstable();
             wanted.sort_unstable();
-            assert_eq!(events, wanted, "{}: {text:?}", home.id);
-            assert!(entries.iter().all(|entry| entry.command == line(home, &entry.event)));
-            assert_eq!(connect(&told, home).unwrap().0, told, "a second time changes nothing");
+            assert_eq!(events, wanted, "{}: {text:?}", agent.name);
+            assert!(entries.iter().all(|entry| entry.command == line(agent, &entry.event)));
+            assert_eq!(connect(&told, agent).unwrap().0, told, "a second time changes nothing");
             for kept in ["// mine", "/* all */", "\u{feff}"] {
                 assert_eq!(text.contains(kept), told.contains(kept), "{kept:?}");
             }
-            let (back, empty) = disconnected(&told, home.id, home.form, &made).unwrap();
-            assert!(own_entries(&back, home.id, home.form).unwrap().is_empty());
+            let (back, empty) = disconnected(&told, agent.name, agent.home.form, &made).unwrap();
+            assert!(own_entries(&back, agent.name, agent.home.form).unwrap().is_empty());
             if text.trim().is_empty() {
                 assert!(empty, "{back:?}");
             } else {
-                assert_eq!(value(&back), value(text), "{}: {back:?}", home.id);
+                assert_eq!(value(&back), value(text), "{}: {back:?}", agent.name);
                 assert_eq!(empty, value(text) == json!({}));
             }
         }
@@ -63,7 +63,7 @@ fn an_agent_is_told_once_per_event_and_everything_else_stays() {
 
 #[test]
 fn an_entry_of_another_path_is_replaced_and_a_second_one_goes() {
-    let claude = HOMES.iter().find(|home| home.id == "claude").unwrap();
+    let claude = AGENTS.iter().copied().find(|agent| agent.name == "claude").unwrap();
     let old = "/old/ollm hook run PreToolUse --from claude";
     let theirs = json!({"type": "command", "command": "echo ollm hook run"});
     let gemini = json!({"type": "command", "command": "/old/ollm hook run PreToolUse --from gemini"});
@@ -80,7 +80,7 @@ fn an_entry_of_another_path_is_replaced_and_a_second_one_goes() {
     assert_eq!(found["hooks"]["PreToolUse"][0]["hooks"], json!([theirs]));
     assert_eq!(found["hooks"]["Stop"][0]["hooks"], json!([gemini]), "another agent's line is not this one's");
     assert_eq!(found["hooks"]["Elicitation"], json!([]), "a list that was there stays");
-    let (back, _) = disconnected(&told, "claude", claude.form, &made).unwrap();
+    let (back, _) = disconnected(&told, "claude", claude.home.form, &made).unwrap();
     assert_eq!(
         value(&back),
         json!({"hooks": {"PreToolUse": [{"hooks": [theirs]}], "Elicitation": [], "Stop": [{"hooks": [gemini]}]}})
@@ -96,8 +96,8 @@ fn a_file_that_cannot_be_understood_is_not_changed() {
         ("{\"hooks\": {\"Stop\": {}}}", "`hooks.Stop` is a map, not a list"),
         ("{\"hooks\": {}, \"hooks\": {}}", "`hooks` is in it twice"),
     ] {
-        for home in in_files() {
-            let said = connect(text, home).unwrap_err();
+        for agent in in_files() {
+            let said = connect(text, agent).unwrap_err();
             assert!(said.contains(why), "{text}: {said}");
         }
     }
@@ -105,7 +105,7 @@ fn a_file_that_cannot_be_understood_is_not_changed() {
 
 #[test]
 fn what_an_agent_itself_would_not_read_is_known() {
-    let of = |id: &str| HOMES.iter().find(|home| home.id == id).unwrap();
+    let of = |id: &str| AGENTS.iter().copied().find(|agent| agent.name == id).unwrap();
     for (id, text, why) in [
         ("claude", "{} // x", Some("comments")),
         ("claude", "{\"a\": [1,]}", Some("comma")),
@@ -116,7 +116,7 @@ fn what_an_agent_itself_would_not_read_is_known() {
         ("qwen", "{\"a\": [1,]} // x", None),
         ("copilot", "{}\r\n", None),
     ] {
-        let found = rejected(text, of(id));
+        let found = rejected(text, &of(id).home);
         assert_eq!(found.is_some(), why.is_some(), "{id} {text:?} {found:?}");
         assert!(found.unwrap_or_default().contains(why.unwrap_or_default()), "{id} {text:?} {found:?}");
     }
@@ -124,18 +124,15 @@ fn what_an_agent_itself_would_not_read_is_known() {
 
 #[test]
 fn every_event_that_an_agent_is_told_to_ask_at_is_one_of_its_own() {
-    for home in HOMES {
-        let agent = agent_named(home.id).unwrap_or_else(|| panic!("{} has a dialect", home.id));
-        assert_eq!((agent.title, agent.timeout_unit), (home.title, home.unit));
-        for event in home.events {
-            assert!(agent.events.iter().any(|known| known.name == *event), "{}: {event}", home.id);
+    for agent in AGENTS {
+        for event in agent.home.events {
+            assert!(agent.events.iter().any(|known| known.name == *event), "{}: {event}", agent.name);
         }
     }
-    assert_eq!(HOMES.len(), AGENTS.len(), "every agent with a dialect can be connected");
 }
 
 fn imported(id: &str, settings: &Value) -> Imported {
-    import(&settings.to_string(), home_of(id).unwrap()).unwrap()
+    import(&settings.to_string(), agent_named(id).unwrap()).unwrap()
 }
 
 #[test]
@@ -228,13 +225,13 @@ fn settings() -> impl Strategy<Value = Value> {
 
 proptest! {
     #[test]
-    fn what_was_connected_and_disconnected_is_as_it_was(settings in settings(), pretty: bool, index in 0..HOMES.len()) {
-        let home = &HOMES[index];
-        prop_assume!(!matches!(home.form, Form::Own(_)));
+    fn what_was_connected_and_disconnected_is_as_it_was(settings in settings(), pretty: bool, index in 0..AGENTS.len()) {
+        let agent = AGENTS[index];
+        prop_assume!(!matches!(agent.home.form, Form::Own(_)));
         let text = if pretty { format!("{settings:#}") } else { settings.to_string() };
-        let (told, made) = connect(&text, home).unwrap();
-        prop_assert_eq!(own_entries(&told, home.id, home.form).unwrap().len(), home.events.len());
-        let (back, _) = disconnected(&told, home.id, home.form, &made).unwrap();
+        let (told, made) = connect(&text, agent).unwrap();
+        prop_assert_eq!(own_entries(&told, agent.name, agent.home.form).unwrap().len(), agent.home.events.len());
+        let (back, _) = disconnected(&told, agent.name, agent.home.form, &made).unwrap();
         prop_assert_eq!(value(&back), settings);
     }
 }

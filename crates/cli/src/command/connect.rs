@@ -6,9 +6,8 @@ use std::time::SystemTime;
 use ollm_app::connect::{self, AgentStatus, LinkState, Plan, Scope};
 use ollm_app::{World, refuse_agents};
 use ollm_engine::trace::iso;
-use ollm_protocol::dialect::agent_named;
 use ollm_protocol::dialect::agents::AgentEvent;
-use ollm_protocol::dialect::home::{HOMES, Home};
+use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use serde_json::{Value, json};
 
 use super::hook::columns;
@@ -20,36 +19,36 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
     let Some(name) = &arguments.agent else {
         return list(arguments.json, world, output);
     };
-    let home = connect::agent(name)?;
+    let agent = connect::agent(name)?;
     if arguments.capabilities {
-        return capabilities(home, arguments.json, output);
+        return capabilities(agent, arguments.json, output);
     }
     if arguments.json {
-        output.pretty_json(&entry(&connect::status(home, world)))?;
+        output.pretty_json(&entry(&connect::status(agent, world)))?;
         return Ok(OK);
     }
     refuse_agents(world, "connect agents")?;
     let scope = scope(arguments.project);
     let program = own_program(world)?;
-    let plan = connect::plan(home, scope, program, world)?;
+    let plan = connect::plan(agent, scope, program, world)?;
     plan.warnings.iter().for_each(|warning| output.tell(warning));
     if arguments.dry_run {
         output.text(&plan.difference())?;
         return Ok(OK);
     }
-    let place = connect::place(home, scope, world)?;
+    let place = connect::place(agent, scope, world)?;
     if plan.changes() {
         carry_out(&plan, world, output)?;
-        output.line(&format!("{} will ask ollm, by {}", home.title, place.display()))?;
+        output.line(&format!("{} will ask ollm, by {}", agent.title, place.display()))?;
     } else {
-        output.line(&format!("{} is told already to ask ollm, by {}", home.title, place.display()))?;
+        output.line(&format!("{} is told already to ask ollm, by {}", agent.title, place.display()))?;
     }
-    home.review.into_iter().for_each(|review| output.tell(review));
-    match connect::try_line(home, scope, program, world) {
+    agent.home.review.into_iter().for_each(|review| output.tell(review));
+    match connect::try_line(agent, scope, program, world) {
         Ok(()) => output.tell("the line works; whether the agent calls it shows at its next event: `ollm connect`"),
         Err(why) => {
             return Err(Failure::new(Kind::Environment, format!("the line does not work: {why}"))
-                .hint(format!("`ollm disconnect {}` takes it out again", home.id)));
+                .hint(format!("`ollm disconnect {}` takes it out again", agent.name)));
         }
     }
     Ok(OK)
@@ -57,30 +56,30 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
 
 pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
     refuse_agents(world, "disconnect agents")?;
-    let homes: Vec<&Home> = match &arguments.agent {
+    let agents: Vec<&AgentDialect> = match &arguments.agent {
         Some(name) => vec![connect::agent(name)?],
-        None => HOMES.iter().collect(),
+        None => AGENTS.to_vec(),
     };
     let mut scopes = vec![scope(arguments.project)];
     if arguments.all && world.places.project.is_some() && !arguments.project {
         scopes.push(Scope::Project);
     }
-    for home in homes {
+    for agent in agents {
         for scope in &scopes {
             // Where an agent has no such place there is nothing to take out.
-            if arguments.all && connect::place(home, *scope, world).is_err() {
+            if arguments.all && connect::place(agent, *scope, world).is_err() {
                 continue;
             }
-            let plan = connect::plan_removal(home, *scope, world)?;
+            let plan = connect::plan_removal(agent, *scope, world)?;
             plan.warnings.iter().for_each(|warning| output.tell(warning));
             if arguments.dry_run {
                 output.text(&plan.difference())?;
             } else if plan.changes() {
                 carry_out(&plan, world, output)?;
                 let whose = if *scope == Scope::Project { " in this project" } else { "" };
-                output.line(&format!("{} does not ask ollm any more{whose}", home.title))?;
+                output.line(&format!("{} does not ask ollm any more{whose}", agent.title))?;
             } else if !arguments.all {
-                output.line(&format!("{} does not ask ollm", home.title))?;
+                output.line(&format!("{} does not ask ollm", agent.title))?;
             }
         }
     }
@@ -88,9 +87,9 @@ pub(super) fn disconnect(arguments: &DisconnectArguments, world: &World, output:
 }
 
 pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Output) -> Result<u8, Failure> {
-    let home = connect::agent(&arguments.agent)?;
+    let agent = connect::agent(&arguments.agent)?;
     refuse_agents(world, "take over hooks")?;
-    let plan = connect::plan_import(home, scope(arguments.project), world)?;
+    let plan = connect::plan_import(agent, scope(arguments.project), world)?;
     plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
     let count = plan.imported.hooks.len();
     if count == 0 {
@@ -109,8 +108,10 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
         output.line(&format!("{} has them already", plan.to.display()))?;
     }
     let next = if arguments.project { "ollm hook trust --review" } else { "ollm hook list" };
-    output
-        .tell(&format!("`{next}` shows them; {} still runs them by itself, until you take them out there", home.title));
+    output.tell(&format!(
+        "`{next}` shows them; {} still runs them by itself, until you take them out there",
+        agent.title
+    ));
     Ok(OK)
 }
 
@@ -140,8 +141,8 @@ fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure
         let head = ["AGENT", "NAME", "VERSION", "STATE", "LAST ASKED"].map(str::to_owned);
         let body = all.iter().map(|status| {
             [
-                status.home.id.to_owned(),
-                status.home.title.to_owned(),
+                status.agent.name.to_owned(),
+                status.agent.title.to_owned(),
                 version(status),
                 state(status),
                 status.fired.map_or_else(|| "never".to_owned(), ago),
@@ -155,8 +156,7 @@ fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure
 }
 
 /// What hooks can do at each event of an agent.
-fn capabilities(home: &Home, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
-    let agent = agent_named(home.id).ok_or_else(|| Failure::usage(format!("nothing is known about {}", home.title)))?;
+fn capabilities(agent: &AgentDialect, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let possible = |event: &AgentEvent| {
         let all = event.can.all().into_iter();
         all.filter(|(_, way)| way.is_possible()).map(|(name, _)| name).collect::<Vec<_>>()
@@ -166,11 +166,12 @@ fn capabilities(home: &Home, as_json: bool, output: &mut Output) -> Result<u8, F
             json!({
                 "event": event.name,
                 "canonical": event.kind.name(),
-                "connected": home.events.contains(&event.name),
+                "connected": agent.home.events.contains(&event.name),
                 "can": possible(event),
             })
         });
-        output.pretty_json(&json!({"id": home.id, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
+        output
+            .pretty_json(&json!({"id": agent.name, "checked": agent.checked, "events": events.collect::<Vec<_>>()}))?;
         return Ok(OK);
     }
     let head = ["EVENT", "IN OUR WORDS", "ASKED", "HOOKS CAN"].map(str::to_owned);
@@ -179,7 +180,7 @@ fn capabilities(home: &Home, as_json: bool, output: &mut Output) -> Result<u8, F
         [
             event.name.to_owned(),
             event.kind.name().to_owned(),
-            if home.events.contains(&event.name) { "yes" } else { "no" }.to_owned(),
+            if agent.home.events.contains(&event.name) { "yes" } else { "no" }.to_owned(),
             if can.is_empty() { "only look".to_owned() } else { can.join(", ") },
         ]
     });
@@ -243,8 +244,8 @@ fn entry(status: &AgentStatus) -> Value {
         json!({"scope": link.scope.name(), "file": link.file.display().to_string(), "state": name, "detail": why})
     });
     json!({
-        "id": status.home.id,
-        "name": status.home.title,
+        "id": status.agent.name,
+        "name": status.agent.title,
         "installed": status.program.is_some(),
         "program": status.program.as_ref().map(|path| path.display().to_string()),
         "version": status.version,

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 
+use ollm_protocol::dialect::agents::home::{Form, Home, Taste};
 use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, AgentEvent, Part, Way};
-use ollm_protocol::dialect::home::{Form, Home, Taste, home_of};
 use ollm_protocol::tool::ForeignTool;
 use ollm_protocol::tool::table::{FOREIGN, TOOLS};
 
@@ -36,7 +36,7 @@ fn index() -> String {
          becomes of an answer that an agent has no words for.\n\n| agent | page | its hooks are in | checked against |\n|---|---|---|---|\n",
     );
     for agent in AGENTS {
-        let (name, title, home) = (agent.name, agent.title, home_of(agent.name).unwrap());
+        let (name, title, home) = (agent.name, agent.title, &agent.home);
         let _ = writeln!(text, "| {title} | [{name}]({name}.md) | `~/{}` | {} |", home.user, agent.checked);
     }
     text.push_str("\n## Tools\n\nWhat hooks written for an agent are told, by our names of the tools.\n\n| tool |");
@@ -53,10 +53,10 @@ fn index() -> String {
 }
 
 fn page(agent: &AgentDialect) -> String {
-    let home = home_of(agent.name).unwrap();
+    let home = &agent.home;
     let (name, title) = (agent.name, agent.title);
     let mut text = format!("# ollm and {title}\n\n## Connect\n\n```\nollm connect {name}\n```\n\n");
-    text.push_str(&place(home));
+    text.push_str(&place(agent));
     text.push_str(&recipes(agent, home));
     let _ = write!(text, "\n## What works\n\nChecked against: {}. ", agent.checked);
     let patience = agent.timeout.map_or("unknown".to_owned(), |timeout| format!("{timeout:?}"));
@@ -73,8 +73,8 @@ fn page(agent: &AgentDialect) -> String {
 }
 
 /// Where the entries go, and what a person has to do beside it.
-fn place(home: &Home) -> String {
-    let title = home.title;
+fn place(agent: &AgentDialect) -> String {
+    let (title, home) = (agent.title, &agent.home);
     let mut text = match home.form {
         Form::Own(_) => format!("writes files of our own into `~/{}`", home.user),
         Form::Groups | Form::Flat(_) => format!("adds one entry per event to `~/{}`", home.user),

@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 
 use ollm_app::connect::TEST_EVENT;
 use ollm_protocol::EventKind;
-use ollm_protocol::dialect::AGENTS;
 use ollm_protocol::dialect::agents::{Capabilities, Way};
-use ollm_protocol::dialect::home::HOMES;
+use ollm_protocol::dialect::{AGENTS, agent_named};
 use serde_json::{Value, json};
 use testkit::{Asked, ModelServer, ScriptedCall, reply_to_agent};
 
@@ -222,7 +221,7 @@ fn status(lab: &Lab, id: &str) -> Value {
 
 /// The files of an agent in which our entries stand, with their texts.
 fn settings(lab: &Lab, id: &str, case: Case) -> BTreeMap<PathBuf, String> {
-    let home = HOMES.iter().find(|home| home.id == id).unwrap();
+    let home = &agent_named(id).unwrap().home;
     let place = match case {
         Case::RefusesInProject => lab.project.join(home.project.unwrap()),
         _ => lab.home.join(home.user),

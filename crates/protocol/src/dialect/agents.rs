@@ -25,12 +25,15 @@ mod forms;
 mod gemini;
 mod goose;
 mod hear;
+pub mod home;
 mod kiro;
 mod opencode;
 mod qwen;
 mod reply;
 mod schema;
 mod windsurf;
+
+use home::Home;
 
 pub use capability::{Capabilities, Form, Part, Way};
 
@@ -75,6 +78,8 @@ pub struct AgentDialect {
     pub refusal: Way,
     /// What it hears when there is nothing to say.
     pub nothing: &'static str,
+    /// Where it reads its hooks, and how it is told to ask us.
+    pub home: Home,
     /// Whether a hook of it refuses by this exit status.
     pub refusing: fn(EventKind, i32) -> bool,
 }
@@ -229,6 +234,15 @@ impl AgentDialect {
         }
         let kind = request.event.kind;
         self.events.iter().find(|event| event.name == request.spelling.event && event.kind == kind)
+    }
+
+    /// How long the agent is told to wait for us at an event; nothing where that is not in our hands, or it would wait too
+    /// long.
+    pub fn told_to_wait(&self, event: &str) -> Option<Duration> {
+        let own = self.events.iter().find(|known| known.name == event).and_then(|known| known.timeout);
+        let is_short = own.zip(self.timeout).is_some_and(|(own, usual)| own < usual);
+        let has_key = !matches!(self.home.form, home::Form::Flat(home::FlatEntry { timeout: None, .. }));
+        (has_key && !is_short).then_some(home::WAIT)
     }
 
     fn events_of(&self, kind: EventKind) -> impl Iterator<Item = &'static AgentEvent> {

@@ -11,6 +11,7 @@ use super::forms::{
     NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT,
     UPDATED_OUTPUT,
 };
+use super::home::{Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -27,6 +28,31 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["claude"],
+        user: ".claude/settings.json",
+        variable: Some("CLAUDE_CONFIG_DIR"),
+        project: Some(".claude/settings.json"),
+        form: Form::Groups,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "Notification",
+            "PreCompact",
+            "PostCompact",
+            "SubagentStart",
+            "SubagentStop",
+            "Stop",
+        ],
+        taste: Taste::PLAIN_OR_MARKED,
+        review: None,
+        project_variables: &["CLAUDE_PROJECT_DIR"],
+    },
 };
 
 const HALT_CALL: Way = Way::Json(&[

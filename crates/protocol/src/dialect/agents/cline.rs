@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text};
+use super::home::{Commands, Form, Home, OwnFile, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -23,6 +24,26 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
     refusal: CANCEL,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["cline"],
+        user: "Documents/Cline/Hooks",
+        variable: None,
+        project: Some(".clinerules/hooks"),
+        form: Form::Own(files),
+        events: &[
+            "TaskStart",
+            "TaskResume",
+            "TaskCancel",
+            "TaskComplete",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PreCompact",
+        ],
+        taste: Taste::ANYTHING,
+        review: Some("Cline runs hooks only where its setting for hooks is on"),
+        project_variables: &[],
+    },
 };
 
 const CANCEL: Way = Way::Json(&[("cancel", Flag(true)), ("errorMessage", Reason)]);
@@ -72,3 +93,12 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("pre_compact", EventKind::PreCompress, TOLD),
     AgentEvent::new("PreCompact", EventKind::PreCompress, CANCELS),
 ];
+
+/// A program for each event.
+fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let file = |event: &&str| OwnFile {
+        executable: true,
+        ..OwnFile::new(event, format!("#!/bin/sh\n{}\n", (commands.line)(event)))
+    };
+    commands.events.iter().map(file).collect()
+}

@@ -10,6 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY,
     PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
+use super::home::{Form, Home, Taste, USUAL};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
 
@@ -26,6 +27,17 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["codex"],
+        user: ".codex/hooks.json",
+        variable: Some("CODEX_HOME"),
+        project: Some(".codex/hooks.json"),
+        form: Form::Groups,
+        events: USUAL,
+        taste: Taste::PLAIN,
+        review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
+        project_variables: &[],
+    },
 };
 
 const REWRITE: Way = Way::Json(&[

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
+use super::home::{FlatEntry, Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -24,6 +25,29 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |kind, status| status == 2 || (kind == EventKind::BeforeTool && status != 0),
+    home: Home {
+        programs: &["copilot"],
+        user: ".copilot/hooks/ollm.json",
+        variable: Some("COPILOT_HOME"),
+        project: Some(".github/hooks/ollm.json"),
+        form: Form::Flat(FlatEntry { version: true, typed: true, command: "bash", timeout: Some("timeoutSec") }),
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PermissionRequest",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "PreCompact",
+            "ErrorOccurred",
+            "SubagentStop",
+            "Stop",
+        ],
+        taste: Taste::PLAIN,
+        review: Some("Copilot runs hooks of a project only in folders that you trust there"),
+        project_variables: &[],
+    },
 };
 
 const ALLOW: Way = Way::Json(&[("permissionDecision", Word("allow"))]);

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
+use super::home::{FlatEntry, Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -28,6 +29,29 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
     // With `failClosed` an empty answer refuses.
     nothing: "{}\n",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["cursor", "cursor-agent"],
+        user: ".cursor/hooks.json",
+        variable: None,
+        project: Some(".cursor/hooks.json"),
+        form: Form::Flat(FlatEntry { version: true, typed: false, command: "command", timeout: Some("timeout") }),
+        // The events of single tools would ask a second time.
+        events: &[
+            "sessionStart",
+            "sessionEnd",
+            "beforeSubmitPrompt",
+            "preToolUse",
+            "postToolUse",
+            "postToolUseFailure",
+            "subagentStart",
+            "subagentStop",
+            "preCompact",
+            "stop",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+    },
 };
 
 const ALLOW: Way = Way::Json(&[("permission", Word("allow"))]);

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT};
+use super::home::{Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
 
@@ -22,6 +23,27 @@ pub(super) static DROID: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2 || status == 3,
+    home: Home {
+        programs: &["droid"],
+        user: ".factory/settings.json",
+        variable: None,
+        project: Some(".factory/settings.json"),
+        form: Form::Groups,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "Notification",
+            "PreCompact",
+            "SubagentStop",
+            "Stop",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &["FACTORY_PROJECT_DIR"],
+    },
 };
 
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Event, Reason, ToolMode, Tools, Word};
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, SYSTEM_MESSAGE};
+use super::home::{Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -23,6 +24,27 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status >= 2,
+    home: Home {
+        programs: &["gemini"],
+        user: ".gemini/settings.json",
+        variable: None,
+        project: Some(".gemini/settings.json"),
+        form: Form::Groups,
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "BeforeAgent",
+            "AfterAgent",
+            "BeforeModel",
+            "BeforeToolSelection",
+            "BeforeTool",
+            "AfterTool",
+            "Notification",
+        ],
+        taste: Taste { comments: true, commas: false, mark: false },
+        review: Some("Gemini runs hooks only in folders that you trust there"),
+        project_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
+    },
 };
 
 const DENY: Way = Way::Json(&[("decision", Word("deny")), ("reason", Reason)]);

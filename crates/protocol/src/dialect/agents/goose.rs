@@ -5,8 +5,11 @@
 
 use std::time::Duration;
 
+use serde_json::{Map, Value, json};
+
 use super::Part::Word;
 use super::forms::DECISION_BLOCK;
+use super::home::{Commands, Form, Home, OwnFile, Taste, WAIT};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -23,6 +26,25 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["goose"],
+        user: ".agents/plugins/ollm",
+        variable: None,
+        project: Some(".agents/plugins/ollm"),
+        form: Form::Own(files),
+        events: &[
+            "SessionStart",
+            "SessionEnd",
+            "UserPromptSubmit",
+            "PreToolUse",
+            "PostToolUse",
+            "PostToolUseFailure",
+            "Stop",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &[],
+    },
 };
 
 const ALLOW: Way = Way::Json(&[("decision", Word("allow"))]);
@@ -55,3 +77,18 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("BeforeShellExecution", EventKind::Custom, TOLD),
     AgentEvent::new("AfterShellExecution", EventKind::Custom, TOLD),
 ];
+
+/// A plugin.
+fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let group = |event: &&str| {
+        let hook = json!({"type": "command", "command": (commands.line)(event), "timeout": WAIT.as_secs()});
+        ((*event).to_owned(), json!([{"hooks": [hook]}]))
+    };
+    let hooks: Map<String, Value> = commands.events.iter().map(group).collect();
+    let about = format!("Asks at each event: {}", (commands.line)(""));
+    let plugin = json!({"name": "ollm", "version": "1.0.0", "description": about});
+    vec![
+        OwnFile::new("plugin.json", format!("{plugin:#}\n")),
+        OwnFile::new("hooks/hooks.json", format!("{:#}\n", json!({"hooks": hooks}))),
+    ]
+}

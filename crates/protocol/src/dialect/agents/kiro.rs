@@ -5,6 +5,9 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
+use super::home::{Commands, Form, Home, OwnFile, Taste, WAIT};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
@@ -21,6 +24,17 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["kiro-cli", "kiro"],
+        user: ".kiro/hooks",
+        variable: None,
+        project: Some(".kiro/hooks"),
+        form: Form::Own(files),
+        events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &[],
+    },
 };
 
 const TOLD: Capabilities = Capabilities::NONE;
@@ -52,3 +66,17 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("PostFileDelete", EventKind::FileDeleted, TOLD).within(V3),
     AgentEvent::new("Manual", EventKind::UserTriggered, TOLD).within(V3),
 ];
+
+/// One file with a list of hooks.
+fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let hook = |event: &&str| {
+        json!({
+            "name": format!("ollm-{event}"),
+            "trigger": event,
+            "action": {"type": "command", "command": (commands.line)(event)},
+            "timeout": WAIT.as_secs(),
+        })
+    };
+    let hooks: Vec<Value> = commands.events.iter().map(hook).collect();
+    vec![OwnFile::new("ollm.json", format!("{:#}\n", json!({"version": "v1", "hooks": hooks})))]
+}

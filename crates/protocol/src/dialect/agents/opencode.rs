@@ -7,7 +7,10 @@
 
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::Part::{Args, Result, Word};
+use super::home::{Commands, Form, Home, OwnFile, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -24,6 +27,29 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["opencode"],
+        user: ".config/opencode/plugins",
+        variable: None,
+        project: Some(".opencode/plugins"),
+        form: Form::Own(files),
+        events: &[
+            "tool.execute.before",
+            "tool.execute.after",
+            "permission.ask",
+            "chat.message",
+            "experimental.session.compacting",
+            "session.created",
+            "session.deleted",
+            "session.idle",
+            "session.compacted",
+            "session.error",
+            "file.edited",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &[],
+    },
 };
 
 const ASSIGN_ARGS: Way = Way::Json(&[("output.args", Args)]);
@@ -77,3 +103,15 @@ const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("session.error", EventKind::Error, TOLD).with(&[ERROR]),
     AgentEvent::new("file.edited", EventKind::FileEdited, TOLD).with(&[FILE]),
 ];
+
+/// A plugin in JavaScript that starts us: this agent runs no commands by itself.
+fn files(commands: &Commands<'_>) -> Vec<OwnFile> {
+    let is_told = |event: &&&str| event.starts_with("session.") || event.starts_with("file.");
+    let told: Vec<&&str> = commands.events.iter().filter(is_told).collect();
+    let asked: Vec<&&str> = commands.events.iter().filter(|event| !is_told(event)).collect();
+    let text = include_str!("opencode.js")
+        .replace("\"__LINE__\"", &Value::from((commands.line)("")).to_string())
+        .replace("[\"__ASKED__\"]", &json!(asked).to_string())
+        .replace("[\"__TOLD__\"]", &json!(told).to_string());
+    vec![OwnFile::new("ollm.js", text)]
+}

@@ -10,6 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT,
     NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
+use super::home::{Form, Home, Taste, USUAL};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -27,6 +28,17 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["qwen"],
+        user: ".qwen/settings.json",
+        variable: None,
+        project: Some(".qwen/settings.json"),
+        form: Form::Groups,
+        events: USUAL,
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+    },
 };
 
 const DENY: Way = Way::Json(&[

@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use super::home::{FlatEntry, Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Pick, Way, field};
 use crate::event::EventKind;
 
@@ -21,6 +22,28 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
     refusal: Way::Status,
     nothing: "",
     refusing: |_, status| status == 2,
+    home: Home {
+        programs: &["windsurf"],
+        user: ".codeium/windsurf/hooks.json",
+        variable: None,
+        project: Some(".windsurf/hooks.json"),
+        form: Form::Flat(FlatEntry { version: false, typed: false, command: "command", timeout: None }),
+        events: &[
+            "pre_read_code",
+            "post_read_code",
+            "pre_write_code",
+            "post_write_code",
+            "pre_run_command",
+            "post_run_command",
+            "pre_mcp_tool_use",
+            "post_mcp_tool_use",
+            "pre_user_prompt",
+            "post_cascade_response",
+        ],
+        taste: Taste::ANYTHING,
+        review: None,
+        project_variables: &[],
+    },
 };
 
 const TOLD: Capabilities = Capabilities { message: Way::Text, ..Capabilities::NONE };

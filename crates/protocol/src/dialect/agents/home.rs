@@ -1,0 +1,113 @@
+//! Where other agents are found, and how they are told to ask us: facts, as data.
+
+use std::time::Duration;
+
+/// How long an agent is told to wait for us. Our hooks have limits of their own; this one is there for the worst day.
+pub const WAIT: Duration = Duration::from_mins(10);
+
+/// Where an agent reads its hooks, and in what form.
+#[derive(Debug)]
+pub struct Home {
+    /// The names of its program.
+    pub programs: &'static [&'static str],
+    /// The file for all work of a person, below their home; a folder where the files are ours alone.
+    pub user: &'static str,
+    /// The variable that names the first folder of that path instead.
+    pub variable: Option<&'static str>,
+    /// The same for one project, below its root.
+    pub project: Option<&'static str>,
+    /// What stands there.
+    pub form: Form,
+    /// The events at which it asks us: not those that happen for each piece of an answer.
+    pub events: &'static [&'static str],
+    /// What it does with a file that is not plain JSON.
+    pub taste: Taste,
+    /// What a person has to do in it before its hooks run.
+    pub review: Option<&'static str>,
+    /// The variables in which its hooks find the project's folder.
+    pub project_variables: &'static [&'static str],
+}
+
+/// What stands in the place where an agent reads its hooks.
+#[derive(Clone, Copy, Debug)]
+pub enum Form {
+    /// `{"hooks": {EVENT: [{"hooks": [{"type": "command", "command": …, "timeout": …}]}]}}`
+    Groups,
+    /// `{"hooks": {EVENT: [{"command": …}]}}`, with the names of the keys that differ.
+    Flat(FlatEntry),
+    /// Files that are ours alone, made from the command for each event.
+    Own(fn(&Commands<'_>) -> Vec<OwnFile>),
+}
+
+/// The keys of an entry in a flat list.
+#[derive(Clone, Copy, Debug)]
+pub struct FlatEntry {
+    /// Whether the file begins with `"version": 1`.
+    pub version: bool,
+    /// Whether an entry says `"type": "command"`.
+    pub typed: bool,
+    /// The key of the command.
+    pub command: &'static str,
+    /// The key of the timeout.
+    pub timeout: Option<&'static str>,
+}
+
+/// The line of shell by which an agent asks us at an event.
+pub struct Commands<'a> {
+    /// The events that it should ask at.
+    pub events: &'static [&'static str],
+    /// The line for one of them.
+    pub line: &'a dyn Fn(&str) -> String,
+}
+
+/// A file that is ours alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OwnFile {
+    /// Where, in the agent's folder.
+    pub path: String,
+    /// What is in it.
+    pub text: String,
+    /// Whether it is a program.
+    pub executable: bool,
+}
+
+/// What an agent does with a settings file that is not plain JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Taste {
+    /// It takes comments.
+    pub comments: bool,
+    /// It takes a comma after the last item.
+    pub commas: bool,
+    /// It takes a byte order mark.
+    pub mark: bool,
+}
+
+impl Taste {
+    /// It is not known to mind anything.
+    pub const ANYTHING: Taste = Taste { comments: true, commas: true, mark: true };
+    /// Plain JSON, which may begin with a mark.
+    pub const PLAIN_OR_MARKED: Taste = Taste { comments: false, commas: false, mark: true };
+    /// Plain JSON and nothing else.
+    pub const PLAIN: Taste = Taste { comments: false, commas: false, mark: false };
+}
+
+/// The usual events of agents that took over Claude Code's names.
+pub(super) const USUAL: &[&str] = &[
+    "SessionStart",
+    "SessionEnd",
+    "UserPromptSubmit",
+    "PreToolUse",
+    "PermissionRequest",
+    "PostToolUse",
+    "PreCompact",
+    "PostCompact",
+    "SubagentStart",
+    "SubagentStop",
+    "Stop",
+];
+
+impl OwnFile {
+    pub(super) fn new(path: &str, text: String) -> OwnFile {
+        OwnFile { path: path.to_owned(), text, executable: false }
+    }
+}
