@@ -1,8 +1,8 @@
 //! The dialects of other agents, as data.
 //!
 //! Each agent has a file that declares its events, its fields, its timeouts, and per event what it can express and how.
-//! One codec reads those declarations: [`events`] for what an agent sends and its hooks read, [`reply`] for what an agent
-//! is answered, [`hear`] for what its hooks answer. Nothing is taken over from one agent to another unsaid.
+//! One codec reads those declarations: `events.rs` for what an agent sends and its hooks read, `reply.rs` for what an agent
+//! is answered, `hear.rs` for what its hooks answer. Nothing is taken over from one agent to another unsaid.
 
 use std::time::Duration;
 
