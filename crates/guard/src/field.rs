@@ -3,6 +3,8 @@
 //! A variable counts as every value the script gives it, wherever it does so. What is not known stays visible: a
 //! [`Field`] keeps the text before and after the unknown part.
 
+use std::{ops::Deref, sync::Arc};
+
 mod brace;
 mod expander;
 mod output;
@@ -91,6 +93,40 @@ impl Field {
             None => self.text.clone(),
             Some(tail) => format!("{}…{tail}", self.text),
         }
+    }
+}
+
+/// The words of a command from one of them on; those behind a wrapper are its own words, not copies.
+#[derive(Clone, Debug)]
+pub(crate) struct Tail {
+    words: Arc<Fields>,
+    from: usize,
+}
+
+impl Tail {
+    /// The same without so many words in front.
+    pub(crate) fn skip(&self, count: usize) -> Tail {
+        Tail { words: Arc::clone(&self.words), from: self.from + count }
+    }
+}
+
+impl Deref for Tail {
+    type Target = [Field];
+
+    fn deref(&self) -> &[Field] {
+        self.words.get(self.from..).unwrap_or_default()
+    }
+}
+
+impl From<Fields> for Tail {
+    fn from(words: Fields) -> Tail {
+        Tail { words: Arc::new(words), from: 0 }
+    }
+}
+
+impl FromIterator<Field> for Tail {
+    fn from_iter<I: IntoIterator<Item = Field>>(words: I) -> Tail {
+        Fields::from_iter(words).into()
     }
 }
 

@@ -26,6 +26,18 @@ pub(crate) fn join(folder: &Path, path: &str) -> PathBuf {
     tidied(folder.join(path))
 }
 
+/// Whether two tidy paths are the same, by their texts.
+pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
+    one.as_os_str() == other.as_os_str()
+}
+
+/// Whether text is the name of something in a folder, without wildcards, dots in front and marks that some systems skip.
+pub(crate) fn is_plain_name(text: &str) -> bool {
+    let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+' | b',' | b'=' | b'%');
+    let (Some(first), Some(last)) = (text.bytes().next(), text.bytes().next_back()) else { return false };
+    first.is_ascii_alphanumeric() && last != b'.' && text.bytes().all(usual)
+}
+
 /// Whether a tidy path is this folder or lies in it, by their texts.
 pub(crate) fn is_in_folder(path: &Path, folder: &Path) -> bool {
     let [path, folder] = [path, folder].map(|path| path.as_os_str().as_encoded_bytes());
@@ -143,6 +155,12 @@ impl Resolver {
             None => self.seen.entry(path.into()).or_insert(found(&place)).clone(),
         };
         seen.map_or((place, false), |real| (real, true))
+    }
+
+    /// Whether a tidy folder has something of this name in it.
+    pub(crate) fn has(&mut self, folder: &Path, name: &str) -> bool {
+        let known = self.last.as_ref().filter(|(last, ..)| is_same(last, folder)).map(|(.., exists)| *exists);
+        known.unwrap_or(true) && self.look(&folder.join(name)).1
     }
 
     fn walk(&mut self, path: &Path) -> (PathBuf, bool) {
@@ -280,8 +298,12 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 
 /// The same, hidden names included.
 pub(crate) fn fits_hidden(pattern: &str, name: &str) -> bool {
-    if !pattern.contains(['*', '?', '[']) {
-        return pattern == name;
+    let Some(first) = pattern.find(['*', '?', '[']) else { return pattern == name };
+    // Most names differ in what stands before the first wildcard or behind the last one.
+    let last = pattern.rfind(['*', '?', '[', ']']).map_or(first, |last| last + 1);
+    let ends = |name: &str| pattern.get(last..).is_some_and(|end| name.ends_with(end));
+    if !pattern.get(..first).is_some_and(|begin| name.starts_with(begin)) || !ends(name) {
+        return false;
     }
     let name: Vec<char> = name.chars().collect();
     wildcard(&simple_sets(pattern), &name, |part| *part == '*', |part, letter| *part == '?' || part == letter)

@@ -18,7 +18,7 @@ use std::{
 };
 
 use crate::{
-    field::{Expander, Field, Fields, Outer, Place, Variables},
+    field::{Expander, Field, Outer, Place, Tail, Variables},
     program::Program,
     text,
     writes::{Touch, touches},
@@ -52,7 +52,7 @@ pub(crate) struct Run {
     /// What is known of it.
     pub(crate) program: Program,
     /// Its arguments.
-    pub(crate) args: Fields,
+    pub(crate) args: Tail,
     /// Where it runs.
     pub(crate) place: Place,
     /// Text fed to it by the script itself.
@@ -70,7 +70,7 @@ impl Run {
     /// The command as people would write it.
     pub(crate) fn shown(&self) -> String {
         let mut shown = self.name.clone();
-        for arg in &self.args {
+        for arg in self.args.iter() {
             shown.push(' ');
             shown.push_str(&arg.shown());
         }
@@ -119,6 +119,8 @@ struct Walker {
     guesses: usize,
     /// Whether the next command is part of a longer one whose words were all guessed at.
     covered: bool,
+    /// How many words the commands had that were looked at already and end as the next one does.
+    tails: Vec<usize>,
     /// The texts on standard inputs that were guessed at, each by its address, and where that was last.
     guessed_inputs: HashMap<*const u8, (Arc<str>, Place)>,
     /// How much text may still be read.
@@ -138,6 +140,7 @@ impl Walker {
             aliases: HashMap::new(),
             guesses: 0,
             covered: false,
+            tails: Vec::new(),
             guessed_inputs: HashMap::new(),
             text_left: LEAST_TEXT + MOST_READINGS * length,
             work: LEAST_WORK + WORK_PER_BYTE * length,

@@ -4,7 +4,7 @@
 //! print, good and bad, in [`hook_answer_bytes`]. [`Scripts`] writes programs that tests can start; [`mcp_server`] is an MCP
 //! server that misbehaves on demand, [`ModelServer`] a model behind real HTTP, for which
 //! [`reply_to_agent`] speaks to other people's agents, [`KeyringSession`] a keyring on a bus of its
-//! own, [`SecretService`] one that asks a person.
+//! own, [`SecretService`] one that asks a person. [`SHAPES`] are shell commands of every shape, in any length.
 
 mod agent_model;
 mod answer;
@@ -14,6 +14,7 @@ mod mcp;
 mod model_server;
 mod script;
 mod secret_service;
+mod shapes;
 mod text;
 mod verdict;
 
@@ -25,5 +26,6 @@ pub use mcp::{RemoteServer, mcp_server};
 pub use model_server::{Asked, ModelReply, ModelReplyEnd, ModelServer, answer_events};
 pub use script::Scripts;
 pub use secret_service::{Habits, Person, Prompts, SecretService};
+pub use shapes::{SHAPES, Shape};
 pub use text::{hostile_text, json_object, json_value, text, timestamp};
 pub use verdict::{flow, verdict};

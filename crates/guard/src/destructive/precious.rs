@@ -54,6 +54,8 @@ pub(super) struct Precious {
     resolver: RefCell<path::Resolver>,
     /// What the last field may name: several questions are asked about each.
     last: RefCell<Option<Spread>>,
+    /// The last folders, and whether no plain name in them is precious.
+    quiet: RefCell<Option<(Arc<[PathBuf]>, bool)>>,
 }
 
 /// The paths that a text may name in some folders.
@@ -71,6 +73,7 @@ impl Precious {
             real: OnceCell::new(),
             resolver: RefCell::default(),
             last: RefCell::default(),
+            quiet: RefCell::default(),
         }
     }
 
@@ -79,11 +82,11 @@ impl Precious {
     }
 
     fn is_home(&self, path: &Path) -> bool {
-        is_same(self.home.as_deref(), path) || is_same(self.real().1.as_deref(), path)
+        [&self.home, &self.real().1].into_iter().flatten().any(|home| path::is_same(home, path))
     }
 
     fn is_cwd(&self, path: &Path) -> bool {
-        is_same(Some(&self.cwd), path) || is_same(Some(&self.real().0), path)
+        path::is_same(&self.cwd, path) || path::is_same(&self.real().0, path)
     }
 
     fn holds_cwd(&self, path: &Path) -> bool {
@@ -98,6 +101,9 @@ impl Precious {
         if place.lost && !target.text.starts_with('/') && is_vague(&target.text) {
             return Worth::Doubtful("removes from a folder that is not known");
         }
+        if self.is_ordinary(target, place) {
+            return Worth::Common;
+        }
         let mut worst = Worth::Common;
         for path in self.paths(target, place).iter() {
             worst = worse(worst, self.path(path, target.glob));
@@ -107,6 +113,37 @@ impl Precious {
             }
         }
         worst
+    }
+
+    /// Whether it is a plain name in folders where nothing of such a name is precious; most targets are.
+    fn is_ordinary(&self, target: &Field, place: &Place) -> bool {
+        if target.glob || !path::is_plain_name(&target.text) || !place.mounts.is_empty() {
+            return false;
+        }
+        let mut last = self.quiet.borrow_mut();
+        match last.as_ref().filter(|(folders, _)| Arc::ptr_eq(folders, &place.folders)) {
+            Some((_, quiet)) => *quiet,
+            None => {
+                let quiet = place.folders.iter().all(|folder| self.is_quiet(folder));
+                *last = Some((Arc::clone(&place.folders), quiet));
+                quiet
+            }
+        }
+    }
+
+    /// Whether no plain name in a folder is precious, wherever the folder really is.
+    fn is_quiet(&self, folder: &Path) -> bool {
+        let real = self.resolver.borrow_mut().look(folder).0;
+        [folder, &real].into_iter().all(|folder| {
+            let is_child = |path: &Path| path.parent().is_some_and(|parent| path::is_same(parent, folder));
+            let hidden = |part: std::path::Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
+            let known = [Some(self.cwd.as_path()), self.home.as_deref(), Some(&self.real().0), self.real().1.as_deref()];
+            let above = |path: &Path| path::is_in_folder(path, folder) && !path::is_same(path, folder);
+            self.plain(&folder.join("name"), false) == Worth::Common
+                && !folder.components().any(hidden)
+                && !SYSTEM.iter().any(|path| is_child(Path::new(path)))
+                && !known.into_iter().flatten().any(above)
+        })
     }
 
     /// Whether it is the folder of the project itself, or only something in it.
@@ -121,12 +158,13 @@ impl Precious {
     pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
         let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
         let system = |path: &PathBuf| is_in_any(path, BELOW) && !own(path);
-        !target.open() && self.paths(target, place).iter().any(system)
+        !target.open() && !self.is_ordinary(target, place) && self.paths(target, place).iter().any(system)
     }
 
     /// Whether it is one of the user's secrets, which exist only once.
     pub(super) fn is_secret(&self, target: &Field, place: &Place) -> bool {
-        let Some(home) = self.home.as_deref().filter(|_| !target.open()) else { return false };
+        let looks = !target.open() && !self.is_ordinary(target, place);
+        let Some(home) = self.home.as_deref().filter(|_| looks) else { return false };
         let secret = |path: &PathBuf| {
             let inside = path.strip_prefix(home).ok().and_then(|inside| inside.components().next());
             inside
@@ -138,7 +176,7 @@ impl Precious {
 
     /// Whether it is one of the files that decide who may log in.
     pub(super) fn is_key(&self, target: &Field, place: &Place) -> bool {
-        if target.open() {
+        if target.open() || self.is_ordinary(target, place) {
             return false;
         }
         self.paths(target, place).iter().any(|path| {
@@ -223,7 +261,7 @@ impl Precious {
         if self.is_home(path) {
             return Worth::Vital("removes or changes the home folder");
         }
-        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| is_same(Some(Path::new(folder)), path))) {
+        if contents && (self.is_cwd(path) || PASSING.iter().any(|folder| path::is_same(Path::new(folder), path))) {
             return Worth::Common;
         }
         if path.to_str().is_some_and(|path| program::is_in(SYSTEM, path)) {
@@ -267,11 +305,6 @@ impl Precious {
         };
         git.and_then(Path::parent).is_some_and(|root| self.holds_cwd(root))
     }
-}
-
-/// Whether two tidy paths are the same.
-fn is_same(one: Option<&Path>, other: &Path) -> bool {
-    one.is_some_and(|one| one.as_os_str() == other.as_os_str())
 }
 
 fn is_in_any(path: &Path, folders: &[&str]) -> bool {

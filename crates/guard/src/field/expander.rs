@@ -1,8 +1,6 @@
 //! Words become fields: braces, tildes, variables, substitutions.
 
-use std::{cell::RefCell, collections::HashMap, rc::Rc};
-
-use ollm_shell::{List, Piece, Word, bare};
+use ollm_shell::{Piece, Word, bare};
 
 use super::{
     Field, Fields, Outer, Place, Variables, brace,
@@ -21,8 +19,6 @@ pub(crate) struct Expander<'a> {
     pub(crate) outer: &'a Outer,
     /// What `read` finds, where that is known.
     pub(crate) fed: &'a [Field],
-    /// What the substitutions inside others print, so far in: each is looked at once.
-    pub(super) printed: RefCell<HashMap<(*const List, usize), Rc<Values>>>,
 }
 
 impl<'a> Expander<'a> {
@@ -33,7 +29,7 @@ impl<'a> Expander<'a> {
         outer: &'a Outer,
         fed: &'a [Field],
     ) -> Expander<'a> {
-        Expander { variables, place, outer, fed, printed: RefCell::default() }
+        Expander { variables, place, outer, fed }
     }
 
     /// Every list of fields that these words may become.
@@ -125,13 +121,13 @@ impl<'a> Expander<'a> {
         let named = name.starts_with(|first: char| first.is_ascii_alphabetic() || first == '_');
         match operator {
             // The command runs only if the variable has a value, so the value is what counts.
-            ":?" | "?" if named => match self.values(name, far) {
+            ":?" | "?" if named => match &*self.values(name, far) {
                 Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("set")),
                 _ => self.variable(ways, name, quoted, far),
             },
             ":-" | "-" if named && far < FARTHEST => {
                 let mut given = ways.clone();
-                match self.values(name, far) {
+                match &*self.values(name, far) {
                     Values::Unset => given.iter_mut().for_each(|way| way.open().lose_unset("set")),
                     _ => self.variable(&mut given, name, quoted, far),
                 }
@@ -207,9 +203,9 @@ impl<'a> Expander<'a> {
     fn variable(&self, ways: &mut Vec<Partial>, name: &str, quoted: bool, far: usize) {
         // With other separators a value may fall apart anywhere.
         let whole = quoted || !(self.variables.separators_change || self.outer.separators_change);
-        match self.values(name, far) {
-            Values::Texts(values) if whole => choose(ways, &values, quoted),
-            Values::Files(fields) => go_on(ways, &fields),
+        match &*self.values(name, far) {
+            Values::Texts(values) if whole => choose(ways, values, quoted),
+            Values::Files(fields) => go_on(ways, fields),
             Values::Unset => ways.iter_mut().for_each(|way| way.open().lose_unset("")),
             Values::Texts(_) | Values::Unknown => lose(ways),
         }

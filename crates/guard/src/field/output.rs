@@ -8,15 +8,19 @@ use super::{
     Expander, FARTHEST, Fields, literal,
     partial::MOST_WAYS,
     values::{Values, utf8},
+    variables::KnownValues,
 };
 use crate::program;
 
 impl<'a> Expander<'a> {
     /// What a substitution prints, for the few commands whose answer is known.
     pub(super) fn output(&self, list: &'a List, far: usize) -> Rc<Values> {
-        let key = (std::ptr::from_ref(list), far);
-        if let Some(known) = self.printed.borrow().get(&key) {
-            return Rc::clone(known);
+        let key = std::ptr::from_ref(list);
+        // What `read` finds differs from command to command.
+        let lasts = self.fed.is_empty();
+        let known = self.variables.printed.borrow().get(&key).filter(|_| lasts).and_then(|known| known.at(self.place));
+        if let Some(known) = known {
+            return known;
         }
         let values = match self.variables.affords(1).then(|| self.output_texts(list, far)) {
             Some(Some(texts)) => Values::Texts(texts),
@@ -25,8 +29,8 @@ impl<'a> Expander<'a> {
         };
         let values = Rc::new(values);
         // Only what stands in another substitution is asked for again.
-        if far > 0 {
-            self.printed.borrow_mut().insert(key, Rc::clone(&values));
+        if far > 0 && lasts {
+            self.variables.printed.borrow_mut().insert(key, KnownValues::new(self.place, &values));
         }
         values
     }
@@ -36,7 +40,8 @@ impl<'a> Expander<'a> {
             return Some(vec![String::new()]);
         }
         let words = simple(list)?;
-        if far >= FARTHEST {
+        let name = words.first().and_then(|word| literal(word));
+        if far >= FARTHEST || name.is_some_and(|name| !is_answer_known(&name)) {
             return None;
         }
         let mut texts = Vec::new();
@@ -75,6 +80,12 @@ impl<'a> Expander<'a> {
         let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
         words.is_some_and(|words| self.ways(words, FARTHEST).iter().all(plain))
     }
+}
+
+/// Whether something is known of what a program prints.
+fn is_answer_known(name: &str) -> bool {
+    matches!(name, "pwd" | "mktemp" | "echo" | "printf" | "dirname" | "basename" | "realpath" | "readlink")
+        || program::printed_word(name).is_some()
 }
 
 /// The words of a list that is one plain command.

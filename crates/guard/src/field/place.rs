@@ -9,7 +9,7 @@ use super::Field;
 use crate::path;
 
 /// Where commands run, and what the shell would put for `~`.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Place {
     /// Every folder this may be.
     pub(crate) folders: Arc<[PathBuf]>,
@@ -21,6 +21,14 @@ pub(crate) struct Place {
     pub(crate) mounts: Vec<(String, String)>,
     /// Whether it is another machine or a container.
     pub(crate) elsewhere: bool,
+}
+
+impl PartialEq for Place {
+    fn eq(&self, other: &Place) -> bool {
+        self.has_folders_of(other)
+            && (self.lost, self.elsewhere) == (other.lost, other.elsewhere)
+            && (&self.home, &self.mounts) == (&other.home, &other.mounts)
+    }
 }
 
 /// How many folders a command may run in before that counts as unknown.
@@ -35,16 +43,24 @@ impl Place {
     /// May also be where the other may be.
     pub(crate) fn add(&mut self, other: &Place) {
         self.lost |= other.lost;
-        if self.folders == other.folders {
+        if self.has_folders_of(other) {
             return;
         }
-        let more = other.folders.iter().filter(|folder| !self.folders.contains(folder));
-        let mut folders: Vec<PathBuf> = self.folders.iter().chain(more).cloned().collect();
-        if folders.len() > MOST_FOLDERS {
-            self.lost = true;
-            folders.truncate(MOST_FOLDERS);
+        let is_new = |folder: &&PathBuf| !self.folders.iter().any(|known| path::is_same(known, folder));
+        let more: Vec<&PathBuf> = other.folders.iter().filter(is_new).collect();
+        self.lost |= self.folders.len() + more.len() > MOST_FOLDERS;
+        let room = MOST_FOLDERS.saturating_sub(self.folders.len());
+        if more.is_empty() || room == 0 {
+            return;
         }
-        self.folders = folders.into();
+        self.folders = self.folders.iter().chain(more.into_iter().take(room)).cloned().collect();
+    }
+
+    /// Whether it may be in the same folders as the other.
+    pub(crate) fn has_folders_of(&self, other: &Place) -> bool {
+        let same = |(one, other): (&PathBuf, &PathBuf)| path::is_same(one, other);
+        Arc::ptr_eq(&self.folders, &other.folders)
+            || (self.folders.len() == other.folders.len() && self.folders.iter().zip(&*other.folders).all(same))
     }
 
     /// May also be in this folder.

@@ -49,26 +49,23 @@ pub(super) enum Values {
 impl<'a> Expander<'a> {
     /// Every text a variable may hold, if all are known.
     pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {
-        match self.values(name, 0) {
-            Values::Texts(texts) => Some(texts),
+        match &*self.values(name, 0) {
+            Values::Texts(texts) => Some(texts.clone()),
             Values::Files(_) | Values::Unset | Values::Unknown => None,
         }
     }
 
     /// Every value a variable may have; looked up once for each place.
-    pub(super) fn values(&self, name: &str, far: usize) -> Values {
+    pub(super) fn values(&self, name: &str, far: usize) -> Rc<Values> {
         if !matches!(self.variables.of(name), Assigned::Values(_)) {
-            return self.looked_up(name, far);
+            return Rc::new(self.looked_up(name, far));
         }
-        if let Some(known) = self.variables.known.borrow().get(name)
-            && (&known.folders, known.lost) == (&self.place.folders, self.place.lost)
-        {
-            return known.values.clone();
+        if let Some(known) = self.variables.known.borrow().get(name).and_then(|known| known.at(self.place)) {
+            return known;
         }
-        let values = self.looked_up(name, far);
+        let values = Rc::new(self.looked_up(name, far));
         if far == 0 {
-            let (folders, lost) = (self.place.folders.clone(), self.place.lost);
-            let known = KnownValues { folders, lost, values: values.clone() };
+            let known = KnownValues::new(self.place, &values);
             self.variables.known.borrow_mut().insert(name.to_owned(), known);
         }
         values

@@ -6,13 +6,12 @@
 use std::{
     cell::{Cell, RefCell},
     collections::HashMap,
-    path::PathBuf,
-    sync::Arc,
+    rc::Rc,
 };
 
 use ollm_shell::{Body, Command, List, Piece, Redirect, Word, bare, parse};
 
-use super::values::Values;
+use super::{Place, values::Values};
 
 /// The text of one assignment: unquoted text up front, and the pieces behind it.
 #[derive(Clone, Copy, Debug)]
@@ -52,12 +51,23 @@ enum Entry<'a> {
     Unknown,
 }
 
-/// The values of a variable, and the folders in which they hold.
+/// The values of a variable or a substitution, and where they hold.
 #[derive(Debug)]
 pub(super) struct KnownValues {
-    pub(super) folders: Arc<[PathBuf]>,
-    pub(super) lost: bool,
-    pub(super) values: Values,
+    place: Place,
+    values: Rc<Values>,
+}
+
+impl KnownValues {
+    pub(super) fn new(place: &Place, values: &Rc<Values>) -> KnownValues {
+        KnownValues { place: place.clone(), values: Rc::clone(values) }
+    }
+
+    /// The values, if they hold at this place.
+    pub(super) fn at(&self, place: &Place) -> Option<Rc<Values>> {
+        let holds = self.place.lost == place.lost && self.place.has_folders_of(place);
+        holds.then(|| Rc::clone(&self.values))
+    }
 }
 
 /// What a script assigns.
@@ -81,6 +91,8 @@ pub(crate) struct Variables<'a> {
     evals: usize,
     /// What was found out so far.
     pub(super) known: RefCell<HashMap<String, KnownValues>>,
+    /// What substitutions inside others print: each is looked at once, however far in it was met first.
+    pub(super) printed: RefCell<HashMap<*const List, KnownValues>>,
 }
 
 /// How many values of one variable are followed.
@@ -282,6 +294,8 @@ impl<'a> Variables<'a> {
 
     /// What `eval` runs may assign anything.
     fn evaluated(&mut self, arguments: &'a [Word]) {
+        let again = arguments.iter().take_while(|word| bare(word) == Some("eval")).count();
+        let arguments = arguments.get(again..).unwrap_or_default();
         let text: Option<Vec<String>> = arguments.iter().map(|word| literal(word)).collect();
         let list = text.filter(|_| self.evals < MOST_EVALS).and_then(|words| parse(&words.join(" "), 0).ok());
         let Some(list) = list else {

@@ -94,6 +94,22 @@ impl Roots {
         below || self.single.iter().any(|single| key.starts_with(single) || (whole && single.starts_with(key)))
     }
 
+    /// The names that may be protected among all that are in the folder with this key; nothing if any may.
+    pub(super) fn names_in(&self, key: &str) -> Option<Vec<&'static str>> {
+        let mut names = Vec::new();
+        for (root, folder) in self.roots.iter().flat_map(|root| root.keys.iter().map(move |folder| (root, folder))) {
+            match key.strip_prefix(folder.as_str()) {
+                Some("") => names.extend(&root.firsts),
+                Some(rest) if root.has(first_part(rest)) => return None,
+                Some(_) => {}
+                None if folder.starts_with(key) => return None,
+                None => {}
+            }
+        }
+        let near = self.single.iter().any(|single| key.starts_with(single) || single.starts_with(key));
+        (!near).then_some(names)
+    }
+
     /// Whether a pattern may fit something protected, or something that it is in.
     pub(super) fn may_fit(&self, pattern: &[String]) -> bool {
         let fits_folder = |folder: &str| {

@@ -3,6 +3,8 @@
 use std::{
     cell::{OnceCell, RefCell},
     path::{Component, Path, PathBuf},
+    rc::Rc,
+    sync::Arc,
 };
 
 use super::{
@@ -46,7 +48,12 @@ pub(super) struct Watch {
     /// Every path, ready for comparison; most calls touch nothing near one.
     lists: OnceCell<Lists>,
     resolver: RefCell<path::Resolver>,
+    /// The last folders, and the names in them that may be protected: nothing if any may.
+    names: RefCell<Option<(Arc<[PathBuf]>, FolderNames)>>,
 }
+
+/// The names in some folders that may be protected; nothing if any may.
+type FolderNames = Option<Rc<[&'static str]>>;
 
 /// The protected paths, ready for comparison.
 #[derive(Default)]
@@ -72,7 +79,7 @@ impl Watch {
     pub(super) fn new(home: Option<PathBuf>, projects: Vec<PathBuf>, single: Vec<PathBuf>) -> Watch {
         let mut resolver = path::Resolver::default();
         let roots = Roots::new(home.as_deref(), &projects, &single, &mut resolver);
-        Watch { home, projects, single, roots, lists: OnceCell::new(), resolver: RefCell::new(resolver) }
+        Watch { home, projects, single, roots, lists: OnceCell::new(), resolver: RefCell::new(resolver), names: RefCell::default() }
     }
 
     fn lists(&self) -> &Lists {
@@ -101,6 +108,9 @@ impl Watch {
         if field.open() {
             return self.check_open(field, place);
         }
+        if self.is_ordinary(field, place) {
+            return None;
+        }
         let relative = !field.text.starts_with('/');
         if relative
             && place.lost
@@ -121,6 +131,34 @@ impl Watch {
             named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
         };
         hit.or_else(|| place.folders.iter().find_map(inner))
+    }
+
+    /// Whether it is a plain name that no protected file has, and nothing is there that could be a link to one.
+    fn is_ordinary(&self, field: &Field, place: &Place) -> bool {
+        if field.glob || place.lost || !path::is_plain_name(&field.text) {
+            return false;
+        }
+        let Some(names) = self.names_in(&place.folders) else { return false };
+        let exists = |folder: &PathBuf| self.resolver.borrow_mut().has(folder, &field.text);
+        !names.iter().any(|name| name.eq_ignore_ascii_case(&field.text)) && !place.folders.iter().any(exists)
+    }
+
+    fn names_in(&self, folders: &Arc<[PathBuf]>) -> FolderNames {
+        let mut last = self.names.borrow_mut();
+        if let Some((_, names)) = last.as_ref().filter(|(last, _)| Arc::ptr_eq(last, folders)) {
+            return names.clone();
+        }
+        let in_folder = |folder: &PathBuf| {
+            let real = self.resolver.borrow_mut().look(folder).0;
+            let inner = self.projects.iter().any(|project| path::is_in_folder(folder, project))
+                && may_name_project(&folder.to_string_lossy());
+            let found = spellings(folder, &real).iter().map(|key| self.roots.names_in(key)).collect::<Option<Vec<_>>>();
+            found.filter(|_| !inner).map(|names| names.concat())
+        };
+        let found: Option<Vec<_>> = folders.iter().map(in_folder).collect();
+        let names: FolderNames = found.map(|names| names.concat().into());
+        *last = Some((Arc::clone(folders), names.clone()));
+        names
     }
 
     /// Whether a file tool changes a file of the user's own: a person decides.

@@ -4,11 +4,11 @@ use std::{path::Path, sync::OnceLock};
 
 use super::{
     Deed, Feed, Run, Walker,
-    carrier::{XARGS, carried, carrier, find_carrier, is_assignment, verb_of_runner},
+    carrier::{COMMAND, Carried, PARALLEL, RUNNER, WATCH, XARGS, carried, find_carrier, is_assignment, verb_of_runner},
     shells::SHELLS,
 };
 use crate::{
-    field::{Field, Fields},
+    field::{Field, Fields, Tail},
     path,
     program::Program,
     text,
@@ -25,14 +25,16 @@ const MOST_LEVELS: usize = 200;
 
 impl Walker {
     /// One expanded command, down to the program that does the work.
-    pub(super) fn run(&mut self, fields: Fields, feed: &Feed, depth: usize) {
+    pub(super) fn run(&mut self, fields: Tail, feed: &Feed, depth: usize) {
         let covered = self.covered;
         self.taken_apart(fields, feed, depth);
         self.covered = covered;
     }
 
-    fn taken_apart(&mut self, mut fields: Fields, feed: &Feed, depth: usize) {
+    fn taken_apart(&mut self, mut fields: Tail, feed: &Feed, depth: usize) {
         self.input = feed.clone();
+        let (tails, place) = (std::mem::take(&mut self.tails), self.place.clone());
+        let length = fields.len();
         if depth > MOST_LEVELS {
             return self.unclear("too many commands within commands");
         }
@@ -41,29 +43,37 @@ impl Walker {
                 return;
             }
             let Some(first) = fields.first() else { return };
+            if fields.len() < length && tails.contains(&fields.len()) && self.place == place {
+                return;
+            }
             let Some(name) = program_name(first) else {
                 let reason = format!("which program runs is not written out: {}", show(&fields));
                 // Prose sets no variables.
                 return if self.outer.names.is_empty() { self.unclear(reason) } else { self.unknown(reason) };
             };
             if let Some(carrier) = find_carrier(&name) {
-                let rest = carried(&fields, carrier);
-                self.carrier_options(&fields, &rest, feed, depth);
-                fields = rest;
+                let carried = carried(&fields, carrier);
+                self.carrier_options(&fields, &carried, feed, depth);
+                fields = fields.skip(carried.at);
             } else if name == "command" {
                 if looks_up(&fields) {
                     return;
                 }
-                fields = carried(&fields, &carrier("command", &[], 0));
+                fields = fields.skip(carried(&fields, &COMMAND).at);
             } else if name == "env" {
-                let Some(rest) = self.env(&fields, depth) else { return };
-                fields = rest;
+                let Some(at) = self.env(&fields, depth) else { return };
+                fields = fields.skip(at);
             } else if let Some(at) = verb_of_runner(&name, &fields) {
-                fields = carried(fields.get(at..).unwrap_or_default(), &carrier("", &[], 0));
+                let behind = fields.skip(at);
+                fields = behind.skip(carried(&behind, &RUNNER).at);
+            } else if name == "eval" && fields.iter().all(|field| field.known().is_some_and(is_plain)) {
+                // Plain words are the same words when they are read once more.
+                fields = fields.skip(1);
             } else if let Some(alias) = self.aliases.remove(&name) {
                 // An alias is not looked up again in what it stands for.
-                let rest = fields.into_iter().skip(1);
-                fields = alias.into_iter().map(Field::literal).chain(rest).collect();
+                let rest = fields.iter().skip(1).cloned();
+                let words = alias.into_iter().map(Field::literal).chain(rest).collect();
+                return self.taken_apart(words, feed, depth + 1);
             } else {
                 return self.dispatch(name, fields, feed, depth);
             }
@@ -72,8 +82,8 @@ impl Walker {
     }
 
     /// What options of a carrier say about the command behind them: its folder, its variables, or another command.
-    fn carrier_options(&mut self, fields: &[Field], rest: &[Field], feed: &Feed, depth: usize) {
-        let own = fields.get(..fields.len() - rest.len()).unwrap_or_default();
+    fn carrier_options(&mut self, fields: &[Field], carried: &Carried, feed: &Feed, depth: usize) {
+        let own = fields.get(..carried.at).unwrap_or_default();
         if own.len() < 2 {
             return;
         }
@@ -91,20 +101,19 @@ impl Walker {
             }
         }
         let name = own.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
-        // The word behind an option may be its value, and the command begin later.
-        let vague = own.last().is_some_and(|last| last.text.starts_with('-') && !last.text.contains('='));
-        self.guess_run(&name, if vague { fields } else { own }, feed, depth + 1);
-        self.covered |= vague;
+        // The word behind an option that is not known may be its value, and the command begin later.
+        self.guess_run(&name, if carried.known { own } else { fields }, feed, depth + 1);
+        self.covered |= !carried.known;
     }
 
     /// Commands that are neither plain programs nor plain prefixes.
-    fn dispatch(&mut self, name: String, fields: Fields, feed: &Feed, depth: usize) {
+    fn dispatch(&mut self, name: String, fields: Tail, feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
         match name.as_str() {
             "eval" => self.text(args, "eval", depth),
             "trap" => self.trap(args, depth),
             "alias" | "hash" => self.alias(&name, args, depth),
-            "watch" => self.text(&carried(&fields, &carrier("", &["-n", "--interval"], 0)), "watch", depth),
+            "watch" => self.text(&fields.skip(carried(&fields, &WATCH).at), "watch", depth),
             "parallel" => self.parallel(&fields, depth),
             "su" | "runuser" | "script" | "sg" | "flock" | "nix-shell" => self.text_option(&name, &fields, feed, depth),
             "at" | "batch" | "crontab" => {
@@ -125,7 +134,7 @@ impl Walker {
                 self.work(name, fields, feed);
             }
             "docker" | "podman" | "nerdctl" | "kubectl" | "lxc" | "machinectl" | "distrobox" | "toolbox" => {
-                self.container(args, feed, depth);
+                self.container(&fields, feed, depth);
                 self.work(name, fields, feed);
             }
             shell if SHELLS.contains(&shell) => self.shell(&fields, feed, depth),
@@ -141,7 +150,7 @@ impl Walker {
     }
 
     /// The program that does the work.
-    pub(super) fn work(&mut self, name: String, fields: Fields, feed: &Feed) {
+    pub(super) fn work(&mut self, name: String, fields: Tail, feed: &Feed) {
         let input = match feed {
             Feed::Text(text) => text.clone(),
             _ => None,
@@ -150,7 +159,7 @@ impl Walker {
             self.unclear(format!("git works in a folder that is not written out: {}", show(&fields)));
         }
         let place = self.place.clone();
-        let args = fields.into_iter().skip(1).collect();
+        let args = fields.skip(1);
         self.push(Deed::Run(Run { program: Program::of(&name), name, args, place, input, touches: OnceLock::new() }));
     }
 
@@ -175,10 +184,10 @@ impl Walker {
         }
     }
 
-    /// `env`: its own options, its assignments, then the command.
-    fn env(&mut self, fields: &[Field], depth: usize) -> Option<Fields> {
-        let mut rest = fields.iter().skip(1);
-        while let Some(field) = rest.next() {
+    /// `env`: its own options and assignments; where the command begins.
+    fn env(&mut self, fields: &[Field], depth: usize) -> Option<usize> {
+        let mut rest = fields.iter().enumerate().skip(1);
+        while let Some((at, field)) = rest.next() {
             let text = field.text.as_str();
             let assigns = !text.starts_with('-') && text.contains('=');
             if field.known().is_none() && !assigns {
@@ -187,13 +196,13 @@ impl Walker {
             }
             if let Some(inner) = split_string(text) {
                 let inner = (!inner.is_empty()).then(|| Field::literal(inner));
-                let text: Fields = inner.into_iter().chain(rest.cloned()).collect();
+                let text: Fields = inner.into_iter().chain(rest.map(|(_, field)| field.clone())).collect();
                 self.text(&text, "env -S", depth);
                 return None;
             }
             match text {
                 "-u" | "--unset" | "-a" | "--argv0" => drop(rest.next()),
-                "-C" | "--chdir" => rest.next().into_iter().for_each(|folder| self.place.change(folder)),
+                "-C" | "--chdir" => rest.next().into_iter().for_each(|(_, folder)| self.place.change(folder)),
                 _ if text.starts_with("--chdir=") => {
                     self.place.change(&Field::literal(text.trim_start_matches("--chdir=")));
                 }
@@ -204,7 +213,7 @@ impl Walker {
                     self.guess_value(value, depth);
                 }
                 _ if text.starts_with('-') => {}
-                _ => return Some(std::iter::once(field).chain(rest).cloned().collect()),
+                _ => return Some(at),
             }
         }
         None
@@ -212,7 +221,8 @@ impl Walker {
 
     /// `xargs`: the command gets more arguments: what it is fed, or nobody knows which.
     fn xargs(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
-        let command = carried(fields, &XARGS);
+        let carried = carried(fields, &XARGS);
+        let (own, command) = fields.split_at(carried.at);
         if command.is_empty() {
             return;
         }
@@ -224,14 +234,14 @@ impl Walker {
                     self.run(filled, &Feed::Nothing, depth + 1);
                 }
             }
-            None => self.run(command.into_iter().chain(more).collect(), &Feed::Nothing, depth + 1),
+            None => self.run(command.iter().cloned().chain(more).collect(), &Feed::Nothing, depth + 1),
         }
-        self.guess_run("xargs", fields, &Feed::Nothing, depth + 1);
+        self.guess_run("xargs", if carried.known { own } else { fields }, &Feed::Nothing, depth + 1);
     }
 
     fn parallel(&mut self, fields: &[Field], depth: usize) {
-        let rest = carried(fields, &carrier("", &["-j", "-a", "--jobs", "-I", "-n"], 0));
-        let mut command: Fields = rest.into_iter().take_while(|field| !field.text.starts_with(":::")).collect();
+        let rest = fields.iter().skip(carried(fields, &PARALLEL).at);
+        let mut command: Fields = rest.take_while(|field| !field.text.starts_with(":::")).cloned().collect();
         if command.is_empty() {
             return self.unclear(format!("which program runs is not written out: {}", show(fields)));
         }
@@ -239,7 +249,7 @@ impl Walker {
             fill(field, "{}");
         }
         command.push(Field::unknown());
-        self.run(command, &Feed::Nothing, depth + 1);
+        self.run(command.into(), &Feed::Nothing, depth + 1);
         self.guess_run("parallel", fields, &Feed::Nothing, depth + 1);
     }
 
@@ -259,6 +269,12 @@ impl Walker {
             }
         }
     }
+}
+
+/// Whether a word has nothing in it that means something to a shell, not even as a keyword.
+fn is_plain(word: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%');
+    !word.is_empty() && word.bytes().all(|byte| plain(byte) || byte.is_ascii_alphabetic())
 }
 
 /// Whether `command` only asks where a program is.

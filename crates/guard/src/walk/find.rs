@@ -48,7 +48,7 @@ impl Walker {
                         fill(field, "{}");
                     }
                 }
-                self.run(command, &Feed::Nothing, depth + 1);
+                self.run(command.into(), &Feed::Nothing, depth + 1);
             }
         }
     }

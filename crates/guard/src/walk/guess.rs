@@ -12,7 +12,7 @@ use ollm_shell::parse;
 
 use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
-    field::{Field, Variables},
+    field::{Field, Tail, Variables},
     path,
     program::{self, Arguments, Program},
     text,
@@ -174,8 +174,14 @@ impl Walker {
         if starts.len() > MOST_COMMANDS {
             return self.unknown("too many commands within commands");
         }
+        if starts.is_empty() {
+            return;
+        }
+        let words = Tail::from(fields.to_vec());
         let covered = std::mem::replace(&mut self.covered, true);
-        for at in starts {
+        let mut tails = Vec::with_capacity(starts.len());
+        // The shortest first: what wrappers before it leave is the same command.
+        for at in starts.into_iter().rev() {
             if !self.affords(fields.len() - at) {
                 break;
             }
@@ -183,13 +189,15 @@ impl Walker {
             for folder in fields.iter().take(at).filter_map(|field| named_folder(&field.text)) {
                 self.place.also(folder);
             }
-            let rest = fields.get(at..).unwrap_or_default();
+            let rest = words.skip(at);
             // A shell and its `-c` are a command wherever they stand.
             let guesses = self.guesses;
-            if matches!(rest, [shell, option, ..] if is_shell(shell) && carrier::is_cluster(&option.text, 'c')) {
+            if matches!(&*rest, [shell, option, ..] if is_shell(shell) && carrier::is_cluster(&option.text, 'c')) {
                 self.guesses = 0;
             }
-            self.run(rest.to_vec(), feed, depth + 1);
+            self.tails.clone_from(&tails);
+            tails.push(rest.len());
+            self.run(rest, feed, depth + 1);
             (self.place, self.guesses) = (place, guesses);
         }
         self.covered = covered;

@@ -86,7 +86,7 @@ impl<'a> Scene<'_, 'a> {
                 let mut reached: Option<Place> = None;
                 for fields in ways {
                     self.walker.place = place.clone();
-                    self.walker.run(fields, &feed, depth + 1);
+                    self.walker.run(fields.into(), &feed, depth + 1);
                     match &mut reached {
                         None => reached = Some(self.walker.place.clone()),
                         Some(reached) => reached.add(&self.walker.place),

@@ -2,11 +2,11 @@
 
 use super::{
     Feed, Walker,
-    carrier::{Carrier, carried, carrier, is_cluster},
+    carrier::{CONTAINER, FLOCK, RUNUSER, SSH, carried, is_cluster},
     carry::{is_stream, show},
 };
 use crate::{
-    field::{Field, Fields},
+    field::{Field, Tail},
     path,
 };
 
@@ -14,47 +14,6 @@ use crate::{
 pub(super) const SHELLS: &[&str] = &[
     "sh", "bash", "dash", "zsh", "ksh", "mksh", "ash", "rbash", "fish", "csh", "tcsh", "yash", "elvish", "nu", "xonsh",
 ];
-
-const SSH: Carrier = carrier(
-    "ssh",
-    &["-p", "-i", "-l", "-o", "-F", "-J", "-L", "-R", "-D", "-E", "-b", "-c", "-e", "-m", "-S", "-W", "-w", "-B", "-Q"],
-    1,
-);
-const CONTAINER: Carrier = carrier(
-    "",
-    &[
-        "-u",
-        "--user",
-        "-w",
-        "--workdir",
-        "-e",
-        "--env",
-        "-v",
-        "--volume",
-        "--mount",
-        "--name",
-        "-p",
-        "--publish",
-        "--network",
-        "--entrypoint",
-        "-n",
-        "--namespace",
-        "-c",
-        "--container",
-        "--env-file",
-        "-h",
-        "--hostname",
-        "--platform",
-        "-l",
-        "--label",
-        "--cpus",
-        "-m",
-        "--memory",
-        "--add-host",
-        "--gpus",
-    ],
-    1,
-);
 
 impl Walker {
     /// Arguments that together are shell text.
@@ -92,7 +51,7 @@ impl Walker {
     }
 
     /// A shell: the text behind `-c`, a file, or what it is fed.
-    pub(super) fn shell(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
+    pub(super) fn shell(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
         let mut rest = fields.iter().enumerate().skip(1);
         let (mut streamed, mut command) = (false, false);
         while let Some((at, field)) = rest.next() {
@@ -122,9 +81,9 @@ impl Walker {
                 // A script file: what it does is not in the command.
                 file => {
                     let name = path::base_name(file);
-                    let fields = fields.get(at..).unwrap_or_default().to_vec();
-                    self.guess_run(&name, &fields, feed, depth + 1);
-                    return self.work(name.into_owned(), fields, feed);
+                    let script = fields.skip(at);
+                    self.guess_run(&name, &script, feed, depth + 1);
+                    return self.work(name.into_owned(), script, feed);
                 }
             }
         }
@@ -151,7 +110,7 @@ impl Walker {
     }
 
     /// Programs that take shell text behind an option, and sometimes a command instead.
-    pub(super) fn text_option(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+    pub(super) fn text_option(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
         let flags: &[&str] = if name == "nix-shell" { &["--run", "--command"] } else { &["-c", "--command"] };
         let is_flag = |field: &Field| field.known().is_some_and(|text| flags.contains(&text) || is_cluster(text, 'c'));
         if let Some(text) = fields.iter().position(is_flag).and_then(|at| fields.get(at + 1)) {
@@ -160,30 +119,32 @@ impl Walker {
         if let Some(text) = fields.iter().find_map(|field| field.text.strip_prefix("--command=")) {
             return self.text(&[Field::literal(text)], name, depth);
         }
-        self.guess_run(name, fields, feed, depth + 1);
         if name == "flock" {
-            return self.run(carried(fields, &carrier("", &["-w", "-E"], 1)), feed, depth + 1);
+            let carried = carried(fields, &FLOCK);
+            let own = fields.get(..carried.at).filter(|_| carried.known);
+            self.guess_run(name, own.unwrap_or(fields), feed, depth + 1);
+            return self.run(fields.skip(carried.at), feed, depth + 1);
         }
+        self.guess_run(name, fields, feed, depth + 1);
         match feed {
             Feed::Nothing => {}
             Feed::Text(Some(text)) => self.fed(text, depth),
             _ => self.unknown(format!("a shell runs whatever it is fed: {}", show(fields))),
         }
         if let Some(at) = fields.iter().position(|field| field.text == "--") {
-            self.run(fields.iter().skip(at + 1).cloned().collect(), feed, depth + 1);
+            self.run(fields.skip(at + 1), feed, depth + 1);
         } else if name == "runuser" {
-            self.run(carried(fields, &carrier("", &["-u", "-g", "-G"], 0)), feed, depth + 1);
+            self.run(fields.skip(carried(fields, &RUNUSER).at), feed, depth + 1);
         }
     }
 
     pub(super) fn ssh(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
-        let command = carried(fields, &SSH);
-        let own = fields.get(..fields.len() - command.len()).unwrap_or_default();
+        let (own, command) = fields.split_at(carried(fields, &SSH).at);
         self.guess_run("ssh", own, &Feed::Nothing, depth + 1);
         let place = self.place.clone();
         self.place.elsewhere = true;
         if !command.is_empty() {
-            self.text(&command, "ssh", depth);
+            self.text(command, "ssh", depth);
         } else if let Feed::Text(Some(text)) = feed {
             self.fed(text, depth);
         }
@@ -191,22 +152,27 @@ impl Walker {
     }
 
     /// A command in a container, whose folders say nothing about those here, but for those that it is lent.
-    pub(super) fn container(&mut self, args: &[Field], feed: &Feed, depth: usize) {
-        let verb = args.iter().position(|arg| matches!(arg.text.as_str(), "exec" | "run" | "shell" | "enter"));
-        let Some(after) = verb.and_then(|at| args.get(at..)) else { return };
-        let command: Fields = match after.iter().position(|arg| arg.text == "--") {
-            Some(at) => after.iter().skip(at + 1).cloned().collect(),
-            None => carried(after, &CONTAINER),
+    pub(super) fn container(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
+        let is_verb = |arg: &Field| matches!(arg.text.as_str(), "exec" | "run" | "shell" | "enter");
+        let Some(verb) = fields.iter().skip(1).position(is_verb) else { return };
+        let after = fields.skip(verb + 1);
+        let (at, known) = match after.iter().position(|arg| arg.text == "--") {
+            Some(at) => (at + 1, true),
+            None => {
+                let carried = carried(&after, &CONTAINER);
+                (carried.at, carried.known)
+            }
         };
         let place = self.place.clone();
         (self.place.lost, self.place.elsewhere) = (true, true);
         let lent = after.iter().enumerate().filter_map(|(at, arg)| mount(&arg.text, after.get(at + 1)));
         let home = place.home.as_deref();
         self.place.mounts.extend(lent.map(|(there, here)| (there, path::spelled(&here, home))));
-        self.run(command, feed, depth + 1);
+        self.run(after.skip(at), feed, depth + 1);
         self.place = place;
         // Options that are not known may stand before the image.
-        self.guess_run("docker", args, feed, depth + 1);
+        let own = fields.get(..verb + 1 + at).filter(|_| known);
+        self.guess_run("docker", own.unwrap_or(fields), feed, depth + 1);
     }
 }
 
