@@ -129,7 +129,12 @@ fn script_deeds(script: &str, place: Place) -> Vec<Deed> {
         if plain.contains('\r') || script.contains("\\\r") {
             deeds.push(Deed::Unclear("the command holds carriage returns, which shells take for letters".to_owned()));
         }
-        deeds.extend(walk(script, place.clone()));
+        // Where every line ends so, and nothing but lines counts, a shell runs the same with odd last words.
+        let ends = script.matches("\r\n").count();
+        let uniform = ends == script.matches('\n').count() && !plain.contains('\r') && !script.contains("<<");
+        if !uniform {
+            deeds.extend(walk(script, place.clone()));
+        }
         deeds.extend(walk(&plain.replace('\r', "\n"), place));
     } else {
         deeds.extend(walk(script, place));

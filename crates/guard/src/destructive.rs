@@ -120,6 +120,9 @@ fn by_file(run: &Run, precious: &Precious) -> Option<Wrong> {
 
 /// Files and devices that nobody overwrites by the way.
 fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> {
+    if precious.is_ordinary(target, place) {
+        return None;
+    }
     if is_device(&target.text) {
         return Some((Flow::Block, "overwrites a device"));
     }

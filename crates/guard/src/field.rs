@@ -101,12 +101,18 @@ impl Field {
 pub(crate) struct Tail {
     words: Arc<Fields>,
     from: usize,
+    to: usize,
 }
 
 impl Tail {
     /// The same without so many words in front.
     pub(crate) fn skip(&self, count: usize) -> Tail {
-        Tail { words: Arc::clone(&self.words), from: self.from + count }
+        Tail { from: self.to.min(self.from + count), ..self.clone() }
+    }
+
+    /// Its first words.
+    pub(crate) fn head(&self, count: usize) -> Tail {
+        Tail { to: self.to.min(self.from + count), ..self.clone() }
     }
 }
 
@@ -114,13 +120,13 @@ impl Deref for Tail {
     type Target = [Field];
 
     fn deref(&self) -> &[Field] {
-        self.words.get(self.from..).unwrap_or_default()
+        self.words.get(self.from..self.to).unwrap_or_default()
     }
 }
 
 impl From<Fields> for Tail {
     fn from(words: Fields) -> Tail {
-        Tail { words: Arc::new(words), from: 0 }
+        Tail { from: 0, to: words.len(), words: Arc::new(words) }
     }
 }
 

@@ -31,11 +31,22 @@ pub(crate) fn is_same(one: &Path, other: &Path) -> bool {
     one.as_os_str() == other.as_os_str()
 }
 
-/// Whether text is the name of something in a folder, without wildcards, dots in front and marks that some systems skip.
-pub(crate) fn is_plain_name(text: &str) -> bool {
-    let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.' | b'+' | b',' | b'=' | b'%');
-    let (Some(first), Some(last)) = (text.bytes().next(), text.bytes().next_back()) else { return false };
-    first.is_ascii_alphanumeric() && last != b'.' && text.bytes().all(usual)
+/// Whether text is a relative path that means what it says: letters, digits and a few marks, and no part that is hidden
+/// or that some systems read as another.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let mut before = b'/';
+    for byte in text.bytes() {
+        let fits = match byte {
+            b'/' => !matches!(before, b'/' | b'.'),
+            b'_' | b'-' | b'.' | b'+' | b',' | b'=' | b'%' => before != b'/',
+            _ => byte.is_ascii_alphanumeric(),
+        };
+        if !fits {
+            return false;
+        }
+        before = byte;
+    }
+    !text.is_empty() && before != b'.'
 }
 
 /// Whether a tidy path is this folder or lies in it, by their texts.
@@ -77,9 +88,9 @@ pub(crate) fn tidy(path: &Path) -> PathBuf {
     tidied(path.to_owned())
 }
 
-fn tidied(path: PathBuf) -> PathBuf {
-    let is_plain = |part: &str| !matches!(part, "" | "." | "..");
-    if path.to_str().and_then(|path| path.strip_prefix('/')).is_some_and(|path| path.split('/').all(is_plain)) {
+/// The same of a path that is not needed any more.
+pub(crate) fn tidied(path: PathBuf) -> PathBuf {
+    if is_tidy(path.as_os_str().as_encoded_bytes()) {
         return path;
     }
     let mut tidied = PathBuf::new();
@@ -93,6 +104,19 @@ fn tidied(path: PathBuf) -> PathBuf {
         }
     }
     tidied
+}
+
+/// Whether a path begins at the root and has no part that is empty, `.` or `..`.
+fn is_tidy(path: &[u8]) -> bool {
+    let is_plain = |part: &[u8]| !matches!(part, b"" | b"." | b"..");
+    let mut start = 1;
+    for (at, _) in path.iter().enumerate().skip(1).filter(|(_, byte)| **byte == b'/') {
+        if !path.get(start..at).is_some_and(is_plain) {
+            return false;
+        }
+        start = at + 1;
+    }
+    path.starts_with(b"/") && path.get(start..).is_some_and(is_plain)
 }
 
 /// A path with the links in it resolved, as far as it exists.
@@ -128,10 +152,12 @@ const LONGEST: usize = 4096;
 /// Resolves many paths that share their folders, asking the system about each folder once.
 #[derive(Default)]
 pub(crate) struct Resolver {
-    /// What a path resolves to, if it exists.
-    seen: HashMap<OsString, Option<PathBuf>>,
-    /// The folder of the last path, what it resolves to, and whether it exists: many files of one folder are asked about.
+    /// What paths resolve to, and whether they exist.
+    seen: HashMap<OsString, (PathBuf, bool)>,
+    /// The folder of the last path: many files of one folder are asked about.
     last: Option<(PathBuf, PathBuf, bool)>,
+    /// The last folder that is not there, and what it resolves to: nothing is in it.
+    missing: Option<(PathBuf, PathBuf)>,
 }
 
 impl Resolver {
@@ -140,49 +166,77 @@ impl Resolver {
         if path.as_os_str().len() > LONGEST {
             return (path.to_owned(), false);
         }
+        if let Some((missing, real)) = self.missing.as_ref().filter(|(missing, _)| is_in_folder(path, missing)) {
+            let rest = path.strip_prefix(missing).ok().filter(|rest| !rest.as_os_str().is_empty());
+            return (rest.map_or_else(|| real.clone(), |rest| real.join(rest)), false);
+        }
         let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return (path.to_owned(), true) };
-        if self.last.as_ref().is_none_or(|(last, ..)| last.as_os_str() != folder.as_os_str()) {
+        if self.last.as_ref().is_none_or(|(last, ..)| !is_same(last, folder)) {
             let (real, exists) = self.walk(folder);
             self.last = Some((folder.to_owned(), real, exists));
         }
-        let Some((_, real, exists)) = &self.last else { return (path.to_owned(), false) };
-        let place = real.join(name);
-        if !exists {
-            return (place, false);
+        match &self.last {
+            Some((_, real, false)) => (real.join(name), false),
+            _ => self.walk(path),
         }
-        let seen = match self.seen.get(path.as_os_str()) {
-            Some(seen) => seen.clone(),
-            None => self.seen.entry(path.into()).or_insert(found(&place)).clone(),
-        };
-        seen.map_or((place, false), |real| (real, true))
     }
 
-    /// Whether a tidy folder has something of this name in it.
-    pub(crate) fn has(&mut self, folder: &Path, name: &str) -> bool {
-        let known = self.last.as_ref().filter(|(last, ..)| is_same(last, folder)).map(|(.., exists)| *exists);
-        known.unwrap_or(true) && self.look(&folder.join(name)).1
+    /// Whether nothing is there by this path from a tidy folder, and no link on the way.
+    pub(crate) fn lacks(&mut self, folder: &Path, path: &str) -> bool {
+        self.is_missing(folder) || {
+            let path = folder.join(path.trim_end_matches('/'));
+            let (real, exists) = self.look(&path);
+            !exists && is_same(&real, &path)
+        }
     }
 
+    /// Whether no link is on the way from a tidy folder to what this path names.
+    pub(crate) fn leads_straight(&mut self, folder: &Path, path: &str) -> bool {
+        let Some((before, _)) = path.trim_end_matches('/').rsplit_once('/') else { return true };
+        self.is_missing(folder) || {
+            let path = folder.join(before);
+            is_same(&self.look(&path).0, &path)
+        }
+    }
+
+    fn is_missing(&self, folder: &Path) -> bool {
+        self.missing.as_ref().is_some_and(|(missing, _)| is_in_folder(folder, missing))
+    }
+
+    /// The same as `look`, from the nearest folder on that was looked at.
     fn walk(&mut self, path: &Path) -> (PathBuf, bool) {
-        let mut real = PathBuf::new();
-        let mut parts = path.components();
-        let mut prefix = PathBuf::new();
-        while let Some(part) = parts.next() {
-            prefix.push(part);
+        let known = |path: &Path| self.seen.get(path.as_os_str()).cloned();
+        let mut ancestors = path.ancestors().map(|folder| (folder, known(folder)));
+        let nearest = ancestors.find_map(|(folder, known)| known.map(|known| (folder, known)));
+        let (mut prefix, (mut real, mut exists)) = match nearest {
+            Some((folder, known)) => (folder.to_owned(), known),
+            None => (PathBuf::new(), (PathBuf::new(), true)),
+        };
+        let Ok(rest) = path.strip_prefix(&prefix) else { return (path.to_owned(), false) };
+        if rest.as_os_str().is_empty() {
+            return (real, exists);
+        }
+        for part in rest.components() {
             real.push(part);
-            if !matches!(part, Component::Normal(_)) {
+            if !exists {
                 continue;
             }
-            if !self.seen.contains_key(prefix.as_os_str()) {
-                self.seen.insert(prefix.clone().into_os_string(), found(&real));
+            prefix.push(part);
+            if matches!(part, Component::Normal(_)) {
+                match found(&real) {
+                    Some(found) => real = found,
+                    None => {
+                        exists = false;
+                        self.missing = Some((prefix.clone(), real.clone()));
+                    }
+                }
             }
-            let Some(Some(found)) = self.seen.get(prefix.as_os_str()) else {
-                let rest = parts.as_path();
-                return (if rest.as_os_str().is_empty() { real } else { real.join(rest) }, false);
-            };
-            real.clone_from(found);
+            self.seen.insert(prefix.clone().into_os_string(), (real.clone(), exists));
         }
-        (real, true)
+        if !exists {
+            self.seen.insert(path.into(), (real.clone(), false));
+        }
+        (real, exists)
     }
 }
 
@@ -218,7 +272,7 @@ pub(crate) fn folded(path: &Path) -> Vec<String> {
 
 /// The folded parts in one text, each with a slash behind it: a path lies in another if its key begins with the other's.
 pub(crate) fn key(path: &Path) -> String {
-    match path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| is_plain(text)) {
+    match path.to_str().and_then(|text| text.strip_prefix('/')).filter(|text| folds_plainly(text)) {
         Some(text) => {
             let mut key = String::with_capacity(text.len() + 1);
             key.push_str(text);
@@ -231,7 +285,7 @@ pub(crate) fn key(path: &Path) -> String {
 }
 
 /// Whether folding the parts of a path only takes them to lower case.
-fn is_plain(path: &str) -> bool {
+fn folds_plainly(path: &str) -> bool {
     let mut before = b'/';
     for next in path.bytes() {
         let ends = next == b'/' && matches!(before, b'.' | b' ' | b'/');
@@ -297,16 +351,35 @@ pub(crate) fn fits(pattern: &str, name: &str) -> bool {
 }
 
 /// The same, hidden names included.
-pub(crate) fn fits_hidden(pattern: &str, name: &str) -> bool {
-    let Some(first) = pattern.find(['*', '?', '[']) else { return pattern == name };
-    // Most names differ in what stands before the first wildcard or behind the last one.
-    let last = pattern.rfind(['*', '?', '[', ']']).map_or(first, |last| last + 1);
-    let ends = |name: &str| pattern.get(last..).is_some_and(|end| name.ends_with(end));
-    if !pattern.get(..first).is_some_and(|begin| name.starts_with(begin)) || !ends(name) {
-        return false;
+fn fits_hidden(pattern: &str, name: &str) -> bool {
+    Pattern::new(pattern).fits(name)
+}
+
+/// A pattern with `*`, `?` and `[…]`; a set fits any character, and wildcards fit hidden names too.
+pub(crate) struct Pattern<'a> {
+    text: &'a str,
+    /// What stands before the first wildcard and behind the last one; nothing if there is none.
+    ends: Option<(&'a str, &'a str)>,
+}
+
+impl<'a> Pattern<'a> {
+    pub(crate) fn new(text: &'a str) -> Pattern<'a> {
+        let is_wild = |byte: &u8| matches!(byte, b'*' | b'?' | b'[');
+        let first = text.as_bytes().iter().position(is_wild);
+        let last = text.as_bytes().iter().rposition(|byte| is_wild(byte) || *byte == b']');
+        let ends = first.zip(last).and_then(|(first, last)| text.get(..first).zip(text.get(last + 1..)));
+        Pattern { text, ends }
     }
-    let name: Vec<char> = name.chars().collect();
-    wildcard(&simple_sets(pattern), &name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
+
+    pub(crate) fn fits(&self, name: &str) -> bool {
+        let Some((begin, end)) = self.ends else { return self.text == name };
+        // Most names differ there.
+        if !name.starts_with(begin) || !name.ends_with(end) {
+            return false;
+        }
+        let name: Vec<char> = name.chars().collect();
+        wildcard(&simple_sets(self.text), &name, |part| *part == '*', |part, letter| *part == '?' || part == letter)
+    }
 }
 
 /// A pattern with every set taken for any character: `[a-z]`, `[!x]`, `[[:alpha:]]`.

@@ -134,6 +134,39 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
     ("logname", SELF),
 ];
 
+/// Which lengths the names in some tables have, by their first letter: most words are told apart by this.
+pub(crate) struct Index([u32; 256]);
+
+impl Index {
+    /// Of the names in these tables, all of which are shorter than 32 letters.
+    pub(crate) const fn of(tables: &[&[&str]]) -> Index {
+        Index([0; 256]).and(tables)
+    }
+
+    #[expect(clippy::indexing_slicing, reason = "it is evaluated when the program is compiled")]
+    const fn and(mut self, mut tables: &[&[&str]]) -> Index {
+        while let Some((table, others)) = tables.split_first() {
+            let mut names = *table;
+            while let Some((name, rest)) = names.split_first() {
+                if let Some((first, _)) = name.as_bytes().split_first() {
+                    self.0[*first as usize] |= 1 << (name.len() % 32);
+                }
+                names = rest;
+            }
+            tables = others;
+        }
+        self
+    }
+
+    /// Whether one of the tables may have this name.
+    pub(crate) fn may_have(&self, name: &str) -> bool {
+        let lengths = name.bytes().next().and_then(|first| self.0.get(usize::from(first)));
+        lengths.is_some_and(|lengths| lengths & (1 << (name.len() % 32)) != 0)
+    }
+}
+
+const INDEX: Index = Index::of(&[READERS, PAGERS, CLIENTS, SPEAKERS, HANDLED, CARRYING, LANGUAGES, FILTERS]);
+
 /// Whether a sorted table has this name.
 pub(crate) fn is_in(table: &[&str], name: &str) -> bool {
     table.binary_search(&name).is_ok()
@@ -151,6 +184,10 @@ pub(crate) struct Program {
 impl Program {
     /// What is known of the program with this name.
     pub(crate) fn of(name: &str) -> Program {
+        if !INDEX.may_have(name) {
+            let arguments = if is_interpreter(name) { Arguments::Code } else { Arguments::MayRun };
+            return Program { arguments, files: Files::MayWrite, only_reads: false };
+        }
         if is_in(READERS, name) {
             return Program { arguments: Arguments::Data, files: Files::Known, only_reads: true };
         }
@@ -172,7 +209,7 @@ impl Program {
 /// Whether this is an interpreter of some language other than the shell's.
 fn is_interpreter(name: &str) -> bool {
     let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
-    is_in(LANGUAGES, stem) || is_in(CLIENTS, name)
+    INDEX.may_have(stem) && (is_in(LANGUAGES, stem) || is_in(CLIENTS, name))
 }
 
 /// Whether this is a client of a database.

@@ -132,7 +132,7 @@ struct Walker {
 impl Walker {
     fn new(place: Place, length: usize) -> Walker {
         Walker {
-            deeds: Vec::new(),
+            deeds: Vec::with_capacity(8 + length / 32),
             place,
             input: Feed::Nothing,
             stdin: None,

@@ -104,7 +104,7 @@ fn each(fields: impl IntoIterator<Item = Field>, touch: fn(Field) -> Touch) -> V
 
 fn operands(args: &[Field]) -> Fields {
     let mut rest = false;
-    let mut operands = Fields::new();
+    let mut operands = Fields::with_capacity(args.len());
     for arg in args {
         if !rest && arg.text == "--" {
             rest = true;

@@ -233,7 +233,8 @@ impl Lexer {
                 break;
             }
         }
-        let mut commands = Vec::new();
+        // Most pipelines have one command.
+        let mut commands = Vec::with_capacity(1);
         loop {
             if !self.ends_command() {
                 commands.push(self.command()?);

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{OnceCell, RefCell},
+    collections::HashMap,
     path::{Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -52,17 +53,17 @@ pub(super) struct Precious {
     /// The same two once links are followed; looked up when first needed.
     real: OnceCell<(PathBuf, Option<PathBuf>)>,
     resolver: RefCell<path::Resolver>,
-    /// What the last field may name: several questions are asked about each.
-    last: RefCell<Option<Spread>>,
-    /// The last folders, and whether no plain name in them is precious.
+    /// What fields may name in the last folders: several questions are asked about each.
+    named: RefCell<(Arc<[PathBuf]>, HashMap<String, Spread>)>,
+    /// The last folders, and whether nothing in them is precious.
     quiet: RefCell<Option<(Arc<[PathBuf]>, bool)>>,
 }
 
 /// The paths that a text may name in some folders.
 struct Spread {
-    text: String,
-    folders: Arc<[PathBuf]>,
     paths: Rc<[PathBuf]>,
+    /// What they are worth, with their wildcards or without, once that was asked.
+    worth: Option<(bool, Worth)>,
 }
 
 impl Precious {
@@ -72,7 +73,7 @@ impl Precious {
             home: home.map(path::tidy),
             real: OnceCell::new(),
             resolver: RefCell::default(),
-            last: RefCell::default(),
+            named: RefCell::default(),
             quiet: RefCell::default(),
         }
     }
@@ -101,23 +102,32 @@ impl Precious {
         if place.lost && !target.text.starts_with('/') && is_vague(&target.text) {
             return Worth::Doubtful("removes from a folder that is not known");
         }
-        if self.is_ordinary(target, place) {
+        let straight = |folder: &PathBuf| self.resolver.borrow_mut().leads_straight(folder, &target.text);
+        if self.is_ordinary(target, place) && place.folders.iter().all(straight) {
             return Worth::Common;
         }
+        let paths = self.paths(target, place);
+        let known = self.named.borrow().1.get(&target.text).and_then(|spread| spread.worth);
+        if let Some((_, worth)) = known.filter(|(glob, _)| *glob == target.glob && place.mounts.is_empty()) {
+            return worth;
+        }
         let mut worst = Worth::Common;
-        for path in self.paths(target, place).iter() {
+        for path in paths.iter() {
             worst = worse(worst, self.path(path, target.glob));
             let real = self.real_place(path);
-            if real != *path {
+            if !path::is_same(&real, path) {
                 worst = worse(worst, self.path(&real, target.glob));
             }
+        }
+        if let Some(spread) = self.named.borrow_mut().1.get_mut(&target.text).filter(|_| place.mounts.is_empty()) {
+            spread.worth = Some((target.glob, worst));
         }
         worst
     }
 
-    /// Whether it is a plain name in folders where nothing of such a name is precious; most targets are.
-    fn is_ordinary(&self, target: &Field, place: &Place) -> bool {
-        if target.glob || !path::is_plain_name(&target.text) || !place.mounts.is_empty() {
+    /// Whether it is a plain path in folders where nothing is precious, links apart; most targets are.
+    pub(super) fn is_ordinary(&self, target: &Field, place: &Place) -> bool {
+        if target.glob || target.open() || !path::is_plain(&target.text) || !place.mounts.is_empty() {
             return false;
         }
         let mut last = self.quiet.borrow_mut();
@@ -131,17 +141,16 @@ impl Precious {
         }
     }
 
-    /// Whether no plain name in a folder is precious, wherever the folder really is.
+    /// Whether nothing in a folder is precious but what is hidden, wherever the folder really is.
     fn is_quiet(&self, folder: &Path) -> bool {
         let real = self.resolver.borrow_mut().look(folder).0;
         [folder, &real].into_iter().all(|folder| {
-            let is_child = |path: &Path| path.parent().is_some_and(|parent| path::is_same(parent, folder));
             let hidden = |part: std::path::Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
             let known = [Some(self.cwd.as_path()), self.home.as_deref(), Some(&self.real().0), self.real().1.as_deref()];
             let above = |path: &Path| path::is_in_folder(path, folder) && !path::is_same(path, folder);
             self.plain(&folder.join("name"), false) == Worth::Common
                 && !folder.components().any(hidden)
-                && !SYSTEM.iter().any(|path| is_child(Path::new(path)))
+                && !SYSTEM.iter().any(|path| above(Path::new(path)))
                 && !known.into_iter().flatten().any(above)
         })
     }
@@ -221,17 +230,19 @@ impl Precious {
 
     /// Everything the field may name.
     fn paths(&self, target: &Field, place: &Place) -> Rc<[PathBuf]> {
-        let mut last = self.last.borrow_mut();
-        let same = |last: &&Spread| last.text == target.text && Arc::ptr_eq(&last.folders, &place.folders);
-        match last.as_ref().filter(same) {
-            Some(last) if place.mounts.is_empty() => Rc::clone(&last.paths),
-            _ => {
-                let paths: Rc<[PathBuf]> = paths(target, place).into();
-                let (text, folders) = (target.text.clone(), Arc::clone(&place.folders));
-                *last = place.mounts.is_empty().then(|| Spread { text, folders, paths: Rc::clone(&paths) });
-                paths
-            }
+        if !place.mounts.is_empty() {
+            return paths(target, place).into();
         }
+        let mut named = self.named.borrow_mut();
+        if !Arc::ptr_eq(&named.0, &place.folders) {
+            *named = (Arc::clone(&place.folders), HashMap::new());
+        }
+        if let Some(spread) = named.1.get(&target.text) {
+            return Rc::clone(&spread.paths);
+        }
+        let paths: Rc<[PathBuf]> = paths(target, place).into();
+        named.1.insert(target.text.clone(), Spread { paths: Rc::clone(&paths), worth: None });
+        paths
     }
 
     fn path(&self, path: &Path, glob: bool) -> Worth {
@@ -241,10 +252,11 @@ impl Precious {
         if glob {
             let text = path.to_string_lossy();
             let stem = text.split(['*', '?', '[']).next().and_then(|stem| stem.rsplit_once('/')).map(|(stem, _)| stem);
-            let near = |candidate: &&Path| candidate.to_string_lossy().starts_with(stem.unwrap_or_default());
-            let candidates =
-                SYSTEM.iter().map(Path::new).chain(self.home.as_deref()).chain(self.cwd.ancestors().skip(1));
-            for candidate in candidates.filter(near).filter(|candidate| *candidate != Path::new("/")) {
+            let stem = stem.unwrap_or_default();
+            let near = |candidate: &&Path| candidate.as_os_str().as_encoded_bytes().starts_with(stem.as_bytes());
+            let system = SYSTEM.iter().filter(|folder| folder.starts_with(stem)).map(Path::new);
+            let own = self.home.as_deref().into_iter().chain(self.cwd.ancestors().skip(1)).filter(near);
+            for candidate in system.chain(own).filter(|candidate| !path::is_same(candidate, Path::new("/"))) {
                 if matches_path(path, candidate) {
                     worst = worse(worst, self.plain(candidate, false));
                 }

@@ -25,13 +25,11 @@ pub(super) fn expand(text: &str) -> Option<Vec<String>> {
             done.push(text);
             continue;
         };
-        let choices = match group.choices.as_slice() {
-            [range] => series(range)?,
-            choices => choices.to_vec(),
-        };
         // The last goes on the stack first, so that words come out in order.
-        for choice in choices.iter().rev() {
-            open.push(format!("{}{choice}{}", group.before, group.behind));
+        let mut add = |choice: &str| open.push([group.before, choice, group.behind].concat());
+        match group.choices.as_slice() {
+            [range] => series(range)?.iter().rev().for_each(|choice| add(choice)),
+            choices => choices.iter().rev().for_each(|choice| add(choice)),
         }
     }
     Some(done)
@@ -50,7 +48,7 @@ pub(super) fn spread(word: &[Piece]) -> bool {
 
 struct Group<'a> {
     before: &'a str,
-    choices: Vec<String>,
+    choices: Vec<&'a str>,
     behind: &'a str,
 }
 
@@ -69,11 +67,11 @@ fn first_group(text: &str) -> Option<Group<'_>> {
                 '{' => level += 1,
                 '}' if level > 0 => level -= 1,
                 ',' if level == 0 => {
-                    choices.push(inside.get(from..index)?.to_owned());
+                    choices.push(inside.get(from..index)?);
                     from = index + 1;
                 }
                 '}' => {
-                    choices.push(inside.get(from..index)?.to_owned());
+                    choices.push(inside.get(from..index)?);
                     let [single] = choices.as_slice() else {
                         return Some(Group { before: text.get(..start)?, choices, behind: inside.get(index + 1..)? });
                     };

@@ -62,6 +62,9 @@ impl<'a> Expander<'a> {
             Some(text) => brace::expand(text)
                 .map_or_else(|| vec![vec![Field::below(brace::stem(text))]], |texts| self.braced(&texts)),
             None if brace::spread(word) => vec![vec![Field::unknown()]],
+            None if matches!(word, [Piece::Output { list, .. }] if self.output(list, far).is_unknown()) => {
+                vec![vec![Field::unknown()]]
+            }
             None => self.pieces(word, far),
         }
     }

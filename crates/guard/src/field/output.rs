@@ -2,10 +2,10 @@
 
 use std::rc::Rc;
 
-use ollm_shell::{Body, List, Step, Word};
+use ollm_shell::{Body, List, Step, Word, bare};
 
 use super::{
-    Expander, FARTHEST, Fields, literal,
+    Expander, FARTHEST, Fields,
     partial::MOST_WAYS,
     values::{Values, utf8},
     variables::KnownValues,
@@ -28,8 +28,7 @@ impl<'a> Expander<'a> {
             None => Values::Unknown,
         };
         let values = Rc::new(values);
-        // Only what stands in another substitution is asked for again.
-        if far > 0 && lasts {
+        if lasts {
             self.variables.printed.borrow_mut().insert(key, KnownValues::new(self.place, &values));
         }
         values
@@ -40,8 +39,8 @@ impl<'a> Expander<'a> {
             return Some(vec![String::new()]);
         }
         let words = simple(list)?;
-        let name = words.first().and_then(|word| literal(word));
-        if far >= FARTHEST || name.is_some_and(|name| !is_answer_known(&name)) {
+        let name = words.first().and_then(|word| bare(word));
+        if far >= FARTHEST || name.is_some_and(|name| !is_answer_known(name)) {
             return None;
         }
         let mut texts = Vec::new();
@@ -74,8 +73,7 @@ impl<'a> Expander<'a> {
     /// Whether a substitution is one program that prints its own code.
     pub(super) fn prints_its_own_code(&self, list: &'a List) -> bool {
         let words = simple(list).filter(|words| {
-            let name = words.first().and_then(|word| literal(word));
-            name.is_some_and(|name| program::prints_its_own_code(&name))
+            words.first().and_then(|word| bare(word)).is_some_and(program::prints_its_own_code)
         });
         let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
         words.is_some_and(|words| self.ways(words, FARTHEST).iter().all(plain))

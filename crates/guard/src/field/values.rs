@@ -46,6 +46,12 @@ pub(super) enum Values {
     Unknown,
 }
 
+impl Values {
+    pub(super) fn is_unknown(&self) -> bool {
+        matches!(self, Values::Unset | Values::Unknown)
+    }
+}
+
 impl<'a> Expander<'a> {
     /// Every text a variable may hold, if all are known.
     pub(crate) fn texts(&self, name: &str) -> Option<Vec<String>> {

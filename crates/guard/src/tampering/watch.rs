@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     field::{Field, Place},
-    path,
+    path::{self, Pattern},
     walk::Found,
 };
 
@@ -124,23 +124,25 @@ impl Watch {
             let is_folder =
                 || field.text.ends_with('/') || place.folders.iter().any(|here| here.starts_with(path::tidy(&raw)));
             let reach = if reach == Reach::Replacement && is_folder() { Reach::File } else { reach };
-            self.check_path(&raw, field.glob, reach)
+            self.check_path(raw, field.glob, reach)
         });
+        let names = may_name_project(field.text.as_bytes());
         let inner = |folder: &PathBuf| {
-            let named = [folder.to_string_lossy().as_ref(), &field.text].iter().any(|text| may_name_project(text));
+            let named = names || may_name_project(folder.as_os_str().as_encoded_bytes());
             named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
         };
         hit.or_else(|| place.folders.iter().find_map(inner))
     }
 
-    /// Whether it is a plain name that no protected file has, and nothing is there that could be a link to one.
+    /// Whether it is a plain path that no protected file has, and nothing is there that could be a link to one.
     fn is_ordinary(&self, field: &Field, place: &Place) -> bool {
-        if field.glob || place.lost || !path::is_plain_name(&field.text) {
+        if field.glob || place.lost || !path::is_plain(&field.text) {
             return false;
         }
         let Some(names) = self.names_in(&place.folders) else { return false };
-        let exists = |folder: &PathBuf| self.resolver.borrow_mut().has(folder, &field.text);
-        !names.iter().any(|name| name.eq_ignore_ascii_case(&field.text)) && !place.folders.iter().any(exists)
+        let first = field.text.split('/').next().unwrap_or_default();
+        let is_absent = |folder: &PathBuf| self.resolver.borrow_mut().lacks(folder, &field.text);
+        !names.iter().any(|name| name.eq_ignore_ascii_case(first)) && place.folders.iter().all(is_absent)
     }
 
     fn names_in(&self, folders: &Arc<[PathBuf]>) -> FolderNames {
@@ -151,7 +153,7 @@ impl Watch {
         let in_folder = |folder: &PathBuf| {
             let real = self.resolver.borrow_mut().look(folder).0;
             let inner = self.projects.iter().any(|project| path::is_in_folder(folder, project))
-                && may_name_project(&folder.to_string_lossy());
+                && may_name_project(folder.as_os_str().as_encoded_bytes());
             let found = spellings(folder, &real).iter().map(|key| self.roots.names_in(key)).collect::<Option<Vec<_>>>();
             found.filter(|_| !inner).map(|names| names.concat())
         };
@@ -196,10 +198,11 @@ impl Watch {
         }
         let roots = place.folders.iter().map(|folder| path::key(&path::resolve(&folder.join(&search.root.text))));
         let roots: Vec<String> = roots.collect();
+        let tests = Tests::of(search);
         let hit = self.guarded().iter().find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
-                rest.is_some_and(|rest| passes(search, &key_parts(rest), guarded))
+                rest.is_some_and(|rest| tests.pass(&key_parts(rest), guarded))
             };
             guarded.keys.iter().any(below)
         });
@@ -239,20 +242,21 @@ impl Watch {
         })
     }
 
-    fn check_path(&self, raw: &Path, glob: bool, reach: Reach) -> Option<Hit> {
-        let tidied = path::tidy(raw);
+    fn check_path(&self, raw: PathBuf, glob: bool, reach: Reach) -> Option<Hit> {
+        let holds = |wanted: &[u8]| raw.as_os_str().as_encoded_bytes().windows(wanted.len()).any(|part| part == wanted);
+        let slashed = holds(b"\\").then(|| path::key(&path::tidy(Path::new(&raw.to_string_lossy().replace('\\', "/")))));
+        // Only where a `..` may follow a link does its order count.
+        let dotted = holds(b"..") && raw.components().any(|part| part == Component::ParentDir);
+        let followed = (dotted && !glob).then(|| path::resolve(&raw));
+        let tidied = path::tidied(raw);
         if glob {
             let pattern = path::folded(&tidied);
             return self.roots.may_fit(&pattern).then(|| self.by_pattern(&pattern, reach)).flatten();
         }
-        // Only where a `..` may follow a link does its order count.
-        let dotted = raw.components().any(|part| part == Component::ParentDir);
         let (resolved, exists) =
-            if dotted { (path::resolve(raw), true) } else { self.resolver.borrow_mut().look(&tidied) };
+            followed.map_or_else(|| self.resolver.borrow_mut().look(&tidied), |resolved| (resolved, true));
         let mut spellings = spellings(&tidied, &resolved);
-        if let Some(text) = raw.to_str().filter(|text| text.contains('\\')) {
-            spellings.push(path::key(&path::tidy(Path::new(&text.replace('\\', "/")))));
-        }
+        spellings.extend(slashed);
         if !spellings.iter().any(|key| self.roots.may_hold(key, reach != Reach::File)) {
             return exists.then(|| self.by_identity(&resolved)).flatten().map(Hit::Sure);
         }
@@ -310,7 +314,7 @@ impl Watch {
     fn check_open(&self, field: &Field, place: &Place) -> Option<Hit> {
         if let Some((folder, _)) = field.text.rsplit_once('/').filter(|(folder, _)| !folder.is_empty()) {
             let inside =
-                place.folders.iter().find_map(|base| self.check_path(&base.join(folder), field.glob, Reach::File));
+                place.folders.iter().find_map(|base| self.check_path(base.join(folder), field.glob, Reach::File));
             if inside.is_some() {
                 return inside;
             }
@@ -342,40 +346,57 @@ impl Watch {
 }
 
 /// Whether `.ollm` or `.git` may be among the parts of a path.
-fn may_name_project(text: &str) -> bool {
-    let holds = |name: &[u8]| text.as_bytes().windows(name.len()).any(|part| part.eq_ignore_ascii_case(name));
-    !text.is_ascii() || holds(b".ollm") || holds(b".git")
+fn may_name_project(text: &[u8]) -> bool {
+    let begins = |behind: &[u8], name: &[u8]| behind.get(..name.len()).is_some_and(|part| part.eq_ignore_ascii_case(name));
+    let mut behind_dots = text.split(|byte| *byte == b'.').skip(1);
+    !text.is_ascii() || behind_dots.any(|behind| begins(behind, b"ollm") || begins(behind, b"git"))
 }
 
 /// The key of a path as written, and as it is once links are followed.
 fn spellings(tidied: &Path, resolved: &Path) -> Vec<String> {
     let mut spellings = vec![path::key(tidied)];
-    if resolved != tidied {
+    if !path::is_same(resolved, tidied) {
         spellings.push(path::key(resolved));
     }
     spellings.retain(|key| !key.is_empty());
     spellings
 }
 
-/// Whether the tests of a search let it act on a protected path, or on something in it.
-fn passes(search: &Found, rest: &[&str], guarded: &Guarded) -> bool {
-    /// In a protected folder there are files like these.
-    const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
-    let path = format!("./{}", rest.join("/"));
-    let part_fits = |pattern: &String| rest.iter().any(|part| path::fits_hidden(pattern, part));
-    let left_out = search.left_out.iter().any(|pattern| part_fits(pattern) || path::fits_hidden(pattern, &path));
-    if left_out {
-        return false;
+/// The tests of a search by name or path.
+struct Tests<'a> {
+    wanted: Vec<Pattern<'a>>,
+    left_out: Vec<Pattern<'a>>,
+    /// Whether it wants files as they are in protected folders.
+    usual: bool,
+}
+
+impl<'a> Tests<'a> {
+    fn of(search: &'a Found) -> Tests<'a> {
+        /// In a protected folder there are files like these.
+        const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
+        let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
+        let wanted = patterns(&search.wanted);
+        let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
+        Tests { wanted, left_out: patterns(&search.left_out), usual }
     }
-    if search.wanted.is_empty() {
-        // A search finds only what is there.
-        return guarded.path.symlink_metadata().is_ok();
+
+    /// Whether they let it act on a protected path, or on something in it.
+    fn pass(&self, rest: &[&str], guarded: &Guarded) -> bool {
+        let path = format!("./{}", rest.join("/"));
+        let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
+        if self.left_out.iter().any(fits) {
+            return false;
+        }
+        if self.wanted.is_empty() {
+            // A search finds only what is there.
+            return guarded.path.symlink_metadata().is_ok();
+        }
+        let inside = || {
+            let folder = guarded.path.extension().is_none() || guarded.path.is_dir();
+            folder && guarded.path.exists()
+        };
+        self.wanted.iter().any(fits) || (self.usual && inside())
     }
-    let folder = guarded.path.extension().is_none() || guarded.path.is_dir();
-    search.wanted.iter().any(|pattern| {
-        let inside = folder && USUAL.iter().any(|name| path::fits_hidden(pattern, name));
-        part_fits(pattern) || path::fits_hidden(pattern, &path) || (inside && guarded.path.exists())
-    })
 }
 
 /// The files in a folder and its folders, up to a bound.

@@ -1,6 +1,6 @@
 //! The table of commands whose arguments end in another command, and where that one begins.
 
-use crate::field::Field;
+use crate::{field::Field, program::Index};
 
 /// A command whose arguments end in another command.
 pub(super) struct Carrier {
@@ -187,8 +187,21 @@ pub(super) fn is_assignment(text: &str) -> bool {
     })
 }
 
+const INDEX: Index = {
+    let mut names = [""; CARRIERS.len()];
+    let mut at = 0;
+    while at < CARRIERS.len() {
+        names[at] = CARRIERS[at].name;
+        at += 1;
+    }
+    Index::of(&[&names])
+};
+
 /// The carrier of this name: a program that runs the command behind its options.
 pub(super) fn find_carrier(name: &str) -> Option<&'static Carrier> {
+    if !INDEX.may_have(name) {
+        return None;
+    }
     CARRIERS.binary_search_by_key(&name, |carrier| carrier.name).ok().and_then(|at| CARRIERS.get(at))
 }
 

@@ -8,9 +8,9 @@ use super::{
     shells::SHELLS,
 };
 use crate::{
-    field::{Field, Fields, Tail},
+    field::{Field, Fields, Place, Tail},
     path,
-    program::Program,
+    program::{Arguments, Files, Program},
     text,
 };
 
@@ -33,8 +33,8 @@ impl Walker {
 
     fn taken_apart(&mut self, mut fields: Tail, feed: &Feed, depth: usize) {
         self.input = feed.clone();
-        let (tails, place) = (std::mem::take(&mut self.tails), self.place.clone());
-        let length = fields.len();
+        let tails = std::mem::take(&mut self.tails);
+        let whole = (!tails.is_empty()).then(|| (fields.len(), self.place.clone()));
         if depth > MOST_LEVELS {
             return self.unclear("too many commands within commands");
         }
@@ -43,7 +43,10 @@ impl Walker {
                 return;
             }
             let Some(first) = fields.first() else { return };
-            if fields.len() < length && tails.contains(&fields.len()) && self.place == place {
+            let is_known = |(length, place): &(usize, Place)| {
+                fields.len() < *length && tails.contains(&fields.len()) && self.place == *place
+            };
+            if whole.as_ref().is_some_and(is_known) {
                 return;
             }
             let Some(name) = program_name(first) else {
@@ -82,8 +85,8 @@ impl Walker {
     }
 
     /// What options of a carrier say about the command behind them: its folder, its variables, or another command.
-    fn carrier_options(&mut self, fields: &[Field], carried: &Carried, feed: &Feed, depth: usize) {
-        let own = fields.get(..carried.at).unwrap_or_default();
+    fn carrier_options(&mut self, fields: &Tail, carried: &Carried, feed: &Feed, depth: usize) {
+        let own = fields.head(carried.at);
         if own.len() < 2 {
             return;
         }
@@ -102,7 +105,7 @@ impl Walker {
         }
         let name = own.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
         // The word behind an option that is not known may be its value, and the command begin later.
-        self.guess_run(&name, if carried.known { own } else { fields }, feed, depth + 1);
+        self.guess_run(&name, if carried.known { &own } else { fields }, feed, depth + 1);
         self.covered |= !carried.known;
     }
 
@@ -143,14 +146,22 @@ impl Walker {
                 self.text(&fields, "a wrapper", depth);
             }
             _ => {
-                self.guess_run(&name, &fields, feed, depth + 1);
-                self.work(name, fields, feed);
+                let program = Program::of(&name);
+                self.guess_by(program, &name, &fields, feed, depth + 1);
+                // Of a guess only what it may change counts.
+                if self.guesses == 0 || !is_idle(program, &fields) {
+                    self.work_of(program, name, fields, feed);
+                }
             }
         }
     }
 
     /// The program that does the work.
     pub(super) fn work(&mut self, name: String, fields: Tail, feed: &Feed) {
+        self.work_of(Program::of(&name), name, fields, feed);
+    }
+
+    fn work_of(&mut self, program: Program, name: String, fields: Tail, feed: &Feed) {
         let input = match feed {
             Feed::Text(text) => text.clone(),
             _ => None,
@@ -160,7 +171,7 @@ impl Walker {
         }
         let place = self.place.clone();
         let args = fields.skip(1);
-        self.push(Deed::Run(Run { program: Program::of(&name), name, args, place, input, touches: OnceLock::new() }));
+        self.push(Deed::Run(Run { program, name, args, place, input, touches: OnceLock::new() }));
     }
 
     /// Another name for a command.
@@ -220,9 +231,9 @@ impl Walker {
     }
 
     /// `xargs`: the command gets more arguments: what it is fed, or nobody knows which.
-    fn xargs(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
+    fn xargs(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
         let carried = carried(fields, &XARGS);
-        let (own, command) = fields.split_at(carried.at);
+        let (own, command) = (fields.head(carried.at), fields.skip(carried.at));
         if command.is_empty() {
             return;
         }
@@ -236,10 +247,10 @@ impl Walker {
             }
             None => self.run(command.iter().cloned().chain(more).collect(), &Feed::Nothing, depth + 1),
         }
-        self.guess_run("xargs", if carried.known { own } else { fields }, &Feed::Nothing, depth + 1);
+        self.guess_run("xargs", if carried.known { &own } else { fields }, &Feed::Nothing, depth + 1);
     }
 
-    fn parallel(&mut self, fields: &[Field], depth: usize) {
+    fn parallel(&mut self, fields: &Tail, depth: usize) {
         let rest = fields.iter().skip(carried(fields, &PARALLEL).at);
         let mut command: Fields = rest.take_while(|field| !field.text.starts_with(":::")).cloned().collect();
         if command.is_empty() {
@@ -275,6 +286,12 @@ impl Walker {
 fn is_plain(word: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.' | b'/' | b':' | b'@' | b'%');
     !word.is_empty() && word.bytes().all(|byte| plain(byte) || byte.is_ascii_alphabetic())
+}
+
+/// Whether a program of which nothing is known is given neither options nor anything that may be a file of worth.
+fn is_idle(program: Program, fields: &[Field]) -> bool {
+    let idle = |arg: &Field| !arg.text.starts_with('-') && !arg.open() && !arg.text.contains(['/', '.', '\\']);
+    (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite) && fields.iter().skip(1).all(idle)
 }
 
 /// Whether `command` only asks where a program is.

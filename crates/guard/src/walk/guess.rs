@@ -14,7 +14,7 @@ use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Tail, Variables},
     path,
-    program::{self, Arguments, Program},
+    program::{self, Arguments, Index, Program},
     text,
 };
 
@@ -39,15 +39,20 @@ const RUN_WORDS: &[&str] = &[
 
 impl Walker {
     /// What a program may do with its arguments.
-    pub(super) fn guess_run(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
-        match Program::of(name).arguments {
+    pub(super) fn guess_run(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
+        self.guess_by(Program::of(name), name, fields, feed, depth);
+    }
+
+    /// The same, for a program that was looked up.
+    pub(super) fn guess_by(&mut self, program: Program, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
+        match program.arguments {
             Arguments::Data => return self.guess_named_values(name, fields, depth),
             Arguments::Code => return self.guess_code(name, fields, feed, depth),
             Arguments::MayRun if self.covered => return,
             Arguments::MayRun => {}
         }
         let data = if name == "git" { message_arguments(fields) } else { fields.len() };
-        let fields = fields.get(..data).unwrap_or(fields);
+        let fields = &fields.head(data);
         self.guessed(|walker| {
             for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
                 walker.outer.taint(name);
@@ -141,7 +146,7 @@ impl Walker {
         let text = marked.trim_start_matches(['!', '|', '+', ':', ' ']);
         // `+!` and `:!` say that a shell reads the rest.
         let escapes = marked.strip_suffix(text).is_some_and(|marks| marks.contains('!'));
-        if text.is_empty() || !self.reads(text) {
+        if text.is_empty() || (is_harmless(text) && self.aliases.is_empty()) || !self.reads(text) {
             return;
         }
         if let Ok(list) = parse(text, depth) {
@@ -162,7 +167,7 @@ impl Walker {
     }
 
     /// The last arguments, from any word on that names a program which does harm.
-    fn guess_words(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+    fn guess_words(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
         // What `git` is told to do comes first, and is none of our programs: `git rm`, `git mv`.
         let verb =
             if name == "git" { fields.iter().skip(1).position(|field| !field.text.starts_with('-')) } else { None };
@@ -177,7 +182,8 @@ impl Walker {
         if starts.is_empty() {
             return;
         }
-        let words = Tail::from(fields.to_vec());
+        let named = fields.iter().enumerate().map(|(at, field)| (at, named_folder(&field.text)));
+        let folders: Vec<(usize, &str)> = named.filter_map(|(at, folder)| Some((at, folder?))).collect();
         let covered = std::mem::replace(&mut self.covered, true);
         let mut tails = Vec::with_capacity(starts.len());
         // The shortest first: what wrappers before it leave is the same command.
@@ -186,10 +192,10 @@ impl Walker {
                 break;
             }
             let place = self.place.clone();
-            for folder in fields.iter().take(at).filter_map(|field| named_folder(&field.text)) {
+            for (_, folder) in folders.iter().filter(|(before, _)| *before < at) {
                 self.place.also(folder);
             }
-            let rest = words.skip(at);
+            let rest = fields.skip(at);
             // A shell and its `-c` are a command wherever they stand.
             let guesses = self.guesses;
             if matches!(&*rest, [shell, option, ..] if is_shell(shell) && carrier::is_cluster(&option.text, 'c')) {
@@ -224,7 +230,19 @@ impl Walker {
 
 /// Whether text is more than one word to a shell.
 fn is_line(text: &str) -> bool {
-    text.contains([' ', '\n', '\t', ';', '|', '&', '`', '>', '<']) || text.contains("$(")
+    let mut before = b' ';
+    text.bytes().any(|byte| {
+        let command = before == b'$' && byte == b'(';
+        before = byte;
+        command || matches!(byte, b' ' | b'\n' | b'\t' | b';' | b'|' | b'&' | b'`' | b'>' | b'<')
+    })
+}
+
+/// Whether text is nothing but words, without options, none of which is a path or names a program that does harm.
+fn is_harmless(text: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'\n' | b'\t' | b'_' | b'-' | b',');
+    let mut words = text.split([' ', '\n', '\t']);
+    text.bytes().all(plain) && words.all(|word| !word.starts_with('-') && !does_harm(&path::base_name(word)))
 }
 
 /// The parts of an argument that begin behind a mark and with a program which does harm.
@@ -242,9 +260,18 @@ fn marked_lines(text: &str) -> impl Iterator<Item = &str> {
 fn begins_with_harm(text: &str) -> bool {
     let text = text.trim_start();
     let ends = |byte: u8| matches!(byte, b' ' | b'\t' | b'\n' | b';' | b'|' | b'&' | b'(' | b')' | b'`' | b'\'' | b'"');
-    // Past that length it is no name, and time would grow with the square of it.
-    let end = text.bytes().take(LONGEST_WORD + 1).position(ends).unwrap_or(text.len());
-    end <= LONGEST_WORD && text.get(..end).is_some_and(|word| does_harm(&path::base_name(word)))
+    let mut end = text.len();
+    for (at, byte) in text.bytes().enumerate() {
+        // What has a mark in it or is longer is no name, and time would grow with the square of it.
+        if at > LONGEST_WORD || matches!(byte, b'=' | b',' | b':' | b'!' | b'+' | b'[' | b'{') {
+            return false;
+        }
+        if ends(byte) {
+            end = at;
+            break;
+        }
+    }
+    text.get(..end).is_some_and(|word| does_harm(&path::base_name(word)))
 }
 
 /// Whether a variable or an option is known by its name to hold a command.
@@ -274,6 +301,9 @@ fn message_arguments(fields: &[Field]) -> usize {
 
 /// A folder in which an option of an unknown program may make it run something.
 fn named_folder(text: &str) -> Option<&str> {
+    if !text.contains('/') {
+        return None;
+    }
     let value = text.split_once('=').map_or(text, |(_, value)| value);
     value.starts_with('/').then_some(value)
 }
@@ -293,20 +323,14 @@ const HARM: &[&str] = &[
     "wipe", "wipefs", "xargs",
 ];
 
-/// No program that does harm has a longer name.
-const LONGEST_NAME: usize = 16;
-
 /// Whether a program of this name is looked at because of the harm it can do.
 fn does_harm(name: &str) -> bool {
-    let is_name = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'.');
-    if name.len() > LONGEST_NAME || name.starts_with('-') || !name.bytes().all(is_name) {
-        return false;
-    }
-    program::is_in(HARM, name)
-        || SHELLS.contains(&name)
+    (INDEX.may_have(name) && (program::is_in(HARM, name) || SHELLS.contains(&name)))
         || name.starts_with("mkfs.")
         || carrier::find_carrier(name).is_some()
 }
+
+const INDEX: Index = Index::of(&[HARM, SHELLS]);
 
 /// Whether text that cannot be read has a word in it that is the name of a program which does harm.
 fn names_harm(text: &str) -> bool {

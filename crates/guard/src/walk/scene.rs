@@ -81,7 +81,12 @@ impl<'a> Scene<'_, 'a> {
                 {
                     self.walker.stdin = Some(feed.clone());
                 }
-                let ways = self.expander(&feed).words(words);
+                let mut ways = self.expander(&feed).words(words);
+                if ways.len() == 1
+                    && let Some(fields) = ways.pop()
+                {
+                    return self.walker.run(fields.into(), &feed, depth + 1);
+                }
                 let place = self.walker.place.clone();
                 let mut reached: Option<Place> = None;
                 for fields in ways {

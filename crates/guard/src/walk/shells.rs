@@ -121,8 +121,8 @@ impl Walker {
         }
         if name == "flock" {
             let carried = carried(fields, &FLOCK);
-            let own = fields.get(..carried.at).filter(|_| carried.known);
-            self.guess_run(name, own.unwrap_or(fields), feed, depth + 1);
+            let guessed = if carried.known { carried.at } else { fields.len() };
+            self.guess_run(name, &fields.head(guessed), feed, depth + 1);
             return self.run(fields.skip(carried.at), feed, depth + 1);
         }
         self.guess_run(name, fields, feed, depth + 1);
@@ -138,13 +138,14 @@ impl Walker {
         }
     }
 
-    pub(super) fn ssh(&mut self, fields: &[Field], feed: &Feed, depth: usize) {
-        let (own, command) = fields.split_at(carried(fields, &SSH).at);
-        self.guess_run("ssh", own, &Feed::Nothing, depth + 1);
+    pub(super) fn ssh(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
+        let at = carried(fields, &SSH).at;
+        let command = fields.skip(at);
+        self.guess_run("ssh", &fields.head(at), &Feed::Nothing, depth + 1);
         let place = self.place.clone();
         self.place.elsewhere = true;
         if !command.is_empty() {
-            self.text(command, "ssh", depth);
+            self.text(&command, "ssh", depth);
         } else if let Feed::Text(Some(text)) = feed {
             self.fed(text, depth);
         }
@@ -171,8 +172,8 @@ impl Walker {
         self.run(after.skip(at), feed, depth + 1);
         self.place = place;
         // Options that are not known may stand before the image.
-        let own = fields.get(..verb + 1 + at).filter(|_| known);
-        self.guess_run("docker", own.unwrap_or(fields), feed, depth + 1);
+        let guessed = if known { verb + 1 + at } else { fields.len() };
+        self.guess_run("docker", &fields.head(guessed), feed, depth + 1);
     }
 }
 

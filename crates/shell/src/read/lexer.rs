@@ -31,7 +31,18 @@ pub(crate) struct Lexer {
 #[derive(Clone, Copy)]
 pub(super) struct Letter {
     pub(super) next: char,
-    pub(super) at: usize,
+    at: u32,
+}
+
+impl Letter {
+    fn new(next: char, at: usize) -> Letter {
+        // Nobody reads texts of gigabytes; places behind them would only be shown wrongly.
+        Letter { next, at: u32::try_from(at).unwrap_or(u32::MAX) }
+    }
+
+    fn at(self) -> usize {
+        self.at as usize
+    }
 }
 
 struct Pending {
@@ -60,7 +71,7 @@ impl Lexer {
             }
             let hole = rest.next_if(|hole| hole.start == at);
             filled = hole.map_or(filled, |hole| hole.end);
-            letters.push(Letter { next: if hole.is_some() { HOLE } else { next }, at });
+            letters.push(Letter::new(if hole.is_some() { HOLE } else { next }, at));
         }
         let findings = Findings::new(holes.len());
         Lexer::over(letters, text.len(), Lexer { depth, holes: holes.into(), findings, ..Lexer::nowhere() })
@@ -104,6 +115,7 @@ impl Lexer {
     }
 
     /// The character so many places ahead.
+    #[inline]
     pub(super) fn at(&self, ahead: usize) -> char {
         self.letters.get(self.place + ahead).map_or(END, |letter| letter.next)
     }
@@ -118,7 +130,7 @@ impl Lexer {
 
     /// Where in the whole text we are.
     pub(super) fn offset(&self) -> usize {
-        self.letters.get(self.place).map_or(self.end, |letter| letter.at)
+        self.letters.get(self.place).map_or(self.end, |letter| letter.at())
     }
 
     pub(super) fn skip(&mut self, count: usize) {
@@ -132,14 +144,15 @@ impl Lexer {
         next
     }
 
-    /// The letters from here on of which a word has nothing but themselves, eaten and added to a text.
-    pub(super) fn take_ordinary(&mut self, text: &mut String) {
-        while is_ordinary(self.at(0)) {
-            text.push(self.at(0));
-            self.place += 1;
-        }
+    /// The letters from here on that are like this and no holes, eaten and added to a text.
+    pub(super) fn take_run(&mut self, text: &mut String, is_like: fn(char) -> bool) {
+        let rest = self.letters.get(self.place..).unwrap_or_default();
+        let length = rest.iter().take_while(|letter| letter.next != HOLE && is_like(letter.next)).count();
+        text.extend(rest.iter().take(length).map(|letter| letter.next));
+        self.place += length;
     }
 
+    #[inline]
     pub(super) fn ahead(&self, text: &str) -> bool {
         text.chars().enumerate().all(|(ahead, wanted)| self.at(ahead) == wanted)
     }
@@ -187,7 +200,7 @@ impl Lexer {
         if letter.next != HOLE {
             return None;
         }
-        self.holes.binary_search_by_key(&letter.at, |hole| hole.start).ok()
+        self.holes.binary_search_by_key(&letter.at(), |hole| hole.start).ok()
     }
 
     /// Runs one level deeper.
@@ -204,6 +217,13 @@ impl Lexer {
 
     /// Skips spaces, line continuations and a comment.
     pub(super) fn skip_blanks(&mut self) {
+        if !matches!(self.at(0), ' ' | '\t' | '\\' | '#') {
+            return;
+        }
+        self.skip_blank_run();
+    }
+
+    fn skip_blank_run(&mut self) {
         loop {
             match self.at(0) {
                 ' ' | '\t' => self.skip(1),
@@ -332,15 +352,15 @@ impl Lexer {
 
     /// The name and subscript before `=` or `+=`, and how many letters they take.
     pub(super) fn assigned_name(&self) -> Option<(String, Option<Vec<Letter>>, usize)> {
-        let mut name = String::new();
         let mut length = 0;
         while is_name(self.at(length), length == 0) {
-            name.push(self.at(length));
             length += 1;
         }
-        if name.is_empty() {
+        // Most words are no assignments.
+        if length == 0 || !matches!(self.at(length), '[' | '=' | '+') {
             return None;
         }
+        let name = self.letters.get(self.place..self.place + length)?.iter().map(|letter| letter.next).collect();
         let mut subscript = None;
         if self.at(length) == '[' {
             let start = self.place + length + 1;
@@ -511,7 +531,7 @@ impl Lexer {
             if line.iter().map(|letter| letter.next).eq(pending.delimiter.chars()) {
                 return Ok(text);
             }
-            line.push(Letter { next: '\n', at: self.offset() });
+            line.push(Letter::new('\n', self.offset()));
             text.append(&mut line);
         }
     }
@@ -531,7 +551,7 @@ impl Lexer {
             }
             if letter.next == '\n' {
                 if pending.expand && line.last().is_some_and(|last| last.next == '\\') {
-                    self.unclear_at("a backslash at the end of a line in a here-document", letter.at);
+                    self.unclear_at("a backslash at the end of a line in a here-document", letter.at());
                 }
                 if pending.expand && escaped {
                     line.pop();
@@ -553,7 +573,7 @@ pub(super) fn ends_word(next: char) -> bool {
 }
 
 /// Whether a character means itself wherever it stands in a word.
-fn is_ordinary(next: char) -> bool {
+pub(super) fn is_ordinary(next: char) -> bool {
     !ends_word(next) && !matches!(next, '\\' | '\'' | '"' | '$' | '`' | HOLE)
 }
 

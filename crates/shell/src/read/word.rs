@@ -2,7 +2,7 @@
 
 use super::{
     Context, Parsed, Quoting, Unreadable,
-    lexer::{END, Letter, Lexer, ends_word, is_name},
+    lexer::{END, Letter, Lexer, ends_word, is_name, is_ordinary},
 };
 use crate::tree::{List, Piece, Word};
 
@@ -73,7 +73,7 @@ impl Lexer {
                 self.skip(1);
                 plain(word, next);
                 if let Some(Piece::Plain(text)) = word.pieces.last_mut() {
-                    self.take_ordinary(text);
+                    self.take_run(text, is_ordinary);
                 }
             }
         }
@@ -172,16 +172,24 @@ impl Lexer {
             next => {
                 self.skip(1);
                 quoted(word, next);
+                self.take_into(word, |next| next.is_ascii_alphanumeric() || matches!(next, ' ' | '/' | '-' | '_' | '.'));
             }
         }
         Ok(())
+    }
+
+    /// The letters from here on that are like this, eaten and added to the quoted text at the end of a word.
+    fn take_into(&mut self, word: &mut Word, is_like: fn(char) -> bool) {
+        if let Some(Piece::Quoted(text)) = word.pieces.last_mut() {
+            self.take_run(text, is_like);
+        }
     }
 
     pub(super) fn single_quoted(&mut self, word: &mut Word) -> Parsed<()> {
         let opened = self.offset();
         self.skip(1);
         // Empty quotes still make a word.
-        word.pieces.push(Piece::Quoted(String::new()));
+        add(word, Piece::Quoted(String::new()));
         loop {
             if self.fill(word, Quoting::Single) {
                 continue;
@@ -189,7 +197,10 @@ impl Lexer {
             match self.take().map(|letter| letter.next) {
                 None => return Err(Unreadable::Unclosed { opened: "a single quote", at: opened }),
                 Some('\'') => return Ok(()),
-                Some(next) => quoted(word, next),
+                Some(next) => {
+                    quoted(word, next);
+                    self.take_into(word, |next| next != '\'');
+                }
             }
         }
     }
@@ -197,7 +208,7 @@ impl Lexer {
     fn double_quoted(&mut self, word: &mut Word) -> Parsed<()> {
         let opened = self.offset();
         self.skip(1);
-        word.pieces.push(Piece::Quoted(String::new()));
+        add(word, Piece::Quoted(String::new()));
         loop {
             match self.at(0) {
                 '"' => {
@@ -217,7 +228,7 @@ impl Lexer {
 
     fn push(&mut self, word: &mut Word, piece: Option<Piece>) {
         if let Some(piece) = piece {
-            word.pieces.push(piece);
+            add(word, piece);
         } else {
             self.skip(1);
             quoted(word, '$');
@@ -548,12 +559,20 @@ pub(super) fn plain(word: &mut Word, next: char) {
     // Few words are longer.
     let mut text = String::with_capacity(16);
     text.push(next);
-    word.pieces.push(Piece::Plain(text));
+    add(word, Piece::Plain(text));
+}
+
+/// Most words have one piece.
+fn add(word: &mut Word, piece: Piece) {
+    if word.pieces.is_empty() {
+        word.pieces.reserve_exact(1);
+    }
+    word.pieces.push(piece);
 }
 
 pub(super) fn quoted(word: &mut Word, next: char) {
     match word.pieces.last_mut() {
         Some(Piece::Quoted(text)) => text.push(next),
-        _ => word.pieces.push(Piece::Quoted(next.to_string())),
+        _ => add(word, Piece::Quoted(next.to_string())),
     }
 }
