@@ -13,7 +13,8 @@ use crate::text::is_hidden;
 
 /// The last part of a command word, in lower case.
 pub(crate) fn base_name(word: &str) -> Cow<'_, str> {
-    let name = word.rsplit(['/', '\\']).next().unwrap_or(word);
+    let folder = word.bytes().rposition(|byte| matches!(byte, b'/' | b'\\'));
+    let name = folder.and_then(|folder| word.get(folder + 1..)).unwrap_or(word);
     if name.bytes().all(|byte| byte.is_ascii() && !byte.is_ascii_uppercase()) {
         return Cow::Borrowed(name.strip_suffix(".exe").unwrap_or(name));
     }
@@ -369,6 +370,12 @@ impl<'a> Pattern<'a> {
         let last = text.as_bytes().iter().rposition(|byte| is_wild(byte) || *byte == b']');
         let ends = first.zip(last).and_then(|(first, last)| text.get(..first).zip(text.get(last + 1..)));
         Pattern { text, ends }
+    }
+
+    /// Whether a path that ends with this part may fit.
+    pub(crate) fn may_end(&self, part: &str) -> bool {
+        let end = self.ends.map_or(self.text, |(_, end)| end);
+        end.contains('/') || part.ends_with(end)
     }
 
     pub(crate) fn fits(&self, name: &str) -> bool {

@@ -1,5 +1,7 @@
 //! What is known about programs. Whatever is not in these tables may run its arguments and write the files they name.
 
+use crate::field::Field;
+
 /// What a program does with its arguments, apart from files.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Arguments {
@@ -84,6 +86,38 @@ const LANGUAGES: &[&str] = &[
 #[rustfmt::skip]
 const FILTERS: &[&str] = &[
     "awk", "gawk", "gsed", "jq", "mawk", "nawk", "sed", "yq",
+];
+
+/// What stands behind the verb of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Behind {
+    /// Messages and patterns: nothing among them runs.
+    Messages,
+    /// Names of things, such as packages: none is a program that runs.
+    Names,
+    /// It is not known.
+    Anything,
+}
+
+/// Programs with verbs behind which messages and patterns stand.
+#[rustfmt::skip]
+const MESSAGE_VERBS: &[(&str, &[&str])] = &[
+    ("git", &["commit", "tag", "log", "grep", "notes", "stash", "merge", "show", "blame", "shortlog", "diff", "rev-list"]),
+    ("hg", &["annotate", "ci", "commit", "grep", "log"]),
+    ("jj", &["commit", "desc", "describe", "log"]),
+    ("svn", &["ci", "commit", "log"]),
+];
+
+/// Programs with verbs behind which names of packages stand.
+#[rustfmt::skip]
+const NAME_VERBS: &[(&str, &[&str])] = &[
+    ("apk", &["add", "del", "info", "search"]),
+    ("apt", &["install", "policy", "purge", "remove", "search", "show"]),
+    ("apt-get", &["install", "purge", "remove"]),
+    ("brew", &["info", "install", "search", "uninstall", "upgrade"]),
+    ("dnf", &["info", "install", "remove", "search"]),
+    ("yum", &["info", "install", "remove", "search"]),
+    ("zypper", &["in", "install", "remove", "search"]),
 ];
 
 /// Programs that print shell code of their own making, to be read by `eval` or `source`.
@@ -203,6 +237,28 @@ impl Program {
         let known = pager || filter || handled || is_in(CARRYING, name);
         let files = if known { Files::Known } else { Files::MayWrite };
         Program { arguments, files, only_reads: pager || filter }
+    }
+}
+
+/// Where the verb of a program stands among its arguments: the first that is neither an option nor the value of one.
+pub(crate) fn verb(name: &str, args: &[Field]) -> Option<usize> {
+    const VALUED: &[&str] = &["-C", "-c", "--git-dir", "--work-tree", "--namespace", "--config-env"];
+    let mut at = 0;
+    while let Some(arg) = args.get(at).filter(|arg| arg.text.starts_with('-')) {
+        at += if name == "git" && VALUED.contains(&arg.text.as_str()) { 2 } else { 1 };
+    }
+    (at < args.len()).then_some(at)
+}
+
+/// What stands behind a verb of a program.
+pub(crate) fn behind_verb(name: &str, verb: &str) -> Behind {
+    let has = |table: &[(&str, &[&str])]| table.iter().any(|(known, verbs)| *known == name && verbs.contains(&verb));
+    if has(MESSAGE_VERBS) {
+        Behind::Messages
+    } else if has(NAME_VERBS) {
+        Behind::Names
+    } else {
+        Behind::Anything
     }
 }
 

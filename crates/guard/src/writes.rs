@@ -10,7 +10,7 @@ use crate::{
     walk::{Found, Run},
 };
 
-pub(crate) use git::git_folders;
+pub(crate) use git::{git_folders, git_verb};
 
 /// One way of changing something.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,7 +64,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
             each(plain(), Touch::Content)
         }
-        "git" => git::touches(run, &plain()),
+        "git" => git::touches(run),
         "patch" => each(plain(), Touch::Content),
         "tar" | "bsdtar" | "gtar" => archive(run, &plain()),
         "unzip" => unpacked(run, values(args, &["-d"])),

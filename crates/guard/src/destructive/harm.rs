@@ -13,7 +13,7 @@ use crate::{
     path,
     program::Files,
     walk::{Run, find_roots, found_below, is_filtered},
-    writes::{git_folders, options},
+    writes::{git_folders, git_verb, options},
 };
 
 /// The harm that a program does by what it is, whatever files it writes.
@@ -165,7 +165,7 @@ fn search(run: &Run, precious: &Precious) -> Option<Wrong> {
 
 /// `git clean`: in the folders that it is told.
 fn git(run: &Run, precious: &Precious) -> Option<Wrong> {
-    let clean = run.args.iter().position(|arg| arg.text == "clean")?;
+    let clean = git_verb(&run.args).filter(|at| run.args.get(*at).is_some_and(|verb| verb.text == "clean"))?;
     let behind = run.args.get(clean + 1..)?;
     let forced = options(behind).any(|option| is_letters(option, 'f') || option == "--force");
     let mut roots = git_folders(&run.args);

@@ -2,6 +2,7 @@
 
 use std::{
     cell::{OnceCell, RefCell},
+    collections::HashSet,
     path::{Component, Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -198,7 +199,7 @@ impl Watch {
         }
         let roots = place.folders.iter().map(|folder| path::key(&path::resolve(&folder.join(&search.root.text))));
         let roots: Vec<String> = roots.collect();
-        let tests = Tests::of(search);
+        let tests = Tests::of(search, self.guarded());
         let hit = self.guarded().iter().find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
@@ -364,6 +365,9 @@ fn spellings(tidied: &Path, resolved: &Path) -> Vec<String> {
 
 /// The tests of a search by name or path.
 struct Tests<'a> {
+    /// Whether it has any.
+    wants: bool,
+    /// Those that some protected path may fit.
     wanted: Vec<Pattern<'a>>,
     left_out: Vec<Pattern<'a>>,
     /// Whether it wants files as they are in protected folders.
@@ -371,13 +375,16 @@ struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    fn of(search: &'a Found) -> Tests<'a> {
+    fn of(search: &'a Found, guarded: &[Guarded]) -> Tests<'a> {
         /// In a protected folder there are files like these.
         const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
         let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
-        let wanted = patterns(&search.wanted);
+        let mut wanted = patterns(&search.wanted);
         let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
-        Tests { wanted, left_out: patterns(&search.left_out), usual }
+        let keys = guarded.iter().flat_map(|guarded| &guarded.keys);
+        let parts: HashSet<&str> = keys.flat_map(|key| key_parts(key)).collect();
+        wanted.retain(|pattern| parts.iter().any(|part| pattern.may_end(part)));
+        Tests { wants: !search.wanted.is_empty(), wanted, left_out: patterns(&search.left_out), usual }
     }
 
     /// Whether they let it act on a protected path, or on something in it.
@@ -387,7 +394,7 @@ impl<'a> Tests<'a> {
         if self.left_out.iter().any(fits) {
             return false;
         }
-        if self.wanted.is_empty() {
+        if !self.wants {
             // A search finds only what is there.
             return guarded.path.symlink_metadata().is_ok();
         }

@@ -14,7 +14,7 @@ use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Tail, Variables},
     path,
-    program::{self, Arguments, Index, Program},
+    program::{self, Arguments, Behind, Index, Program},
     text,
 };
 
@@ -22,7 +22,7 @@ use crate::{
 const MOST_GUESSES: usize = 8;
 
 /// How many words of one command are taken for the beginning of another.
-const MOST_COMMANDS: usize = 16;
+const MOST_COMMANDS: usize = 8;
 
 /// How long a word may be that names a program, with its folder.
 const LONGEST_WORD: usize = 256;
@@ -51,8 +51,15 @@ impl Walker {
             Arguments::MayRun if self.covered => return,
             Arguments::MayRun => {}
         }
-        let data = if name == "git" { message_arguments(fields) } else { fields.len() };
-        let fields = &fields.head(data);
+        let verb = program::verb(name, fields.get(1..).unwrap_or_default()).map(|at| at + 1);
+        let said = verb.and_then(|at| fields.get(at)).map(|verb| program::behind_verb(name, &verb.text));
+        let (fields, names) = match (verb, said) {
+            (Some(verb), Some(Behind::Messages)) => {
+                self.guess_named_values(name, &fields.skip(verb), depth);
+                (&fields.head(verb), false)
+            }
+            (_, said) => (fields, said == Some(Behind::Names)),
+        };
         self.guessed(|walker| {
             for name in fields.iter().filter_map(|field| assigned_name(&field.text)) {
                 walker.outer.taint(name);
@@ -60,7 +67,9 @@ impl Walker {
             for field in fields.iter().skip(1) {
                 walker.guess_argument(&field.text, depth);
             }
-            walker.guess_words(name, fields, feed, depth);
+            if !names {
+                walker.guess_words(name, fields, feed, depth);
+            }
             if let Feed::Text(Some(text)) = feed {
                 walker.guess_input(text, depth);
             }
@@ -169,12 +178,10 @@ impl Walker {
     /// The last arguments, from any word on that names a program which does harm.
     fn guess_words(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
         // What `git` is told to do comes first, and is none of our programs: `git rm`, `git mv`.
-        let verb =
-            if name == "git" { fields.iter().skip(1).position(|field| !field.text.starts_with('-')) } else { None };
-        let starts =
-            fields.iter().enumerate().skip(1).filter(|(at, field)| {
-                verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
-            });
+        let verb = program::verb(name, fields.get(1..).unwrap_or_default()).filter(|_| name == "git");
+        let starts = fields.iter().enumerate().skip(1).filter(|(at, field)| {
+            verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
+        });
         let starts: Vec<usize> = starts.map(|(at, _)| at).take(MOST_COMMANDS + 1).collect();
         if starts.len() > MOST_COMMANDS {
             return self.unknown("too many commands within commands");
@@ -290,13 +297,6 @@ fn is_name(text: &str) -> bool {
 
 fn is_shell(field: &Field) -> bool {
     SHELLS.contains(&path::base_name(&field.text).as_ref())
-}
-
-/// Where the arguments of `git` begin that are messages or patterns.
-fn message_arguments(fields: &[Field]) -> usize {
-    const VERBS: &[&str] =
-        &["commit", "tag", "log", "grep", "notes", "stash", "merge", "show", "blame", "shortlog", "diff", "rev-list"];
-    fields.iter().position(|field| VERBS.contains(&field.text.as_str())).unwrap_or(fields.len())
 }
 
 /// A folder in which an option of an unknown program may make it run something.

@@ -1,16 +1,16 @@
 //! Which files `git` changes.
 
-use super::{Touch, each, values};
+use super::{Touch, each, operands, values};
 use crate::{
     field::{Field, Fields},
-    path,
+    path, program,
     walk::Run,
 };
 
 /// The folders that `git` is told to work in.
 pub(crate) fn git_folders(args: &[Field]) -> Fields {
     let mut folders = Fields::new();
-    let verb = args.iter().position(|arg| GIT_VERBS.contains(&arg.text.as_str())).unwrap_or(args.len());
+    let verb = git_verb(args).unwrap_or(args.len());
     for (at, arg) in args.iter().enumerate().take(verb) {
         match arg.text.as_str() {
             "-C" | "--work-tree" | "--git-dir" => folders.extend(args.get(at + 1).cloned()),
@@ -31,12 +31,25 @@ const GIT_VERBS: &[&str] = &[
     "submodule", "subtree",
 ];
 
+/// Where the verb stands: the first operand, or one that may be it where that is not known.
+pub(crate) fn git_verb(args: &[Field]) -> Option<usize> {
+    let first = program::verb("git", args)?;
+    if args.get(..=first).is_some_and(|args| args.iter().any(Field::open)) {
+        return args.iter().position(|arg| GIT_VERBS.contains(&arg.text.as_str()));
+    }
+    Some(first)
+}
+
 /// What its verb changes.
-pub(super) fn touches(run: &Run, plain: &[Field]) -> Vec<Touch> {
-    let Some(verb) = plain.iter().position(|field| GIT_VERBS.contains(&field.text.as_str())) else { return Vec::new() };
-    let rest = plain.get(verb + 1..).unwrap_or_default().to_vec();
+pub(super) fn touches(run: &Run) -> Vec<Touch> {
+    let Some(verb) = git_verb(&run.args) else { return Vec::new() };
+    let rest = operands(run.args.get(verb + 1..).unwrap_or_default());
+    let verb = run.args.get(verb).map(|verb| verb.text.as_str()).filter(|verb| GIT_VERBS.contains(verb));
+    if verb.is_none() {
+        return Vec::new();
+    }
     let mut folders = git_folders(&run.args);
-    match plain.get(verb).map(|field| field.text.as_str()) {
+    match verb {
         Some("init") => {
             folders.extend(rest.into_iter().next());
             return each(folders, Touch::Project);
@@ -46,7 +59,7 @@ pub(super) fn touches(run: &Run, plain: &[Field]) -> Vec<Touch> {
     }
     // In another folder, files are replaced that are not named here.
     let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
-    let mut touches = match plain.get(verb).map(|field| field.text.as_str()) {
+    let mut touches = match verb {
         Some("config") => each(git_settings(run, &rest), Touch::Content),
         // Only the index changes.
         Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
@@ -57,8 +70,7 @@ pub(super) fn touches(run: &Run, plain: &[Field]) -> Vec<Touch> {
         }
         _ => Vec::new(),
     };
-    let configures = plain.get(verb).is_some_and(|field| field.text == "config");
-    if !configures {
+    if verb != Some("config") {
         touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
     }
     touches
