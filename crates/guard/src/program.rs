@@ -58,11 +58,11 @@ const SPEAKERS: &[&str] = &[
 #[rustfmt::skip]
 const HANDLED: &[&str] = &[
     "apply_patch", "applypatch", "blkdiscard", "btrfs", "cd", "cfdisk", "chattr", "chdir", "chflags", "chgrp", "chmod",
-    "chown", "cp", "cryptsetup", "curl", "dc3dd", "dcfldd", "dd", "del", "deluser", "diskutil", "ditto", "ed", "fdisk",
+    "chown", "cp", "cryptsetup", "curl", "dc3dd", "dcfldd", "dd", "del", "del-cli", "deluser", "diskutil", "ditto", "ed", "fdisk",
     "gchmod", "gchown", "gcp", "gdd", "gdisk", "gio", "gln", "gmv", "grm", "halt", "init", "install", "kill",
     "killall", "killall5", "ln", "loginctl", "lvremove", "mdadm", "mkdir", "mke2fs", "mkfifo", "mknod", "mkswap",
     "mount", "mv", "nano", "nvme", "ollm", "parted", "patch", "pkill", "popd", "poweroff", "pushd", "pvremove", "rd",
-    "reboot", "rm", "rmdir", "scp", "setfacl", "sfdisk", "sgdisk", "shred", "shutdown", "sponge", "srm", "systemctl",
+    "reboot", "remove-item", "rimraf", "rm", "rmdir", "scp", "setfacl", "sfdisk", "sgdisk", "shred", "shutdown", "sponge", "srm", "systemctl",
     "tee", "telinit", "touch", "trash", "trash-put", "truncate", "umount", "unlink", "unzip", "userdel", "vgremove",
     "wget", "wipe", "wipefs", "xattr", "zfs", "zpool",
 ];
@@ -95,6 +95,8 @@ pub(crate) enum Behind {
     Messages,
     /// Names of things, such as packages: none is a program that runs.
     Names,
+    /// Commands that it keeps for later.
+    Commands,
     /// It is not known.
     Anything,
 }
@@ -253,7 +255,9 @@ pub(crate) fn verb(name: &str, args: &[Field]) -> Option<usize> {
 /// What stands behind a verb of a program.
 pub(crate) fn behind_verb(name: &str, verb: &str) -> Behind {
     let has = |table: &[(&str, &[&str])]| table.iter().any(|(known, verbs)| *known == name && verbs.contains(&verb));
-    if has(MESSAGE_VERBS) {
+    if matches!((name, verb), ("gh" | "glab", "alias")) {
+        Behind::Commands
+    } else if has(MESSAGE_VERBS) {
         Behind::Messages
     } else if has(NAME_VERBS) {
         Behind::Names

@@ -10,9 +10,11 @@ mod find;
 mod guess;
 mod scene;
 mod shells;
+mod written;
 
 use std::{
     collections::HashMap,
+    path::PathBuf,
     rc::Rc,
     sync::{Arc, OnceLock},
 };
@@ -115,6 +117,8 @@ struct Walker {
     outer: Outer,
     /// Names that stand for other commands: aliases, `hash -p`.
     aliases: HashMap<String, Vec<String>>,
+    /// What the script has written into files.
+    written: HashMap<PathBuf, Arc<str>>,
     /// How many guesses it takes that what comes next runs at all.
     guesses: usize,
     /// Whether the next command is part of a longer one whose words were all guessed at.
@@ -138,6 +142,7 @@ impl Walker {
             stdin: None,
             outer: Outer::default(),
             aliases: HashMap::new(),
+            written: HashMap::new(),
             guesses: 0,
             covered: false,
             tails: Vec::new(),

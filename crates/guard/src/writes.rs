@@ -49,7 +49,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     let mut touches: Vec<Touch> = match run.name.as_str() {
         "tee" | "touch" | "truncate" | "mkdir" | "mkfifo" | "mknod" | "rmdir" | "unlink" | "ed" | "ex" | "vi"
         | "vim" | "nvim" | "nano" | "emacs" | "sponge" | "shred" | "code" => each(plain(), Touch::Content),
-        "rm" | "grm" | "srm" | "trash" | "trash-put" | "gio" | "del" | "rd" => {
+        "rm" | "grm" | "srm" | "trash" | "trash-put" | "gio" | "del" | "rd" | "rimraf" | "del-cli" | "remove-item" => {
             let recursive = options(args).any(|option| letters(option, &['r', 'R']) || option.starts_with("--recurs"));
             each(plain(), if recursive || run.name != "rm" { Touch::Whole } else { Touch::Content })
         }
@@ -83,7 +83,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             each(values(args, &["-o", "--output"]), Touch::Content)
         }
         "uniq" | "xxd" => each(plain().into_iter().skip(1), Touch::Content),
-        "find" | "fd" | "fdfind" => Found::by(args).into_iter().map(Touch::Found).collect(),
+        "find" | "fd" | "fdfind" => Found::by(&run.name, args).into_iter().map(Touch::Found).collect(),
         _ => Vec::new(),
     };
     touches.extend(each(dd_output(run), Touch::Content));

@@ -19,7 +19,7 @@ use crate::{
 /// The harm that a program does by what it is, whatever files it writes.
 pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
     match run.name.as_str() {
-        "rm" | "grm" | "unlink" => removal(run, precious),
+        "rm" | "grm" | "unlink" | "rimraf" | "del-cli" | "remove-item" => removal(run, precious),
         "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "chattr" | "setfacl" => modes(run, precious),
         "mv" | "gmv" => moves(run, precious),
         "rsync" => mirrors(run, precious),
@@ -66,7 +66,8 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
         return Some((Flow::Block, "removes the root of the file system"));
     }
     let recursive = options(&run.args)
-        .any(|option| is_letters(option, 'r') || is_letters(option, 'R') || is_long(option, "--recursive", 3));
+        .any(|option| is_letters(option, 'r') || is_letters(option, 'R') || is_long(option, "--recursive", 3))
+        || matches!(run.name.as_str(), "rimraf" | "del-cli");
     let maybe = run.args.iter().any(|arg| arg.open() && arg.text.is_empty() && arg.tail.as_deref() == Some(""));
     if run.args.iter().any(|arg| precious.is_secret(arg, &run.place)) {
         return Some((Flow::Ask, "removes a secret that exists only once"));

@@ -211,6 +211,9 @@ impl Precious {
             let harmless = hollow.is_empty() || self.worth(&empty, place) == Worth::Common;
             return if harmless && !vague { Worth::Common } else { UNKNOWN };
         }
+        if self.ends_commonly(target) {
+            return Worth::Common;
+        }
         let Some((folder, _)) = target.text.rsplit_once('/') else { return UNKNOWN };
         let folder = if folder.is_empty() { "/" } else { folder };
         let known = Field { glob: target.glob, ..Field::literal(folder) };
@@ -226,6 +229,17 @@ impl Precious {
             }
             _ => UNKNOWN,
         }
+    }
+
+    /// Whether what follows the unknown part has a name that nothing precious has: `$(…)/doc`.
+    fn ends_commonly(&self, target: &Field) -> bool {
+        let Some((_, inside)) = target.tail.as_deref().and_then(|tail| tail.split_once('/')) else { return false };
+        let name = inside.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
+        let own = self.home.iter().chain([&self.cwd]).flat_map(|path| path.ancestors());
+        let precious = SYSTEM.iter().map(Path::new).chain(own).filter_map(Path::file_name);
+        let is_name = |known: &std::ffi::OsStr| known.to_str().is_some_and(|known| known.eq_ignore_ascii_case(name));
+        // Without a home its name could be any.
+        self.home.is_some() && !target.glob && path::is_plain(inside) && !precious.into_iter().any(is_name)
     }
 
     /// Everything the field may name.

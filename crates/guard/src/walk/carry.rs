@@ -129,6 +129,7 @@ impl Walker {
                 self.work(name, fields, feed);
             }
             "cd" | "chdir" | "pushd" | "popd" => self.change_folder(&name, args),
+            "." | "source" if self.run_written(&fields.skip(1), feed, depth) => {}
             "." | "source" if args.first().is_some_and(|file| is_stream(file, feed)) => {
                 self.unclear(format!("a script comes from somewhere else: {}", show(&fields)));
             }
@@ -146,6 +147,7 @@ impl Walker {
                 self.text(&fields, "a wrapper", depth);
             }
             _ => {
+                self.run_written(&fields, feed, depth);
                 let program = Program::of(&name);
                 self.guess_by(program, &name, &fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
@@ -164,6 +166,7 @@ impl Walker {
     fn work_of(&mut self, program: Program, name: String, fields: Tail, feed: &Feed) {
         let input = match feed {
             Feed::Text(text) => text.clone(),
+            _ if program.arguments == Arguments::Code => fields.iter().skip(1).find_map(|arg| self.written_text(arg)),
             _ => None,
         };
         if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains_key(*name)) {

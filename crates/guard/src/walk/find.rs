@@ -37,13 +37,18 @@ impl Walker {
     /// The commands it runs on what it finds below its roots.
     pub(super) fn find(&mut self, name: &str, fields: &[Field], depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
-        let filtered = name != "find" || is_filtered(args);
+        let (roots, filtered) =
+            if name == "find" { (find_roots(args), is_filtered(args)) } else { fd_roots(args) };
         for command in commands(args) {
-            for root in find_roots(args) {
+            for root in &roots {
                 let mut command = command.to_vec();
+                // `fd` puts what it finds at the end, unless it is told where.
+                if name != "find" && !command.iter().any(|field| field.text.contains('{')) {
+                    command.push(Field::literal("{}"));
+                }
                 for field in &mut command {
                     if field.text == "{}" {
-                        *field = found_below(&root, filtered);
+                        *field = found_below(root, filtered);
                     } else {
                         fill(field, "{}");
                     }
@@ -88,6 +93,28 @@ pub(crate) fn find_roots(args: &[Field]) -> Fields {
     if roots.is_empty() { vec![Field::literal(".")] } else { roots }
 }
 
+/// The folders `fd` starts from, and whether it finds only some of what is in them.
+fn fd_roots(args: &[Field]) -> (Fields, bool) {
+    const VALUED: &[&str] = &[
+        "-t", "-e", "-d", "-E", "-S", "-c", "-j", "--type", "--extension", "--max-depth", "--min-depth", "--exclude",
+        "--size", "--changed-within", "--changed-before", "--owner", "--threads", "--max-results", "--color",
+    ];
+    let mut plain = Fields::new();
+    let mut rest = args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str()));
+    let mut filtered = false;
+    while let Some(arg) = rest.next() {
+        match arg.text.as_str() {
+            "-e" | "--extension" | "-S" | "--size" => filtered |= rest.next().is_some(),
+            text if VALUED.contains(&text) => drop(rest.next()),
+            text if text.starts_with('-') && text.len() > 1 => {}
+            _ => plain.push(arg.clone()),
+        }
+    }
+    let all = plain.first().is_none_or(|pattern| matches!(pattern.text.as_str(), "" | "." | ".*" | "*"));
+    let roots: Fields = plain.into_iter().skip(1).collect();
+    (if roots.is_empty() { vec![Field::literal(".")] } else { roots }, filtered || !all)
+}
+
 /// Something below a root: everything, or nobody knows what.
 pub(crate) fn found_below(root: &Field, filtered: bool) -> Field {
     let text = root.text.trim_end_matches('/');
@@ -110,11 +137,11 @@ pub(crate) struct Found {
 
 impl Found {
     /// What this `find` removes or hands to a program that may change it.
-    pub(crate) fn by(args: &[Field]) -> Vec<Found> {
+    pub(crate) fn by(name: &str, args: &[Field]) -> Vec<Found> {
         let changes = args.iter().any(|arg| arg.text == "-delete")
             || commands(args).any(|command| {
                 let name = command.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
-                let takes = command.iter().any(|arg| arg.text.contains("{}") || arg.open());
+                let takes = name != "find" || command.iter().any(|arg| arg.text.contains("{}") || arg.open());
                 takes && !Program::of(&name).only_reads
             });
         // Empty files and folders hold nothing to lose.
@@ -140,7 +167,8 @@ impl Found {
         if either && wanted.is_empty() && !args.iter().any(|arg| arg.text == "-prune") {
             left_out.clear();
         }
-        let roots = find_roots(args).into_iter();
+        let roots = if name == "find" { find_roots(args) } else { fd_roots(args).0 };
+        let roots = roots.into_iter();
         roots.map(|root| Found { root, wanted: wanted.clone(), left_out: left_out.clone() }).collect()
     }
 }

@@ -45,14 +45,21 @@ impl Walker {
 
     /// The same, for a program that was looked up.
     pub(super) fn guess_by(&mut self, program: Program, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
+        let verb = program::verb(name, fields.get(1..).unwrap_or_default()).map(|at| at + 1);
+        let said = verb.and_then(|at| fields.get(at)).map(|verb| program::behind_verb(name, &verb.text));
         match program.arguments {
+            _ if said == Some(Behind::Commands) => {}
             Arguments::Data => return self.guess_named_values(name, fields, depth),
-            Arguments::Code => return self.guess_code(name, fields, feed, depth),
+            Arguments::Code => {
+                let files = fields.iter().skip(1).filter_map(|file| self.written_text(file));
+                for code in files.collect::<Vec<_>>() {
+                    self.guess_code(name, &[], &Feed::Text(Some(code)), depth);
+                }
+                return self.guess_code(name, fields, feed, depth);
+            }
             Arguments::MayRun if self.covered => return,
             Arguments::MayRun => {}
         }
-        let verb = program::verb(name, fields.get(1..).unwrap_or_default()).map(|at| at + 1);
-        let said = verb.and_then(|at| fields.get(at)).map(|verb| program::behind_verb(name, &verb.text));
         let (fields, names) = match (verb, said) {
             (Some(verb), Some(Behind::Messages)) => {
                 self.guess_named_values(name, &fields.skip(verb), depth);
@@ -316,9 +323,10 @@ fn assigned_name(text: &str) -> Option<&str> {
 /// Programs that are looked at because of the harm they can do, or because they run others.
 #[rustfmt::skip]
 const HARM: &[&str] = &[
-    "blkdiscard", "busybox", "chgrp", "chmod", "chown", "cp", "crontab", "cryptsetup", "dd", "deluser", "doas", "env",
-    "eval", "exec", "fdisk", "find", "git", "grm", "halt", "init", "kill", "killall5", "ln", "lvremove", "mke2fs",
-    "mkfs", "mkswap", "mv", "ollm", "parted", "poweroff", "pvremove", "reboot", "rm", "rsync", "sed", "sfdisk", "sgdisk",
+    "blkdiscard", "busybox", "chgrp", "chmod", "chown", "cp", "crontab", "cryptsetup", "dd", "del-cli", "deluser", "doas",
+    "env", "eval", "exec", "fd", "fdisk", "find", "git", "grm", "halt", "init", "kill", "killall5", "ln", "lvremove",
+    "mke2fs", "mkfs", "mkswap", "mv", "ollm", "parted", "poweroff", "pvremove", "reboot", "remove-item", "rimraf", "rm",
+    "rsync", "sed", "sfdisk", "sgdisk",
     "shred", "shutdown", "srm", "sudo", "tee", "telinit", "trash-put", "truncate", "unlink", "userdel", "vgremove",
     "wipe", "wipefs", "xargs",
 ];

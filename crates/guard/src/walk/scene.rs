@@ -81,6 +81,7 @@ impl<'a> Scene<'_, 'a> {
                 {
                     self.walker.stdin = Some(feed.clone());
                 }
+                self.keep_written(command, words, &feed);
                 let mut ways = self.expander(&feed).words(words);
                 if ways.len() == 1
                     && let Some(fields) = ways.pop()
@@ -137,7 +138,7 @@ impl<'a> Scene<'_, 'a> {
         }
     }
 
-    fn expander<'s>(&'s self, feed: &'s Feed) -> Expander<'s>
+    pub(super) fn expander<'s>(&'s self, feed: &'s Feed) -> Expander<'s>
     where
         'a: 's,
     {

@@ -82,6 +82,7 @@ impl Walker {
                 file => {
                     let name = path::base_name(file);
                     let script = fields.skip(at);
+                    self.run_written(&script, feed, depth);
                     self.guess_run(&name, &script, feed, depth + 1);
                     return self.work(name.into_owned(), script, feed);
                 }

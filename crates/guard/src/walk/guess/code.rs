@@ -9,8 +9,21 @@ use crate::{field::Field, path, program};
 #[rustfmt::skip]
 const DOES: &[&str] = &[
     "system", "exec", "popen", "spawn", "subprocess", "qx", "shell", "rmtree", "rmdir", "rm_rf", "rm_r", "rmsync",
-    "unlink", "remove", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
+    "unlink", "remove", "fs.rm(", "rimraf", "delete", "`", "fileutils", "run(", "call(", "%x", "| \"", "|\"", "-|", "getline",
     "passthru", "proc_open", "eval", "\"|", "'|",
+];
+
+/// Calls that take away a folder with all that is in it.
+const REMOVES_TREES: &[&str] = &[
+    "rmtree", "remove_tree", "removeall", "remove_dir_all", "rm_rf", "rm_r(", "rmsync", "rmdirsync", "fs.rm(", "rimraf",
+    "deltree", "remove-item",
+];
+
+/// How code names the home without writing it out.
+#[rustfmt::skip]
+const HOMES: &[&str] = &[
+    "homedir()", "path.home()", "dir.home", "env.home", "env{home}", "env['home']", "env[\"home\"]", "environ['home']",
+    "environ[\"home\"]", "getenv('home')", "getenv(\"home\")", "environ.get('home')", "environ.get(\"home\")",
 ];
 
 /// The same in statements of databases, where removal takes away no file.
@@ -21,7 +34,7 @@ const ESCAPES: &[&str] = &["call", "execute", "r", "read", "shell", "silent", "s
 
 impl Walker {
     /// What code of another language may run.
-    pub(super) fn guess_code(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
+    pub(in crate::walk) fn guess_code(&mut self, name: &str, fields: &[Field], feed: &Feed, depth: usize) {
         let input = match feed {
             Feed::Text(Some(text)) => Some(&**text),
             _ => None,
@@ -49,6 +62,10 @@ impl Walker {
                 return self.unknown("too many commands within commands");
             }
             for command in commands {
+                self.guess_text(command, depth);
+            }
+        } else if matches!(name, "powershell" | "pwsh") {
+            for command in code.split([';', '\n', '|', '{', '}']).filter(|command| begins_with_harm(command)) {
                 self.guess_text(command, depth);
             }
         } else if !program::is_filter(name) {
@@ -80,7 +97,9 @@ impl Walker {
         let home = self.place.home.clone();
         let named = |string: &Cow<'_, str>| Field::literal(path::spelled(string, home.as_deref()));
         let paths = strings.iter().filter(|string| string.contains(['/', '~', '.', '$']) || !is_line(string));
-        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(paths.map(named));
+        let bare = self.place.home.as_deref().and_then(|home| home.to_str()).filter(|_| removes_home(code));
+        let removal = ["rm", "-r", "-f"].map(Field::literal).into_iter().chain(bare.map(Field::literal));
+        let removal = removal.chain(paths.map(named));
         self.run(removal.collect(), &Feed::Nothing, depth + 1);
         // `rm -rf` and its target as words of a list: `["rm", "-rf", "/"]`.
         if let Some(at) = strings.iter().position(|string| super::does_harm(string)) {
@@ -95,6 +114,18 @@ fn has_deeds(name: &str, code: &str) -> bool {
     let folded = code.to_ascii_lowercase();
     let does = if program::is_client(name) { CLIENT_DOES } else { DOES };
     does.iter().any(|word| folded.contains(word))
+}
+
+/// Whether code takes folders away and names the home, and nothing in it.
+fn removes_home(code: &str) -> bool {
+    let folded = code.to_ascii_lowercase();
+    let is_bare = |(at, name): (usize, &str)| {
+        let before = folded.get(..at).and_then(|before| before.rsplit([';', '\n']).next()).unwrap_or_default();
+        let behind = folded.get(at + name.len()..).unwrap_or_default().trim_start_matches(['}', ' ']);
+        !before.contains("join") && !behind.starts_with(['/', '+', '.', '&', '\\', '['])
+    };
+    REMOVES_TREES.iter().any(|call| folded.contains(call))
+        && HOMES.iter().any(|home| folded.match_indices(home).any(is_bare))
 }
 
 /// The command on a line of an editor or a client that lets people run one.
