@@ -21,7 +21,8 @@ fn main() {
         return judge(&event(&shape.command(bytes)));
     }
     for shape in SHAPES {
-        let [small, large] = [1_u16, 63].map(|size| micros(&shape.command(usize::from(size) << 10), 256 / size + 3) / f64::from(size));
+        let [small, large] =
+            [1_u16, 63].map(|size| micros(&shape.command(usize::from(size) << 10), 256 / size + 3) / f64::from(size));
         println!("{small:7.0} µs  {:5.2} x  {}", large / small, shape.name);
     }
 }

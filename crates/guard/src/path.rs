@@ -224,12 +224,11 @@ impl Resolver {
             }
             prefix.push(part);
             if matches!(part, Component::Normal(_)) {
-                match found(&real) {
-                    Some(found) => real = found,
-                    None => {
-                        exists = false;
-                        self.missing = Some((prefix.clone(), real.clone()));
-                    }
+                if let Some(found) = found(&real) {
+                    real = found;
+                } else {
+                    exists = false;
+                    self.missing = Some((prefix.clone(), real.clone()));
                 }
             }
             self.seen.insert(prefix.clone().into_os_string(), (real.clone(), exists));

@@ -174,22 +174,25 @@ const PRINT_A_WORD: &[(&str, &str)] = &[
 pub(crate) struct Index([u32; 256]);
 
 impl Index {
-    /// Of the names in these tables, all of which are shorter than 32 letters.
-    pub(crate) const fn of(tables: &[&[&str]]) -> Index {
-        Index([0; 256]).and(tables)
-    }
-
-    #[expect(clippy::indexing_slicing, reason = "it is evaluated when the program is compiled")]
-    const fn and(mut self, mut tables: &[&[&str]]) -> Index {
+    /// Of the names in these tables.
+    pub(crate) const fn of(mut tables: &[&[&str]]) -> Index {
+        let mut index = Index([0; 256]);
         while let Some((table, others)) = tables.split_first() {
             let mut names = *table;
             while let Some((name, rest)) = names.split_first() {
-                if let Some((first, _)) = name.as_bytes().split_first() {
-                    self.0[*first as usize] |= 1 << (name.len() % 32);
-                }
+                index = index.with(name);
                 names = rest;
             }
             tables = others;
+        }
+        index
+    }
+
+    /// Of one name more.
+    #[expect(clippy::indexing_slicing, reason = "it is evaluated when the program is compiled")]
+    pub(crate) const fn with(mut self, name: &str) -> Index {
+        if let Some((first, _)) = name.as_bytes().split_first() {
+            self.0[*first as usize] |= 1 << (name.len() % 32);
         }
         self
     }

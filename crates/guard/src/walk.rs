@@ -81,16 +81,16 @@ impl Run {
 }
 
 /// So many commands and arguments may be looked at, whatever the length of the script.
-const LEAST_WORK: usize = 4096;
+const LEAST_WORK: usize = 2048;
 
-/// And so many for each byte of it: a few times as many as there can be words.
-const WORK_PER_BYTE: usize = 4;
+/// And so many for each byte of it: a few times as many as ordinary scripts need.
+const WORK_PER_BYTE: usize = 2;
 
 /// So much text within the script is read as text of its own, whatever its length.
-const LEAST_TEXT: usize = 8 << 10;
+const LEAST_TEXT: usize = 4 << 10;
 
 /// And so many times its length.
-const MOST_READINGS: usize = 4;
+const MOST_READINGS: usize = 3;
 
 /// Everything a script does, were it run at this place.
 pub(crate) fn walk(script: &str, place: Place) -> Vec<Deed> {

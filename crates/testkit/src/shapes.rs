@@ -61,6 +61,7 @@ pub const SHAPES: &[Shape] = &[
     shape("files for a program", "prettier --write", " src/deep/folder/fN.ts", ""),
     shape("braces", "", "mkdir -p src/{a,b,c}/{x,y}N; ", "true"),
     shape("loops", "", "for f in a b c; do wc $f; done; ", "true"),
+    shape("values of variables", "for x in a b c d e f g h; do ", "tool $x N; ", "done"),
     shape("redirections", "", "echo x > out/N.txt 2>&1; ", "true"),
     shape("wrappers", "", "sudo -E nice -n 5 timeout 3 tool N; ", "true"),
     shape("a chain of env", "", "env A=N ", "tool"),

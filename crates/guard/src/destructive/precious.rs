@@ -54,9 +54,16 @@ pub(super) struct Precious {
     real: OnceCell<(PathBuf, Option<PathBuf>)>,
     resolver: RefCell<path::Resolver>,
     /// What fields may name in the last folders: several questions are asked about each.
-    named: RefCell<(Arc<[PathBuf]>, HashMap<String, Spread>)>,
+    named: RefCell<Named>,
     /// The last folders, and whether nothing in them is precious.
     quiet: RefCell<Option<(Arc<[PathBuf]>, bool)>>,
+}
+
+/// What texts may name in some folders.
+#[derive(Default)]
+struct Named {
+    folders: Arc<[PathBuf]>,
+    texts: HashMap<String, Spread>,
 }
 
 /// The paths that a text may name in some folders.
@@ -107,7 +114,7 @@ impl Precious {
             return Worth::Common;
         }
         let paths = self.paths(target, place);
-        let known = self.named.borrow().1.get(&target.text).and_then(|spread| spread.worth);
+        let known = self.named.borrow().texts.get(&target.text).and_then(|spread| spread.worth);
         if let Some((_, worth)) = known.filter(|(glob, _)| *glob == target.glob && place.mounts.is_empty()) {
             return worth;
         }
@@ -119,7 +126,7 @@ impl Precious {
                 worst = worse(worst, self.path(&real, target.glob));
             }
         }
-        if let Some(spread) = self.named.borrow_mut().1.get_mut(&target.text).filter(|_| place.mounts.is_empty()) {
+        if let Some(spread) = self.named.borrow_mut().texts.get_mut(&target.text).filter(|_| place.mounts.is_empty()) {
             spread.worth = Some((target.glob, worst));
         }
         worst
@@ -131,14 +138,12 @@ impl Precious {
             return false;
         }
         let mut last = self.quiet.borrow_mut();
-        match last.as_ref().filter(|(folders, _)| Arc::ptr_eq(folders, &place.folders)) {
-            Some((_, quiet)) => *quiet,
-            None => {
-                let quiet = place.folders.iter().all(|folder| self.is_quiet(folder));
-                *last = Some((Arc::clone(&place.folders), quiet));
-                quiet
-            }
+        if let Some((_, quiet)) = last.as_ref().filter(|(folders, _)| Arc::ptr_eq(folders, &place.folders)) {
+            return *quiet;
         }
+        let quiet = place.folders.iter().all(|folder| self.is_quiet(folder));
+        *last = Some((Arc::clone(&place.folders), quiet));
+        quiet
     }
 
     /// Whether nothing in a folder is precious but what is hidden, wherever the folder really is.
@@ -146,7 +151,8 @@ impl Precious {
         let real = self.resolver.borrow_mut().look(folder).0;
         [folder, &real].into_iter().all(|folder| {
             let hidden = |part: std::path::Component<'_>| part.as_os_str().as_encoded_bytes().starts_with(b".");
-            let known = [Some(self.cwd.as_path()), self.home.as_deref(), Some(&self.real().0), self.real().1.as_deref()];
+            let known =
+                [Some(self.cwd.as_path()), self.home.as_deref(), Some(&self.real().0), self.real().1.as_deref()];
             let above = |path: &Path| path::is_in_folder(path, folder) && !path::is_same(path, folder);
             self.plain(&folder.join("name"), false) == Worth::Common
                 && !folder.components().any(hidden)
@@ -248,14 +254,14 @@ impl Precious {
             return paths(target, place).into();
         }
         let mut named = self.named.borrow_mut();
-        if !Arc::ptr_eq(&named.0, &place.folders) {
-            *named = (Arc::clone(&place.folders), HashMap::new());
+        if !Arc::ptr_eq(&named.folders, &place.folders) {
+            *named = Named { folders: Arc::clone(&place.folders), texts: HashMap::new() };
         }
-        if let Some(spread) = named.1.get(&target.text) {
+        if let Some(spread) = named.texts.get(&target.text) {
             return Rc::clone(&spread.paths);
         }
         let paths: Rc<[PathBuf]> = paths(target, place).into();
-        named.1.insert(target.text.clone(), Spread { paths: Rc::clone(&paths), worth: None });
+        named.texts.insert(target.text.clone(), Spread { paths: Rc::clone(&paths), worth: None });
         paths
     }
 

@@ -72,9 +72,8 @@ impl<'a> Expander<'a> {
 
     /// Whether a substitution is one program that prints its own code.
     pub(super) fn prints_its_own_code(&self, list: &'a List) -> bool {
-        let words = simple(list).filter(|words| {
-            words.first().and_then(|word| bare(word)).is_some_and(program::prints_its_own_code)
-        });
+        let words = simple(list)
+            .filter(|words| words.first().and_then(|word| bare(word)).is_some_and(program::prints_its_own_code));
         let plain = |fields: &Fields| fields.iter().all(|field| field.known().is_some());
         words.is_some_and(|words| self.ways(words, FARTHEST).iter().all(plain))
     }

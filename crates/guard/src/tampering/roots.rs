@@ -101,9 +101,8 @@ impl Roots {
             match key.strip_prefix(folder.as_str()) {
                 Some("") => names.extend(&root.firsts),
                 Some(rest) if root.has(first_part(rest)) => return None,
-                Some(_) => {}
                 None if folder.starts_with(key) => return None,
-                None => {}
+                _ => {}
             }
         }
         let near = self.single.iter().any(|single| key.starts_with(single) || single.starts_with(key));

@@ -80,7 +80,15 @@ impl Watch {
     pub(super) fn new(home: Option<PathBuf>, projects: Vec<PathBuf>, single: Vec<PathBuf>) -> Watch {
         let mut resolver = path::Resolver::default();
         let roots = Roots::new(home.as_deref(), &projects, &single, &mut resolver);
-        Watch { home, projects, single, roots, lists: OnceCell::new(), resolver: RefCell::new(resolver), names: RefCell::default() }
+        Watch {
+            home,
+            projects,
+            single,
+            roots,
+            lists: OnceCell::new(),
+            resolver: RefCell::new(resolver),
+            names: RefCell::default(),
+        }
     }
 
     fn lists(&self) -> &Lists {
@@ -127,9 +135,9 @@ impl Watch {
             let reach = if reach == Reach::Replacement && is_folder() { Reach::File } else { reach };
             self.check_path(raw, field.glob, reach)
         });
-        let names = may_name_project(field.text.as_bytes());
+        let by_field = may_name_project(field.text.as_bytes());
         let inner = |folder: &PathBuf| {
-            let named = names || may_name_project(folder.as_os_str().as_encoded_bytes());
+            let named = by_field || may_name_project(folder.as_os_str().as_encoded_bytes());
             named.then(|| self.inner_project(&path::join(folder, &field.text), reach)).flatten()
         };
         hit.or_else(|| place.folders.iter().find_map(inner))
@@ -245,7 +253,8 @@ impl Watch {
 
     fn check_path(&self, raw: PathBuf, glob: bool, reach: Reach) -> Option<Hit> {
         let holds = |wanted: &[u8]| raw.as_os_str().as_encoded_bytes().windows(wanted.len()).any(|part| part == wanted);
-        let slashed = holds(b"\\").then(|| path::key(&path::tidy(Path::new(&raw.to_string_lossy().replace('\\', "/")))));
+        let slashed =
+            holds(b"\\").then(|| path::key(&path::tidy(Path::new(&raw.to_string_lossy().replace('\\', "/")))));
         // Only where a `..` may follow a link does its order count.
         let dotted = holds(b"..") && raw.components().any(|part| part == Component::ParentDir);
         let followed = (dotted && !glob).then(|| path::resolve(&raw));
@@ -348,7 +357,8 @@ impl Watch {
 
 /// Whether `.ollm` or `.git` may be among the parts of a path.
 fn may_name_project(text: &[u8]) -> bool {
-    let begins = |behind: &[u8], name: &[u8]| behind.get(..name.len()).is_some_and(|part| part.eq_ignore_ascii_case(name));
+    let begins =
+        |behind: &[u8], name: &[u8]| behind.get(..name.len()).is_some_and(|part| part.eq_ignore_ascii_case(name));
     let mut behind_dots = text.split(|byte| *byte == b'.').skip(1);
     !text.is_ascii() || behind_dots.any(|behind| begins(behind, b"ollm") || begins(behind, b"git"))
 }

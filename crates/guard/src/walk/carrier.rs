@@ -75,13 +75,25 @@ pub(super) const XARGS: Carrier = carrier(
     "xargs",
     "0oprtxe::i::l::a:d:E:I:J:L:n:P:R:s:",
     &[
-        "arg-file=", "delimiter=", "eof", "interactive", "max-args=", "max-chars=", "max-lines", "max-procs=",
-        "no-run-if-empty", "null", "open-tty", "replace", "verbose",
+        "arg-file=",
+        "delimiter=",
+        "eof",
+        "interactive",
+        "max-args=",
+        "max-chars=",
+        "max-lines",
+        "max-procs=",
+        "no-run-if-empty",
+        "null",
+        "open-tty",
+        "replace",
+        "verbose",
     ],
     0,
 );
 
-pub(super) const PARALLEL: Carrier = carrier("parallel", "0kmqtuXa:C:I:j:L:n:N:P:S:", &["bar", "jobs=", "keep-order"], 0);
+pub(super) const PARALLEL: Carrier =
+    carrier("parallel", "0kmqtuXa:C:I:j:L:n:N:P:S:", &["bar", "jobs=", "keep-order"], 0);
 
 pub(super) const WATCH: Carrier = carrier(
     "watch",
@@ -152,7 +164,7 @@ fn option_words(carrier: &Carrier, option: &Field) -> Option<usize> {
             true => Some(1),
             false if option.open() => None,
             false if carrier.long.contains(&long) => Some(1),
-            false => carrier.long.iter().any(|known| valued(&known)).then_some(2),
+            false => carrier.long.iter().any(valued).then_some(2),
         };
     }
     let letters = option.text.get(1..)?;
@@ -188,13 +200,12 @@ pub(super) fn is_assignment(text: &str) -> bool {
 }
 
 const INDEX: Index = {
-    let mut names = [""; CARRIERS.len()];
-    let mut at = 0;
-    while at < CARRIERS.len() {
-        names[at] = CARRIERS[at].name;
-        at += 1;
+    let (mut index, mut carriers) = (Index::of(&[]), CARRIERS);
+    while let Some((carrier, rest)) = carriers.split_first() {
+        index = index.with(carrier.name);
+        carriers = rest;
     }
-    Index::of(&[&names])
+    index
 };
 
 /// The carrier of this name: a program that runs the command behind its options.

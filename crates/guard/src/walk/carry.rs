@@ -38,10 +38,10 @@ impl Walker {
         if depth > MOST_LEVELS {
             return self.unclear("too many commands within commands");
         }
+        if !self.affords(fields.len()) {
+            return;
+        }
         for _ in 0..MOST_CARRIERS {
-            if !self.affords(fields.len()) {
-                return;
-            }
             let Some(first) = fields.first() else { return };
             let is_known = |(length, place): &(usize, Place)| {
                 fields.len() < *length && tails.contains(&fields.len()) && self.place == *place
@@ -78,7 +78,7 @@ impl Walker {
                 let words = alias.into_iter().map(Field::literal).chain(rest).collect();
                 return self.taken_apart(words, feed, depth + 1);
             } else {
-                return self.dispatch(name, fields, feed, depth);
+                return self.dispatch(name, &fields, feed, depth);
             }
         }
         self.unclear("too many commands within commands");
@@ -110,48 +110,48 @@ impl Walker {
     }
 
     /// Commands that are neither plain programs nor plain prefixes.
-    fn dispatch(&mut self, name: String, fields: Tail, feed: &Feed, depth: usize) {
+    fn dispatch(&mut self, name: String, fields: &Tail, feed: &Feed, depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
         match name.as_str() {
             "eval" => self.text(args, "eval", depth),
             "trap" => self.trap(args, depth),
             "alias" | "hash" => self.alias(&name, args, depth),
-            "watch" => self.text(&fields.skip(carried(&fields, &WATCH).at), "watch", depth),
-            "parallel" => self.parallel(&fields, depth),
-            "su" | "runuser" | "script" | "sg" | "flock" | "nix-shell" => self.text_option(&name, &fields, feed, depth),
+            "watch" => self.text(&fields.skip(carried(fields, &WATCH).at), "watch", depth),
+            "parallel" => self.parallel(fields, depth),
+            "su" | "runuser" | "script" | "sg" | "flock" | "nix-shell" => self.text_option(&name, fields, feed, depth),
             "at" | "batch" | "crontab" => {
                 self.scheduled(args, feed, depth);
                 self.work(name, fields, feed);
             }
-            "xargs" => self.xargs(&fields, feed, depth),
+            "xargs" => self.xargs(fields, feed, depth),
             "find" | "fd" | "fdfind" => {
-                self.find(&name, &fields, depth);
+                self.find(&name, fields, depth);
                 self.work(name, fields, feed);
             }
             "cd" | "chdir" | "pushd" | "popd" => self.change_folder(&name, args),
             "." | "source" if self.run_written(&fields.skip(1), feed, depth) => {}
             "." | "source" if args.first().is_some_and(|file| is_stream(file, feed)) => {
-                self.unclear(format!("a script comes from somewhere else: {}", show(&fields)));
+                self.unclear(format!("a script comes from somewhere else: {}", show(fields)));
             }
             "ssh" => {
-                self.ssh(&fields, feed, depth);
+                self.ssh(fields, feed, depth);
                 self.work(name, fields, feed);
             }
             "docker" | "podman" | "nerdctl" | "kubectl" | "lxc" | "machinectl" | "distrobox" | "toolbox" => {
-                self.container(&fields, feed, depth);
+                self.container(fields, feed, depth);
                 self.work(name, fields, feed);
             }
-            shell if SHELLS.contains(&shell) => self.shell(&fields, feed, depth),
+            shell if SHELLS.contains(&shell) => self.shell(fields, feed, depth),
             // A command line in one word, as `npx -c` takes it.
             _ if fields.len() == 1 && fields.iter().all(|field| field.text.trim().contains(' ')) => {
-                self.text(&fields, "a wrapper", depth);
+                self.text(fields, "a wrapper", depth);
             }
             _ => {
-                self.run_written(&fields, feed, depth);
+                self.run_written(fields, feed, depth);
                 let program = Program::of(&name);
-                self.guess_by(program, &name, &fields, feed, depth + 1);
+                self.guess_by(program, &name, fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
-                if self.guesses == 0 || !is_idle(program, &fields) {
+                if self.guesses == 0 || !is_idle(program, fields) {
                     self.work_of(program, name, fields, feed);
                 }
             }
@@ -159,18 +159,18 @@ impl Walker {
     }
 
     /// The program that does the work.
-    pub(super) fn work(&mut self, name: String, fields: Tail, feed: &Feed) {
+    pub(super) fn work(&mut self, name: String, fields: &Tail, feed: &Feed) {
         self.work_of(Program::of(&name), name, fields, feed);
     }
 
-    fn work_of(&mut self, program: Program, name: String, fields: Tail, feed: &Feed) {
+    fn work_of(&mut self, program: Program, name: String, fields: &Tail, feed: &Feed) {
         let input = match feed {
             Feed::Text(text) => text.clone(),
             _ if program.arguments == Arguments::Code => fields.iter().skip(1).find_map(|arg| self.written_text(arg)),
             _ => None,
         };
         if name == "git" && ["GIT_WORK_TREE", "GIT_DIR"].iter().any(|name| self.outer.names.contains_key(*name)) {
-            self.unclear(format!("git works in a folder that is not written out: {}", show(&fields)));
+            self.unclear(format!("git works in a folder that is not written out: {}", show(fields)));
         }
         let place = self.place.clone();
         let args = fields.skip(1);

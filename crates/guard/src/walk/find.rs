@@ -37,8 +37,7 @@ impl Walker {
     /// The commands it runs on what it finds below its roots.
     pub(super) fn find(&mut self, name: &str, fields: &[Field], depth: usize) {
         let args = fields.get(1..).unwrap_or_default();
-        let (roots, filtered) =
-            if name == "find" { (find_roots(args), is_filtered(args)) } else { fd_roots(args) };
+        let (roots, filtered) = if name == "find" { (find_roots(args), is_filtered(args)) } else { fd_roots(args) };
         for command in commands(args) {
             for root in &roots {
                 let mut command = command.to_vec();
@@ -96,8 +95,25 @@ pub(crate) fn find_roots(args: &[Field]) -> Fields {
 /// The folders `fd` starts from, and whether it finds only some of what is in them.
 fn fd_roots(args: &[Field]) -> (Fields, bool) {
     const VALUED: &[&str] = &[
-        "-t", "-e", "-d", "-E", "-S", "-c", "-j", "--type", "--extension", "--max-depth", "--min-depth", "--exclude",
-        "--size", "--changed-within", "--changed-before", "--owner", "--threads", "--max-results", "--color",
+        "-t",
+        "-e",
+        "-d",
+        "-E",
+        "-S",
+        "-c",
+        "-j",
+        "--type",
+        "--extension",
+        "--max-depth",
+        "--min-depth",
+        "--exclude",
+        "--size",
+        "--changed-within",
+        "--changed-before",
+        "--owner",
+        "--threads",
+        "--max-results",
+        "--color",
     ];
     let mut plain = Fields::new();
     let mut rest = args.iter().take_while(|arg| !RUNS.contains(&arg.text.as_str()));

@@ -14,7 +14,7 @@ use super::{Feed, Scene, Walker, carrier, shells::SHELLS};
 use crate::{
     field::{Field, Tail, Variables},
     path,
-    program::{self, Arguments, Behind, Index, Program},
+    program::{self, Arguments, Behind, Files, Index, Program},
     text,
 };
 
@@ -186,9 +186,10 @@ impl Walker {
     fn guess_words(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
         // What `git` is told to do comes first, and is none of our programs: `git rm`, `git mv`.
         let verb = program::verb(name, fields.get(1..).unwrap_or_default()).filter(|_| name == "git");
-        let starts = fields.iter().enumerate().skip(1).filter(|(at, field)| {
-            verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
-        });
+        let starts =
+            fields.iter().enumerate().skip(1).filter(|(at, field)| {
+                verb.is_none_or(|verb| verb + 1 != *at) && does_harm(&path::base_name(&field.text))
+            });
         let starts: Vec<usize> = starts.map(|(at, _)| at).take(MOST_COMMANDS + 1).collect();
         if starts.len() > MOST_COMMANDS {
             return self.unknown("too many commands within commands");
@@ -257,6 +258,20 @@ fn is_harmless(text: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'\n' | b'\t' | b'_' | b'-' | b',');
     let mut words = text.split([' ', '\n', '\t']);
     text.bytes().all(plain) && words.all(|word| !word.starts_with('-') && !does_harm(&path::base_name(word)))
+}
+
+/// Whether a command is a program that only reads, or of which nothing is known, and gets nothing but plain names.
+pub(super) fn is_inert(fields: &[Field]) -> bool {
+    let plain = |field: &Field| {
+        field.known().is_some_and(|text| path::is_plain(text) && !text.contains(['/', '.', '=']) && !does_harm(text))
+    };
+    let Some(name) = fields.first().filter(|_| fields.iter().all(plain)).map(|first| path::base_name(&first.text))
+    else {
+        return false;
+    };
+    let program = Program::of(&name);
+    let reads = program.only_reads && !matches!(name.as_ref(), "uniq" | "xxd" | "read");
+    reads || (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite)
 }
 
 /// The parts of an argument that begin behind a mark and with a program which does harm.

@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use ollm_shell::{Body, Command, Joint, List, Piece, Redirect, Word, bare};
 
-use super::{Deed, Feed, Walker, guess::is_run_name};
+use super::{
+    Deed, Feed, Walker,
+    guess::{is_inert, is_run_name},
+};
 use crate::field::{Expander, Outer, Place, Variables, literal};
 
 /// One script being walked.
@@ -90,7 +93,11 @@ impl<'a> Scene<'_, 'a> {
                 }
                 let place = self.walker.place.clone();
                 let mut reached: Option<Place> = None;
-                for fields in ways {
+                for (at, fields) in ways.into_iter().enumerate() {
+                    // The first stands for all that do no more than it does.
+                    if at > 0 && self.walker.aliases.is_empty() && is_inert(&fields) {
+                        continue;
+                    }
                     self.walker.place = place.clone();
                     self.walker.run(fields.into(), &feed, depth + 1);
                     match &mut reached {

@@ -2,7 +2,7 @@
 
 use super::{
     Feed, Walker,
-    carrier::{CONTAINER, FLOCK, RUNUSER, SSH, carried, is_cluster},
+    carrier::{CONTAINER, Carried, FLOCK, RUNUSER, SSH, carried, is_cluster},
     carry::{is_stream, show},
 };
 use crate::{
@@ -84,7 +84,7 @@ impl Walker {
                     let script = fields.skip(at);
                     self.run_written(&script, feed, depth);
                     self.guess_run(&name, &script, feed, depth + 1);
-                    return self.work(name.into_owned(), script, feed);
+                    return self.work(name.into_owned(), &script, feed);
                 }
             }
         }
@@ -158,13 +158,9 @@ impl Walker {
         let is_verb = |arg: &Field| matches!(arg.text.as_str(), "exec" | "run" | "shell" | "enter");
         let Some(verb) = fields.iter().skip(1).position(is_verb) else { return };
         let after = fields.skip(verb + 1);
-        let (at, known) = match after.iter().position(|arg| arg.text == "--") {
-            Some(at) => (at + 1, true),
-            None => {
-                let carried = carried(&after, &CONTAINER);
-                (carried.at, carried.known)
-            }
-        };
+        let dashes = after.iter().position(|arg| arg.text == "--");
+        let Carried { at, known } =
+            dashes.map_or_else(|| carried(&after, &CONTAINER), |at| Carried { at: at + 1, known: true });
         let place = self.place.clone();
         (self.place.lost, self.place.elsewhere) = (true, true);
         let lent = after.iter().enumerate().filter_map(|(at, arg)| mount(&arg.text, after.get(at + 1)));

@@ -172,7 +172,9 @@ impl Lexer {
             next => {
                 self.skip(1);
                 quoted(word, next);
-                self.take_into(word, |next| next.is_ascii_alphanumeric() || matches!(next, ' ' | '/' | '-' | '_' | '.'));
+                self.take_into(word, |next| {
+                    next.is_ascii_alphanumeric() || matches!(next, ' ' | '/' | '-' | '_' | '.')
+                });
             }
         }
         Ok(())

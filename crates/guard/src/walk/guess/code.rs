@@ -15,8 +15,18 @@ const DOES: &[&str] = &[
 
 /// Calls that take away a folder with all that is in it.
 const REMOVES_TREES: &[&str] = &[
-    "rmtree", "remove_tree", "removeall", "remove_dir_all", "rm_rf", "rm_r(", "rmsync", "rmdirsync", "fs.rm(", "rimraf",
-    "deltree", "remove-item",
+    "rmtree",
+    "remove_tree",
+    "removeall",
+    "remove_dir_all",
+    "rm_rf",
+    "rm_r(",
+    "rmsync",
+    "rmdirsync",
+    "fs.rm(",
+    "rimraf",
+    "deltree",
+    "remove-item",
 ];
 
 /// How code names the home without writing it out.
