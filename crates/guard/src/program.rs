@@ -280,6 +280,12 @@ pub(crate) fn is_client(name: &str) -> bool {
     is_in(CLIENTS, name)
 }
 
+/// Whether an interpreter runs what it finds on its standard input, as a shell does.
+pub(crate) fn runs_its_input(name: &str) -> bool {
+    let stem = name.trim_end_matches(|next: char| next.is_ascii_digit() || next == '.');
+    matches!(stem, "bun" | "deno" | "julia" | "lua" | "node" | "nodejs" | "perl" | "php" | "python" | "pypy" | "ruby")
+}
+
 /// Whether an interpreter mostly prints and searches.
 pub(crate) fn is_filter(name: &str) -> bool {
     is_in(FILTERS, name)

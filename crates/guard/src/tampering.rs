@@ -3,6 +3,7 @@
 mod own;
 mod protected;
 mod roots;
+mod search;
 mod tool;
 mod watch;
 

@@ -2,7 +2,6 @@
 
 use std::{
     cell::{OnceCell, RefCell},
-    collections::HashSet,
     path::{Component, Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -11,10 +10,11 @@ use std::{
 use super::{
     protected::{From, Protected, protected},
     roots::Roots,
+    search::Tests,
 };
 use crate::{
     field::{Field, Place},
-    path::{self, Pattern},
+    path,
     walk::Found,
 };
 
@@ -64,14 +64,14 @@ struct Lists {
     personal: Vec<Guarded>,
 }
 
-struct Guarded {
-    path: PathBuf,
+pub(super) struct Guarded {
+    pub(super) path: PathBuf,
     /// The key of the path as written, and as it is once links are followed.
-    keys: Vec<String>,
+    pub(super) keys: Vec<String>,
 }
 
 /// The parts of a key.
-fn key_parts(key: &str) -> Vec<&str> {
+pub(super) fn key_parts(key: &str) -> Vec<&str> {
     key.split_terminator('/').collect()
 }
 
@@ -371,49 +371,6 @@ fn spellings(tidied: &Path, resolved: &Path) -> Vec<String> {
     }
     spellings.retain(|key| !key.is_empty());
     spellings
-}
-
-/// The tests of a search by name or path.
-struct Tests<'a> {
-    /// Whether it has any.
-    wants: bool,
-    /// Those that some protected path may fit.
-    wanted: Vec<Pattern<'a>>,
-    left_out: Vec<Pattern<'a>>,
-    /// Whether it wants files as they are in protected folders.
-    usual: bool,
-}
-
-impl<'a> Tests<'a> {
-    fn of(search: &'a Found, guarded: &[Guarded]) -> Tests<'a> {
-        /// In a protected folder there are files like these.
-        const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
-        let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
-        let mut wanted = patterns(&search.wanted);
-        let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
-        let keys = guarded.iter().flat_map(|guarded| &guarded.keys);
-        let parts: HashSet<&str> = keys.flat_map(|key| key_parts(key)).collect();
-        wanted.retain(|pattern| parts.iter().any(|part| pattern.may_end(part)));
-        Tests { wants: !search.wanted.is_empty(), wanted, left_out: patterns(&search.left_out), usual }
-    }
-
-    /// Whether they let it act on a protected path, or on something in it.
-    fn pass(&self, rest: &[&str], guarded: &Guarded) -> bool {
-        let path = format!("./{}", rest.join("/"));
-        let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
-        if self.left_out.iter().any(fits) {
-            return false;
-        }
-        if !self.wants {
-            // A search finds only what is there.
-            return guarded.path.symlink_metadata().is_ok();
-        }
-        let inside = || {
-            let folder = guarded.path.extension().is_none() || guarded.path.is_dir();
-            folder && guarded.path.exists()
-        };
-        self.wanted.iter().any(fits) || (self.usual && inside())
-    }
 }
 
 /// The files in a folder and its folders, up to a bound.

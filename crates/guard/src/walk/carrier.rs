@@ -218,8 +218,31 @@ pub(super) fn find_carrier(name: &str) -> Option<&'static Carrier> {
 
 #[cfg(test)]
 mod tests {
+    use super::*;
+
     #[test]
     fn carriers_are_sorted() {
-        assert!(super::CARRIERS.is_sorted_by_key(|carrier| carrier.name));
+        assert!(CARRIERS.is_sorted_by_key(|carrier| carrier.name));
+    }
+
+    #[test]
+    fn options_are_read_as_the_wrapper_reads_them() {
+        for (line, command, known) in [
+            ("sudo -E tool", "tool", true),
+            ("sudo -Eu root tool", "tool", true),
+            ("sudo -uroot --preserve-env A=b tool", "tool", true),
+            ("sudo --user root -- tool", "tool", true),
+            ("sudo --odd tool x", "tool", false),
+            ("stdbuf -oL -e 0 tool", "tool", true),
+            ("ionice -c3 tool", "tool", true),
+            ("timeout -k 5 10s tool", "tool", true),
+            ("nice -5 tool", "tool", true),
+            ("strace -fo log tool", "tool", true),
+            ("time -x tool", "tool", false),
+        ] {
+            let fields: Vec<Field> = line.split(' ').map(Field::literal).collect();
+            let carried = carried(&fields, find_carrier(&fields[0].text).unwrap());
+            assert_eq!((fields[carried.at].text.as_str(), carried.known), (command, known), "{line}");
+        }
     }
 }

@@ -10,7 +10,7 @@ use super::{
 use crate::{
     field::{Field, Fields, Place, Tail},
     path,
-    program::{Arguments, Files, Program},
+    program::{self, Arguments, Files, Program},
     text,
 };
 
@@ -149,6 +149,9 @@ impl Walker {
             _ => {
                 self.run_written(fields, feed, depth);
                 let program = Program::of(&name);
+                if program::runs_its_input(&name) && is_fed_code(args, feed) {
+                    self.unclear(format!("an interpreter runs whatever it is fed: {}", show(fields)));
+                }
                 self.guess_by(program, &name, fields, feed, depth + 1);
                 // Of a guess only what it may change counts.
                 if self.guesses == 0 || !is_idle(program, fields) {
@@ -295,6 +298,16 @@ fn is_plain(word: &str) -> bool {
 fn is_idle(program: Program, fields: &[Field]) -> bool {
     let idle = |arg: &Field| !arg.text.starts_with('-') && !arg.open() && !arg.text.contains(['/', '.', '\\']);
     (program.arguments, program.files) == (Arguments::MayRun, Files::MayWrite) && fields.iter().skip(1).all(idle)
+}
+
+/// Whether an interpreter gets code from a stream that nobody has seen: a pipe, or the output of another command.
+fn is_fed_code(args: &[Field], feed: &Feed) -> bool {
+    let piped = matches!(feed, Feed::Pipe | Feed::Text(None));
+    match args.iter().find(|arg| arg.text == "-" || !arg.text.starts_with('-')) {
+        Some(file) if file.text == "-" => piped,
+        Some(file) => is_stream(file, feed) && (piped || file.text.starts_with("/dev/fd/")),
+        None => piped && args.is_empty(),
+    }
 }
 
 /// Whether `command` only asks where a program is.

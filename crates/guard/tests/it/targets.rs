@@ -264,6 +264,7 @@ fn c04_a_home_behind_a_link_is_still_the_home() {
     fs::create_dir_all(root.join("data/ada/project")).unwrap();
     symlink(root.join("data/ada"), root.join("home")).unwrap();
     symlink(root.join("data/ada"), root.join("data/ada/project/up")).unwrap();
+    symlink("/", root.join("data/ada/project/top")).unwrap();
     let home = root.join("home");
     let project = home.join("project");
     let judge = |command: &str| {
@@ -272,8 +273,12 @@ fn c04_a_home_behind_a_link_is_still_the_home() {
         let data = [("tool_name", "shell".into()), ("args", json!({ "command": command })), ("cwd", cwd)];
         destructive(&ollm_protocol::Event::new(EventKind::BeforeTool, data), &project, Some(&home))
     };
-    check(judge, Flow::Block, &["rm -rf ROOT/data/ada", "rm -rf up/*", "rm -rf ROOT/data", "rm -rf up/project/.git"]);
-    check(judge, Flow::NoOpinion, &["rm -rf up", "rm -rf ROOT/data/other"]);
+    check(
+        judge,
+        Flow::Block,
+        &["rm -rf ROOT/data/ada", "rm -rf up/*", "rm -rf ROOT/data", "rm -rf up/project/.git", "rm -rf top/etc"],
+    );
+    check(judge, Flow::NoOpinion, &["rm -rf up", "rm -rf top", "rm -rf ROOT/data/other"]);
 }
 
 #[test]

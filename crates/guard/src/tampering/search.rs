@@ -1,0 +1,49 @@
+//! Which protected paths a search may find.
+
+use std::collections::HashSet;
+
+use super::watch::{Guarded, key_parts};
+use crate::{path::Pattern, walk::Found};
+
+/// The tests of a search by name or path.
+pub(super) struct Tests<'a> {
+    /// Whether it has any.
+    wants: bool,
+    /// Those that some protected path may fit.
+    wanted: Vec<Pattern<'a>>,
+    left_out: Vec<Pattern<'a>>,
+    /// Whether it wants files as they are in protected folders.
+    usual: bool,
+}
+
+impl<'a> Tests<'a> {
+    pub(super) fn of(search: &'a Found, guarded: &[Guarded]) -> Tests<'a> {
+        /// In a protected folder there are files like these.
+        const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
+        let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
+        let mut wanted = patterns(&search.wanted);
+        let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
+        let keys = guarded.iter().flat_map(|guarded| &guarded.keys);
+        let parts: HashSet<&str> = keys.flat_map(|key| key_parts(key)).collect();
+        wanted.retain(|pattern| parts.iter().any(|part| pattern.may_end(part)));
+        Tests { wants: !search.wanted.is_empty(), wanted, left_out: patterns(&search.left_out), usual }
+    }
+
+    /// Whether they let it act on a protected path, or on something in it.
+    pub(super) fn pass(&self, rest: &[&str], guarded: &Guarded) -> bool {
+        let path = format!("./{}", rest.join("/"));
+        let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
+        if self.left_out.iter().any(fits) {
+            return false;
+        }
+        if !self.wants {
+            // A search finds only what is there.
+            return guarded.path.symlink_metadata().is_ok();
+        }
+        let inside = || {
+            let folder = guarded.path.extension().is_none() || guarded.path.is_dir();
+            folder && guarded.path.exists()
+        };
+        self.wanted.iter().any(fits) || (self.usual && inside())
+    }
+}
