@@ -1,9 +1,9 @@
 //! The names of a condition: which there are, and which was probably meant.
 
 use super::Parser;
-use crate::condition::error::{ConditionError, quoted};
-use crate::condition::function::{Form, SIGNATURES, Signature};
-use crate::condition::syntax::{Macro, Variable};
+use crate::error::{ConditionError, quoted};
+use crate::function::{Form, SIGNATURES, Signature};
+use crate::syntax::{Macro, Variable};
 
 /// The words CEL keeps for itself.
 const RESERVED: &[&str] = &[
