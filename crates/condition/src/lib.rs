@@ -19,6 +19,7 @@ mod fuel;
 mod function;
 mod lexer;
 mod literal;
+mod nearest;
 mod operate;
 mod parser;
 mod regex;
@@ -28,6 +29,7 @@ mod syntax;
 mod value;
 
 pub use error::{ConditionError, ConditionFault, Fault};
+pub use nearest::nearest;
 pub use scope::{ConditionScope, session};
 pub use spot::Spot;
 

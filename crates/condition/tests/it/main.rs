@@ -1,11 +1,6 @@
 //! The promises of conditions, each as the sentence that must hold.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::indexing_slicing,
-    clippy::panic,
-    reason = "helpers of tests stop a test that way"
-)]
+#![expect(clippy::unwrap_used, reason = "helpers of tests stop a test that way")]
 
 mod abuse;
 mod oracle;
