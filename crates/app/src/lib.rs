@@ -14,6 +14,7 @@ mod builder;
 pub mod cases;
 pub mod connect;
 pub mod control;
+pub mod doctor;
 mod error;
 mod guards;
 pub mod model;
