@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ollm_protocol::{Timeout, units};
 
-use crate::node::Node;
+use crate::node::{Cursor, Node};
 
 /// What a value turned out to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -190,6 +190,21 @@ pub(crate) fn texts(node: &Node) -> Reading<Vec<String>> {
     }
 }
 
+/// The way out of [`relative_entries`].
+pub(crate) const MAKE_ABSOLUTE: &str = "write them as absolute paths";
+
+/// The PATH among variables, where entries of it are left out that would mean another folder wherever a program runs, and what
+/// to say about it.
+pub(crate) fn relative_entries<'c>(variables: &'c Cursor<'c>) -> Option<(Cursor<'c>, String)> {
+    let path = variables.get("PATH")?;
+    let relative: Vec<String> = std::env::split_paths(path.node.as_text()?)
+        .filter(|entry| !entry.is_absolute())
+        .map(|entry| format!("`{}`", entry.display()))
+        .collect();
+    let message = format!("relative entries of PATH are left out: {}", relative.join(", "));
+    (!relative.is_empty()).then_some((path, message))
+}
+
 #[expect(clippy::cast_precision_loss, reason = "no timeout is near 2^53 milliseconds")]
 fn number(node: &Node) -> Option<f64> {
     match node {
@@ -197,21 +212,6 @@ fn number(node: &Node) -> Option<f64> {
         Node::Fraction(value) => Some(*value),
         _ => None,
     }
-}
-
-/// The known word nearest to one that is not known.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Only short words are compared: nobody mistypes a key of hundreds of letters, and comparing costs their product.
-    if word.len() > 64 {
-        return None;
-    }
-    let folded = word.to_lowercase();
-    known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(&folded, &known.to_lowercase()), *known))
-        .min()
-        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
-        .map(|(_, known)| known)
 }
 
 #[cfg(test)]
@@ -230,12 +230,5 @@ mod tests {
         assert_eq!(time(&Node::Whole(0), Duration::from_millis(1)), Reading::Wrong);
         assert_eq!(size(&Node::Text("1KiB".into())), Reading::Exact(1024));
         assert_eq!(texts(&Node::Text("a".into())), Reading::Converted(vec!["a".into()]));
-    }
-
-    #[test]
-    fn the_nearest_known_word_is_near() {
-        assert_eq!(nearest("timout", &["timeout", "time"]), Some("timeout"));
-        assert_eq!(nearest("colour", &["timeout", "time"]), None);
-        assert_eq!(nearest(&"t".repeat(1000), &["timeout"]), None);
     }
 }

@@ -1,6 +1,6 @@
 //! What one `config.yaml` says, each value with its place.
 
-use ollm_protocol::{Remedy, Source};
+use ollm_protocol::{Remedy, Source, nearest};
 use serde_json::Value;
 
 use super::key::{KEYS, Key, Place, Safety, guards, names, place};
@@ -10,7 +10,7 @@ use crate::file::Finding;
 use crate::mcp;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
-use crate::value::{self, Reading, nearest};
+use crate::value::{self, Reading};
 
 /// The newest form of the file that we know.
 const VERSION: u64 = 1;
@@ -129,6 +129,10 @@ impl Reader {
             kind => self.settle(at, kind, self.wrong(leaf.key)),
         };
         if let Some(value) = value {
+            if let Some(why) = leaf.key.unhonoured.filter(|_| value != leaf.key.default_value()) {
+                let help = Some("remove it; nothing is as it promises".to_owned());
+                self.find(Severity::Error, at, Part::Value, format!("`{name}` has no effect: {why}"), help);
+            }
             let shown = (self.guarded != Severity::Fatal).then(|| at.node.shown());
             let (path, spot) = (path.join("."), at.spot(Part::Value));
             self.said.push(Said { key: leaf.key, path, value, spot, shown, older: leaf.older });
@@ -226,5 +230,5 @@ impl Reader {
 /// The known name nearest to the last one of a path.
 fn near(path: &[&str]) -> Option<&'static str> {
     let (name, section) = path.split_last()?;
-    nearest(name, &names(section))
+    nearest(name, names(section))
 }
