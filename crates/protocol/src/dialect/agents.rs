@@ -227,6 +227,11 @@ impl AgentDialect {
         self.asked(request).and_then(|event| event.timeout).or(self.timeout)
     }
 
+    /// Whether the agent numbers its calls of tools at the event of a request.
+    pub fn numbers_calls(&self, request: &Request) -> bool {
+        self.fields_of(self.asked(request)).any(|field| field.canonical == "call_id")
+    }
+
     /// The agent's event that a request is about.
     fn asked(&self, request: &Request) -> Option<&'static AgentEvent> {
         if request.spelling.event.is_empty() {
