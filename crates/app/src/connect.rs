@@ -20,7 +20,7 @@ mod record;
 mod status;
 
 use record::{Original, Record};
-pub use status::{AgentStatus, Link, LinkState, agents, remember_fired, status};
+pub use status::{AgentStatus, Asker, Link, LinkState, agents, remember_fired, status};
 
 /// Larger settings files are not touched.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -248,6 +248,7 @@ impl Plan<'_> {
                 world,
             )?;
         }
+        status::forget_fired(self.agent, world);
         Ok(copies)
     }
 }

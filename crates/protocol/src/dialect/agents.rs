@@ -229,7 +229,12 @@ impl AgentDialect {
 
     /// Whether the agent numbers its calls of tools at the event of a request.
     pub fn numbers_calls(&self, request: &Request) -> bool {
-        self.fields_of(self.asked(request)).any(|field| field.canonical == "call_id")
+        self.asked(request).is_some_and(|event| self.numbers_calls_at(event))
+    }
+
+    /// Whether the agent numbers its calls of tools at one of its events.
+    pub fn numbers_calls_at(&self, event: &'static AgentEvent) -> bool {
+        self.fields_of(Some(event)).any(|field| field.canonical == "call_id")
     }
 
     /// The agent's event that a request is about.

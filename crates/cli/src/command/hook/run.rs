@@ -64,11 +64,10 @@ pub(crate) fn run<'a>(
     let (request, verdict) = match request {
         Ok(request) => {
             let agent = agent_named(host.name());
-            if let Ok(world) = world
-                && agent.is_some()
+            if let (Ok(world), Some(agent)) = (&world, agent)
                 && request.event.text("eventName") != Some(TEST_EVENT)
             {
-                remember_fired(host.name(), world);
+                remember_fired(agent, world);
             }
             let manner = Manner {
                 deadline: deadline(host, &request, arguments.within, started),

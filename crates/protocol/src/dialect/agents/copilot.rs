@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
-use super::home::{FlatEntry, Form, Home, Taste};
+use super::home::{FlatEntry, Foreign, Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -30,6 +30,12 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         user: ".copilot/hooks/ollm.json",
         variable: Some("COPILOT_HOME"),
         project: Some(".github/hooks/ollm.json"),
+        also_reads: &[Foreign {
+            agent: "claude",
+            user: false,
+            project: true,
+            when: Some("in folders that you trust there"),
+        }],
         form: Form::Flat(FlatEntry { version: true, typed: true, command: "bash", timeout: Some("timeoutSec") }),
         events: &[
             "SessionStart",

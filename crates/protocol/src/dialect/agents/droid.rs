@@ -28,6 +28,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
         user: ".factory/settings.json",
         variable: None,
         project: Some(".factory/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: &[
             "SessionStart",
