@@ -116,8 +116,9 @@ fn two_askers_at_once_run_the_hooks_once_and_hear_the_same() {
 
 #[test]
 fn an_agent_that_reads_anothers_settings_hears_both_in_their_own_words() {
-    let (lab, [first, second]) = asked_in_turn(|_| {}, &[("copilot", event()), ("claude", event())]);
-    assert_eq!(first.answer(), json!({"permissionDecision": "deny", "permissionDecisionReason": "not today"}));
+    let cursor = with("hook_event_name", json!("preToolUse"));
+    let (lab, [first, second]) = asked_in_turn(|_| {}, &[("cursor", cursor), ("claude", event())]);
+    assert_eq!(first.answer(), json!({"permission": "deny", "user_message": "not today"}));
     let told = &second.answer()["hookSpecificOutput"];
     assert_eq!((&told["permissionDecision"], &told["permissionDecisionReason"]), (&json!("deny"), &json!("not today")));
     assert_eq!(runs(&lab), 1);

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
-use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
+use super::forms::{DECISION_BLOCK, PERMISSION};
 use super::home::{FlatEntry, Foreign, Form, Home, Taste};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
@@ -75,6 +75,8 @@ const GOES_ON: Capabilities = Capabilities { block: DECISION_BLOCK, ..TOLD };
 
 /// What every camelCase payload has.
 const CAMEL: &[Field] = &[field("sessionId", "session_id"), formed("timestamp", "timestamp", FieldForm::Millis)];
+/// The client does not number its calls.
+const TOOL: &[Field] = &[field("tool_input", "args")];
 const CAMEL_TOOL: &[Field] = &[field("toolName", "tool_name"), field("toolArgs", "args")];
 const CAMEL_RESULT: &[Field] = &[field("toolResult", "result")];
 const CAMEL_PERMISSION: &[Field] = &[field("toolName", "operation"), field("toolInput", "details")];
