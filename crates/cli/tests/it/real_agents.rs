@@ -115,6 +115,9 @@ fn try_asking_twice(client: &RealClient, folder: &Path) {
     assert!(lab.project.join("first").exists() && !asked.is_empty(), "the tool did not run: {what}");
     let numbered = agent.events.iter().any(|event| agent.numbers_calls_at(event));
     assert_eq!(ran, if numbered { 1 } else { asked.len() }, "how often the hook ran: {what}");
+    for foreign in agent.home.also_reads {
+        assert_eq!(status(&lab, foreign.agent)["lastFired"], Value::Null, "it is taken for another: {what}");
+    }
     lab.assert_nobody_is_left();
 }
 

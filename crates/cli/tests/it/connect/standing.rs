@@ -113,13 +113,15 @@ fn an_agent_is_said_to_ask_only_after_it_asked() {
 
 #[test]
 fn who_reads_the_settings_of_another_agent_is_not_taken_for_it() {
-    let lab = lab();
-    connect(&lab, &["claude"]);
-    let folder = lab.project.to_str().unwrap().to_owned();
-    let lab = lab.set("CURSOR_PROJECT_DIR", &folder).set("CLAUDE_PROJECT_DIR", &folder);
-    call(&lab, &line(&lab), "git status");
-    assert_eq!(status(&lab, "claude")["lastFired"], Value::Null);
-    assert!(status(&lab, "cursor")["lastFired"].is_string());
+    for (agent, variable) in [("cursor", "CURSOR_PROJECT_DIR"), ("copilot", "COPILOT_PROJECT_DIR")] {
+        let lab = lab();
+        connect(&lab, &["claude"]);
+        let folder = lab.project.to_str().unwrap().to_owned();
+        let lab = lab.set(variable, &folder).set("CLAUDE_PROJECT_DIR", &folder);
+        call(&lab, &line(&lab), "git status");
+        assert_eq!(status(&lab, "claude")["lastFired"], Value::Null);
+        assert!(status(&lab, agent)["lastFired"].is_string(), "{agent}");
+    }
 }
 
 /// How a person's entry for Claude Code stands when it starts this in place of our program.

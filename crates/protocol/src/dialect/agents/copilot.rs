@@ -52,7 +52,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         ],
         taste: Taste::PLAIN,
         review: Some("Copilot runs hooks of a project only in folders that you trust there"),
-        project_variables: &[],
+        project_variables: &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
     },
 };
 
