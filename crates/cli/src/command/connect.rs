@@ -53,11 +53,8 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
         Failure::new(Kind::Environment, format!("the line does not work: {why}"))
             .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
     })?;
-    let link = now.links.iter().find(|link| link.scope == scope);
-    let line = match link.map(|link| &link.state) {
-        Some(LinkState::Moved(_)) => "the line does nothing here: ollm is not on your PATH",
-        _ => "the line works",
-    };
+    let finds_nothing = now.links.iter().any(|it| it.scope == scope && matches!(it.state, LinkState::Moved(_)));
+    let line = if finds_nothing { "the line does nothing here: ollm is not on your PATH" } else { "the line works" };
     let asked = now.fired.map_or_else(
         || format!("{title} has not asked yet, which `ollm connect` shows"),
         |fired| format!("{title} last asked {}", ago(fired)),
