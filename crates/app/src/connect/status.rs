@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
-use ollm_catalog::connection::own_entries;
+use ollm_catalog::connection::{asks_us, called_programs, own_entries};
 use ollm_process::find_program;
 use ollm_protocol::dialect::agents::home::Form;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
@@ -12,7 +12,7 @@ use ollm_store::{read_bounded, write_atomic};
 use serde_json::Value;
 
 use super::record::{Key, Record};
-use super::{LARGEST_FILE, Scope, asks_us, own_paths, place, read};
+use super::{LARGEST_FILE, Scope, own_paths, place, read};
 use crate::world::World;
 
 /// What is known about an agent.
@@ -93,7 +93,7 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -
     if found.is_empty() {
         return known.then_some(LinkState::Removed);
     }
-    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command)) {
+    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command, agent)) {
         return Some(LinkState::Moved(program));
     }
     let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
@@ -105,30 +105,21 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -
 fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, world: &World) -> Option<LinkState> {
     let files: Vec<PathBuf> = own_paths(agent).iter().map(|path| folder.join(path)).collect();
     let known = files.iter().any(|file| Record::of(&Key { agent: agent.name, scope, file }, world).is_some());
-    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, agent));
+    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, agent.name));
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
         return known.then_some(LinkState::Removed);
     }
-    let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| line.contains(" hook run"));
-    if let Some(program) = lines.filter_map(program_in).find(|program| !Path::new(program).is_file()) {
+    if let Some(program) = texts.iter().find_map(|text| gone(text, agent)) {
         return Some(LinkState::Moved(program));
     }
     Some(if texts.len() == files.len() { LinkState::Connected } else { LinkState::Incomplete })
 }
 
-/// The program that a line of a file of ours starts by its path.
-fn program_in(line: &str) -> Option<String> {
-    let before = line.split(" hook run").next()?;
-    let program = before.rsplit(['"', '\'', ' ', '=']).find(|word| !word.is_empty())?;
-    program.starts_with('/').then(|| program.to_owned())
-}
-
-/// The program that a line names by its path, if it is not there.
-fn gone(line: &str) -> Option<String> {
-    let words = ollm_shell::split_loosely(line).ok()?;
-    let program = words.first().filter(|word| word.starts_with('/'))?;
-    (!Path::new(program).is_file()).then(|| program.clone())
+/// The program by which a text asks us, if it names one by its path that is not there.
+fn gone(text: &str, agent: &AgentDialect) -> Option<String> {
+    let mut programs = called_programs(text, agent.name).filter(|program| program.starts_with('/'));
+    programs.find(|program| !Path::new(program).is_file()).map(str::to_owned)
 }
 
 /// The version in the package that a program belongs to.
