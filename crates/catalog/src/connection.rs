@@ -8,9 +8,13 @@ use crate::file::{Syntax, TrailingCommas, loose};
 use crate::node::Node;
 use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
+mod files;
+mod filter;
 mod import;
+pub(crate) mod written;
 
-pub use import::{Imported, import};
+pub use files::{WrittenFile, in_home, written_by_user, written_in_project};
+pub use import::Imported;
 
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
@@ -182,21 +186,25 @@ fn entry(wish: &Wish<'_>, event: &str) -> Value {
 
 fn draft(text: &str) -> Result<Draft, String> {
     let draft = Draft::read(text, Syntax::LooseJson).map_err(|broken| broken.placed())?;
-    let Node::Map(pairs) = draft.root() else {
-        return match draft.root() {
-            Node::Null => Ok(draft),
-            other => Err(format!("it is {}, not a JSON object", other.kind())),
-        };
+    structure(draft.root()).map(|()| draft)
+}
+
+/// Why a file is not what agents read: `hooks` once, with a list for each event.
+fn structure(root: &Node) -> Result<(), String> {
+    let pairs = match root {
+        Node::Map(pairs) => pairs,
+        Node::Null => return Ok(()),
+        other => return Err(format!("it is {}, not a JSON object", other.kind())),
     };
     let mut hooks = pairs.iter().filter(|(key, _)| key == HOOKS).map(|(_, value)| value);
     match (hooks.next(), hooks.next()) {
         (_, Some(_)) => Err(format!("`{HOOKS}` is in it twice, and agents differ in which of the two counts")),
         (Some(Node::Map(events)), None) => match events.iter().find(|(_, list)| !matches!(list, Node::List(_))) {
             Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
-            None => Ok(draft),
+            None => Ok(()),
         },
         (Some(other), None) => Err(format!("`{HOOKS}` is {}, not an object", other.kind())),
-        (None, None) => Ok(draft),
+        (None, None) => Ok(()),
     }
 }
 

@@ -35,3 +35,4 @@ mod schemas;
 mod server_schema;
 mod servers;
 mod world;
+mod written;

@@ -1,4 +1,4 @@
-//! `ollm connect` and `disconnect`: whether other agents ask us, and telling them to.
+//! `ollm connect`, `disconnect` and `import`: whether other agents ask us, telling them to, and taking over their hooks.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -92,8 +92,10 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     let plan = connect::plan_import(agent, scope(arguments.project), world)?;
     plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
     let count = plan.imported.hooks.len();
+    let from = plan.from.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     if count == 0 {
-        output.tell(&format!("{} has no hooks to take over", plan.from.display()));
+        let place = if from.is_empty() { String::new() } else { format!(" in {from}") };
+        output.tell(&format!("{} has no hooks to take over{place}", agent.title));
         return Ok(OK);
     }
     if arguments.dry_run {
@@ -102,8 +104,8 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     }
     world.need_home()?;
     if plan.carry_out()? {
-        let hooks = if count == 1 { "hook of".to_owned() } else { "hooks of".to_owned() };
-        output.line(&format!("{count} {hooks} {} are in {}", plan.from.display(), plan.to.display()))?;
+        let hooks = if count == 1 { "hook" } else { "hooks" };
+        output.line(&format!("{count} {hooks} of {from} are in {}", plan.to.display()))?;
     } else {
         output.line(&format!("{} has them already", plan.to.display()))?;
     }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
-use super::home::{FlatEntry, Form, Home, Taste};
+use super::home::{FlatEntry, Form, Home, MatcherForm, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -47,6 +47,12 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         taste: Taste::PLAIN,
         review: Some("Copilot runs hooks of a project only in folders that you trust there"),
         project_variables: &[],
+        written: Written {
+            user: &[".copilot/hooks/*.json", ".copilot/settings.json"],
+            project: &[".github/hooks/*.json", ".github/copilot/settings.local.json", ".github/copilot/settings.json"],
+            form: WrittenForm::Flat,
+            matcher: MatcherForm::Whole,
+        },
     },
 };
 
