@@ -33,21 +33,22 @@ pub fn plan_import(agent: &'static AgentDialect, scope: Scope, world: &World) ->
         }
         Scope::Project => (written_in_project(agent, project(world)?), project(world)?.join(".ollm/hooks")),
     };
-    let from: Vec<PathBuf> = files.into_iter().map(|file| world.cwd.join(file.path)).collect();
     let mut imported = Imported::default();
     if agent.home.written.form == WrittenForm::Code {
         imported.left.push(format!("hooks of {} are code, which only it can run", agent.title));
     }
-    for path in &from {
+    for file in &files {
+        let path = &world.cwd.join(&file.path);
         // A program is not looked into, but for whether it asks us.
         let text = match read(path) {
             Err(_) if agent.home.written.form == WrittenForm::Programs => String::new(),
             read => read?.unwrap_or_default(),
         };
-        imported.add(path, &text, agent).map_err(|why| broken(path, &why))?;
+        imported.add(file, &text, agent).map_err(|why| broken(path, &why))?;
     }
     let to = folder.join(format!("{}.json", agent.name));
     let before = read(&to)?;
+    let from = files.into_iter().map(|file| world.cwd.join(file.path)).collect();
     Ok(ImportPlan { from, to, imported, before })
 }
 

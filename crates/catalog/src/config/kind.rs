@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use ollm_protocol::dialect::agent_named;
+use ollm_protocol::dialect::agents::home::WrittenForm;
 use serde_json::{Value, json};
 
 use super::settings::GUARDS;
@@ -73,7 +74,7 @@ pub enum Item {
     Variable,
     /// An `http` or `https` address.
     Url,
-    /// The name of another agent that is known.
+    /// The name of another agent whose hooks can be read.
     Agent,
 }
 
@@ -189,7 +190,7 @@ impl Item {
                 all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
                     && !text.starts_with(|first: char| first.is_ascii_digit())
             }
-            Item::Agent => agent_named(text).is_some(),
+            Item::Agent => agent_named(text).is_some_and(|agent| agent.home.written.form != WrittenForm::Code),
             Item::Url => ["http://", "https://"].iter().any(|scheme| {
                 text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
                     && !text.contains(char::is_whitespace)
@@ -209,7 +210,7 @@ impl Item {
             Item::Digest => "`sha256:` and 64 hexadecimal digits",
             Item::Variable => "the name of an environment variable",
             Item::Url => "an address that begins with http:// or https://",
-            Item::Agent => "the name of an agent",
+            Item::Agent => "an agent whose hooks can be read",
         }
     }
 
@@ -224,7 +225,7 @@ impl Item {
             Item::Digest => "digests, each `sha256:` and 64 hexadecimal digits",
             Item::Variable => "names of environment variables",
             Item::Url => "addresses that begin with http:// or https://",
-            Item::Agent => "agents such as claude or gemini",
+            Item::Agent => "agents whose hooks can be read, such as claude or gemini",
         }
     }
 

@@ -15,6 +15,8 @@ pub struct WrittenFile {
     pub path: PathBuf,
     /// The same below the home or the project, wherever a variable moved it.
     pub label: String,
+    /// Whether it came with a project.
+    pub in_project: bool,
 }
 
 /// Where an agent has something that is usually `below` a person's home; its variable may name the first folder of that.
@@ -34,12 +36,12 @@ pub fn written_by_user(
     home: Option<&Path>,
     env: &dyn Fn(&str) -> Option<String>,
 ) -> Vec<WrittenFile> {
-    found(agent.home.written.user, |first| agent_folder(agent, first, home, env))
+    found(agent.home.written.user, false, |first| agent_folder(agent, first, home, env))
 }
 
 /// The files there are in a project with hooks for an agent.
 pub fn written_in_project(agent: &AgentDialect, project: &Path) -> Vec<WrittenFile> {
-    found(agent.home.written.project, |first| Some(project.join(first)))
+    found(agent.home.written.project, true, |first| Some(project.join(first)))
 }
 
 fn agent_folder(
@@ -52,14 +54,14 @@ fn agent_folder(
     moved.map(PathBuf::from).or_else(|| Some(home?.join(first)))
 }
 
-fn found(patterns: &[&'static str], folder: impl Fn(&str) -> Option<PathBuf>) -> Vec<WrittenFile> {
+fn found(patterns: &[&'static str], in_project: bool, folder: impl Fn(&str) -> Option<PathBuf>) -> Vec<WrittenFile> {
     let below = |pattern: &&'static str| {
         let (first, rest) = pattern.split_once('/')?;
-        Some(
-            matching(&folder(first)?, rest)
-                .into_iter()
-                .map(move |(path, label)| WrittenFile { path, label: format!("{first}/{label}") }),
-        )
+        Some(matching(&folder(first)?, rest).into_iter().map(move |(path, label)| WrittenFile {
+            path,
+            label: format!("{first}/{label}"),
+            in_project,
+        }))
     };
     patterns.iter().filter_map(below).flatten().collect()
 }

@@ -1,11 +1,10 @@
 //! Hooks that people wrote for another agent, as a hook file of our own.
 
-use std::path::Path;
-
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use serde_json::{Map, Value, json};
 
+use super::WrittenFile;
 use super::written::{self, WrittenHook};
 use crate::file::{self, Syntax};
 use crate::node::{Cursor, Node};
@@ -33,10 +32,9 @@ impl Imported {
     }
 
     /// Adds the hooks in a file of an agent; why it cannot be understood.
-    pub fn add(&mut self, path: &Path, text: &str, agent: &'static AgentDialect) -> Result<(), String> {
+    pub fn add(&mut self, from: &WrittenFile, text: &str, agent: &'static AgentDialect) -> Result<(), String> {
         if agent.home.written.form == WrittenForm::Programs {
-            let is_ours = super::asks_us(text, agent.name);
-            written::program(path, agent).filter(|_| !is_ours).into_iter().for_each(|hook| self.take(hook, agent));
+            written::program(&from.path, text, agent).into_iter().for_each(|hook| self.take(hook, agent));
             return Ok(());
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -44,7 +42,7 @@ impl Imported {
             "" => Node::Null,
             _ => file::parse(text, Syntax::LooseJson).map_err(|broken| broken.placed())?,
         };
-        written::each(&Cursor::root(&node), agent, &mut |_, found| match found {
+        written::each(&Cursor::root(&node), agent, from, &mut |_, found| match found {
             Ok(hook) => self.take(hook, agent),
             Err(why) => self.left.push(why),
         })

@@ -4,13 +4,13 @@
 use std::path::Path;
 
 use ollm_protocol::EventKind;
-use ollm_protocol::dialect::agents::home::{Form, WrittenForm};
+use ollm_protocol::dialect::agents::home::{Form, OwnFolder, WrittenForm};
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent};
 use ollm_shell::shell_word;
 use serde_json::{Map, Value, json};
 
 use super::filter::Filter;
-use super::{HOOKS, calls, items, pair, structure, text};
+use super::{HOOKS, WrittenFile, calls, items, pair, structure, text};
 use crate::node::{Cursor, Node};
 
 /// A hook as an entry of ours.
@@ -26,7 +26,12 @@ pub(crate) struct WrittenHook {
 pub(crate) type Visitor<'v> = &'v mut dyn FnMut(&Cursor<'_>, Result<WrittenHook, String>);
 
 /// Shows every hook in a settings file of an agent, except those that ask us; why the file cannot be understood.
-pub(crate) fn each(root: &Cursor<'_>, agent: &'static AgentDialect, visit: Visitor<'_>) -> Result<(), String> {
+pub(crate) fn each(
+    root: &Cursor<'_>,
+    agent: &'static AgentDialect,
+    file: &WrittenFile,
+    visit: Visitor<'_>,
+) -> Result<(), String> {
     let switch = Switch::of(root.node);
     if agent.home.written.form == WrittenForm::Triggers {
         let Some(hooks) = root.get(HOOKS) else { return Ok(()) };
@@ -35,7 +40,7 @@ pub(crate) fn each(root: &Cursor<'_>, agent: &'static AgentDialect, visit: Visit
         }
         for hook in hooks.items() {
             let name = text(hook.node, "trigger").unwrap_or_default();
-            Handler { agent, switch, name, group: None, at: &hook }.show(visit);
+            Handler { agent, file, switch, name, group: None, at: &hook }.show(visit);
         }
         return Ok(());
     }
@@ -47,7 +52,7 @@ pub(crate) fn each(root: &Cursor<'_>, agent: &'static AgentDialect, visit: Visit
     for (name, list) in events.entries() {
         for item in list.items() {
             if agent.home.written.form == WrittenForm::Flat {
-                Handler { agent, switch, name, group: None, at: &item }.show(visit);
+                Handler { agent, file, switch, name, group: None, at: &item }.show(visit);
                 continue;
             }
             let Some(handlers) = item.get(HOOKS).filter(|handlers| matches!(handlers.node, Node::List(_))) else {
@@ -55,15 +60,18 @@ pub(crate) fn each(root: &Cursor<'_>, agent: &'static AgentDialect, visit: Visit
                 continue;
             };
             for handler in handlers.items() {
-                Handler { agent, switch, name, group: Some(item.node), at: &handler }.show(visit);
+                Handler { agent, file, switch, name, group: Some(item.node), at: &handler }.show(visit);
             }
         }
     }
     Ok(())
 }
 
-/// The hook that a program is, by the name of its file; none where that is no event of the agent.
-pub(crate) fn program(path: &Path, agent: &AgentDialect) -> Option<WrittenHook> {
+/// The hook that a program with this text is, by the name of its file; none where that is no event of the agent, or it asks us.
+pub(crate) fn program(path: &Path, text: &str, agent: &AgentDialect) -> Option<WrittenHook> {
+    if calls(text).next().is_some() {
+        return None;
+    }
     let name = path.file_name()?.to_str()?;
     let event = agent.events.iter().find(|event| event.name == name)?;
     let entry = json!({"dialect": agent.name, "action": {"type": "command", "command": path.to_str()?}});
@@ -91,6 +99,7 @@ impl<'n> Switch<'n> {
 /// One hook in a file.
 struct Handler<'a> {
     agent: &'static AgentDialect,
+    file: &'a WrittenFile,
     switch: Switch<'a>,
     /// The event, as written.
     name: &'a str,
@@ -135,7 +144,8 @@ impl Handler<'_> {
             || is_set(handler, "on_failure", &Node::Text("block".to_owned()));
         set("onFailure", blocks.then_some("block".into()));
         set("env", pair(handler, "env").map(|(_, env)| env.to_json()));
-        set("cwd", text(handler, "cwd").or_else(|| text(handler, "working_directory")).map(Value::from));
+        let cwd = text(handler, "cwd").or_else(|| text(handler, "working_directory"));
+        set("cwd", cwd.or_else(|| self.own_folder()).map(Value::from));
         set("enabled", self.is_off().then_some(false.into()));
         Ok(Some(WrittenHook { event: key(event), entry }))
     }
@@ -177,7 +187,27 @@ impl Handler<'_> {
                 self.quoted(std::iter::once(line).chain(words))
             }
         };
-        Ok(calls(&line).next().is_none().then(|| json!({"type": "shell", "command": line})))
+        let is_ours = calls(&line).next().is_some();
+        let line = self.with_folder(line)?;
+        Ok((!is_ours).then(|| json!({"type": "shell", "command": line})))
+    }
+
+    /// The folder that the agent runs it in, where that is the one of its file.
+    fn own_folder(&self) -> Option<&str> {
+        let runs = self.agent.home.written.folder == OwnFolder::Runs && !self.file.in_project;
+        self.file.path.parent().filter(|_| runs)?.to_str()
+    }
+
+    /// A line that finds the folder above its file in the variable that the agent has for it.
+    fn with_folder(&self, line: String) -> Result<String, String> {
+        let OwnFolder::Above(variable) = self.agent.home.written.folder else { return Ok(line) };
+        let below = Path::new(&self.file.label).ancestors().nth(2).and_then(Path::to_str).unwrap_or_default();
+        let base = if self.file.in_project { "OLLM_PROJECT_DIR" } else { "HOME" };
+        let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+        if !below.chars().all(plain) {
+            return Err(format!("stands in a folder whose name cannot be written in `{variable}`"));
+        }
+        Ok(format!("{variable}=\"${{{base}}}/{below}\"; export {variable}; {line}"))
     }
 
     /// A program and its arguments as a line of shell that means nothing else. The folder of the project, which an agent fills

@@ -1,11 +1,12 @@
 //! Files of other agents, read where they are: each hook is taken in as the entry of ours that it means.
 
+use ollm_protocol::Layer;
 use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::dialect::agents::home::WrittenForm;
 use serde_json::Value;
 
-use super::{HookCollector, events};
-use crate::connection::asks_us;
+use super::{Context, HookCollector, events};
+use crate::connection::WrittenFile;
 use crate::connection::written::{self, WrittenHook};
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
@@ -14,11 +15,12 @@ use crate::problem::Severity;
 /// Takes in every hook of a file; where the file is a program, the root is its text.
 pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut HookCollector<'_>) {
     if agent.home.written.form == WrittenForm::Programs {
-        let is_ours = root.node.as_text().is_some_and(|text| asks_us(text, agent.name));
-        let hook = written::program(intake.context.path, agent).filter(|_| !is_ours);
+        let hook = written::program(intake.context.path, root.node.as_text().unwrap_or_default(), agent);
         return hook.into_iter().for_each(|hook| take_hook(hook, root, intake));
     }
-    let understood = written::each(root, agent, &mut |at, found| match found {
+    let Context { path, label, layer, .. } = *intake.context;
+    let file = WrittenFile { path: path.to_owned(), label: label.to_owned(), in_project: layer == Layer::Workspace };
+    let understood = written::each(root, agent, &file, &mut |at, found| match found {
         Ok(hook) => take_hook(hook, at, intake),
         Err(why) => intake.findings.push(finding(Severity::Warning, at, format!("{why}; it is left out"))),
     });

@@ -50,7 +50,7 @@ impl Loading<'_> {
     }
 
     fn in_place(&mut self, files: Vec<WrittenFile>, agent: &'static AgentDialect, owner: &Owner<'_>) {
-        for WrittenFile { path, label } in files {
+        for WrittenFile { path, label, .. } in files {
             let folder = path.parent().unwrap_or(&path);
             let syntax = Syntax::LooseJson;
             self.file(

@@ -2,16 +2,21 @@
 
 use std::path::Path;
 
-use ollm_catalog::connection::Imported;
+use ollm_catalog::connection::{Imported, WrittenFile};
 use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Hook, Source};
 use serde_json::{Value, json};
 
 use crate::world::World;
 
+fn file() -> WrittenFile {
+    let label = ".agents/plugins/mine/hooks/hooks.json".to_owned();
+    WrittenFile { path: Path::new("/home/me").join(&label), label, in_project: false }
+}
+
 fn imported(id: &str, settings: &Value) -> Imported {
     let mut imported = Imported::default();
-    imported.add(Path::new("hooks.json"), &settings.to_string(), agent_named(id).unwrap()).unwrap();
+    imported.add(&file(), &settings.to_string(), agent_named(id).unwrap()).unwrap();
     imported
 }
 
@@ -165,6 +170,13 @@ fn what_a_file_says_about_its_hooks_holds_for_them() {
         ("copilot", json!({"hooks": copilot}), "cwd", json!("s")),
         ("copilot", json!({"hooks": copilot}), "action", json!({"type": "shell", "command": "x 'a b'"})),
         ("droid", groups("PreToolUse", &hook), "dialect", json!("droid")),
+        ("cursor", json!({"hooks": cursor}), "cwd", json!("/home/me/.agents/plugins/mine/hooks")),
+        (
+            "goose",
+            json!({"hooks": groups("PreToolUse", &goose)}),
+            "action",
+            json!({"type": "shell", "command": "PLUGIN_ROOT=\"${HOME}/.agents/plugins/mine\"; export PLUGIN_ROOT; x"}),
+        ),
     ] {
         let found = imported(id, &settings);
         assert_eq!(found.hooks[0].1.get(key), Some(&value), "{id} {settings}: {found:?}");
@@ -201,12 +213,12 @@ fn a_file_that_cannot_be_understood_says_why() {
         ("{\"hooks\": {\"Stop\": 1}}", "not a list"),
         ("{\"hooks\": ", "JSON"),
     ] {
-        let said = Imported::default().add(Path::new("x"), text, agent_named("claude").unwrap()).unwrap_err();
+        let said = Imported::default().add(&file(), text, agent_named("claude").unwrap()).unwrap_err();
         assert!(said.contains(why), "{text}: {said}");
     }
     for text in ["", "\u{feff}{}", "{} // nothing\r\n", "{\"permissions\": {},}"] {
         let mut found = Imported::default();
-        found.add(Path::new("x"), text, agent_named("claude").unwrap()).unwrap();
+        found.add(&file(), text, agent_named("claude").unwrap()).unwrap();
         assert_eq!(found, Imported::default(), "{text:?}");
     }
 }

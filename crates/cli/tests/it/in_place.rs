@@ -178,3 +178,70 @@ fn odd_files_are_read_as_their_authors_meant_them_or_told() {
     let ran = lab.run(&["import", "claude"]);
     assert_eq!(ran.code, 0, "{ran:?}");
 }
+
+#[test]
+fn timeouts_are_read_in_each_agents_own_unit() {
+    let group = |timeout: u64| json!([{"hooks": [{"type": "command", "command": "true", "timeout": timeout}]}]);
+    let flat = |key: &str| json!([{"type": "command", "command": "true", key: 5}]);
+    let kiro =
+        json!([{"name": "k", "trigger": "PreToolUse", "timeout": 5, "action": {"type": "command", "command": "true"}}]);
+    for (agent, file, hooks) in [
+        ("claude", ".claude/settings.json", json!({"PreToolUse": group(5)})),
+        ("codex", ".codex/hooks.json", json!({"PreToolUse": group(5)})),
+        ("gemini", ".gemini/settings.json", json!({"BeforeTool": group(5000)})),
+        ("qwen", ".qwen/settings.json", json!({"PreToolUse": group(5)})),
+        ("qwen", ".qwen/settings.json", json!({"PreToolUse": group(5000)})),
+        ("droid", ".factory/settings.json", json!({"PreToolUse": group(5)})),
+        ("goose", ".agents/plugins/a/hooks/hooks.json", json!({"PreToolUse": group(5)})),
+        ("cursor", ".cursor/hooks.json", json!({"preToolUse": flat("timeout")})),
+        ("copilot", ".copilot/hooks/a.json", json!({"preToolUse": flat("timeoutSec")})),
+        ("kiro", ".kiro/hooks/a.json", kiro),
+    ] {
+        let lab = reading(agent);
+        lab.write(&format!("home/{file}"), json!({"hooks": hooks}).to_string());
+        let hook = only_hook(&lab);
+        let shown = lab.run(&["hook", "show", hook["id"].as_str().unwrap()]);
+        assert!(shown.stdout.contains("5s (from the hook)"), "{agent} {hooks}: {shown:?}");
+    }
+}
+
+#[test]
+fn a_matcher_of_how_a_session_starts_holds_under_every_agent() {
+    let lab = reading("claude");
+    let hook = json!({"matcher": "resume|clear", "hooks": [{"type": "command", "command": "echo read the notes"}]});
+    lab.write(CLAUDE, json!({"hooks": {"SessionStart": [hook]}}).to_string());
+    let start = |source: Value| {
+        let event = json!({"hook_event_name": "SessionStart", "session_id": "s", "cwd": lab.project, "source": source});
+        lab.event_from("gemini", &event.to_string()).stdout
+    };
+    assert!(start(json!("resume")).contains("read the notes"));
+    assert_eq!(start(json!("startup")), "");
+}
+
+#[test]
+fn a_hook_finds_the_files_beside_its_own_as_under_its_agent() {
+    let lab = reading("goose, cursor");
+    let plugin = "project/.agents/plugins/mine";
+    lab.write_executable(
+        &format!("{plugin}/no.sh"),
+        "#!/bin/sh\necho \"goose says no in ${PLUGIN_ROOT##*/}\" >&2\nexit 2\n",
+    );
+    let hook = json!({"hooks": [{"type": "command", "command": "\"${PLUGIN_ROOT}\"/no.sh"}]});
+    lab.write(&format!("{plugin}/hooks/hooks.json"), json!({"hooks": {"PreToolUse": [hook]}}).to_string());
+    let hook = only_hook(&lab);
+    let id = hook["id"].as_str().unwrap();
+    assert!(id.starts_with("workspace:.agents/plugins/mine/hooks/hooks.json:before_tool:"), "{id}");
+    lab.approve(id);
+    assert_eq!(call(&lab, "gemini", "ls").answer()["reason"], "goose says no in mine");
+    lab.write_executable(&format!("{plugin}/no.sh"), "#!/bin/sh\n:\n");
+    assert_eq!(only_hook(&lab)["trust"], "modified");
+    fs::remove_dir_all(lab.root.join(plugin)).unwrap();
+    lab.write_executable(
+        "home/.cursor/hooks/no.sh",
+        "#!/bin/sh\necho '{\"permission\": \"deny\", \"user_message\": \"cursor says no\"}'\n",
+    );
+    let hook = json!({"command": "./hooks/no.sh", "matcher": "^git"});
+    lab.write("home/.cursor/hooks.json", json!({"version": 1, "hooks": {"beforeShellExecution": [hook]}}).to_string());
+    assert_eq!(call(&lab, "gemini", "git push").answer()["reason"], "cursor says no");
+    assert_eq!(call(&lab, "gemini", "ls").stdout, "");
+}

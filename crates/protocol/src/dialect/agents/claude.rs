@@ -11,7 +11,7 @@ use super::forms::{
     NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT,
     UPDATED_OUTPUT,
 };
-use super::home::{Form, Home, MatcherForm, Taste, Written, WrittenForm};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -57,6 +57,7 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
             project: &[".claude/settings.local.json", ".claude/settings.json"],
             form: WrittenForm::Groups,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };

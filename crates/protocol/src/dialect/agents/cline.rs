@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text};
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, Taste, Written, WrittenForm};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -48,6 +48,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
             project: &[".clinerules/hooks/*"],
             form: WrittenForm::Programs,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };

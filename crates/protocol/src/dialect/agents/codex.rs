@@ -10,7 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY,
     PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, MatcherForm, Taste, USUAL, Written, WrittenForm};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
 
@@ -42,6 +42,7 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
             project: &[".codex/hooks.json"],
             form: WrittenForm::Groups,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };

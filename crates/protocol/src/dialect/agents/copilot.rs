@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
-use super::home::{FlatEntry, Form, Home, MatcherForm, Taste, Written, WrittenForm};
+use super::home::{FlatEntry, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -52,6 +52,7 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
             project: &[".github/hooks/*.json", ".github/copilot/settings.local.json", ".github/copilot/settings.json"],
             form: WrittenForm::Flat,
             matcher: MatcherForm::Whole,
+            folder: OwnFolder::Unused,
         },
     },
 };

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
-use super::home::{FlatEntry, Form, Home, MatcherForm, Taste, Written, WrittenForm};
+use super::home::{FlatEntry, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -56,6 +56,7 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
             project: &[".cursor/hooks.json"],
             form: WrittenForm::Flat,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Runs,
         },
     },
 };

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT};
-use super::home::{Form, Home, MatcherForm, Taste, Written, WrittenForm};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
 
@@ -48,6 +48,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
             project: &[".factory/settings.json", ".factory/hooks.json"],
             form: WrittenForm::Groups,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };

@@ -41,6 +41,19 @@ pub struct Written {
     pub form: WrittenForm,
     /// What a matcher means that is not a list of names.
     pub matcher: MatcherForm,
+    /// What the folder of a file means to its hooks.
+    pub folder: OwnFolder,
+}
+
+/// What the folder of a file means to the hooks in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnFolder {
+    /// Nothing.
+    Unused,
+    /// Hooks in a person's home run in it.
+    Runs,
+    /// This variable names the folder above it.
+    Above(&'static str),
 }
 
 /// What stands in a file with hooks for an agent.

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, Taste, WAIT, Written, WrittenForm};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
@@ -39,6 +39,7 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
             project: &[".kiro/hooks/*.json"],
             form: WrittenForm::Triggers,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };

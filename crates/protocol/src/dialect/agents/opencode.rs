@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Part::{Args, Result, Word};
-use super::home::{Commands, Form, Home, MatcherForm, OwnFile, Taste, Written, WrittenForm};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -49,7 +49,13 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &[],
-        written: Written { user: &[], project: &[], form: WrittenForm::Code, matcher: MatcherForm::Within },
+        written: Written {
+            user: &[],
+            project: &[],
+            form: WrittenForm::Code,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -10,7 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT,
     NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, MatcherForm, Taste, USUAL, Written, WrittenForm};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -43,6 +43,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
             project: &[".qwen/settings.json"],
             form: WrittenForm::Groups,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::home::{FlatEntry, Form, Home, MatcherForm, Taste, Written, WrittenForm};
+use super::home::{FlatEntry, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Pick, Way, field};
 use crate::event::EventKind;
 
@@ -48,6 +48,7 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
             project: &[".windsurf/hooks.json"],
             form: WrittenForm::Flat,
             matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
         },
     },
 };
