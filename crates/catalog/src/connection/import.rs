@@ -34,7 +34,9 @@ impl Imported {
     /// Adds the hooks in a file of an agent; why it cannot be understood.
     pub fn add(&mut self, from: &WrittenFile, text: &str, agent: &'static AgentDialect) -> Result<(), String> {
         if agent.home.written.form == WrittenForm::Programs {
-            written::program(&from.path, text, agent).into_iter().for_each(|hook| self.take(hook, agent));
+            if let Some(hook) = written::program(&from.path, text, agent) {
+                self.take(hook, agent);
+            }
             return Ok(());
         }
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
