@@ -1,8 +1,9 @@
 //! When a hook that was written for another agent runs: its matcher, as a matcher and a condition of ours.
 
+use ollm_condition::Condition;
 use ollm_protocol::dialect::agents::home::MatcherForm;
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Pick};
-use ollm_protocol::{Condition, EventKind, Matcher, Subject};
+use ollm_protocol::{EventKind, Matcher, Subject};
 
 /// When a hook runs.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -16,7 +16,10 @@ use crate::problem::Severity;
 pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut HookCollector<'_>) {
     if agent.home.written.form == WrittenForm::Programs {
         let hook = written::program(intake.context.path, root.node.as_text().unwrap_or_default(), agent);
-        return hook.into_iter().for_each(|hook| take_hook(hook, root, intake));
+        if let Some(hook) = hook {
+            take_hook(hook, root, intake);
+        }
+        return;
     }
     let Context { path, label, layer, .. } = *intake.context;
     let file = WrittenFile { path: path.to_owned(), label: label.to_owned(), in_project: layer == Layer::Workspace };
