@@ -23,7 +23,7 @@ pub struct ImportPlan {
     before: Option<String>,
 }
 
-/// The hooks that people wrote for an agent; none where only the agent itself can run them.
+/// The hooks that people wrote for an agent.
 pub fn plan_import(agent: &'static AgentDialect, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
     let (files, folder) = match scope {
         Scope::User => {
@@ -34,9 +34,6 @@ pub fn plan_import(agent: &'static AgentDialect, scope: Scope, world: &World) ->
         Scope::Project => (written_in_project(agent, project(world)?), project(world)?.join(".ollm/hooks")),
     };
     let mut imported = Imported::default();
-    if agent.home.written.form == WrittenForm::Code {
-        imported.left.push(format!("hooks of {} are code, which only it can run", agent.title));
-    }
     for file in &files {
         let path = &world.cwd.join(&file.path);
         // A program is not looked into, but for whether it asks us.

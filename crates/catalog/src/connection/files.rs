@@ -1,6 +1,7 @@
 //! Where the hooks are that people wrote for other agents.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::dialect::AgentDialect;
@@ -70,13 +71,19 @@ fn found(patterns: &[&'static str], in_project: bool, folder: impl Fn(&str) -> O
 fn matching(folder: &Path, pattern: &str) -> Vec<(PathBuf, String)> {
     let (part, rest) = pattern.split_once('/').map_or((pattern, None), |(part, rest)| (part, Some(rest)));
     let names = match part.split_once('*') {
-        None => vec![part.to_owned()],
+        None => Ok(vec![part.to_owned()]),
         Some((start, end)) => names(folder, start, end),
+    };
+    let names = match names {
+        Ok(names) => names,
+        Err(error) if is_absent(&error) => return Vec::new(),
+        // Whoever reads it says why it cannot be looked into.
+        Err(_) => return vec![(folder.to_owned(), part.to_owned())],
     };
     let deeper = |name: String| {
         let path = folder.join(&name);
         match rest {
-            None if path.is_file() => vec![(path, name)],
+            None if is_there(&path, part.contains('*')) => vec![(path, name)],
             None => Vec::new(),
             Some(rest) => {
                 matching(&path, rest).into_iter().map(|(path, label)| (path, format!("{name}/{label}"))).collect()
@@ -86,12 +93,24 @@ fn matching(folder: &Path, pattern: &str) -> Vec<(PathBuf, String)> {
     names.into_iter().flat_map(deeper).collect()
 }
 
+/// Whether there is something to read, or to tell of: what cannot be looked at must not be taken for nothing. Of many only files
+/// are meant.
+fn is_there(path: &Path, one_of_many: bool) -> bool {
+    match path.metadata() {
+        Ok(meta) => meta.is_file() || !one_of_many,
+        Err(error) => !is_absent(&error),
+    }
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+}
+
 /// The names in a folder that begin and end like this; hidden ones are editors' and tools' own.
-fn names(folder: &Path, start: &str, end: &str) -> Vec<String> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let names = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+fn names(folder: &Path, start: &str, end: &str) -> io::Result<Vec<String>> {
+    let names = fs::read_dir(folder)?.flatten().filter_map(|entry| entry.file_name().into_string().ok());
     let fits = |name: &String| !name.starts_with('.') && name.starts_with(start) && name.ends_with(end);
     let mut names: Vec<String> = names.filter(fits).take(MOST_FILES).collect();
     names.sort_unstable();
-    names
+    Ok(names)
 }

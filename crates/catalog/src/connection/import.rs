@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 use super::WrittenFile;
 use super::written::{self, WrittenHook};
 use crate::file::{self, Syntax};
-use crate::node::{Cursor, Node};
+use crate::node::{Cursor, Node, Part};
 
 /// What came of the hooks in files of an agent.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,7 +34,7 @@ impl Imported {
     /// Adds the hooks in a file of an agent; why it cannot be understood.
     pub fn add(&mut self, from: &WrittenFile, text: &str, agent: &'static AgentDialect) -> Result<(), String> {
         if agent.home.written.form == WrittenForm::Programs {
-            if let Some(hook) = written::program(&from.path, text, agent) {
+            if let Some(hook) = written::program(from, text, agent) {
                 self.take(hook, agent);
             }
             return Ok(());
@@ -44,9 +44,9 @@ impl Imported {
             "" => Node::Null,
             _ => file::parse(text, Syntax::LooseJson).map_err(|broken| broken.placed())?,
         };
-        written::each(&Cursor::root(&node), agent, from, &mut |_, found| match found {
+        written::each(&Cursor::root(&node), agent, from, &mut |at, found| match found {
             Ok(hook) => self.take(hook, agent),
-            Err(why) => self.left.push(why),
+            Err(why) => self.left.push(format!("{}: {} {why}", at.spot(Part::Value).field, at.node.shown())),
         })
     }
 

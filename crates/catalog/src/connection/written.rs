@@ -22,7 +22,7 @@ pub(crate) struct WrittenHook {
     pub(crate) entry: Map<String, Value>,
 }
 
-/// Who is shown each hook: where it stands, and what it is, or why it is left out.
+/// Who is shown each hook: where it stands, and what it is, or what about it is why it is left out.
 pub(crate) type Visitor<'v> = &'v mut dyn FnMut(&Cursor<'_>, Result<WrittenHook, String>);
 
 /// Shows every hook in a settings file of an agent, except those that ask us; why the file cannot be understood.
@@ -56,7 +56,7 @@ pub(crate) fn each(
                 continue;
             }
             let Some(handlers) = item.get(HOOKS).filter(|handlers| matches!(handlers.node, Node::List(_))) else {
-                visit(&item, Err(format!("{name}: a group without a list `{HOOKS}`")));
+                visit(&item, Err(format!("has no list `{HOOKS}`")));
                 continue;
             };
             for handler in handlers.items() {
@@ -68,13 +68,19 @@ pub(crate) fn each(
 }
 
 /// The hook that a program with this text is, by the name of its file; none where that is no event of the agent, or it asks us.
-pub(crate) fn program(path: &Path, text: &str, agent: &AgentDialect) -> Option<WrittenHook> {
+pub(crate) fn program(file: &WrittenFile, text: &str, agent: &AgentDialect) -> Option<WrittenHook> {
     if calls(text).next().is_some() {
         return None;
     }
-    let name = path.file_name()?.to_str()?;
+    let name = file.path.file_name()?.to_str()?;
     let event = agent.events.iter().find(|event| event.name == name)?;
-    let entry = json!({"dialect": agent.name, "action": {"type": "command", "command": path.to_str()?}});
+    // A project is found wherever it lies.
+    let action = if file.in_project {
+        json!({"type": "shell", "command": format!("\"${{OLLM_PROJECT_DIR}}\"/{}", shell_word(&file.label))})
+    } else {
+        json!({"type": "command", "command": file.path.to_str()?})
+    };
+    let entry = json!({"dialect": agent.name, "action": action});
     Some(WrittenHook { event: key(event), entry: entry.as_object()?.clone() })
 }
 
@@ -109,11 +115,8 @@ struct Handler<'a> {
 
 impl Handler<'_> {
     fn show(&self, visit: Visitor<'_>) {
-        let named = |why: String| format!("{}: {} {why}", self.name, self.at.node.shown());
-        match self.read() {
-            Ok(None) => {}
-            Ok(Some(hook)) => visit(self.at, Ok(hook)),
-            Err(why) => visit(self.at, Err(named(why))),
+        if let Some(found) = self.read().transpose() {
+            visit(self.at, found);
         }
     }
 

@@ -14,18 +14,17 @@ use crate::problem::Severity;
 
 /// Takes in every hook of a file; where the file is a program, the root is its text.
 pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut HookCollector<'_>) {
+    let Context { path, label, layer, .. } = *intake.context;
+    let file = WrittenFile { path: path.to_owned(), label: label.to_owned(), in_project: layer == Layer::Workspace };
     if agent.home.written.form == WrittenForm::Programs {
-        let hook = written::program(intake.context.path, root.node.as_text().unwrap_or_default(), agent);
-        if let Some(hook) = hook {
+        if let Some(hook) = written::program(&file, root.node.as_text().unwrap_or_default(), agent) {
             take_hook(hook, root, intake);
         }
         return;
     }
-    let Context { path, label, layer, .. } = *intake.context;
-    let file = WrittenFile { path: path.to_owned(), label: label.to_owned(), in_project: layer == Layer::Workspace };
     let understood = written::each(root, agent, &file, &mut |at, found| match found {
         Ok(hook) => take_hook(hook, at, intake),
-        Err(why) => intake.findings.push(finding(Severity::Warning, at, format!("{why}; it is left out"))),
+        Err(why) => intake.findings.push(finding(Severity::Warning, at, format!("the hook {why}; it is left out"))),
     });
     if let Err(why) = understood {
         intake.findings.push(finding(Severity::Error, root, format!("{why}; none of its hooks is loaded")));

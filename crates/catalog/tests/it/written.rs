@@ -1,5 +1,6 @@
 //! Hooks that people wrote for other agents: imported, and read where they are.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use ollm_catalog::connection::{Imported, WrittenFile};
@@ -82,7 +83,7 @@ fn what_cannot_be_taken_over_is_named() {
         (claude("PreToolUse", run("args", json!([1]))), "not a list of texts"),
         (claude("PreToolUse", run("timeout", "soon".into())), "`timeout` that is no positive number"),
         (claude("PreToolUse", matched("Bash(?=x)")), "cannot be read here"),
-        (claude("PreToolUse", json!({"matcher": "Bash"})), "without a list"),
+        (claude("PreToolUse", json!({"matcher": "Bash"})), "has no list"),
         (claude("PermissionRequest", matched("Read")), "means nothing at events of other agents"),
         (claude("UserPromptExpansion", matched("deploy")), "means nothing at events of other agents"),
         (claude("FileChanged", matched(".env")), "no name elsewhere"),
@@ -320,6 +321,27 @@ fn every_agent_with_files_of_its_own_is_read() {
     assert_eq!(problems, Vec::new());
     let found: Vec<_> = catalog.hooks.iter().map(|hook| hook.spec.read_from.unwrap()).collect();
     assert_eq!(found, ["goose", "kiro", "cline", "copilot", "cursor", "windsurf", "droid"]);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told_and_what_is_not_there_is_not() {
+    let world = reading("claude, kiro, gemini");
+    let link = world.base().join("home/.gemini/settings.json");
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("nowhere", link).unwrap();
+    std::fs::create_dir_all(world.base().join("home/.kiro/hooks/folder.json")).unwrap();
+    assert_eq!(world.load().1, Vec::new());
+    std::fs::create_dir_all(world.base().join("home/.claude/settings.json")).unwrap();
+    let (_, problems) = world.load();
+    assert!(matches!(&problems[..], [one] if one.message.contains("not a regular file")), "{problems:?}");
+    let folder = world.base().join("home/.kiro/hooks");
+    let close = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    close(0o000);
+    // Root may look everywhere.
+    let is_root = std::fs::read_dir(&folder).is_ok();
+    let (_, problems) = world.load();
+    assert!(is_root || problems.len() == 2, "{problems:?}");
+    close(0o700);
 }
 
 #[test]

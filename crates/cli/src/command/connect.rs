@@ -7,6 +7,7 @@ use ollm_app::connect::{self, AgentStatus, LinkState, Plan, Scope};
 use ollm_app::{World, refuse_agents};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
+use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use serde_json::{Value, json};
 
@@ -94,8 +95,11 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     let count = plan.imported.hooks.len();
     let from = plan.from.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     if count == 0 {
-        let place = if from.is_empty() { String::new() } else { format!(" in {from}") };
-        output.tell(&format!("{} has no hooks to take over{place}", agent.title));
+        output.tell(&match agent.home.written.form {
+            WrittenForm::Code => format!("hooks of {} are code, which only it can run", agent.title),
+            _ if from.is_empty() => format!("{} has no hooks to take over", agent.title),
+            _ => format!("{} has no hooks to take over in {from}", agent.title),
+        });
         return Ok(OK);
     }
     if arguments.dry_run {
@@ -104,8 +108,8 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     }
     world.need_home()?;
     if plan.carry_out()? {
-        let hooks = if count == 1 { "hook" } else { "hooks" };
-        output.line(&format!("{count} {hooks} of {from} are in {}", plan.to.display()))?;
+        let (hooks, are) = if count == 1 { ("hook", "is") } else { ("hooks", "are") };
+        output.line(&format!("{count} {hooks} of {from} {are} in {}", plan.to.display()))?;
     } else {
         output.line(&format!("{} has them already", plan.to.display()))?;
     }

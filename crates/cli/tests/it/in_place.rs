@@ -145,6 +145,13 @@ fn programs_and_triggers_are_taken_over_too() {
     let ran = call(&lab, "gemini", "ls");
     assert_eq!(ran.answer()["reason"], "cline says no", "{ran:?}");
     fs::remove_file(lab.home.join(".ollm/hooks/cline.json")).unwrap();
+    fs::create_dir_all(lab.project.join(".clinerules/hooks")).unwrap();
+    fs::rename(lab.home.join("Documents/Cline/Hooks/PreToolUse"), lab.project.join(".clinerules/hooks/PreToolUse"))
+        .unwrap();
+    assert_eq!(lab.run(&["import", "cline", "--project"]).code, 0);
+    lab.approve("workspace:cline.json:before_tool:cline-1");
+    assert_eq!(call(&lab, "gemini", "ls").answer()["reason"], "cline says no");
+    fs::remove_dir_all(lab.project.join(".ollm")).unwrap();
     let hook = json!({"name": "k", "trigger": "PreToolUse", "action": {"type": "command", "command": "echo kiro says no >&2; exit 2"}});
     lab.write("home/.kiro/hooks/k.json", json!({"version": "v1", "hooks": [hook]}).to_string());
     assert_eq!(lab.run(&["import", "kiro"]).code, 0);
