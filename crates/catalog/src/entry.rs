@@ -183,7 +183,9 @@ impl Reader<'_> {
             KeyKind::Patterns(set) => set(spec, self.patterns(at)),
             KeyKind::Variables(set) => {
                 set(spec, self.texts_by_name(at));
-                self.relative_path(at);
+                if let Some((path, message)) = value::relative_entries(at) {
+                    self.warn(&path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
+                }
             }
             KeyKind::Files(set) => set(spec, self.inputs(at)),
             KeyKind::Time(set) => {
@@ -227,20 +229,6 @@ impl Reader<'_> {
                 reader.refuse(at, &format!("`{key}` cannot be required"), meant(key, &names(keys)));
             }
         });
-    }
-
-    /// Says that entries of PATH are left out that mean another folder wherever the hook runs.
-    fn relative_path(&mut self, env: &Cursor<'_>) {
-        let Some(path) = env.get("PATH") else { return };
-        let value::Reading::Exact(text) = value::word(path.node) else { return };
-        let relative: Vec<String> = std::env::split_paths(&text)
-            .filter(|entry| !entry.is_absolute())
-            .map(|entry| format!("`{}`", entry.display()))
-            .collect();
-        if !relative.is_empty() {
-            let message = format!("relative entries of PATH are left out: {}", relative.join(", "));
-            self.warn(&path, Part::Value, message, Some("write them as absolute paths".to_owned()));
-        }
     }
 
     /// Keys that say nothing about the hook, or nothing that could be taken.

@@ -1,8 +1,8 @@
 //! JSON Schemas of hook files, for editors: one for each form, and one for all.
 
-use ollm_protocol::EventKind;
 use ollm_protocol::dialect::DIALECTS;
 use ollm_protocol::hook::key::{HOOK_KEYS, HookKey, KeyKind, TextForm};
+use ollm_protocol::{EventKind, units};
 use serde_json::{Map, Value, json};
 
 use super::action::{TYPES, is_needed};
@@ -10,8 +10,8 @@ use crate::format::Form;
 use crate::mcp::or_null;
 
 const SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
-const TIME: &str = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|m|h|d)\s*$";
-const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+const TIME: &str = units::DURATION_PATTERN;
+const SIZE: &str = units::SIZE_PATTERN;
 const SERVICE: &str = r"^(\[[^\s/]+\]|[^:/\s]+):0*[1-9][0-9]{0,4}$";
 const HEADER: &str = r"^[^\x00-\x08\x0a-\x1f\x7f]*$";
 const ANY: &str = "";
