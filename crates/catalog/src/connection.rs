@@ -8,15 +8,19 @@ use crate::file::{Syntax, TrailingCommas, loose};
 use crate::node::Node;
 use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
+mod calls;
+mod files;
+mod filter;
 mod import;
+pub(crate) mod written;
 
-pub use import::{Imported, import};
+use calls::calls;
+pub use calls::{asks_us, called_programs};
+pub use files::{WrittenFile, in_home, written_by_user, written_in_project};
+pub use import::Imported;
 
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
-/// What follows our program where we are asked.
-const CALL: &str = " hook run";
-
 /// What is written for an agent.
 #[derive(Clone, Copy)]
 pub struct Wish<'a> {
@@ -119,42 +123,6 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
     }
 }
 
-/// Whether a text, a line of shell or a whole file, asks us on behalf of an agent.
-pub fn asks_us(text: &str, agent: &str) -> bool {
-    called_programs(text, agent).next().is_some()
-}
-
-/// The programs, as written, by which a text asks us on behalf of an agent.
-pub fn called_programs<'t>(text: &'t str, agent: &str) -> impl Iterator<Item = &'t str> {
-    calls(text).filter(|(_, arguments)| asks_for(arguments, agent)).map(|(program, _)| program)
-}
-
-/// The calls of ours in a text: the program and its arguments, as written.
-fn calls(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    text.match_indices(CALL).filter_map(|(at, call)| {
-        let (before, after) = (text.get(..at)?, text.get(at + call.len()..)?);
-        let arguments = after.lines().next().unwrap_or_default().split(CALL).next()?;
-        let ends = arguments.is_empty() || arguments.starts_with(|letter: char| !letter.is_alphanumeric());
-        let program = last_word(before).filter(|_| ends)?;
-        let is_ours = program.rsplit('/').next().is_some_and(|name| name.starts_with("ollm"));
-        is_ours.then_some((program, arguments))
-    })
-}
-
-/// The last word before the end of a line of shell, also where that line stands in quotes.
-fn last_word(text: &str) -> Option<&str> {
-    let closed = ['\'', '"'].into_iter().find_map(|quote| text.strip_suffix(quote)?.rsplit(quote).next());
-    let bare = || text.rsplit(|letter: char| letter.is_whitespace() || "'\"=;".contains(letter)).next();
-    closed.or_else(bare).filter(|word| !word.is_empty())
-}
-
-fn asks_for(arguments: &str, agent: &str) -> bool {
-    let mut words = arguments.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';', ',']));
-    let named = words.by_ref().find_map(|word| word.strip_prefix("--from"));
-    let value = named.map(|value| value.strip_prefix('=').unwrap_or_default()).filter(|value| !value.is_empty());
-    named.is_some() && value.or_else(|| words.next()) == Some(agent)
-}
-
 /// What stands in a file for one event.
 fn entry(wish: &Wish<'_>, event: &str) -> Value {
     let command = (wish.line)(event);
@@ -182,21 +150,25 @@ fn entry(wish: &Wish<'_>, event: &str) -> Value {
 
 fn draft(text: &str) -> Result<Draft, String> {
     let draft = Draft::read(text, Syntax::LooseJson).map_err(|broken| broken.placed())?;
-    let Node::Map(pairs) = draft.root() else {
-        return match draft.root() {
-            Node::Null => Ok(draft),
-            other => Err(format!("it is {}, not a JSON object", other.kind())),
-        };
+    structure(draft.root()).map(|()| draft)
+}
+
+/// Why a file is not what agents read: `hooks` once, with a list for each event.
+fn structure(root: &Node) -> Result<(), String> {
+    let pairs = match root {
+        Node::Map(pairs) => pairs,
+        Node::Null => return Ok(()),
+        other => return Err(format!("it is {}, not a JSON object", other.kind())),
     };
     let mut hooks = pairs.iter().filter(|(key, _)| key == HOOKS).map(|(_, value)| value);
     match (hooks.next(), hooks.next()) {
         (_, Some(_)) => Err(format!("`{HOOKS}` is in it twice, and agents differ in which of the two counts")),
         (Some(Node::Map(events)), None) => match events.iter().find(|(_, list)| !matches!(list, Node::List(_))) {
             Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
-            None => Ok(draft),
+            None => Ok(()),
         },
         (Some(other), None) => Err(format!("`{HOOKS}` is {}, not an object", other.kind())),
-        (None, None) => Ok(draft),
+        (None, None) => Ok(()),
     }
 }
 

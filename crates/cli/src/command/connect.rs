@@ -1,4 +1,4 @@
-//! `ollm connect` and `disconnect`: whether other agents ask us, and telling them to.
+//! `ollm connect`, `disconnect` and `import`: whether other agents ask us, telling them to, and taking over their hooks.
 
 use std::path::Path;
 use std::time::SystemTime;
@@ -7,6 +7,7 @@ use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
 use ollm_app::{World, refuse_agents};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
+use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use serde_json::{Value, json};
 
@@ -102,8 +103,13 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     let plan = connect::plan_import(agent, scope(arguments.project), world)?;
     plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
     let count = plan.imported.hooks.len();
+    let from = plan.from.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     if count == 0 {
-        output.tell(&format!("{} has no hooks to take over", plan.from.display()));
+        output.tell(&match agent.home.written.form {
+            WrittenForm::Code => format!("hooks of {} are code, which only it can run", agent.title),
+            _ if from.is_empty() => format!("{} has no hooks to take over", agent.title),
+            _ => format!("{} has no hooks to take over in {from}", agent.title),
+        });
         return Ok(OK);
     }
     if arguments.dry_run {
@@ -112,8 +118,8 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     }
     world.need_home()?;
     if plan.carry_out()? {
-        let hooks = if count == 1 { "hook of".to_owned() } else { "hooks of".to_owned() };
-        output.line(&format!("{count} {hooks} {} are in {}", plan.from.display(), plan.to.display()))?;
+        let (hooks, are) = if count == 1 { ("hook", "is") } else { ("hooks", "are") };
+        output.line(&format!("{count} {hooks} of {from} {are} in {}", plan.to.display()))?;
     } else {
         output.line(&format!("{} has them already", plan.to.display()))?;
     }

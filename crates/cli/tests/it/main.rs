@@ -32,6 +32,7 @@ mod forms;
 mod gates;
 mod groups;
 mod hosts;
+mod in_place;
 mod invariants;
 mod joined;
 mod keyring;

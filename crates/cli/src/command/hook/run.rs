@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_app::connect::{TEST_EVENT, remember_fired};
-use ollm_app::{App, Turn, World, trace};
+use ollm_app::{App, LoadOptions, Turn, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
@@ -26,6 +26,8 @@ const MOST_LINES: usize = 20;
 pub(crate) struct Manner {
     /// The outcome lists also the hooks that do not fit.
     pub(crate) explain: bool,
+    /// The agent that asks.
+    pub(crate) asked_by: Option<&'static str>,
     /// When the hooks that still run are ended, and their failure policies decide.
     pub(crate) deadline: Option<Instant>,
     /// A call that another process decides about gets the same answer.
@@ -48,7 +50,8 @@ pub(crate) fn run<'a>(
         (None, Some(name)) => event::given(name, arguments.data.as_deref()),
         (None, None) => event::sent(None, OLLM),
     };
-    let manner = Manner { explain: arguments.explain, ..Manner::default() };
+    let asked_by = arguments.from.and_then(|host| agent_named(host.name())).map(|agent| agent.name);
+    let manner = Manner { explain: arguments.explain, asked_by, ..Manner::default() };
     let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
     let world = world_in(told.map(Path::new));
     let Some(host) = arguments.from else {
@@ -125,7 +128,14 @@ fn nameless() -> Request {
 
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
 pub(crate) fn dispatch(event: &Event, manner: Manner, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
-    let app = if manner.explain { App::load(world, Positions::OnDemand) } else { App::load_for(world, event) };
+    let asked_by = manner.asked_by;
+    let app = if manner.explain {
+        let mut options = LoadOptions::short(world);
+        options.asked_by = asked_by;
+        App::load_with(world, Positions::OnDemand, options)
+    } else {
+        App::load_for(world, event, asked_by)
+    };
     Ok(through(app?, event, manner, world, output))
 }
 
@@ -136,7 +146,7 @@ pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, ou
     details::tell_files(&app, world, output);
     let timed = timed(event);
     let turn = match manner {
-        Manner { once: true, explain: false, deadline } => app.turn(&timed, deadline),
+        Manner { once: true, explain: false, deadline, .. } => app.turn(&timed, deadline),
         _ => Turn::Alone,
     };
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.

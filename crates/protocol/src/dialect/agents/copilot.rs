@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
 use super::forms::{DECISION_BLOCK, PERMISSION};
-use super::home::{FlatEntry, Foreign, Form, Home, Taste};
+use super::home::{FlatEntry, Foreign, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -53,6 +53,13 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         taste: Taste::PLAIN,
         review: Some("Copilot runs hooks of a project only in folders that you trust there"),
         project_variables: &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".copilot/hooks/*.json", ".copilot/settings.json"],
+            project: &[".github/hooks/*.json", ".github/copilot/settings.local.json", ".github/copilot/settings.json"],
+            form: WrittenForm::Flat,
+            matcher: MatcherForm::Whole,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

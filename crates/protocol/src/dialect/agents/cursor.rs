@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
-use super::home::{FlatEntry, Foreign, Form, Home, Taste};
+use super::home::{FlatEntry, Foreign, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -57,6 +57,13 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".cursor/hooks.json"],
+            project: &[".cursor/hooks.json"],
+            form: WrittenForm::Flat,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Runs,
+        },
     },
 };
 

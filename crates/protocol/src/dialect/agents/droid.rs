@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, UPDATED_INPUT};
-use super::home::{Form, Home, Taste};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
@@ -44,6 +44,13 @@ pub(super) static DROID: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &["FACTORY_PROJECT_DIR"],
+        written: Written {
+            user: &[".factory/settings.json", ".factory/hooks.json"],
+            project: &[".factory/settings.json", ".factory/hooks.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -28,6 +28,58 @@ pub struct Home {
     pub review: Option<&'static str>,
     /// The variables in which its hooks find the project's folder.
     pub project_variables: &'static [&'static str],
+    /// The hooks that people wrote for it themselves.
+    pub written: Written,
+}
+
+/// Hooks that people wrote for an agent: the files, and what stands in them.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// The files below a person's home; a star stands for any one name.
+    pub user: &'static [&'static str],
+    /// The same below the root of a project.
+    pub project: &'static [&'static str],
+    /// What stands in them.
+    pub form: WrittenForm,
+    /// What a matcher means that is not a list of names.
+    pub matcher: MatcherForm,
+    /// What the folder of a file means to its hooks.
+    pub folder: OwnFolder,
+}
+
+/// What the folder of a file means to the hooks in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnFolder {
+    /// Nothing.
+    Unused,
+    /// Hooks in a person's home run in it.
+    Runs,
+    /// This variable names the folder above it.
+    Above(&'static str),
+}
+
+/// What stands in a file with hooks for an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenForm {
+    /// As in [`Form::Groups`].
+    Groups,
+    /// As in [`Form::Flat`].
+    Flat,
+    /// `{"hooks": [{"trigger": EVENT, "action": {"type": …}}]}`
+    Triggers,
+    /// Each file is a program, with the name of its event.
+    Programs,
+    /// Code that only the agent itself can run.
+    Code,
+}
+
+/// What the matcher of a hook means where it is not a list of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatcherForm {
+    /// A regular expression that is found anywhere.
+    Within,
+    /// A regular expression for all of it.
+    Whole,
 }
 
 /// Settings of another agent.
