@@ -1,9 +1,9 @@
 //! How other agents stand: installed or not, told to ask us or not, and when they last did.
 
-use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fmt, fs};
 
 use ollm_catalog::connection::{asks_us, called_programs, own_entries};
 use ollm_process::find_program;
@@ -82,6 +82,21 @@ pub enum LinkState {
     Moved(String),
     /// The file cannot be understood.
     Broken(String),
+}
+
+impl fmt::Display for LinkState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkState::Connected => formatter.write_str("connected"),
+            LinkState::Removed => formatter.write_str("removed since"),
+            LinkState::Incomplete => formatter.write_str("incomplete"),
+            LinkState::Moved(program) if !program.contains('/') => {
+                write!(formatter, "names {program}, which is not on your PATH")
+            }
+            LinkState::Moved(program) => write!(formatter, "names {program}, which is gone"),
+            LinkState::Broken(why) => write!(formatter, "cannot be read: {why}"),
+        }
+    }
 }
 
 /// How every known agent stands.

@@ -258,14 +258,12 @@ fn state(status: &AgentStatus) -> String {
 }
 
 fn word(state: &LinkState) -> String {
-    match state {
-        LinkState::Connected => "connected".to_owned(),
-        LinkState::Removed => "removed since; connect it again".to_owned(),
-        LinkState::Incomplete => "incomplete; connect it again".to_owned(),
-        LinkState::Moved(program) if !program.contains('/') => format!("names {program}, which is not on your PATH"),
-        LinkState::Moved(program) => format!("names {program}, which is gone; connect it again"),
-        LinkState::Broken(why) => format!("cannot be read: {why}"),
-    }
+    let again = match state {
+        LinkState::Removed | LinkState::Incomplete => true,
+        LinkState::Moved(program) => program.contains('/'),
+        LinkState::Connected | LinkState::Broken(_) => false,
+    };
+    format!("{state}{}", if again { "; connect it again" } else { "" })
 }
 
 fn ago(time: SystemTime) -> String {
