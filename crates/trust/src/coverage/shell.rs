@@ -11,7 +11,7 @@ use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
-use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, edit, runner};
+use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, runner};
 use value::{Filled, MOST_BYTES, MadeOf, Scope};
 
 /// Programs that run the command in their arguments.
@@ -277,14 +277,15 @@ impl Search<'_> {
                 }
             }
             Runs::Code => {
-                for module in super::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
+                for module in
+                    command::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
                 {
                     self.module(module)?;
                 }
                 for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.text.starts_with('-')) {
                     let edits = self.code(&arg.text, language, scope)?;
                     let with = Replacement::Code { text: arg.text.clone(), edits };
-                    if super::shell_code(&texts) != Some(index) || with.files().is_empty() {
+                    if command::shell_code(&texts) != Some(index) || with.files().is_empty() {
                         continue;
                     }
                     if arg.made_of == MadeOf::Text {
@@ -306,7 +307,7 @@ impl Search<'_> {
             Runs::Itself | Runs::Nothing => {}
         }
         if language == Language::Node {
-            for (index, prefix, name) in super::preloads(&texts) {
+            for (index, prefix, name) in command::preloads(&texts) {
                 let Some(arg) = args.get(index).filter(|arg| arg.known) else { continue };
                 if let Some(file) = self.code_file(name, Language::Node)? {
                     self.names_code(arg, &prefix, &file);
