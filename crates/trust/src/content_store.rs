@@ -58,12 +58,12 @@ pub struct ContentStore {
     root: PathBuf,
     digests: Arc<FileDigests>,
     /// Copies that this process has found good, with the states of everything in them at that time.
-    good: Arc<Mutex<HashMap<PathBuf, States>>>,
+    good: Arc<Mutex<HashMap<PathBuf, Arc<States>>>>,
 }
 
 /// The folder itself and all that is in it, each by its path. A folder's state changes with what it holds, and a state
 /// with owner and mode.
-type States = Vec<(PathBuf, StatKey)>;
+pub(crate) type States = Vec<(PathBuf, StatKey)>;
 
 /// One file to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -299,12 +299,19 @@ impl ContentStore {
         Ok(State::Good)
     }
 
+    /// The states of everything in a copy that this process has found good.
+    pub(crate) fn good_states(&self, folder: &Path) -> Option<Arc<States>> {
+        self.good().get(folder).cloned()
+    }
+
+    /// Whether the store is still ours alone, and a copy in it what it was when it had these states.
+    pub(crate) fn still_holds(&self, states: &States) -> bool {
+        matches!(self.root_is_safe(), Ok(true)) && unchanged(states)
+    }
+
     /// Whether nothing about a copy has changed since it was found good.
     fn is_still_good(&self, folder: &Path) -> bool {
-        let same = |(path, state): &(PathBuf, StatKey)| {
-            fs::symlink_metadata(path).is_ok_and(|meta| StatKey::of(&meta) == *state)
-        };
-        self.good().get(folder).is_some_and(|states| states.iter().all(same))
+        self.good_states(folder).is_some_and(|states| unchanged(&states))
     }
 
     /// Remembers a copy under the rule by which digests are: everything in it has been quiet for a while.
@@ -312,11 +319,11 @@ impl ContentStore {
         let inside = entries.iter().map(|(entry, meta)| (folder.join(&entry.path), StatKey::of(meta)));
         let states: States = std::iter::once((folder.to_owned(), StatKey::of(meta))).chain(inside).collect();
         if states.iter().all(|(_, state)| self.digests.is_quiet(state.ctime_ns)) {
-            self.good().insert(folder.to_owned(), states);
+            self.good().insert(folder.to_owned(), Arc::new(states));
         }
     }
 
-    fn good(&self) -> MutexGuard<'_, HashMap<PathBuf, States>> {
+    fn good(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<States>>> {
         self.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -390,6 +397,10 @@ impl Drop for New {
             remove(&self.path);
         }
     }
+}
+
+fn unchanged(states: &States) -> bool {
+    states.iter().all(|(path, state)| fs::symlink_metadata(path).is_ok_and(|meta| StatKey::of(&meta) == *state))
 }
 
 const FOLDER: u32 = 0o500;

@@ -29,6 +29,7 @@ mod extension;
 mod hook;
 mod identity;
 mod proposal;
+mod recall;
 mod refusal;
 mod review;
 mod signature;

@@ -27,6 +27,7 @@ use crate::signer::Signer;
 
 mod trusted;
 
+pub(crate) use trusted::Run;
 pub use trusted::Trusted;
 
 /// A clock, as a value.
@@ -39,13 +40,13 @@ impl Trusted<ExtensionFolder> {
         if program.starts_with(&self.thing.root) || self.copy_folder().is_some_and(|copy| program.starts_with(copy)) {
             absolute_interpreter(&program, &start_of(&program))?;
         }
-        let (digest, copy, commands) = (self.digest, self.copy.clone(), self.commands);
-        Ok(Trusted { thing, program, digest, copy, coverage: Arc::default(), commands })
+        let run = Run::new(program, self.run.digest, self.run.copy.clone(), Arc::default());
+        Ok(Trusted { thing, run: Arc::new(run), commands: self.commands })
     }
 
     /// The copy of its folder.
     pub fn copy_folder(&self) -> Option<&Path> {
-        self.copy.as_ref().map(|copy| copy.folder.as_path())
+        self.run.copy.as_ref().map(|copy| copy.folder.as_path())
     }
 }
 
@@ -169,6 +170,10 @@ impl Trust {
         if self.needs_no_approval(&**thing) {
             return self.own(thing, context).map_err(|why| Refusal::unready(&why));
         }
+        let defined = self.memory.defined(thing);
+        if let Some(run) = self.recall(&**thing, &defined, context) {
+            return Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands });
+        }
         let unapproved = self.unapproved(&**thing);
         let has_approval = unapproved.is_none();
         if let Some(refusal) = unapproved.filter(|_| self.approver.is_none() && !self.has_grant(&thing.id())) {
@@ -176,9 +181,8 @@ impl Trust {
         }
         // Without it a process that lives on would never learn that a file has been quiet for a while.
         self.memory.digests.advance(self.now());
-        let defined = self.memory.defined(thing);
         match self.identified(&**thing, &defined, context) {
-            Ok(found) => self.approved(thing, found, context, session),
+            Ok(found) => self.approved(thing, &defined, found, context, session),
             Err(why) if has_approval => Err(Refusal::unready(&why)),
             // What nobody ever approved has no say, not even by failing.
             Err(why) => Err(Refusal::untrusted_and(&why)),
@@ -211,8 +215,8 @@ impl Trust {
 
     /// Why something may not run that has no approval at all; its content is not looked at.
     pub fn unapproved<T: Approvable>(&self, thing: &T) -> Option<Refusal> {
-        let missing = !self.needs_no_approval(thing) && self.approval(thing).is_none();
-        missing.then(|| self.refusal(thing, None, Standing::Unknown))
+        let is_missing = || self.approvals.current().0.find(&thing.source(), &thing.id()).is_none();
+        (!self.needs_no_approval(thing) && is_missing()).then(|| self.refusal(thing, None, Standing::Unknown))
     }
 
     /// Whether files and folders that something depends on belong to the user, and to nobody else.
@@ -239,15 +243,16 @@ impl Trust {
         self.owned(&**thing, context)?;
         let program = thing.program(context)?;
         present(&**thing)?;
-        let (thing, commands) = (Arc::clone(thing), self.commands);
-        Ok(Trusted { thing, program, digest: None, copy: None, coverage: Arc::default(), commands })
+        let run = Arc::new(Run::new(program, None, None, Arc::default()));
+        Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
 
     /// Something that needs approval, with the content it has now.
     fn approved<T: Approvable>(
         &self,
         thing: &Arc<T>,
-        found: Identified,
+        defined: &KnownDefinition,
+        mut found: Identified,
         context: &TrustContext<'_>,
         session: Option<&str>,
     ) -> Result<Trusted<T>, Refusal> {
@@ -267,6 +272,7 @@ impl Trust {
         }
         owned.map_err(|why| Refusal::unready(&why))?;
         let program = found.program.clone();
+        let depends_on = found.depends_on.take();
         let identity = found.identity.clone();
         let proposal = self.proposal(found).map_err(|error| match error {
             ContentStoreError::Changed { .. } => self.refusal(&**thing, Some(&identity), Standing::Modified),
@@ -279,8 +285,11 @@ impl Trust {
         let Proposal { identity, copy, coverage, .. } = proposal;
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
         let copy = copy.filter(|_| !stays).map(|copy| self.pointed_at_itself(copy, &coverage)).transpose()?;
-        let (thing, digest, commands) = (Arc::clone(thing), Some(identity.digest), self.commands);
-        Ok(Trusted { thing, program, digest, copy, coverage, commands })
+        let run = Arc::new(Run::new(program, Some(identity.digest), copy, coverage));
+        if let Some(depends_on) = depends_on {
+            self.note_checked(&**thing, defined, &identity, depends_on, &run, context);
+        }
+        Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
 
     /// A copy whose scripts name one another by their places in it, where they did so by the working folder.

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ollm_protocol::{Commands, Hook};
 use ollm_shell::shell_word;
-use ollm_store::Digest;
+use ollm_store::{Digest, tree};
 
 use crate::approvable::Approvable;
 use crate::content_store::StoredCopy;
@@ -22,29 +22,58 @@ use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, loads_code, rewr
 /// use ollm_trust::Trusted;
 ///
 /// fn forge(hook: Arc<ollm_protocol::Hook>) -> Trusted<ollm_protocol::Hook> {
-///     Trusted { thing: hook, program: "/bin/sh".into(), digest: None, copy: None, coverage: Default::default() }
+///     Trusted { thing: hook, run: Default::default(), commands: Default::default() }
 /// }
 /// ```
 #[derive(Debug)]
 pub struct Trusted<T> {
     pub(super) thing: Arc<T>,
-    pub(super) program: PathBuf,
+    pub(super) run: Arc<Run>,
+    pub(super) commands: Commands,
+}
+
+/// What is started, and from where; the same for every event as long as nothing of it changes.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The program that was approved.
+    program: PathBuf,
+    /// The program to start: its copy, where there is one.
+    start: PathBuf,
+    /// Whether the copy of the program is none by its mode.
+    is_no_program: bool,
     pub(super) digest: Option<Digest>,
     pub(super) copy: Option<Arc<StoredCopy>>,
-    pub(super) coverage: Arc<Coverage>,
-    pub(super) commands: Commands,
+    coverage: Arc<Coverage>,
+}
+
+impl Run {
+    pub(super) fn new(
+        program: PathBuf,
+        digest: Option<Digest>,
+        copy: Option<Arc<StoredCopy>>,
+        coverage: Arc<Coverage>,
+    ) -> Run {
+        let copied = copy.as_ref().and_then(|copy| copy.path_of(&program));
+        let meta = copied.as_ref().and_then(|copy| copy.metadata().ok());
+        let is_no_program = meta.is_some_and(|meta| meta.is_file() && !tree::is_executable(&meta));
+        let start = copied.unwrap_or_else(|| program.clone());
+        Run { program, start, is_no_program, digest, copy, coverage }
+    }
+
+    /// The program that was approved.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The copy it runs from.
+    pub(crate) fn copy(&self) -> Option<&StoredCopy> {
+        self.copy.as_deref()
+    }
 }
 
 impl<T> Clone for Trusted<T> {
     fn clone(&self) -> Trusted<T> {
-        Trusted {
-            thing: Arc::clone(&self.thing),
-            program: self.program.clone(),
-            digest: self.digest,
-            copy: self.copy.clone(),
-            coverage: Arc::clone(&self.coverage),
-            commands: self.commands,
-        }
+        Trusted { thing: Arc::clone(&self.thing), run: Arc::clone(&self.run), commands: self.commands }
     }
 }
 
@@ -56,32 +85,32 @@ impl<T> Trusted<T> {
 
     /// The digest that was approved, for what needs approval.
     pub fn digest(&self) -> Option<&Digest> {
-        self.digest.as_ref()
+        self.run.digest.as_ref()
     }
 
     /// Whether it runs from a copy of exactly what was approved.
     pub fn runs_from_copy(&self) -> bool {
-        self.copy.is_some()
+        self.run.copy.is_some()
     }
 
     /// The program to start.
     pub fn program(&self) -> PathBuf {
-        self.approved(&self.program).unwrap_or_else(|| self.program.clone())
+        self.run.start.clone()
     }
 
     /// The copy of a file that was approved along with it.
     pub fn approved(&self, path: &Path) -> Option<PathBuf> {
-        self.copy.as_ref()?.path_of(path)
+        self.run.copy.as_ref()?.path_of(path)
     }
 
     /// The folder it runs in, where it names files of that folder by relative paths.
     pub fn runs_in(&self) -> Option<&Path> {
-        self.coverage.runs_in.as_deref()
+        self.run.coverage.runs_in.as_deref()
     }
 
     /// An argument that names code, with the copy of that code in place of its name.
     pub fn code_argument(&self, argument: &str) -> Option<OsString> {
-        match self.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
+        match self.run.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
             (_, Replacement::File { prefix, file }) => {
                 let mut replaced = OsString::from(prefix);
                 replaced.push(self.approved(file)?);
@@ -93,17 +122,17 @@ impl<T> Trusted<T> {
 
     /// Its line for a shell, with the copies of the code it names in place of their names.
     pub fn shell_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
-        self.led_to_copy(line, &self.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
+        self.led_to_copy(line, &self.run.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
     }
 
     fn led_to_copy(&self, text: &str, edits: &[Edit]) -> Option<String> {
-        let copy = self.copy.as_ref().filter(|_| !edits.is_empty())?;
+        let copy = self.run.copy.as_ref().filter(|_| !edits.is_empty())?;
         Some(rewritten(text, edits, &|file| copy.place_of(file)))
     }
 
     /// The value of a variable that loads code, with the copies of that code in place of their names.
     pub fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
-        let (copy, here) = (self.copy.as_ref()?, self.coverage.here.as_ref()?);
+        let (copy, here) = (self.run.copy.as_ref()?, self.run.coverage.here.as_ref()?);
         if !loads_code(name) {
             return None;
         }
@@ -122,9 +151,9 @@ impl<T> Trusted<T> {
 
     /// What it is told about its copy: where that is, and that Python takes modules from there.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Some(copy) = &self.copy else { return Vec::new() };
+        let Some(copy) = &self.run.copy else { return Vec::new() };
         let mut told = vec![(COPY_FOLDER, copy.folder.clone().into())];
-        if let Some(modules) = self.coverage.modules.as_ref().and_then(|folder| copy.path_of(folder)) {
+        if let Some(modules) = self.run.coverage.modules.as_ref().and_then(|folder| copy.path_of(folder)) {
             told.extend([("PYTHONPATH", modules.into()), ("PYTHONSAFEPATH", "1".into())]);
         }
         told
@@ -141,13 +170,10 @@ impl Trusted<Hook> {
 impl<T: Approvable> Trusted<T> {
     /// Why the program cannot be started although it is what was approved: what was approved is no program.
     pub fn unready(&self) -> Option<String> {
-        use std::os::unix::fs::PermissionsExt;
-        let copy = self.approved(&self.program)?;
-        let mode = copy.metadata().ok().filter(std::fs::Metadata::is_file)?.permissions().mode();
-        if mode & 0o111 != 0 {
+        if !self.run.is_no_program {
             return None;
         }
-        let file = self.program.display();
+        let file = self.run.program.display();
         let mend = format!("chmod +x {}", shell_word(&file.to_string()));
         let again = self.commands.command(&self.thing.remedy());
         let again = again.map(|command| format!(": `{command}`")).unwrap_or_default();
