@@ -331,7 +331,10 @@ impl ContentStore {
     fn make(&self, order: &Order<'_>, folder: &Path) -> Result<(), ContentStoreError> {
         let new = New::create(self.root.join(format!("{NEW}{}", random_name())))?;
         order.fill(&new.path)?;
-        match self.inspect(&new.path, order.digest, order.limits)? {
+        let state = self.inspect(&new.path, order.digest, order.limits)?;
+        // It loses this name.
+        self.good().remove(&new.path);
+        match state {
             State::Good => {}
             State::Exposed => return Err(ContentStoreError::Unfit { path: self.root.clone() }),
             State::Missing | State::Different => {

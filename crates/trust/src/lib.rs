@@ -26,6 +26,8 @@ mod content_store;
 mod context;
 mod coverage;
 mod extension;
+#[cfg(test)]
+mod fixture;
 mod hook;
 mod identity;
 mod proposal;

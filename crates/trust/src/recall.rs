@@ -126,3 +126,6 @@ impl Trust {
 fn checks(defined: &KnownDefinition) -> MutexGuard<'_, HashMap<PathBuf, Arc<Checked>>> {
     defined.checked.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests;

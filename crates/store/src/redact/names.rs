@@ -33,6 +33,7 @@ const BEGINNINGS: [&[u8; 3]; 15] = [
 const LETTER: u8 = 31;
 
 /// For each first letter of a beginning, its second letters as bits.
+#[expect(clippy::indexing_slicing, reason = "the compiler runs it")]
 const BEGINNING_PAIRS: [u32; 32] = {
     let mut pairs = [0; 32];
     let mut at = 0;
