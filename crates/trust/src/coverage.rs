@@ -9,6 +9,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 use ollm_store::{Digest, digest_bytes, read_bounded};
@@ -18,6 +19,7 @@ use crate::context::TrustContext;
 
 mod command;
 mod edit;
+mod inline;
 mod lookup;
 mod runner;
 mod script;
@@ -84,6 +86,8 @@ pub(crate) struct Places {
     here: Vec<PathBuf>,
     /// Files that are hashed anyway.
     own: Vec<PathBuf>,
+    /// Where programs are looked up that a line for a shell names.
+    search_path: OsString,
 }
 
 impl Places {
@@ -105,7 +109,7 @@ impl Places {
         }
         let own = thing.script().into_iter().chain(thing.inputs().iter().map(PathBuf::as_path));
         let own = own.filter_map(|file| file.canonicalize().ok()).collect();
-        Places { written, top, here, own }
+        Places { written, top, here, own, search_path: context.search_path().to_owned() }
     }
 }
 
@@ -137,6 +141,8 @@ pub struct Coverage {
     pub(crate) scripts: Vec<ScriptEdits>,
     /// The folder in which Python finds a module of it by the working folder.
     pub(crate) modules: Option<PathBuf>,
+    /// Whether Python runs code that has no file, and takes modules from the working folder unless it is told not to.
+    pub(crate) is_inline_python: bool,
     /// The folder that relative names are meant from.
     pub(crate) here: Option<PathBuf>,
     /// Whether the program is named by its path, not found on the search path.
@@ -334,3 +340,6 @@ pub(crate) fn plain(path: &Path) -> PathBuf {
     }
     plain
 }
+
+#[cfg(test)]
+mod tests;

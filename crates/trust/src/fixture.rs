@@ -83,11 +83,18 @@ impl Project {
             inputs: inputs.iter().copied().map(Path::to_owned).collect(),
             ..HookSpec::new("guard", "before_tool", action)
         };
-        Arc::new(Hook::new(spec, &Rules::default()).unwrap())
+        let mut rules = Rules::default();
+        rules.whitelist.extend(["ruby", "deno", "python3.9", "python3.12"].map(str::to_owned));
+        Arc::new(Hook::new(spec, &rules).unwrap())
     }
 
     pub(crate) fn line(&self, line: &str) -> Arc<Hook> {
         self.hook(ActionSpec::Shell { script: line.to_owned() }, &[])
+    }
+
+    pub(crate) fn command(&self, command: &str, args: &[&str]) -> Arc<Hook> {
+        let (command, args) = (command.to_owned(), args.iter().map(|arg| (*arg).to_owned()).collect());
+        self.hook(ActionSpec::Command { command, args, script: None }, &[])
     }
 
     pub(crate) fn proposal(&self, hook: &Hook) -> Proposal {

@@ -50,6 +50,7 @@ impl Search<'_> {
             }
         }
         self.runs(command, args, running)?;
+        self.old_python(command, program);
         let uncovered = runner::uncovered(command, args, &self.places.top);
         self.coverage.uncovered.extend(uncovered);
         Ok(())
@@ -70,6 +71,12 @@ impl Search<'_> {
                 }
             }
             Runs::Code => {
+                if let Some(language) = language {
+                    self.inline(command, args, language);
+                    let options = || args.iter().take_while(|arg| arg.starts_with('-'));
+                    let has_code = || options().any(|arg| arg.contains('c') && !arg.contains('m'));
+                    self.coverage.is_inline_python |= language == Language::Python && has_code();
+                }
                 for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.starts_with('-')) {
                     match language {
                         Some(Language::Shell) => {
@@ -84,7 +91,13 @@ impl Search<'_> {
                     }
                 }
             }
-            Runs::Itself | Runs::Input | Runs::Nothing => {}
+            // `deno eval`
+            Runs::Itself => {
+                if let Some(language) = language {
+                    self.inline(command, args, language);
+                }
+            }
+            Runs::Input | Runs::Nothing => {}
         }
         Ok(())
     }

@@ -277,6 +277,9 @@ impl Search<'_> {
                 }
             }
             Runs::Code => {
+                if is_line {
+                    self.inline(program, &texts, language);
+                }
                 for module in
                     command::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
                 {
@@ -299,12 +302,20 @@ impl Search<'_> {
                 Some(word) => {
                     let text = self.filled(word, scope).text;
                     let edits = self.code(&text, language, scope)?;
+                    if is_line {
+                        self.inline_text(program, &text, language);
+                    }
                     self.stays(&Replacement::Code { text, edits }, scope.file);
                 }
                 None if is_line => self.coverage.uncovered.push(format!("`{program}` runs what it reads")),
                 None => {}
             },
+            // `deno eval`
+            Runs::Itself if is_line => self.inline(program, &texts, language),
             Runs::Itself | Runs::Nothing => {}
+        }
+        if is_line {
+            self.old_python(program, None);
         }
         if language == Language::Node {
             for (index, prefix, name) in command::preloads(&texts) {
@@ -404,7 +415,13 @@ mod tests {
         for (file, text) in [("run.sh", script), ("lib/a", ":\n"), ("lib/b", ":\n"), ("a", ":\n")] {
             fs::write(top.join(file), text).unwrap();
         }
-        let places = Places { written: top.clone(), top: top.clone(), here: vec![top.clone()], own: Vec::new() };
+        let places = Places {
+            written: top.clone(),
+            top: top.clone(),
+            here: vec![top.clone()],
+            own: Vec::new(),
+            search_path: "/usr/bin:/bin".into(),
+        };
         let line = CommandLine { shell: Some(line.to_owned()), ..CommandLine::default() };
         let coverage = files_covered(&line, None, &places, &mut |_| {}).unwrap();
         let files: BTreeSet<String> =

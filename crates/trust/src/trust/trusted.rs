@@ -149,13 +149,17 @@ impl<T> Trusted<T> {
         Some(parts.collect::<String>().into())
     }
 
-    /// What it is told about its copy: where that is, and that Python takes modules from there.
+    /// What it is told about its copy: where that is, and that Python takes modules from there and from no working folder.
     pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Some(copy) = &self.run.copy else { return Vec::new() };
-        let mut told = vec![(COPY_FOLDER, copy.folder.clone().into())];
-        if let Some(modules) = self.run.coverage.modules.as_ref().and_then(|folder| copy.path_of(folder)) {
-            told.extend([("PYTHONPATH", modules.into()), ("PYTHONSAFEPATH", "1".into())]);
+        let Coverage { modules, is_inline_python, uncovered, .. } = &*self.run.coverage;
+        let mut told = Vec::new();
+        let copied = self.run.copy.as_ref().inspect(|copy| told.push((COPY_FOLDER, copy.folder.clone().into())));
+        let copied = copied.zip(modules.as_ref()).and_then(|(copy, folder)| copy.path_of(folder));
+        // Whoever approved what is not covered wants it to be found, and so does what runs in its own place.
+        if copied.is_some() || *is_inline_python && modules.is_none() && uncovered.is_empty() {
+            told.push(("PYTHONSAFEPATH", "1".into()));
         }
+        told.extend(copied.map(|modules| ("PYTHONPATH", modules.into())));
         told
     }
 }
