@@ -129,6 +129,8 @@ pub struct Coverage {
     pub(crate) top: Option<PathBuf>,
     /// The files whose content is part of what is approved.
     pub(crate) files: Vec<PathBuf>,
+    /// Those of the files that are links, with what they lead to outside of the folder.
+    pub(crate) leads_out: Vec<(PathBuf, PathBuf)>,
     /// The files that were read for what they load, with what they held: the rest means nothing for other content.
     pub(crate) read: Vec<(PathBuf, Content)>,
     /// What may run without being part of what is approved.
@@ -223,6 +225,7 @@ pub(crate) fn files_covered(
     replacements.for_each(|with| with.map(&written));
     let paths = coverage.scripts.iter_mut().map(|script| &mut script.file);
     let paths = paths.chain(coverage.read.iter_mut().map(|(file, _)| file));
+    let paths = paths.chain(coverage.leads_out.iter_mut().map(|(link, _)| link));
     let paths = paths.chain(&mut coverage.modules).chain(&mut coverage.here);
     paths.for_each(|path| *path = written(path));
     coverage.uncovered.sort_unstable();

@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,7 +14,7 @@ use crate::approvable::{Approvable, Definition};
 use crate::approvals::{Approval, Term};
 use crate::content_store::{ContentStoreError, StoredFile};
 use crate::context::TrustContext;
-use crate::coverage::{Coverage, CoverageError, Places, files_covered};
+use crate::coverage::{Coverage, CoverageError, Places, files_covered, is_binary};
 use crate::recall::Checked;
 
 /// Larger scripts and inputs are not hashed at every event.
@@ -298,10 +299,13 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     let mut program_digest = script.filter(|_| is_script);
     let mut leads_out = false;
     if let Some(project) = project.filter(|project| !is_script && program.starts_with(project)) {
-        if let Some(real) = led_out(&program, project) {
+        let outside = led_out(&program, project);
+        if let Some(real) = &outside {
             leads_out = true;
             hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
-        } else {
+        }
+        // What the system provides is known by its place; all else that a link of the project leads to can change.
+        if outside.as_ref().is_none_or(|real| !is_binary(real)) {
             let digest = digest_of(&program)?;
             hasher = hasher.digest("program content", &digest);
             program_digest = Some(digest);
@@ -309,6 +313,8 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
             if coverage.program_is_named {
                 files.push(StoredFile { path: program.clone(), digest });
             }
+        } else if outside.is_some_and(|real| !is_of_the_system(&real)) {
+            hasher = hasher.digest("program content", &digest_of(&program)?);
         }
     }
     let mut runs = Some(program.clone()).filter(|program| !program.as_os_str().is_empty());
@@ -335,7 +341,9 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
             continue;
         }
         let digest = digest_of(file)?;
-        hasher = hasher.field("file", file.as_os_str().as_encoded_bytes()).digest("content", &digest);
+        let outside = coverage.leads_out.iter().find(|(link, _)| link == file).map(|(_, real)| real);
+        let place = outside.unwrap_or(file);
+        hasher = hasher.field("file", place.as_os_str().as_encoded_bytes()).digest("content", &digest);
         if coverage.top.as_ref().is_some_and(|top| file.starts_with(top)) {
             files.push(StoredFile { path: file.clone(), digest });
         }
@@ -352,6 +360,11 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
 fn led_out(program: &Path, project: &Path) -> Option<PathBuf> {
     let project = project.canonicalize().ok()?;
     program.canonicalize().ok().filter(|real| !real.starts_with(project))
+}
+
+/// Whether only the administrator of the machine can change a file.
+fn is_of_the_system(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
 /// A folder with everything in it.

@@ -26,11 +26,14 @@ impl Search<'_> {
     }
 
     fn command(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
-        // A program outside of the folder is known by its place, as any other.
-        let real = program.and_then(|program| program.canonicalize().ok());
-        if let Some(real) = real.filter(|real| real.starts_with(&self.places.top)) {
-            self.coverage.files.push(real.clone());
-            self.push_code(real, None);
+        // A program outside of the folder is known by its place, as any other; not so a script that the folder has a link to.
+        let is_inside = |real: &Path| real.starts_with(&self.places.top);
+        let is_code =
+            |program: &&Path| program.canonicalize().is_ok_and(|real| is_inside(&real)) || !script::is_binary(program);
+        if let Some(program) = program.filter(is_code)
+            && let Found::File(file) = self.at(program)?
+        {
+            self.push_code(file, None);
         }
         if let Some(environment) = program.and_then(|program| program.ancestors().nth(2))
             && let Found::File(_) = self.at(&environment.join("pyvenv.cfg"))?
