@@ -1,0 +1,3 @@
+//! What holds from version to version.
+
+mod approved_before;
