@@ -8,6 +8,8 @@ use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use ollm_store::Owners;
+
 use crate::approvable::Approvable;
 use crate::approvals::Standing;
 use crate::approvals_file::Contents;
@@ -29,6 +31,8 @@ pub(crate) struct Checked {
     states: SeenStates,
     /// The name behind `#!/usr/bin/env`, and what it meant.
     interpreter: Option<(String, PathBuf)>,
+    /// Whose the files are, and the folders on the way to them.
+    owners: Owners,
     /// The copy it runs from.
     copy: Option<Arc<States>>,
     run: Arc<Run>,
@@ -43,7 +47,7 @@ impl Trust {
         context: &TrustContext<'_>,
     ) -> Option<Arc<Run>> {
         let known = Arc::clone(checks(defined).get(&place_of(context))?);
-        let Checked { approvals, project, home, states, interpreter, copy, run } = &*known;
+        let Checked { approvals, project, home, states, interpreter, owners, copy, run } = &*known;
         let is_same_program = || {
             // Another look at a file that is looked at anyway says nothing new.
             states.iter().any(|(path, _)| path == run.program())
@@ -57,7 +61,7 @@ impl Trust {
             && states.iter().all(|(path, state)| state_of(path) == *state)
             && is_same_program()
             && interpreter.as_ref().is_none_or(is_same_interpreter)
-            && self.owned(thing, context).is_ok()
+            && owners.still_hold()
             && copy.as_ref().is_none_or(|states| self.copies.still_holds(states));
         holds.then(|| Arc::clone(run))
     }
@@ -68,11 +72,11 @@ impl Trust {
         thing: &T,
         defined: &KnownDefinition,
         identity: &Identity,
-        depends_on: DependsOn,
+        looked_at: (DependsOn, Owners),
         run: &Arc<Run>,
         context: &TrustContext<'_>,
     ) {
-        let checked = self.checked(thing, defined, identity, depends_on, run, context);
+        let checked = self.checked(thing, defined, identity, looked_at, run, context);
         let mut checks = checks(defined);
         if checks.len() >= MOST_FOLDERS {
             checks.clear();
@@ -88,7 +92,7 @@ impl Trust {
         thing: &T,
         defined: &KnownDefinition,
         identity: &Identity,
-        depends_on: DependsOn,
+        (depends_on, owners): (DependsOn, Owners),
         run: &Arc<Run>,
         context: &TrustContext<'_>,
     ) -> Option<Checked> {
@@ -117,6 +121,7 @@ impl Trust {
             home: context.home.map(PathBuf::from),
             states,
             interpreter: depends_on.interpreter.zip(identity.program.clone()),
+            owners,
             copy: copy_states.flatten(),
             run: Arc::clone(run),
         })

@@ -221,21 +221,7 @@ impl Trust {
 
     /// Whether files and folders that something depends on belong to the user, and to nobody else.
     pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
-        let top = match thing.origin() {
-            Source::Builtin => return Ok(()),
-            Source::Policy | Source::User => context.home,
-            Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
-            Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
-        };
-        let Some(top) = top else { return Ok(()) };
-        // What was found safe stays so for the life of this value; we may live longer than that is true.
-        let owners = Owners::new(current_uid(), current_gid());
-        let inputs = thing.inputs().iter().map(PathBuf::as_path);
-        let files = thing.declared_in().into_iter().chain(thing.script()).chain(inputs);
-        for file in files.filter(|file| file.exists()) {
-            owners.check(file, top).map_err(Unready::Unsafe)?;
-        }
-        Ok(())
+        owners(thing, context).map(drop)
     }
 
     /// Something that needs no approval.
@@ -262,7 +248,7 @@ impl Trust {
             Standing::Limited => self.claim(&**thing, &found.identity, session),
             Standing::Modified | Standing::Unknown => false,
         };
-        let owned = self.owned(&**thing, context);
+        let owned = owners(&**thing, context);
         let asks = !may_run && !self.granted(&thing.id(), &found.identity, session);
         if asks {
             owned.as_ref().map_err(Refusal::untrusted_and)?;
@@ -270,7 +256,7 @@ impl Trust {
                 return Err(self.refusal(&**thing, Some(&found.identity), standing));
             }
         }
-        owned.map_err(|why| Refusal::unready(&why))?;
+        let owners = owned.map_err(|why| Refusal::unready(&why))?;
         let program = found.program.clone();
         let depends_on = found.depends_on.take();
         let identity = found.identity.clone();
@@ -286,8 +272,8 @@ impl Trust {
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
         let copy = copy.filter(|_| !stays).map(|copy| self.pointed_at_itself(copy, &coverage)).transpose()?;
         let run = Arc::new(Run::new(program, Some(identity.digest), copy, coverage));
-        if let Some(depends_on) = depends_on {
-            self.note_checked(&**thing, defined, &identity, depends_on, &run, context);
+        if let Some((depends_on, owners)) = depends_on.zip(owners) {
+            self.note_checked(&**thing, defined, &identity, (depends_on, owners), &run, context);
         }
         Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
@@ -372,6 +358,30 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
+}
+
+/// As [`Trust::owned`], with what was looked at; none where something was not there to be looked at.
+fn owners<T: Approvable>(thing: &T, context: &TrustContext<'_>) -> Result<Option<Owners>, Unready> {
+    // What was found safe stays so for the life of this value; we may live longer than that is true.
+    let owners = Owners::new(current_uid(), current_gid());
+    let top = match thing.origin() {
+        Source::Builtin => None,
+        Source::Policy | Source::User => context.home,
+        Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
+        Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
+    };
+    let Some(top) = top else { return Ok(Some(owners)) };
+    let inputs = thing.inputs().iter().map(PathBuf::as_path);
+    let files = thing.declared_in().into_iter().chain(thing.script()).chain(inputs);
+    let mut is_whole = true;
+    for file in files {
+        if file.exists() {
+            owners.check(file, top).map_err(Unready::Unsafe)?;
+        } else {
+            is_whole = false;
+        }
+    }
+    Ok(Some(owners).filter(|_| is_whole))
 }
 
 #[cfg(test)]

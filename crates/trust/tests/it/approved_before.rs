@@ -27,7 +27,11 @@ fn hook(name: &str, action: ActionSpec) -> HookSpec {
 }
 
 fn command(command: &str, args: &[&str], script: Option<PathBuf>) -> ActionSpec {
-    ActionSpec::Command { command: command.to_owned(), args: args.iter().map(|arg| (*arg).to_owned()).collect(), script }
+    ActionSpec::Command {
+        command: command.to_owned(),
+        args: args.iter().map(|arg| (*arg).to_owned()).collect(),
+        script,
+    }
 }
 
 fn shell(line: &str) -> ActionSpec {
@@ -49,7 +53,7 @@ fn hooks() -> Vec<Hook> {
 }
 
 fn extension() -> ExtensionFolder {
-    ExtensionFolder::new("one", &Path::new(FOLDER).join("extension"))
+    ExtensionFolder::new("one", Path::new(FOLDER).join("extension"))
 }
 
 fn standing<T: Approvable>(trust: &Trust, thing: &T) -> Standing {
