@@ -60,8 +60,13 @@ pub fn refuse_agents(world: &World, what: &str) -> Result<(), AppError> {
     })
 }
 
-/// Refuses an approval by digest where the configuration does not want any.
-pub fn refuse_digest(digest: Option<&str>, world: &World) -> Result<(), AppError> {
+/// Refuses an approval of something by an agent, and one by digest where the configuration does not want any.
+pub fn refuse_approval(what: &str, digest: Option<&str>, world: &World) -> Result<(), AppError> {
+    refuse_agents(world, &format!("approve {what}"))?;
+    refuse_digest(digest, world)
+}
+
+fn refuse_digest(digest: Option<&str>, world: &World) -> Result<(), AppError> {
     if digest.is_none() {
         return Ok(());
     }

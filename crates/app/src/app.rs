@@ -13,7 +13,7 @@ use ollm_catalog::{
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
-use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source};
+use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source, nearest};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
 
@@ -602,10 +602,9 @@ fn taken(origin: &Origin, duplicate: &DuplicateId) -> Problem {
 
 fn unknown(id: &str, hooks: &[Arc<Hook>], world: &World) -> AppError {
     let ids = hooks.iter().flat_map(|hook| [hook.id(), hook.spec.name.as_str()]);
-    let nearest = ids.map(|known| (strsim::damerau_levenshtein(id, known), known)).min();
     let failure = AppError::new(ErrorKind::Usage, format!("there is no hook `{id}`"));
-    match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
-        Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+    match nearest(id, ids) {
+        Some(known) => failure.hint(format!("did you mean `{known}`?")),
         None => failure.hint(world.tell(&Remedy::ListHooks)),
     }
 }

@@ -14,6 +14,7 @@ mod builder;
 pub mod cases;
 pub mod connect;
 pub mod control;
+pub mod doctor;
 mod error;
 mod guards;
 pub mod model;
@@ -28,7 +29,7 @@ pub mod session;
 pub mod trace;
 mod world;
 
-pub use agent_signs::{agent_above, refuse_agents, refuse_digest};
+pub use agent_signs::{agent_above, refuse_agents, refuse_approval};
 pub use app::{
     App, LoadOptions, Only, approximately, extensions, extensions_again, extensions_as_approved, switch_name,
     unreliable,

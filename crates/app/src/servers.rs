@@ -13,7 +13,7 @@ use ollm_catalog::{
 use ollm_engine::Environment;
 use ollm_mcp::{Cache, Declaration, Endpoint, Entry, Filter, Labels, Offers};
 use ollm_process::Limits;
-use ollm_protocol::{LimitsSpec, Remedy, Source};
+use ollm_protocol::{LimitsSpec, Remedy, Source, nearest};
 use ollm_store::{Digest, looks_secret};
 use ollm_trust::{Approvable, ExtensionFolder, Identity, Refusal, RefusalReason, Standing, Trust, Trusted};
 
@@ -212,9 +212,8 @@ impl<'w> Servers<'w> {
         let failure = AppError::new(kind, format!("there is no server `{name}`"));
         let failure = self.unloaded().into_iter().fold(failure, |failure, problem| failure.hint(problem.to_string()));
         let names = self.all.iter().map(|known| known.spec.name.as_str());
-        let nearest = names.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
-        match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
-            Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+        match nearest(name, names) {
+            Some(known) => failure.hint(format!("did you mean `{known}`?")),
             None => failure.hint(self.world.tell(&Remedy::ListServers)),
         }
     }

@@ -42,7 +42,7 @@ pub struct World {
     /// The commands of the program, for what a person is told to do.
     pub commands: Commands,
     /// What was odd about the surroundings.
-    oddities: Vec<String>,
+    pub(crate) oddities: Vec<String>,
 }
 
 impl World {

@@ -199,21 +199,6 @@ fn number(node: &Node) -> Option<f64> {
     }
 }
 
-/// The known word nearest to one that is not known.
-pub(crate) fn nearest<'a>(word: &str, known: &[&'a str]) -> Option<&'a str> {
-    // Only short words are compared: nobody mistypes a key of hundreds of letters, and comparing costs their product.
-    if word.len() > 64 {
-        return None;
-    }
-    let folded = word.to_lowercase();
-    known
-        .iter()
-        .map(|known| (strsim::damerau_levenshtein(&folded, &known.to_lowercase()), *known))
-        .min()
-        .filter(|(distance, known)| *distance <= known.len().div_ceil(3))
-        .map(|(_, known)| known)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,12 +215,5 @@ mod tests {
         assert_eq!(time(&Node::Whole(0), Duration::from_millis(1)), Reading::Wrong);
         assert_eq!(size(&Node::Text("1KiB".into())), Reading::Exact(1024));
         assert_eq!(texts(&Node::Text("a".into())), Reading::Converted(vec!["a".into()]));
-    }
-
-    #[test]
-    fn the_nearest_known_word_is_near() {
-        assert_eq!(nearest("timout", &["timeout", "time"]), Some("timeout"));
-        assert_eq!(nearest("colour", &["timeout", "time"]), None);
-        assert_eq!(nearest(&"t".repeat(1000), &["timeout"]), None);
     }
 }

@@ -78,6 +78,13 @@ pub(crate) enum Command {
     Disconnect(DisconnectArguments),
     /// Take over the hooks that another agent has in its settings; they then run under every agent
     Import(ImportArguments),
+    /// Look over everything that is set up, and say what keeps it from working
+    #[command(after_help = "Exit codes: 0 nothing is wrong, 1 something that was set up does not work.")]
+    Doctor {
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
+    },
     /// See what came of earlier events: what was planned, what ran, how long it took, what was decided
     Trace {
         #[command(subcommand)]

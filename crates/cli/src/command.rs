@@ -11,6 +11,7 @@ mod completions;
 pub(crate) mod config;
 mod connect;
 pub(crate) mod demo;
+mod doctor;
 mod emit;
 pub(crate) mod ext;
 pub(crate) mod hook;
@@ -31,6 +32,7 @@ pub(crate) fn run(command: Command, world: &World, output: &mut Output) -> Resul
         Command::Connect(arguments) => connect::connect(&arguments, world, output),
         Command::Disconnect(arguments) => connect::disconnect(&arguments, world, output),
         Command::Import(arguments) => connect::import(&arguments, world, output),
+        Command::Doctor { json } => doctor::run(json, world, output),
         Command::Completions { shell } => completions::run(shell, output),
         Command::Schema(arguments) => schema::run(&arguments, world, output),
         Command::Man { out } => man::run(out.as_deref(), output),

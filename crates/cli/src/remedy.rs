@@ -25,6 +25,9 @@ fn command(remedy: &Remedy) -> Option<String> {
         Remedy::LogIn(server) | Remedy::AskForRights(server) => named("mcp login", server),
         Remedy::RestartServer(server) => named("mcp restart", server),
         Remedy::ReviewTools(server) => named("mcp review", server),
+        Remedy::DeclareScript { event, path } => {
+            named(&format!("hook add {}", event.unwrap_or("EVENT")), &path.display().to_string())
+        }
         Remedy::ListHooks => "ollm hook list".to_owned(),
         Remedy::ListServers => "ollm mcp list".to_owned(),
         Remedy::ListSessions => "ollm session list".to_owned(),

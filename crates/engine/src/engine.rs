@@ -115,6 +115,13 @@ impl Engine {
         (runs.cloned(), skipped)
     }
 
+    /// What a hook requires and does not have, as things are.
+    pub fn unmet(&self, hook: &Arc<Hook>) -> Option<Skip> {
+        let mut facts = Facts::default();
+        facts.look_for(&[hook], &self.environment);
+        facts.equipped(hook).err()
+    }
+
     /// Makes sure that a hook may run.
     pub fn trusted(&self, hook: &Arc<Hook>) -> Result<Trusted<Hook>, Skip> {
         self.trust.trust(hook, &self.environment.trust_context(), None).map_err(|refusal| clear::skip(hook, refusal))

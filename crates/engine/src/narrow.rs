@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use ollm_protocol::{ConditionScope, Event, Hook, Reach, from_root};
+use ollm_condition::ConditionScope;
+use ollm_protocol::{Event, Hook, Reach, from_root};
 use serde_json::{Map, Value};
 
 use crate::report::{Reason, Skip};
@@ -97,7 +98,8 @@ fn condition<'s>(
     };
     let surroundings = surroundings();
     let cwd = surroundings.cwd(event);
-    let scope = ConditionScope::new(event, &cwd, &surroundings.variables, hook.spec.source.name());
+    let source = hook.spec.source.name();
+    let scope = ConditionScope::new(event.kind.name(), &event.data, &cwd, &surroundings.variables, source);
     match condition.holds(&scope) {
         Ok(true) => Ok(None),
         Ok(false) => {

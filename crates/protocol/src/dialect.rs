@@ -285,17 +285,7 @@ fn spellings() -> impl Iterator<Item = (EventKind, &'static str)> {
 }
 
 fn nearest(name: &str) -> Option<&'static str> {
-    // Comparing costs time and memory by the length; no long name is a typing mistake.
-    if name.len() > 64 {
-        return None;
-    }
-    let names = EventKind::all().map(EventKind::name).chain(spellings().map(|(_, spelled)| spelled));
-    let folded = name.to_lowercase();
-    names
-        .map(|known| (strsim::damerau_levenshtein(&folded, &known.to_lowercase()), known))
-        .min()
-        .filter(|(distance, known)| *distance <= known.len() / 3)
-        .map(|(_, known)| known)
+    ollm_condition::nearest(name, EventKind::all().map(EventKind::name).chain(spellings().map(|(_, spelled)| spelled)))
 }
 
 /// The dialect with this name.

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::condition::{Condition, ConditionError};
+use ollm_condition::{Condition, ConditionError};
+
 use crate::dialect::Dialect;
 use crate::event::{Event, EventKind};
 use crate::matcher::Matcher;

@@ -12,7 +12,6 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
-pub mod condition;
 pub mod dialect;
 pub mod event;
 pub mod hook;
@@ -22,12 +21,10 @@ pub mod pattern;
 mod placeholder;
 mod remedy;
 mod scope;
-mod spot;
 pub mod tool;
 pub mod units;
 mod verdict;
 
-pub use condition::{Condition, ConditionError, ConditionFault, ConditionScope};
 pub use dialect::{Answer, Dialect, DialectError, End, Output, Reply, Request};
 pub use event::{Event, EventError, EventKind};
 pub use hook::{
@@ -36,10 +33,10 @@ pub use hook::{
 };
 pub use json::{NotAnObject, ObjectEnd};
 pub use matcher::{Matcher, Subject};
+pub use ollm_condition::nearest;
 pub use pattern::{FilePatterns, PatternError, from_root};
 pub use placeholder::{Placeholder, placeholders};
 pub use remedy::{Commands, Remedy};
 pub use scope::scope;
-pub use spot::Spot;
 pub use tool::{Content, Tool, ToolResult, ToolSchema, schema};
 pub use verdict::{Flow, Verdict, joined};

@@ -1,6 +1,7 @@
 //! What a person can do about a matter, as a value: libraries know the matter, and only the program knows its commands.
 
 use std::fmt;
+use std::path::PathBuf;
 
 /// What a person can do. It reads as a clause of its own, with or without a command.
 ///
@@ -53,6 +54,13 @@ pub enum Remedy {
     RestartServer(String),
     /// Look at the new and changed tools of the MCP server of this name, and offer them.
     ReviewTools(String),
+    /// Declare a script as a hook.
+    DeclareScript {
+        /// The event that its name speaks of, if it does.
+        event: Option<&'static str>,
+        /// The script.
+        path: PathBuf,
+    },
     /// See the hooks there are.
     ListHooks,
     /// See the MCP servers there are.
@@ -98,6 +106,7 @@ impl Remedy {
             Remedy::AskForRights(_) => ("log in again to ask for them", "", " asks for them"),
             Remedy::RestartServer(_) => ("start it again", "", " starts it again"),
             Remedy::ReviewTools(_) => ("look at it, and approve it", "", " shows and offers it"),
+            Remedy::DeclareScript { .. } => ("declare it in a hook file", "", " declares it"),
             Remedy::ListHooks => ("look at the hooks there are", "", " shows the hooks there are"),
             Remedy::ListServers => ("look at the servers there are", "", " shows the servers there are"),
             Remedy::ListSessions => ("look at the sessions there are", "", " shows the sessions there are"),

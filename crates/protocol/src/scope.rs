@@ -18,7 +18,7 @@ pub fn scope(event: &Event) -> Value {
             scope.insert(name.to_owned(), value.clone());
         }
     }
-    if let Some(session) = session(event) {
+    if let Some(session) = ollm_condition::session(&event.data) {
         scope.insert("session".to_owned(), session);
     }
     if let Some(id) = event.session_id() {
@@ -33,19 +33,6 @@ pub fn scope(event: &Event) -> Value {
     scope.insert("event".to_owned(), event.kind.name().into());
     scope.insert("data".to_owned(), event.data.clone().into());
     Value::Object(scope)
-}
-
-/// The session as templates and conditions see it: what the host says about it, and its id wherever the host put it.
-pub(crate) fn session(event: &Event) -> Option<Value> {
-    let known = event.data.get("session").cloned();
-    let Some(id) = event.session_id() else { return known };
-    let mut session = known.unwrap_or_else(|| json!({}));
-    if let Some(fields) = session.as_object_mut()
-        && !fields.contains_key("id")
-    {
-        fields.insert("id".to_owned(), id.into());
-    }
-    Some(session)
 }
 
 fn file(event: &Event) -> Value {

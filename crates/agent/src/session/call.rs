@@ -1,7 +1,7 @@
 //! Tool calls: before_tool, the person where needed, the tool, what it did to files, after_tool.
 
 use ollm_protocol::tool::{CallEffect, effects_of};
-use ollm_protocol::{EventKind, Flow, Tool, ToolResult};
+use ollm_protocol::{EventKind, Flow, Tool, ToolResult, nearest};
 use serde_json::{Map, Value, json};
 
 use super::consent::{Asker, Standing};
@@ -284,11 +284,10 @@ fn unknown(name: &str, offered: &[Tool]) -> String {
         return format!("the tool `{name}` was withdrawn meanwhile");
     }
     let akin = offered.iter().map(|tool| tool.name.as_str()).filter(|known| owner(known) == owner(name));
-    let nearest = akin.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
     let names: Vec<&str> = offered.iter().map(|tool| tool.name.as_str()).collect();
     let list = if names.is_empty() { "there are none".to_owned() } else { format!("there are {}", names.join(", ")) };
-    match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
-        Some((_, known)) => format!("there is no tool `{name}`; did you mean `{known}`?"),
+    match nearest(name, akin) {
+        Some(known) => format!("there is no tool `{name}`; did you mean `{known}`?"),
         None => format!("there is no tool `{name}`; {list}"),
     }
 }

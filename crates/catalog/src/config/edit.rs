@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::Layer;
+use ollm_protocol::{Layer, nearest};
 use ollm_store::{FileError, check_owner, current_uid};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::node::{Cursor, Node, Part};
 use crate::place::Places;
 use crate::problem::{Problem, Severity};
 use crate::text_edit::{Draft, Refusal};
-use crate::value::{Reading, nearest};
+use crate::value::Reading;
 use crate::yaml_edit;
 
 mod entry;
@@ -148,7 +148,7 @@ fn near(parts: &[&str]) -> Option<String> {
     }
     let known = (0..parts.len()).find(|depth| matches!(parts.get(..=*depth).map(place), Some(Place::Nowhere)))?;
     let (above, rest) = parts.split_at(known);
-    let name = nearest(rest.first()?, &names(above))?;
+    let name = nearest(rest.first()?, names(above))?;
     let path = above.iter().copied().chain([name]).chain(rest.iter().skip(1).copied());
     Some(path.collect::<Vec<_>>().join("."))
 }

@@ -1,6 +1,6 @@
 //! What one `config.yaml` says, each value with its place.
 
-use ollm_protocol::{Remedy, Source};
+use ollm_protocol::{Remedy, Source, nearest};
 use serde_json::Value;
 
 use super::key::{KEYS, Key, Place, Safety, guards, names, place};
@@ -10,7 +10,7 @@ use crate::file::Finding;
 use crate::mcp;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
-use crate::value::{self, Reading, nearest};
+use crate::value::{self, Reading};
 
 /// The newest form of the file that we know.
 const VERSION: u64 = 1;
@@ -226,5 +226,5 @@ impl Reader {
 /// The known name nearest to the last one of a path.
 fn near(path: &[&str]) -> Option<&'static str> {
     let (name, section) = path.split_last()?;
-    nearest(name, &names(section))
+    nearest(name, names(section))
 }

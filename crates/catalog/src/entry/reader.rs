@@ -2,11 +2,13 @@
 
 use std::borrow::Cow;
 
+use ollm_protocol::nearest;
+
 use crate::file::Finding;
 use crate::format::Context;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
-use crate::value::{self, Reading, nearest};
+use crate::value::{self, Reading};
 
 pub(super) const FLAG: &str = "true or false";
 pub(super) const TIME: &str = "a number, or text with a unit such as \"5s\"";
@@ -59,7 +61,7 @@ pub(crate) fn canonical(key: &str) -> Cow<'_, str> {
 
 /// The known word that may have been meant.
 pub(crate) fn meant(word: &str, known: &[&str]) -> Option<String> {
-    nearest(word, known).map(|near| format!("did you mean `{near}`?"))
+    nearest(word, known.iter().copied()).map(|near| format!("did you mean `{near}`?"))
 }
 
 impl Reader<'_> {
@@ -157,7 +159,7 @@ impl Reader<'_> {
         if choice.is_none() {
             let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
             let help = match at.node {
-                Node::Text(text) => nearest(text, &names).map(|near| format!("did you mean {near}?")),
+                Node::Text(text) => nearest(text, names.iter().copied()).map(|near| format!("did you mean {near}?")),
                 _ => None,
             };
             let key = at.key().unwrap_or_default();

@@ -1,9 +1,11 @@
 //! Reading the fields of a manifest: each is taken, or refused with its place and what would be right.
 
+use ollm_protocol::nearest;
+
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
-use crate::value::{self, Reading, nearest};
+use crate::value::{self, Reading};
 
 /// What was found wrong so far.
 pub(super) struct Check<'a> {
@@ -24,7 +26,7 @@ impl Check<'_> {
     /// A key nobody knows.
     pub(super) fn unknown(&mut self, at: &Cursor<'_>, known: &[&str]) {
         let key = at.key().unwrap_or_default();
-        let meant = nearest(key, known).map(|near| format!("did you mean `{near}`?"));
+        let meant = nearest(key, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
         self.warn(at, format!("unknown key `{key}` is ignored"), meant);
     }
 

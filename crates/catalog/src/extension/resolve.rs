@@ -1,6 +1,6 @@
 //! Which extensions are meant to be on, and what their settings are.
 
-use ollm_protocol::{Commands, Held, Layer, Variable};
+use ollm_protocol::{Commands, Held, Layer, Variable, nearest};
 use ollm_store::{Place, Secrets, Switch};
 use serde_json::Value;
 
@@ -194,7 +194,7 @@ fn unknown(extension: &Extension, name: &str, said: &Setting) -> Option<Problem>
     }
     let message = format!("extension `{}` has no setting `{name}`; it is ignored", extension.name);
     let known: Vec<&str> = extension.manifest.settings.iter().map(|setting| setting.name.as_str()).collect();
-    let help = crate::value::nearest(name, &known).map(|near| format!("did you mean `{near}`?"));
+    let help = nearest(name, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
     Some(Problem { help, ..written(said, Severity::Warning, message)? })
 }
 
@@ -207,7 +207,7 @@ pub(super) fn misset(extensions: &Extensions, settings: &ExtensionSettings) -> V
             let message =
                 format!("there is no extension `{extension}`; what is set for it counts once it is installed");
             let known: Vec<&str> = extensions.iter().map(|one| one.name.as_str()).collect();
-            let help = crate::value::nearest(extension, &known).map(|near| format!("did you mean `{near}`?"));
+            let help = nearest(extension, known.iter().copied()).map(|near| format!("did you mean `{near}`?"));
             return Some(Problem { help, ..written(said, Severity::Warning, message)? });
         };
         // What a broken manifest declares is not known.

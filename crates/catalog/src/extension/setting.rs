@@ -1,6 +1,6 @@
 //! What an extension lets a person set, and which values are right.
 
-use ollm_protocol::Remedy;
+use ollm_protocol::{Remedy, nearest};
 use regex_lite::Regex;
 use serde_json::{Map, Value, json};
 
@@ -320,7 +320,7 @@ fn read_kind(check: &mut Check<'_>, at: &Cursor<'_>) -> Option<SettingKind> {
     let kind = SettingKind::NAMES.iter().find(|(_, name)| *name == written).map(|(kind, _)| *kind);
     if kind.is_none() {
         let names: Vec<&str> = SettingKind::NAMES.iter().map(|(_, name)| *name).collect();
-        let near = value::nearest(&written, &names).map(|near| format!("did you mean \"{near}\"?"));
+        let near = nearest(&written, names.iter().copied()).map(|near| format!("did you mean \"{near}\"?"));
         check.refuse(at, format!("`type` must be one of {}", names.join(", ")), near.as_deref());
     }
     kind

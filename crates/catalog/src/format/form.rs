@@ -1,12 +1,11 @@
 //! Which form a file is written in, told by its keys.
 
-use ollm_protocol::dialect;
+use ollm_protocol::{dialect, nearest};
 
 use crate::entry::canonical;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part};
 use crate::problem::Severity;
-use crate::value::nearest;
 
 /// A form hooks are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -111,7 +110,10 @@ fn closest(root: &Cursor<'_>) -> (Form, String) {
         return (Form::Events, format!("it has no `hooks`, and `{key}` is not the name of an event"));
     }
     let near = |marks: &[&str]| {
-        root.entries().take(LOOKED_AT).filter(|(key, _)| nearest(&canonical(key), marks).is_some()).count()
+        root.entries()
+            .take(LOOKED_AT)
+            .filter(|(key, _)| nearest(&canonical(key), marks.iter().copied()).is_some())
+            .count()
     };
     let best = MARKS.iter().rev().max_by_key(|(_, marks)| near(marks)).filter(|(_, marks)| near(marks) > 0);
     match best {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use ollm_protocol::{EventKind, Hook};
+use ollm_protocol::{EventKind, Hook, Remedy};
 use ollm_store::read_bounded;
 
 use super::{LARGEST_FILE, MOST_FILES, is_hook_file};
@@ -20,6 +20,13 @@ pub struct Undeclared {
     pub path: PathBuf,
     /// The event it is for, where its text speaks of exactly one.
     pub event: Option<&'static str>,
+}
+
+impl Undeclared {
+    /// What a person can do about it.
+    pub fn remedy(&self) -> Remedy {
+        Remedy::DeclareScript { event: self.event, path: self.path.clone() }
+    }
 }
 
 /// The scripts of these folders that neither a hook nor the text of a hook file beside them names.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use ollm_protocol::hook::holds_shell_characters;
-use ollm_protocol::{LimitsSpec, Origin, Source};
+use ollm_protocol::{LimitsSpec, Origin, Source, nearest};
 use ollm_store::escape_for_people;
 
 use super::expand::foreign;
@@ -13,7 +13,7 @@ use crate::config::camel;
 use crate::file::Finding;
 use crate::node::{Cursor, Node, Part, Spot};
 use crate::problem::Severity;
-use crate::value::{self, Reading, nearest};
+use crate::value::{self, Reading};
 
 /// The words for how a server is spoken to.
 pub const TRANSPORTS: &[&str] = &["stdio", "http", "sse"];
@@ -353,7 +353,7 @@ impl Reader<'_> {
         let other = OTHER_TRANSPORTS.iter().find(|(theirs, _)| *theirs == word).map(|(_, ours)| *ours);
         let known = other.or_else(|| TRANSPORTS.iter().copied().find(|ours| *ours == word));
         if known.is_none() {
-            let help = nearest(&word, TRANSPORTS).map(|near| format!("did you mean {near}?"));
+            let help = nearest(&word, TRANSPORTS.iter().copied()).map(|near| format!("did you mean {near}?"));
             self.refuse(at, Part::Value, &format!("the transport must be one of {}", TRANSPORTS.join(", ")), help);
         }
         known
@@ -528,7 +528,7 @@ impl Reader<'_> {
     }
 
     fn unknown(&mut self, at: &Cursor<'_>, key: &str, known: Keys) {
-        let help = nearest(key, &names(known)).map(|near| format!("did you mean `{near}`?"));
+        let help = nearest(key, names(known)).map(|near| format!("did you mean `{near}`?"));
         self.warn(at, Part::Key, format!("unknown key `{key}` is ignored"), help);
     }
 

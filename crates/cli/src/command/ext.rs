@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ollm_app::{App, World};
 use ollm_catalog::{Extension, State};
-use ollm_protocol::{Hook, Layer};
+use ollm_protocol::{Hook, Layer, nearest};
 use ollm_shell::shell_word;
 use ollm_trust::{Approval, Standing, extension_keys};
 
@@ -130,9 +130,8 @@ fn unknown(name: &str, app: &App) -> Failure {
     }
     let failure = Failure::new(Kind::Usage, format!("there is no extension `{name}`"));
     let known = app.extensions.iter().map(|extension| extension.name.as_str());
-    let nearest = known.map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
-    match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
-        Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+    match nearest(name, known) {
+        Some(known) => failure.hint(format!("did you mean `{known}`?")),
         None => failure.hint("`ollm ext list` shows the extensions there are"),
     }
 }

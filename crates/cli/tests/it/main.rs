@@ -20,6 +20,7 @@ mod container;
 mod contract;
 mod coverage;
 mod declaring;
+mod doctor;
 mod documents;
 mod embed;
 mod examples;

@@ -1,6 +1,6 @@
 //! What can go wrong when a template is filled in, in words that name the variable and the way out.
 
-use ollm_protocol::Spot;
+use ollm_condition::Spot;
 use ollm_shell::template::PlaceError;
 
 /// Why a template was refused.

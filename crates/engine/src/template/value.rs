@@ -1,6 +1,7 @@
 //! What variables are worth in a scope.
 
-use ollm_protocol::{Spot, placeholders};
+use ollm_condition::Spot;
+use ollm_protocol::placeholders;
 
 use super::TemplateWarning;
 

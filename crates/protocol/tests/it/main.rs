@@ -10,9 +10,6 @@
 mod agents;
 mod answers;
 mod clients;
-mod condition;
-mod condition_abuse;
-mod condition_oracle;
 mod golden;
 mod hook;
 mod laws;

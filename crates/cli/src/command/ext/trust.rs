@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World, refuse_agents, refuse_digest};
+use ollm_app::{App, World, refuse_approval};
 use ollm_catalog::Extension;
 use ollm_protocol::Hook;
 use ollm_shell::shell_word;
@@ -24,8 +24,7 @@ pub(super) fn run(
     world: &World,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    refuse_agents(world, "approve extensions")?;
-    refuse_digest(digest, world)?;
+    refuse_approval("extensions", digest, world)?;
     let app = App::load_as_is(world)?;
     let extension = understood(name, &app)?;
     let whole = propose(extension, &app)?;

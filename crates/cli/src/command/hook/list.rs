@@ -5,7 +5,6 @@ use std::sync::Arc;
 use ollm_app::{App, World};
 use ollm_catalog::{Positions, Undeclared};
 use ollm_protocol::{Action, Hook};
-use ollm_shell::shell_word;
 use ollm_store::one_line;
 use serde_json::{Value, json};
 
@@ -13,6 +12,7 @@ use super::show::{self, State};
 use crate::error::Failure;
 use crate::output::{Output, shown};
 use crate::problem;
+use crate::remedy::COMMANDS;
 
 pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u8, Failure> {
     let app = App::load(world, Positions::Always)?;
@@ -44,8 +44,7 @@ pub(super) fn run(world: &World, as_json: bool, output: &mut Output) -> Result<u
 
 /// The command that declares a script.
 fn adding(script: &Undeclared) -> String {
-    let path = script.path.display().to_string();
-    format!("ollm hook add {} {}", script.event.unwrap_or("EVENT"), shell_word(&path))
+    COMMANDS.command(&script.remedy()).unwrap_or_default()
 }
 
 /// One hook as the list shows it.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ollm_app::{App, World, refuse_agents, refuse_digest};
+use ollm_app::{App, World, refuse_agents, refuse_approval};
 use ollm_catalog::{Positions, configuration};
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
@@ -25,8 +25,7 @@ pub(super) fn approve(arguments: &TrustArguments, world: &World, output: &mut Ou
     if arguments.list {
         return list::run(world, arguments.json, output);
     }
-    refuse_agents(world, "approve hooks")?;
-    refuse_digest(arguments.digest.as_deref(), world)?;
+    refuse_approval("hooks", arguments.digest.as_deref(), world)?;
     let app = App::load(world, Positions::Always)?;
     world.tell_notices(output);
     let digest = arguments.digest.as_deref();

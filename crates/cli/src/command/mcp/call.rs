@@ -10,7 +10,7 @@ use ollm_mcp::{
     Call, CallError, LARGEST_RESULT, Offers, Progress, Spill, Taken, Unfit, bound_result, check, show_result, split,
     tool_names, write_result,
 };
-use ollm_protocol::{ToolResult, units};
+use ollm_protocol::{ToolResult, nearest, units};
 use ollm_shell::shell_word;
 use ollm_store::cut;
 use serde_json::{Map, Value};
@@ -201,9 +201,8 @@ fn fit(tool: &str, args: &Map<String, Value>, server: &str, offers: &Offers) -> 
     let Some(offer) = found else {
         let failure = Failure::new(Kind::Usage, format!("server `{server}` has no tool `{tool}`"));
         let names = offers.tools.iter().flat_map(|offer| [offer.raw.as_str(), offer.tool.name.as_str()]);
-        let nearest = names.map(|known| (strsim::damerau_levenshtein(tool, known), known)).min();
-        return Err(match nearest.filter(|(distance, known)| *distance <= known.len() / 3) {
-            Some((_, known)) => failure.hint(format!("did you mean `{known}`?")),
+        return Err(match nearest(tool, names) {
+            Some(known) => failure.hint(format!("did you mean `{known}`?")),
             None => failure.hint(format!("`ollm mcp tools {}` shows those it has", shell_word(server))),
         });
     };

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use ollm_app::servers::{Servers, ToolReview, WaitingTool, reason, waiting_digest};
-use ollm_app::{World, refuse_agents, refuse_digest};
+use ollm_app::{World, refuse_approval};
 use ollm_trust::changed_lines;
 use serde_json::{Value, json};
 
@@ -20,8 +20,7 @@ pub(super) fn run(
 ) -> Result<u8, Failure> {
     // Looking approves nothing.
     if !as_json {
-        refuse_agents(world, "approve tools")?;
-        refuse_digest(digest, world)?;
+        refuse_approval("tools", digest, world)?;
     }
     world.need_home()?;
     let servers = Servers::load(world)?;

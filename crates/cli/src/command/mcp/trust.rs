@@ -1,7 +1,7 @@
 //! `ollm mcp trust` and `untrust`: a person says that a server may be started exactly as it is declared.
 
 use ollm_app::servers::{DeclaredServer, Servers};
-use ollm_app::{App, World, refuse_agents, refuse_digest};
+use ollm_app::{App, World, refuse_agents, refuse_approval};
 use ollm_catalog::Positions;
 use ollm_protocol::Source;
 use ollm_shell::shell_word;
@@ -20,8 +20,7 @@ pub(super) fn approve(
     world: &World,
     output: &mut Output,
 ) -> Result<u8, Failure> {
-    refuse_agents(world, "approve servers")?;
-    refuse_digest(digest, world)?;
+    refuse_approval("servers", digest, world)?;
     world.need_home()?;
     let servers = Servers::load(world)?;
     world.tell_notices(output);

@@ -3,7 +3,7 @@
 
 use crate::spot::Spot;
 
-use super::{DEEPEST, LONGEST, STEPS};
+use crate::{DEEPEST, LONGEST, STEPS};
 
 /// Why a text is no condition.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -117,32 +117,32 @@ const WANT_BOOL: &[&str] = &["!", "&&", "||", "? :", "all", "exists", "exists_on
 
 /// A fault and the offset of the part that failed.
 #[derive(Clone, Debug)]
-pub(super) struct Failure {
-    pub(super) at: usize,
-    pub(super) fault: Fault,
+pub(crate) struct Failure {
+    pub(crate) at: usize,
+    pub(crate) fault: Fault,
 }
 
 /// Builds errors with their place in the text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'t>(pub(super) &'t str);
+pub(crate) struct Text<'t>(pub(crate) &'t str);
 
 impl Text<'_> {
-    pub(super) fn error(self, offset: usize, what: impl Into<String>, way_out: impl Into<String>) -> ConditionError {
+    pub(crate) fn error(self, offset: usize, what: impl Into<String>, way_out: impl Into<String>) -> ConditionError {
         ConditionError { offset, at: Spot::of(self.0, offset), what: what.into(), way_out: way_out.into() }
     }
 
-    pub(super) fn too_long(self) -> ConditionError {
+    pub(crate) fn too_long(self) -> ConditionError {
         let what = format!("the condition has {} bytes and passes the limit of {LONGEST}", self.0.len());
         self.error(self.0.floor_char_boundary(LONGEST), what, "shorten it, or do the work in the hook itself")
     }
 
-    pub(super) fn fault(self, failure: Failure) -> ConditionFault {
+    pub(crate) fn fault(self, failure: Failure) -> ConditionFault {
         ConditionFault { offset: failure.at, at: Spot::of(self.0, failure.at), fault: failure.fault }
     }
 }
 
 /// A text in quotes, shortened for a message.
-pub(super) fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     let short: String = text.chars().take(40).collect();
     let dots = if short.len() < text.len() { "…" } else { "" };
     format!("`{}{dots}`", short.escape_debug())

@@ -1,12 +1,12 @@
 //! From one type to another. `None` means that there is no such conversion, a fault that this value has none.
 
-use super::error::Fault;
-use super::fuel::Fuel;
-use super::value::{Kind, Value};
+use crate::error::Fault;
+use crate::fuel::Fuel;
+use crate::value::{Kind, Value};
 
 type Converted<'a> = Result<Option<Value<'a>>, Fault>;
 
-pub(super) fn to_bool<'a>(value: &Value<'a>) -> Converted<'a> {
+pub(crate) fn to_bool<'a>(value: &Value<'a>) -> Converted<'a> {
     Ok(Some(Value::Bool(match value {
         Value::Bool(value) => *value,
         Value::Text(text) => match &**text {
@@ -18,7 +18,7 @@ pub(super) fn to_bool<'a>(value: &Value<'a>) -> Converted<'a> {
     })))
 }
 
-pub(super) fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {
+pub(crate) fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {
     let int = match value {
         Value::Int(value) => Some(*value),
         Value::Uint(value) => i64::try_from(*value).ok(),
@@ -29,7 +29,7 @@ pub(super) fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {
     int.map(|int| Some(Value::Int(int))).ok_or_else(|| refused(value, Kind::Int))
 }
 
-pub(super) fn to_uint<'a>(value: &Value<'a>) -> Converted<'a> {
+pub(crate) fn to_uint<'a>(value: &Value<'a>) -> Converted<'a> {
     let uint = match value {
         Value::Int(value) => u64::try_from(*value).ok(),
         Value::Uint(value) => Some(*value),
@@ -41,7 +41,7 @@ pub(super) fn to_uint<'a>(value: &Value<'a>) -> Converted<'a> {
     uint.map(|uint| Some(Value::Uint(uint))).ok_or_else(|| refused(value, Kind::Uint))
 }
 
-pub(super) fn to_double<'a>(value: &Value<'a>) -> Converted<'a> {
+pub(crate) fn to_double<'a>(value: &Value<'a>) -> Converted<'a> {
     #[expect(clippy::cast_precision_loss, reason = "a double is the nearest number by definition")]
     let double = match value {
         Value::Int(value) => Some(*value as f64),
@@ -53,7 +53,7 @@ pub(super) fn to_double<'a>(value: &Value<'a>) -> Converted<'a> {
     double.map(|double| Some(Value::Double(double))).ok_or_else(|| refused(value, Kind::Double))
 }
 
-pub(super) fn to_text<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
+pub(crate) fn to_text<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
     fuel.take(1)?;
     let text = match value {
         Value::Text(_) => return Ok(Some(value.clone())),
@@ -70,7 +70,7 @@ pub(super) fn to_text<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
     Ok(Some(Value::text(text)))
 }
 
-pub(super) fn to_bytes<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
+pub(crate) fn to_bytes<'a>(value: &Value<'a>, fuel: &mut Fuel) -> Converted<'a> {
     match value {
         Value::Bytes(_) => Ok(Some(value.clone())),
         Value::Text(text) => {

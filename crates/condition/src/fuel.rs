@@ -1,7 +1,7 @@
 //! How much work one question to a condition may cost.
 
-use super::STEPS;
-use super::error::Fault;
+use crate::STEPS;
+use crate::error::Fault;
 
 /// Texts are read at this many bytes per step.
 const READ: usize = 1024;
@@ -11,27 +11,27 @@ const BUILT: usize = 64;
 
 /// What is left of the steps of one question.
 #[derive(Debug)]
-pub(super) struct Fuel(usize);
+pub(crate) struct Fuel(usize);
 
 impl Fuel {
-    pub(super) fn full() -> Fuel {
+    pub(crate) fn full() -> Fuel {
         Fuel(STEPS)
     }
 
     /// Pays for some steps; once the fuel is spent, nothing can be paid any more.
-    pub(super) fn take(&mut self, steps: usize) -> Result<(), Fault> {
+    pub(crate) fn take(&mut self, steps: usize) -> Result<(), Fault> {
         let left = self.0.checked_sub(steps);
         self.0 = left.unwrap_or(0);
         left.map(|_| ()).ok_or(Fault::Exhausted)
     }
 
     /// Pays for looking at so many bytes.
-    pub(super) fn read(&mut self, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn read(&mut self, bytes: usize) -> Result<(), Fault> {
         self.take(bytes / READ)
     }
 
     /// Pays for a new text of so many bytes, before it is made.
-    pub(super) fn build(&mut self, bytes: usize) -> Result<(), Fault> {
+    pub(crate) fn build(&mut self, bytes: usize) -> Result<(), Fault> {
         self.take(1 + bytes / BUILT)
     }
 }

@@ -6,6 +6,12 @@
 //! A condition cannot loop, cannot reach anything but its [`ConditionScope`], and is bounded: in length, in nesting, and
 //! in the steps and memory of one question.
 
+#![forbid(unsafe_code)]
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 mod convert;
 mod error;
 mod eval;
@@ -13,15 +19,19 @@ mod fuel;
 mod function;
 mod lexer;
 mod literal;
+mod nearest;
 mod operate;
 mod parser;
 mod regex;
 mod scope;
+mod spot;
 mod syntax;
 mod value;
 
 pub use error::{ConditionError, ConditionFault, Fault};
-pub use scope::ConditionScope;
+pub use nearest::nearest;
+pub use scope::{ConditionScope, session};
+pub use spot::Spot;
 
 use error::{Failure, Text};
 use eval::Run;
@@ -40,13 +50,13 @@ const STEPS: usize = 100_000;
 /// A condition, ready to be asked.
 ///
 /// ```
-/// use ollm_protocol::{Condition, ConditionScope, Event, EventKind};
+/// use ollm_condition::{Condition, ConditionScope};
+/// use serde_json::Map;
 ///
-/// let condition = Condition::parse("data.args.command.contains('push') && source == 'user'").unwrap();
-/// let args = serde_json::json!({"command": "git push --force"});
-/// let event = Event::new(EventKind::BeforeTool, [("args", args)]);
-/// let env = serde_json::Map::new();
-/// assert_eq!(condition.holds(&ConditionScope::new(&event, "/project", &env, "user")), Ok(true));
+/// let condition = Condition::parse("data.command.contains('push') && source == 'user'").unwrap();
+/// let (data, env) = (Map::from_iter([("command".to_owned(), "git push --force".into())]), Map::new());
+/// let scope = ConditionScope::new("before_tool", &data, "/project", &env, "user");
+/// assert_eq!(condition.holds(&scope), Ok(true));
 /// ```
 #[derive(Debug)]
 pub struct Condition {

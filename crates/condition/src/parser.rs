@@ -4,13 +4,13 @@
 
 mod names;
 
-use super::DEEPEST;
-use super::error::{ConditionError, Text, quoted};
-use super::function::{Form, Function};
-use super::lexer::{self, Token, Word};
-use super::regex::Pattern;
-use super::syntax::{Body, Expr, Link, Literal, Macro, Node, Operator, Step, StepKind, Unary, Variable};
-use super::value::Kind;
+use crate::DEEPEST;
+use crate::error::{ConditionError, Text, quoted};
+use crate::function::{Form, Function};
+use crate::lexer::{self, Token, Word};
+use crate::regex::Pattern;
+use crate::syntax::{Body, Expr, Link, Literal, Macro, Node, Operator, Step, StepKind, Unary, Variable};
+use crate::value::Kind;
 
 /// Operators by rank, the loosest first; `||` and `&&` bind looser than all of them.
 const RANKS: &[&[(&str, Operator)]] = &[
@@ -28,7 +28,7 @@ const RANKS: &[&[(&str, Operator)]] = &[
 ];
 
 /// The expression that a text is, and the literal patterns in it.
-pub(super) fn parse(text: &str) -> Result<(Expr, Vec<Pattern>), ConditionError> {
+pub(crate) fn parse(text: &str) -> Result<(Expr, Vec<Pattern>), ConditionError> {
     let words = lexer::words(text)?;
     let mut parser = Parser { text: Text(text), words, next: 0, depth: 0, locals: Vec::new(), patterns: Vec::new() };
     if parser.peek() == &Token::End {

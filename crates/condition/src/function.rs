@@ -2,15 +2,15 @@
 
 use std::ops::RangeInclusive;
 
-use super::convert;
-use super::error::Fault;
-use super::fuel::Fuel;
-use super::operate::mismatch;
-use super::regex;
-use super::value::{List, Value};
+use crate::convert;
+use crate::error::Fault;
+use crate::fuel::Fuel;
+use crate::operate::mismatch;
+use crate::regex;
+use crate::value::{List, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Function {
+pub(crate) enum Function {
     Bool,
     Bytes,
     CharAt,
@@ -38,7 +38,7 @@ pub(super) enum Function {
 
 /// How a function is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(crate) enum Form {
     /// `f(value)`
     Function,
     /// `value.f()`
@@ -48,14 +48,14 @@ pub(super) enum Form {
 
 /// How a function is called.
 #[derive(Debug)]
-pub(super) struct Signature {
-    pub(super) name: &'static str,
-    pub(super) function: Function,
-    pub(super) form: Form,
+pub(crate) struct Signature {
+    pub(crate) name: &'static str,
+    pub(crate) function: Function,
+    pub(crate) form: Form,
     /// How many values it takes, the one it is called on included.
-    pub(super) values: RangeInclusive<usize>,
+    pub(crate) values: RangeInclusive<usize>,
     /// An example for messages.
-    pub(super) usage: &'static str,
+    pub(crate) usage: &'static str,
 }
 
 const fn signature(
@@ -69,7 +69,7 @@ const fn signature(
 }
 
 /// Every function, by its name.
-pub(super) const SIGNATURES: &[Signature] = &[
+pub(crate) const SIGNATURES: &[Signature] = &[
     signature(Function::Bool, Form::Function, 1..=1, "bool", "bool(value)"),
     signature(Function::Bytes, Form::Function, 1..=1, "bytes", "bytes(value)"),
     signature(Function::CharAt, Form::Method, 2..=2, "charAt", "text.charAt(0)"),
@@ -101,7 +101,7 @@ impl Function {
     }
 
     /// Calls the function on its values, the one it is called on first.
-    pub(super) fn call<'a>(self, values: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
+    pub(crate) fn call<'a>(self, values: &[Value<'a>], fuel: &mut Fuel) -> Result<Value<'a>, Fault> {
         match values {
             [value] => self.convert(value, fuel)?.map_or_else(|| self.change(values, fuel), Ok),
             [Value::Text(text), Value::Text(other)] => self.search(text, other, fuel),
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn every_function_is_in_the_guide_and_its_usage_names_it() {
-        let guide = include_str!("../../../../docs/conditions.md");
+        let guide = include_str!("../../../docs/conditions.md");
         for signature in SIGNATURES {
             let call = format!("{}(", signature.name);
             assert!(guide.contains(&call) && signature.usage.contains(&call), "{call}");

@@ -1,9 +1,10 @@
 //! The names of a condition: which there are, and which was probably meant.
 
 use super::Parser;
-use crate::condition::error::{ConditionError, quoted};
-use crate::condition::function::{Form, SIGNATURES, Signature};
-use crate::condition::syntax::{Macro, Variable};
+use crate::error::{ConditionError, quoted};
+use crate::function::{Form, SIGNATURES, Signature};
+use crate::nearest::nearest;
+use crate::syntax::{Macro, Variable};
 
 /// The words CEL keeps for itself.
 const RESERVED: &[&str] = &[
@@ -41,7 +42,8 @@ impl Parser<'_> {
         let Some(signature) = SIGNATURES.iter().find(|signature| signature.name == name) else {
             let names = SIGNATURES.iter().map(|signature| signature.name);
             let names = names.chain(Macro::NAMES.iter().map(|(name, _)| *name)).chain(["has"]);
-            let way_out = nearest(name, names).unwrap_or_else(|| "see docs/conditions.md for those there are".into());
+            let way_out =
+                nearest(name, names).map_or_else(|| "see docs/conditions.md for those there are".into(), meant);
             return Err(self.text.error(at, format!("unknown function {}", quoted(name)), way_out));
         };
         if signature.form != Form::Both && signature.form != form {
@@ -75,7 +77,7 @@ impl Parser<'_> {
         }
         let known = Variable::NAMES.iter().map(|(name, _)| *name);
         let way_out = match nearest(name, known.clone().chain(self.locals.iter().copied())) {
-            Some(way_out) => way_out,
+            Some(known) => meant(known),
             None if name == "not" => "write `!` for not".to_owned(),
             None => format!("a condition sees {}; put text in quotes", known.collect::<Vec<_>>().join(", ")),
         };
@@ -83,10 +85,6 @@ impl Parser<'_> {
     }
 }
 
-/// A known name that was probably meant.
-fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<String> {
-    let distance = |other: &str| strsim::damerau_levenshtein(&name.to_lowercase(), &other.to_lowercase());
-    let best = known.map(|other| (distance(other), other)).min_by_key(|(distance, _)| *distance);
-    best.filter(|(distance, other)| *distance <= 2 && *distance < other.len())
-        .map(|(_, other)| format!("did you mean `{other}`?"))
+fn meant(name: &str) -> String {
+    format!("did you mean `{name}`?")
 }

@@ -8,14 +8,14 @@ use std::rc::Rc;
 
 use serde_json::Value as Json;
 
-use super::DEEPEST;
-use super::error::Fault;
-use super::fuel::Fuel;
-use super::syntax::Literal;
+use crate::DEEPEST;
+use crate::error::Fault;
+use crate::fuel::Fuel;
+use crate::syntax::Literal;
 
 /// A value of the language.
 #[derive(Clone, Debug)]
-pub(super) enum Value<'a> {
+pub(crate) enum Value<'a> {
     Null,
     Bool(bool),
     Int(i64),
@@ -31,7 +31,7 @@ pub(super) enum Value<'a> {
 /// Text or bytes of the event or the condition, or made by it; cheap to clone, because a macro's variable is cloned at
 /// each mention.
 #[derive(Debug)]
-pub(super) enum Shared<'a, T: ?Sized> {
+pub(crate) enum Shared<'a, T: ?Sized> {
     Borrowed(&'a T),
     Made(Rc<T>),
 }
@@ -58,14 +58,14 @@ impl<T: ?Sized> Deref for Shared<'_, T> {
 
 /// A list of the event's data, or one made by the condition.
 #[derive(Clone, Debug)]
-pub(super) enum List<'a> {
+pub(crate) enum List<'a> {
     Json(&'a [Json]),
     Made(Made<Value<'a>>),
 }
 
 /// An object of the event's data, or a map made by the condition.
 #[derive(Clone, Debug)]
-pub(super) enum Map<'a> {
+pub(crate) enum Map<'a> {
     Json(&'a serde_json::Map<String, Json>),
     Made(Made<(Value<'a>, Value<'a>)>),
 }
@@ -73,7 +73,7 @@ pub(super) enum Map<'a> {
 /// What a condition has put together, and how deeply it is nested: steps alone would let it be nested so deeply that
 /// comparing or dropping it overflows the stack.
 #[derive(Debug)]
-pub(super) struct Made<T> {
+pub(crate) struct Made<T> {
     elements: Rc<[T]>,
     depth: usize,
 }
@@ -94,7 +94,7 @@ impl<T> Made<T> {
 
 /// The types of the language, by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Null,
     Bool,
     Int,
@@ -108,7 +108,7 @@ pub(super) enum Kind {
 }
 
 impl Kind {
-    pub(super) const ALL: &[Kind] = &[
+    pub(crate) const ALL: &[Kind] = &[
         Kind::Null,
         Kind::Bool,
         Kind::Int,
@@ -121,7 +121,7 @@ impl Kind {
         Kind::Type,
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Null => "null_type",
             Self::Bool => "bool",
@@ -138,7 +138,7 @@ impl Kind {
 }
 
 impl<'a> Value<'a> {
-    pub(super) fn kind(&self) -> Kind {
+    pub(crate) fn kind(&self) -> Kind {
         match self {
             Self::Null => Kind::Null,
             Self::Bool(_) => Kind::Bool,
@@ -154,17 +154,17 @@ impl<'a> Value<'a> {
     }
 
     /// Whether a map can be asked for this value; a double finds the whole number it equals.
-    pub(super) fn is_key(&self) -> bool {
+    pub(crate) fn is_key(&self) -> bool {
         matches!(self, Self::Bool(_) | Self::Int(_) | Self::Uint(_) | Self::Double(_) | Self::Text(_))
     }
 
     /// A new list.
-    pub(super) fn list(elements: Vec<Value<'a>>) -> Result<Value<'a>, Fault> {
+    pub(crate) fn list(elements: Vec<Value<'a>>) -> Result<Value<'a>, Fault> {
         Ok(Self::List(List::Made(Made::new(elements, Value::depth)?)))
     }
 
     /// A new map.
-    pub(super) fn map(entries: Vec<(Value<'a>, Value<'a>)>) -> Result<Value<'a>, Fault> {
+    pub(crate) fn map(entries: Vec<(Value<'a>, Value<'a>)>) -> Result<Value<'a>, Fault> {
         Ok(Self::Map(Map::Made(Made::new(entries, |(_, value)| value.depth())?)))
     }
 
@@ -176,22 +176,22 @@ impl<'a> Value<'a> {
         }
     }
 
-    pub(super) fn borrowed(text: &'a str) -> Value<'a> {
+    pub(crate) fn borrowed(text: &'a str) -> Value<'a> {
         Self::Text(Shared::Borrowed(text))
     }
 
     /// A new text.
-    pub(super) fn text(text: String) -> Value<'a> {
+    pub(crate) fn text(text: String) -> Value<'a> {
         Self::Text(Shared::Made(text.into()))
     }
 
     /// New bytes.
-    pub(super) fn bytes(bytes: Vec<u8>) -> Value<'a> {
+    pub(crate) fn bytes(bytes: Vec<u8>) -> Value<'a> {
         Self::Bytes(Shared::Made(bytes.into()))
     }
 
     /// A size or position.
-    pub(super) fn count(count: usize) -> Value<'a> {
+    pub(crate) fn count(count: usize) -> Value<'a> {
         Self::Int(i64::try_from(count).unwrap_or(i64::MAX))
     }
 }
@@ -229,28 +229,28 @@ impl<'a> From<&'a Literal> for Value<'a> {
 }
 
 impl<'a> List<'a> {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Json(elements) => elements.len(),
             Self::Made(made) => made.elements.len(),
         }
     }
 
-    pub(super) fn get(&self, index: usize) -> Option<Value<'a>> {
+    pub(crate) fn get(&self, index: usize) -> Option<Value<'a>> {
         match self {
             Self::Json(elements) => elements.get(index).map(Value::from),
             Self::Made(made) => made.elements.get(index).cloned(),
         }
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Value<'a>> + use<'a> {
         let list = self.clone();
         (0..list.len()).filter_map(move |index| list.get(index))
     }
 }
 
 impl<'a> Map<'a> {
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         match self {
             Self::Json(fields) => fields.len(),
             Self::Made(made) => made.elements.len(),
@@ -258,7 +258,7 @@ impl<'a> Map<'a> {
     }
 
     /// The value under a key; a number finds its equal of another type.
-    pub(super) fn get(&self, key: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
+    pub(crate) fn get(&self, key: &Value<'_>, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
         match (self, key) {
             (Self::Json(fields), Value::Text(key)) => Ok(fields.get(&**key).map(Value::from)),
             (Self::Json(_), _) => Ok(None),
@@ -273,12 +273,12 @@ impl<'a> Map<'a> {
         }
     }
 
-    pub(super) fn field(&self, name: &str, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
+    pub(crate) fn field(&self, name: &str, fuel: &mut Fuel) -> Result<Option<Value<'a>>, Fault> {
         self.get(&Value::borrowed(name), fuel)
     }
 
     /// The keys, which are never nested.
-    pub(super) fn keys(&self) -> Vec<Value<'a>> {
+    pub(crate) fn keys(&self) -> Vec<Value<'a>> {
         match self {
             Self::Json(fields) => fields.keys().map(|key| Value::borrowed(key)).collect(),
             Self::Made(made) => made.elements.iter().map(|(key, _)| key.clone()).collect(),
@@ -287,7 +287,7 @@ impl<'a> Map<'a> {
 }
 
 /// Whether two values are equal; values of different types are not, numbers apart.
-pub(super) fn equal(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<bool, Fault> {
+pub(crate) fn equal(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<bool, Fault> {
     fuel.take(1)?;
     Ok(match (left, right) {
         (Value::Null, Value::Null) => true,
@@ -335,7 +335,7 @@ fn equal_maps(left: &Map<'_>, right: &Map<'_>, fuel: &mut Fuel) -> Result<bool, 
 
 /// How two values stand to each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Order {
+pub(crate) enum Order {
     Known(Ordering),
     /// One of them is not a number.
     Unordered,
@@ -350,7 +350,7 @@ impl From<Option<Ordering>> for Order {
 }
 
 /// The order of two values.
-pub(super) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<Order, Fault> {
+pub(crate) fn compare(left: &Value<'_>, right: &Value<'_>, fuel: &mut Fuel) -> Result<Order, Fault> {
     Ok(match (left, right) {
         (Value::Bool(left), Value::Bool(right)) => Order::Known(left.cmp(right)),
         (Value::Text(left), Value::Text(right)) => {

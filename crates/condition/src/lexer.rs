@@ -1,12 +1,12 @@
 //! From text to words: names, literals and signs, each with its place.
 
-use super::error::{ConditionError, Text};
-use super::literal;
-use super::syntax::Literal;
+use crate::error::{ConditionError, Text};
+use crate::literal;
+use crate::syntax::Literal;
 
 /// One word of a condition.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Token<'t> {
+pub(crate) enum Token<'t> {
     Name(&'t str),
     /// A name in backticks, for fields that are no plain names.
     Field(&'t str),
@@ -19,9 +19,9 @@ pub(super) enum Token<'t> {
 
 /// A word and where it stands.
 #[derive(Clone, Debug)]
-pub(super) struct Word<'t> {
-    pub(super) at: usize,
-    pub(super) token: Token<'t>,
+pub(crate) struct Word<'t> {
+    pub(crate) at: usize,
+    pub(crate) token: Token<'t>,
 }
 
 /// Longer signs first: the first that fits is taken.
@@ -31,7 +31,7 @@ const SIGNS: &[&str] = &[
 ];
 
 /// All words of a text, the end included.
-pub(super) fn words(text: &str) -> Result<Vec<Word<'_>>, ConditionError> {
+pub(crate) fn words(text: &str) -> Result<Vec<Word<'_>>, ConditionError> {
     let mut words = Vec::new();
     let mut at = 0;
     loop {

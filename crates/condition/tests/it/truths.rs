@@ -1,31 +1,30 @@
 //! What conditions say about an event, and what is said about conditions that cannot be read or asked.
 
-use ollm_protocol::{Condition, ConditionFault, ConditionScope, Event, EventKind};
+use ollm_condition::{Condition, ConditionFault, ConditionScope};
 use serde_json::{Map, Value, json};
 
-pub(crate) fn event() -> Event {
-    let args = json!({"command": "git push --force origin main", "path": "src/main.rs", "count": 3, "ratio": 2.0});
-    Event::new(
-        EventKind::BeforeTool,
-        [
-            ("tool_name", json!("shell")),
-            ("args", args),
-            ("session_id", json!("s1")),
-            ("session", json!({"user": "ada"})),
-            ("files", json!(["a.rs", "b.md", "c.rs"])),
-            ("big", json!(u64::MAX)),
-            ("nothing", Value::Null),
-            ("odd-key", json!(true)),
-            ("text", json!("Grüße 🦀")),
-        ],
-    )
+use crate::asked;
+
+pub(crate) fn data() -> Map<String, Value> {
+    let data = json!({
+        "tool_name": "shell",
+        "args": {"command": "git push --force origin main", "path": "src/main.rs", "count": 3, "ratio": 2.0},
+        "session_id": "s1",
+        "session": {"user": "ada"},
+        "files": ["a.rs", "b.md", "c.rs"],
+        "big": u64::MAX,
+        "nothing": null,
+        "odd-key": true,
+        "text": "Grüße 🦀",
+    });
+    data.as_object().unwrap().clone()
 }
 
 /// Asks a condition about the event above.
 pub(crate) fn ask(text: &str) -> Result<bool, ConditionFault> {
-    let event = event();
-    let env = Map::from_iter([("CI".to_owned(), json!("true"))]);
-    Condition::parse(text).unwrap().holds(&ConditionScope::new(&event, "/home/ada/project", &env, "workspace"))
+    let (data, env) = (data(), Map::from_iter([("CI".to_owned(), json!("true"))]));
+    let scope = ConditionScope::new("before_tool", &data, "/home/ada/project", &env, "workspace");
+    Condition::parse(text).unwrap().holds(&scope)
 }
 
 #[test]
@@ -46,10 +45,7 @@ fn a_condition_sees_its_six_variables() {
 
 #[test]
 fn an_event_without_a_session_has_an_empty_one() {
-    let event = Event::new(EventKind::FileEdited, []);
-    let env = Map::new();
-    let scope = ConditionScope::new(&event, "", &env, "user");
-    assert_eq!(Condition::parse("!has(session.id) && session == {}").unwrap().holds(&scope), Ok(true));
+    assert_eq!(asked("!has(session.id) && session == {}", &Map::new()), Ok(true));
 }
 
 /// What is true of the event above.

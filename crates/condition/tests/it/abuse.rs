@@ -1,13 +1,11 @@
 //! No condition panics, hangs, or takes more than its share.
 
-use ollm_protocol::condition::Fault;
-use ollm_protocol::{Condition, ConditionScope, Event, EventKind};
+use ollm_condition::{Condition, Fault};
 use proptest::prelude::*;
-use serde_json::{Map, json};
 use testkit::{hostile_text, text};
 
-use crate::cases;
-use crate::condition::ask;
+use crate::truths::ask;
+use crate::{asked_about_text, cases};
 
 #[test]
 fn a_long_condition_is_refused_before_it_is_read() {
@@ -98,39 +96,30 @@ fn running_out_of_steps_cannot_be_hidden_behind_a_settled_matter() {
 
 #[test]
 fn a_pattern_bomb_is_refused_or_bounded() {
-    let ask_about = |condition: &str, text: String| {
-        let event = Event::new(EventKind::BeforeTool, [("text", json!(text))]);
-        let env = Map::new();
-        Condition::parse(condition).unwrap().holds(&ConditionScope::new(&event, "", &env, "user"))
-    };
     for pattern in ["(a{1000}){1000}".to_owned(), "a".repeat(2000), "(".repeat(900), "((a{90}){90}){90}".to_owned()] {
-        let fault = ask_about(&format!("data.text.matches('{pattern}')"), "a".into()).unwrap_err();
+        let fault = asked_about_text(&format!("data.text.matches('{pattern}')"), "a".into()).unwrap_err();
         assert!(matches!(fault.fault, Fault::Pattern { .. }), "{fault}");
     }
-    assert_eq!(ask_about("data.text.matches('^(a*)*$')", "a".repeat(10_000) + "b"), Ok(false));
+    assert_eq!(asked_about_text("data.text.matches('^(a*)*$')", "a".repeat(10_000) + "b"), Ok(false));
     let heavy = "data.text.matches('(x|y|z|[ab]{0,200})*c')";
-    assert_eq!(ask_about(heavy, "ab".repeat(1 << 20)).unwrap_err().fault, Fault::Exhausted);
+    assert_eq!(asked_about_text(heavy, "ab".repeat(1 << 20)).unwrap_err().fault, Fault::Exhausted);
     let light = "data.text.matches('(?i)secret[_-]?key')";
-    assert_eq!(ask_about(light, "x".repeat(1 << 20) + "Secret-Key"), Ok(true));
+    assert_eq!(asked_about_text(light, "x".repeat(1 << 20) + "Secret-Key"), Ok(true));
     let made = "data.text.split('').exists(x, x.matches('^' + x + 'y'))";
-    assert_eq!(ask_about(made, "a".repeat(5000)).unwrap_err().fault, Fault::Exhausted);
+    assert_eq!(asked_about_text(made, "a".repeat(5000)).unwrap_err().fault, Fault::Exhausted);
 }
 
 #[test]
 fn a_mention_of_a_large_text_copies_nothing() {
-    let event = Event::new(EventKind::BeforeTool, [("text", json!("x".repeat(1 << 20)))]);
-    let env = Map::new();
     let hundred = format!("[{}]", ["1"; 100].join(","));
     let text = format!("[data.text.lowerAscii()].all(t, {hundred}.all(a, {hundred}.all(b, t != 'a')))");
-    assert_eq!(Condition::parse(&text).unwrap().holds(&ConditionScope::new(&event, "", &env, "user")), Ok(true));
+    assert_eq!(asked_about_text(&text, "x".repeat(1 << 20)), Ok(true));
 }
 
 #[test]
 fn a_large_event_can_be_looked_at_more_than_once() {
-    let event = Event::new(EventKind::BeforeTool, [("text", json!("x".repeat(1 << 20)))]);
-    let env = Map::new();
     let text = "data.text.contains('secret') || data.text.lowerAscii().contains('token') || size(data.text) == 1048576";
-    assert_eq!(Condition::parse(text).unwrap().holds(&ConditionScope::new(&event, "", &env, "user")), Ok(true));
+    assert_eq!(asked_about_text(text, "x".repeat(1 << 20)), Ok(true));
 }
 
 /// Text that is nearly a condition.

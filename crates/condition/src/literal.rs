@@ -1,12 +1,12 @@
 //! Numbers, texts and bytes as CEL writes them.
 
-use super::error::{ConditionError, Text};
-use super::lexer::Token;
-use super::syntax::Literal;
+use crate::error::{ConditionError, Text};
+use crate::lexer::Token;
+use crate::syntax::Literal;
 
 /// How a text or byte literal begins.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Quote {
+pub(crate) struct Quote {
     raw: bool,
     bytes: bool,
     mark: &'static str,
@@ -15,7 +15,7 @@ pub(super) struct Quote {
 }
 
 /// The beginning of a text or byte literal, if there is one here.
-pub(super) fn opening(rest: &str) -> Option<Quote> {
+pub(crate) fn opening(rest: &str) -> Option<Quote> {
     let prefix = rest.bytes().take(2).take_while(|byte| b"rRbB".contains(byte)).count();
     let letters = rest.get(..prefix)?.to_ascii_lowercase();
     if !["", "r", "b", "br"].contains(&letters.as_str()) {
@@ -27,7 +27,7 @@ pub(super) fn opening(rest: &str) -> Option<Quote> {
 }
 
 /// The text or byte literal that begins here, and its length.
-pub(super) fn text(text: Text<'_>, at: usize, quote: Quote) -> Result<(Literal, usize), ConditionError> {
+pub(crate) fn text(text: Text<'_>, at: usize, quote: Quote) -> Result<(Literal, usize), ConditionError> {
     let mut reader = Reader { text, at: at + quote.length, quote, read: Vec::new() };
     while !reader.rest().starts_with(quote.mark) {
         reader.character(at)?;
@@ -121,7 +121,7 @@ impl<'t> Reader<'t> {
 }
 
 /// The number that begins here, and its length.
-pub(super) fn number(text: Text<'_>, at: usize) -> Result<(Token<'_>, usize), ConditionError> {
+pub(crate) fn number(text: Text<'_>, at: usize) -> Result<(Token<'_>, usize), ConditionError> {
     let rest = text.0.get(at..).unwrap_or_default();
     let hex = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X"));
     let (digits, base, mut length) = match hex {

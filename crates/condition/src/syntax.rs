@@ -3,18 +3,18 @@
 //! Chains of operators, of `||` and of `.` are lists, not trees leaning to one side: only what is nested in the text is
 //! nested here, so that nothing that walks a condition recurses deeper than its text is nested.
 
-use super::function::Function;
-use super::value::Kind;
+use crate::function::Function;
+use crate::value::Kind;
 
 /// An expression and where it stands.
 #[derive(Debug)]
-pub(super) struct Expr {
-    pub(super) at: usize,
-    pub(super) node: Node,
+pub(crate) struct Expr {
+    pub(crate) at: usize,
+    pub(crate) node: Node,
 }
 
 #[derive(Debug)]
-pub(super) enum Node {
+pub(crate) enum Node {
     Literal(Literal),
     Variable(Variable),
     /// The variable of a macro, counted from the outermost.
@@ -35,7 +35,7 @@ pub(super) enum Node {
 }
 
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Literal {
+pub(crate) enum Literal {
     Null,
     Bool(bool),
     Int(i64),
@@ -47,7 +47,7 @@ pub(super) enum Literal {
 
 /// What a condition can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Variable {
+pub(crate) enum Variable {
     Event,
     Data,
     Session,
@@ -57,7 +57,7 @@ pub(super) enum Variable {
 }
 
 impl Variable {
-    pub(super) const NAMES: &[(&str, Variable)] = &[
+    pub(crate) const NAMES: &[(&str, Variable)] = &[
         ("event", Variable::Event),
         ("data", Variable::Data),
         ("session", Variable::Session),
@@ -69,21 +69,21 @@ impl Variable {
 
 /// A sign before an expression; written twice it only demands the type.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Unary {
+pub(crate) enum Unary {
     Not { twice: bool },
     Minus { twice: bool },
 }
 
 /// One more operand of a chain.
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) at: usize,
-    pub(super) operator: Operator,
-    pub(super) right: Expr,
+pub(crate) struct Link {
+    pub(crate) at: usize,
+    pub(crate) operator: Operator,
+    pub(crate) right: Expr,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Operator {
+pub(crate) enum Operator {
     Less,
     LessEqual,
     Greater,
@@ -99,7 +99,7 @@ pub(super) enum Operator {
 }
 
 impl Operator {
-    pub(super) fn sign(self) -> &'static str {
+    pub(crate) fn sign(self) -> &'static str {
         match self {
             Self::Less => "<",
             Self::LessEqual => "<=",
@@ -119,13 +119,13 @@ impl Operator {
 
 /// What follows a value: `.name`, `[index]`, `.call(…)`. A call `f(a, b)` is kept as `a.f(b)`.
 #[derive(Debug)]
-pub(super) struct Step {
-    pub(super) at: usize,
-    pub(super) kind: StepKind,
+pub(crate) struct Step {
+    pub(crate) at: usize,
+    pub(crate) kind: StepKind,
 }
 
 #[derive(Debug)]
-pub(super) enum StepKind {
+pub(crate) enum StepKind {
     Field(String),
     Index(Expr),
     Call(Function, Vec<Expr>),
@@ -136,7 +136,7 @@ pub(super) enum StepKind {
 
 /// The macros that look at each element of a list, or each key of a map.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Macro {
+pub(crate) enum Macro {
     All,
     Exists,
     ExistsOne,
@@ -145,7 +145,7 @@ pub(super) enum Macro {
 }
 
 impl Macro {
-    pub(super) const NAMES: &[(&str, Macro)] = &[
+    pub(crate) const NAMES: &[(&str, Macro)] = &[
         ("all", Macro::All),
         ("exists", Macro::Exists),
         ("exists_one", Macro::ExistsOne),
@@ -154,7 +154,7 @@ impl Macro {
         ("filter", Macro::Filter),
     ];
 
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::All => "all",
             Self::Exists => "exists",
@@ -167,7 +167,7 @@ impl Macro {
 
 /// What a macro does with each element: keep it, change it, or both.
 #[derive(Debug)]
-pub(super) struct Body {
-    pub(super) test: Option<Box<Expr>>,
-    pub(super) result: Option<Box<Expr>>,
+pub(crate) struct Body {
+    pub(crate) test: Option<Box<Expr>>,
+    pub(crate) result: Option<Box<Expr>>,
 }

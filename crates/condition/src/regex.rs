@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use regex_lite::{Regex, RegexBuilder};
 
-use super::error::{Fault, quoted};
-use super::fuel::Fuel;
+use crate::error::{Fault, quoted};
+use crate::fuel::Fuel;
 
 /// Longer patterns are refused.
 const LONGEST: usize = 1000;
@@ -22,9 +22,9 @@ const COMPILING: usize = 200;
 
 /// A pattern written in the condition.
 #[derive(Debug)]
-pub(super) struct Pattern {
+pub(crate) struct Pattern {
     /// Where `matches` stands.
-    pub(super) at: usize,
+    pub(crate) at: usize,
     text: String,
     compiled: OnceLock<Result<Compiled, String>>,
 }
@@ -36,17 +36,17 @@ struct Compiled {
 }
 
 impl Pattern {
-    pub(super) fn new(at: usize, text: String) -> Pattern {
+    pub(crate) fn new(at: usize, text: String) -> Pattern {
         Pattern { at, text, compiled: OnceLock::new() }
     }
 
     /// Compiles the pattern, to see whether it does.
-    pub(super) fn check(&self) -> Result<(), Fault> {
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         self.compiled().map(|_| ())
     }
 
     /// Whether the pattern is found in a text.
-    pub(super) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
+    pub(crate) fn matches(&self, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
         self.compiled()?.matches(text, fuel)
     }
 
@@ -68,7 +68,7 @@ impl Compiled {
 
 /// Whether a pattern that comes from the event, or was put together, is found in a text. It is not shown in a fault: it
 /// may be a secret, and faults are logged.
-pub(super) fn matches(pattern: &str, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
+pub(crate) fn matches(pattern: &str, text: &str, fuel: &mut Fuel) -> Result<bool, Fault> {
     fuel.take(COMPILING)?;
     let compiled = compile(pattern);
     let compiled = compiled.map_err(|reason| Fault::Pattern { pattern: "the pattern".to_owned(), reason })?;

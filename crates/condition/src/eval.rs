@@ -1,15 +1,15 @@
 //! Asking a condition about an event.
 
-use super::error::{Failure, Fault, quoted};
-use super::fuel::Fuel;
-use super::operate::{binary, mismatch, unary};
-use super::regex::Pattern;
-use super::scope::ConditionScope;
-use super::syntax::{Body, Expr, Link, Macro, Node, Step, StepKind, Variable};
-use super::value::{List, Map, Value, equal};
+use crate::error::{Failure, Fault, quoted};
+use crate::fuel::Fuel;
+use crate::operate::{binary, mismatch, unary};
+use crate::regex::Pattern;
+use crate::scope::ConditionScope;
+use crate::syntax::{Body, Expr, Link, Macro, Node, Step, StepKind, Variable};
+use crate::value::{List, Map, Value, equal};
 
 /// One question: what it can see, what it may still cost.
-pub(super) struct Run<'a> {
+pub(crate) struct Run<'a> {
     patterns: &'a [Pattern],
     scope: &'a ConditionScope<'a>,
     fuel: Fuel,
@@ -20,12 +20,12 @@ pub(super) struct Run<'a> {
 type Answer<'a> = Result<Value<'a>, Failure>;
 
 impl<'a> Run<'a> {
-    pub(super) fn new(patterns: &'a [Pattern], scope: &'a ConditionScope<'a>) -> Run<'a> {
+    pub(crate) fn new(patterns: &'a [Pattern], scope: &'a ConditionScope<'a>) -> Run<'a> {
         Run { patterns, scope, fuel: Fuel::full(), locals: Vec::new() }
     }
 
     /// The answer of a whole condition.
-    pub(super) fn holds(&mut self, expr: &'a Expr) -> Result<bool, Failure> {
+    pub(crate) fn holds(&mut self, expr: &'a Expr) -> Result<bool, Failure> {
         match self.eval(expr)? {
             Value::Bool(answer) => Ok(answer),
             other => Err(Failure { at: expr.at, fault: Fault::NotBool(other.kind().name()) }),
@@ -55,8 +55,8 @@ impl<'a> Run<'a> {
     fn variable(&self, variable: Variable) -> Value<'a> {
         let scope = self.scope;
         match variable {
-            Variable::Event => Value::borrowed(scope.event.kind.name()),
-            Variable::Data => Value::Map(Map::Json(&scope.event.data)),
+            Variable::Event => Value::borrowed(scope.event),
+            Variable::Data => Value::Map(Map::Json(scope.data)),
             Variable::Session => Value::from(scope.session()),
             Variable::Cwd => Value::borrowed(scope.cwd),
             Variable::Env => Value::Map(Map::Json(scope.env)),

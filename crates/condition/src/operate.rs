@@ -2,13 +2,13 @@
 
 use std::cmp::Ordering;
 
-use super::error::Fault;
-use super::fuel::Fuel;
-use super::syntax::{Operator, Unary};
-use super::value::{List, Order, Value, compare, equal};
+use crate::error::Fault;
+use crate::fuel::Fuel;
+use crate::syntax::{Operator, Unary};
+use crate::value::{List, Order, Value, compare, equal};
 
 /// The result of an operator between two values.
-pub(super) fn binary<'a>(
+pub(crate) fn binary<'a>(
     operator: Operator,
     left: &Value<'a>,
     right: &Value<'a>,
@@ -35,7 +35,7 @@ pub(super) fn binary<'a>(
 }
 
 /// The result of `!` or `-` before a value.
-pub(super) fn unary<'a>(sign: Unary, value: &Value<'a>) -> Result<Value<'a>, Fault> {
+pub(crate) fn unary<'a>(sign: Unary, value: &Value<'a>) -> Result<Value<'a>, Fault> {
     match (sign, value) {
         (Unary::Not { twice }, Value::Bool(value)) => Ok(Value::Bool(*value == twice)),
         (Unary::Minus { twice }, Value::Int(value)) => {
@@ -49,7 +49,7 @@ pub(super) fn unary<'a>(sign: Unary, value: &Value<'a>) -> Result<Value<'a>, Fau
 }
 
 /// The fault of an operation on values it does not take.
-pub(super) fn mismatch(operation: &'static str, values: &[&Value<'_>]) -> Fault {
+pub(crate) fn mismatch(operation: &'static str, values: &[&Value<'_>]) -> Fault {
     let kinds: Vec<&str> = values.iter().map(|value| value.kind().name()).collect();
     Fault::NoOverload { operation, found: kinds.join(" and ") }
 }

@@ -5,13 +5,12 @@
 use std::sync::Arc;
 
 use cel::{Context, Env, ExecutionError, Program, extensions};
-use ollm_protocol::condition::Fault;
-use ollm_protocol::{Condition, ConditionScope, Event, EventKind};
+use ollm_condition::Fault;
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::cases;
-use crate::condition::{TRUE, event};
+use crate::truths::{self, TRUE};
 
 /// A type of the language to make expressions of.
 #[derive(Clone, Copy, Debug)]
@@ -237,10 +236,7 @@ fn lacks_order(text: &str, data: &Map<String, Value>) -> bool {
 }
 
 fn ours(text: &str, data: &Map<String, Value>) -> Result<bool, Fault> {
-    let event = Event { kind: EventKind::BeforeTool, data: data.clone() };
-    let env = Map::new();
-    let scope = ConditionScope::new(&event, "", &env, "user");
-    Condition::parse(text).unwrap().holds(&scope).map_err(|fault| fault.fault)
+    crate::asked(text, data).map_err(|fault| fault.fault)
 }
 
 /// Where the two are known to differ.
@@ -262,7 +258,7 @@ const TABLE_DEVIATIONS: &[&str] = &[
 
 #[test]
 fn the_oracle_agrees_with_the_table() {
-    let data = event().data;
+    let data = truths::data();
     for text in TRUE {
         let agrees = oracle(text, &data) == Some(true);
         assert_eq!(agrees, !TABLE_DEVIATIONS.iter().any(|part| text.contains(part)), "{text}");
@@ -271,7 +267,7 @@ fn the_oracle_agrees_with_the_table() {
 
 #[test]
 fn what_is_not_a_number_is_in_no_order_for_us_and_a_fault_for_the_oracle() {
-    let (text, data) = ("[1].exists_one(x, (0u < (0.0 + (0.0 / 0.0))))", event().data);
+    let (text, data) = ("[1].exists_one(x, (0u < (0.0 + (0.0 / 0.0))))", truths::data());
     assert_eq!((ours(text, &data), oracle(text, &data)), (Ok(false), None));
     assert!(lacks_order(text, &data), "{:?}", asked(text, &data));
 }

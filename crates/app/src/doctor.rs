@@ -1,0 +1,244 @@
+//! Looks over everything that is set up, and says what keeps it from working.
+//!
+//! It changes nothing and starts neither a hook nor a server. Of the network it asks only where the model is.
+
+use std::sync::Arc;
+
+use ollm_catalog::{Positions, Problem, Severity};
+use ollm_protocol::{Hook, Source};
+
+use crate::app::App;
+use crate::error::AppError;
+use crate::model::{self, ModelConfig};
+use crate::servers::Servers;
+use crate::world::World;
+
+/// What was looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Area {
+    /// The process and the person it belongs to.
+    Process,
+    /// The files of settings, hooks and extensions.
+    Files,
+    /// The built-in guards.
+    Guards,
+    /// The list of approvals.
+    Approvals,
+    /// The hooks.
+    Hooks,
+    /// The MCP servers.
+    Servers,
+    /// The model of `run` and `chat`.
+    Model,
+}
+
+impl Area {
+    /// All of them, in the order in which they are shown.
+    pub const ALL: [Area; 7] =
+        [Area::Process, Area::Files, Area::Guards, Area::Approvals, Area::Hooks, Area::Servers, Area::Model];
+
+    /// The word for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Area::Process => "process",
+            Area::Files => "files",
+            Area::Guards => "guards",
+            Area::Approvals => "approvals",
+            Area::Hooks => "hooks",
+            Area::Servers => "servers",
+            Area::Model => "model",
+        }
+    }
+}
+
+/// Something that does not work, or not as somebody might think.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Finding {
+    /// What it concerns.
+    pub area: Area,
+    /// How much it matters.
+    pub weight: Weight,
+    /// What is wrong, in one sentence.
+    pub what: String,
+    /// What to do about it.
+    pub way_out: Option<String>,
+}
+
+/// How much a finding matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Weight {
+    /// Something that was set up does not work.
+    Fault,
+    /// Everything works, but a person should know.
+    Note,
+}
+
+impl Weight {
+    /// The word for people.
+    pub fn name(self) -> &'static str {
+        match self {
+            Weight::Fault => "fault",
+            Weight::Note => "note",
+        }
+    }
+}
+
+/// What was found, and what was looked at.
+#[derive(Debug, Default)]
+#[non_exhaustive]
+pub struct Examination {
+    /// What is wrong, area by area.
+    pub findings: Vec<Finding>,
+    /// What there is, in a few words for each area that could be looked at.
+    pub looked_at: Vec<(Area, String)>,
+}
+
+impl Examination {
+    /// Whether something that was set up does not work.
+    pub fn has_faults(&self) -> bool {
+        self.findings.iter().any(|finding| finding.weight == Weight::Fault)
+    }
+
+    fn saw(&mut self, area: Area, what: impl Into<String>) {
+        self.looked_at.push((area, what.into()));
+    }
+
+    fn fault(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
+        self.findings.push(Finding { area, weight: Weight::Fault, what: what.into(), way_out });
+    }
+
+    fn note(&mut self, area: Area, what: impl Into<String>, way_out: Option<String>) {
+        self.findings.push(Finding { area, weight: Weight::Note, what: what.into(), way_out });
+    }
+
+    fn problem(&mut self, area: Area, problem: &Problem) {
+        let weight = if problem.severity == Severity::Warning { Weight::Note } else { Weight::Fault };
+        self.findings.push(Finding { area, weight, what: problem.to_string(), way_out: None });
+    }
+
+    fn tells(&self, problem: &Problem) -> bool {
+        let told = problem.to_string();
+        self.findings.iter().any(|finding| finding.what == told)
+    }
+}
+
+/// Looks over everything.
+pub fn examine(world: &World) -> Examination {
+    let mut found = Examination::default();
+    process(world, &mut found);
+    match App::load(world, Positions::Always) {
+        Ok(app) => {
+            files(&app, &mut found);
+            guards(&app, &mut found);
+            approvals(&app, &mut found);
+            hooks(&app, &mut found);
+            look_at_model(&app, world, &mut found);
+        }
+        Err(error) => failed(Area::Files, &error, &mut found),
+    }
+    match Servers::load(world) {
+        Ok(servers) => look_at_servers(&servers, &mut found),
+        // The same file stopped the hooks, and was told there.
+        Err(_) if !found.findings.is_empty() => {}
+        Err(error) => failed(Area::Servers, &error, &mut found),
+    }
+    found.findings.sort_by_key(|finding| Area::ALL.iter().position(|area| *area == finding.area));
+    found
+}
+
+fn failed(area: Area, error: &AppError, found: &mut Examination) {
+    let hints = error.hints.join("; ");
+    found.fault(area, &error.message, (!hints.is_empty()).then_some(hints));
+}
+
+fn process(world: &World, found: &mut Examination) {
+    let home = world.own_home().map_or_else(|| "no home".to_owned(), |home| home.display().to_string());
+    let project = world.places.project.as_deref().map(|project| format!(", project {}", project.display()));
+    found.saw(Area::Process, format!("{home}{}", project.unwrap_or_default()));
+    if let Err(error) = world.need_home() {
+        failed(Area::Process, &error, found);
+    }
+    for oddity in &world.oddities {
+        found.fault(Area::Process, oddity, None);
+    }
+    if ollm_store::current_uid() == 0 {
+        found.note(Area::Process, "this runs as root, and so do its hooks", None);
+    }
+    for relative in
+        world.search_path().map(std::env::split_paths).into_iter().flatten().filter(|part| !part.is_absolute())
+    {
+        let what = format!("PATH has `{}`, which is no absolute path; hooks do not look there", relative.display());
+        found.note(Area::Process, what, None);
+    }
+}
+
+fn files(app: &App, found: &mut Examination) {
+    found.saw(Area::Files, format!("{} extensions", app.extensions.iter().count()));
+    for problem in &app.problems {
+        found.problem(Area::Files, problem);
+    }
+}
+
+fn guards(app: &App, found: &mut Examination) {
+    match app.what_is_off() {
+        Some(off) => found.fault(Area::Guards, off, None),
+        None => found.saw(Area::Guards, "all on"),
+    }
+}
+
+fn approvals(app: &App, found: &mut Examination) {
+    let trust = &app.engine.trust;
+    if let Some(trouble) = trust.trouble() {
+        found.fault(Area::Approvals, format!("nothing is approved: {trouble}"), None);
+    }
+    let signed = if trust.key().is_some() { ", signed" } else { "" };
+    found.saw(Area::Approvals, format!("{}{signed}", trust.counting().list().len()));
+}
+
+fn hooks(app: &App, found: &mut Examination) {
+    let hooks = app.hooks();
+    let own = hooks.iter().filter(|hook| hook.spec.source != Source::Builtin);
+    let (on, off): (Vec<_>, Vec<_>) = own.partition(|hook| hook.spec.enabled && hook.off.is_none());
+    found.saw(Area::Hooks, format!("{} on, {} off", on.len(), off.len()));
+    for hook in on {
+        if let Some(why) = why_not(hook, app) {
+            found.fault(Area::Hooks, format!("`{}` does not run: {why}", hook.id()), None);
+        }
+    }
+    for script in &app.undeclared {
+        let what = format!("{} is declared by no hook file and never runs", script.path.display());
+        found.note(Area::Hooks, what, Some(app.world().tell(&script.remedy())));
+    }
+}
+
+/// Why a hook that is switched on would not run, with the way out.
+fn why_not(hook: &Arc<Hook>, app: &App) -> Option<String> {
+    let refused = || app.engine.trust.forecast(hook, &app.engine.environment().trust_context());
+    let refused = || refused().map(|refusal| refusal.detail);
+    hook.broken.clone().or_else(refused).or_else(|| app.engine.unmet(hook).map(|skip| skip.detail))
+}
+
+fn look_at_servers(servers: &Servers<'_>, found: &mut Examination) {
+    found.saw(Area::Servers, format!("{} declared", servers.all.len()));
+    // What is wrong with other files was told already.
+    for problem in servers.problems().filter(|problem| !found.tells(problem)).collect::<Vec<_>>() {
+        found.problem(Area::Servers, problem);
+    }
+    for known in servers.all.iter().filter(|known| known.spec.enabled) {
+        if let Some((_, why)) = servers.obstacle(known) {
+            found.fault(Area::Servers, format!("`{}` is not started: {why}", known.spec.name), None);
+        }
+    }
+}
+
+fn look_at_model(app: &App, world: &World, found: &mut Examination) {
+    match model::open(None, &ModelConfig::of(&app.config), world) {
+        Ok(model) => found.saw(Area::Model, model.name()),
+        // Only the agent of our own needs one.
+        Err(error) => {
+            let hints = (!error.hints.is_empty()).then(|| error.hints.join("; "));
+            found.note(Area::Model, error.message, hints);
+        }
+    }
+}

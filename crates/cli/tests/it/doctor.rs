@@ -1,0 +1,93 @@
+//! What `ollm doctor` finds, and that it finds nothing where everything works.
+
+use serde_json::{Value, json};
+
+use crate::extensions::files;
+use crate::lab::{Lab, Ran};
+
+/// The findings of an area, as they are told.
+fn told(ran: &Ran, area: &str) -> Vec<String> {
+    let findings = ran.answer()["findings"].as_array().unwrap().clone();
+    let of_area = findings.iter().filter(|finding| finding["area"] == area);
+    of_area.map(|finding| finding["what"].as_str().unwrap().to_owned()).collect()
+}
+
+fn faults(ran: &Ran) -> Vec<Value> {
+    let findings = ran.answer()["findings"].as_array().unwrap().clone();
+    findings.into_iter().filter(|finding| finding["weight"] == "fault").collect()
+}
+
+#[test]
+fn where_everything_works_there_is_no_fault() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "fine", "exit 0", "");
+    let ran = lab.run(&["doctor", "--json"]);
+    assert_eq!((ran.code, faults(&ran)), (0, vec![]), "{}", ran.stderr);
+    assert_eq!(ran.answer()["lookedAt"]["hooks"], "1 on, 0 off");
+    assert_eq!(ran.answer()["lookedAt"]["guards"], "all on");
+}
+
+#[test]
+fn each_thing_that_keeps_a_hook_from_running_is_a_fault_with_its_way_out() {
+    let lab = Lab::new();
+    lab.user_hook("before_tool", "needs", "exit 0", r#", "requires": {"commands": ["no-such-program"]}"#);
+    lab.workspace_hook("before_tool", "theirs", "exit 0", "");
+    lab.user_hook("before_tool", "off", "exit 0", r#", "enabled": false"#);
+    lab.user("broken.json", r#"{"hooks": {"before_tool": [{"name": "c", "comand": "/bin/true"}]}}"#);
+    lab.write_executable("home/.ollm/hooks/forgotten.sh", "#!/bin/sh\n# before_tool\n");
+    let ran = lab.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, 1);
+    let hooks = told(&ran, "hooks");
+    assert_eq!(hooks.len(), 3, "{hooks:#?}");
+    let of = |name: &str| hooks.iter().find(|what| what.contains(name)).unwrap();
+    assert!(of(":needs").contains("no-such-program"), "{hooks:#?}");
+    assert!(of(":theirs").contains("not approved") && of(":theirs").contains("`ollm hook trust"), "{hooks:#?}");
+    assert!(of("forgotten.sh").contains("never runs"), "{hooks:#?}");
+    let files = told(&ran, "files");
+    assert!(files.iter().any(|what| what.contains("broken.json:1:") && what.contains("no `command`")), "{files:#?}");
+    // What was approved and changed is told as such.
+    lab.approve("theirs");
+    lab.workspace_hook("before_tool", "theirs", "exit 1", "");
+    let again = lab.run(&["doctor", "--json"]);
+    assert!(told(&again, "hooks").iter().any(|what| what.contains("changed since it was approved")));
+}
+
+#[test]
+fn guards_that_are_off_and_servers_that_cannot_start_are_faults() {
+    let lab = Lab::new();
+    lab.write(
+        "home/.ollm/config.yaml",
+        "hooks:\n  guards: [self-protection]\nmcp:\n  servers:\n    gone: {command: no-such-program}\n",
+    );
+    let ran = lab.run(&["doctor", "--json"]);
+    assert_eq!(ran.code, 1);
+    assert!(told(&ran, "guards").iter().any(|what| what.contains("`destructive-commands` is off")));
+    let servers = told(&ran, "servers");
+    assert!(
+        matches!(servers.as_slice(), [one] if one.contains("`gone`") && one.contains("not on PATH")),
+        "{servers:?}"
+    );
+}
+
+#[test]
+fn a_fatal_file_is_told_once_and_the_rest_is_said_not_to_be_known() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "hooks:\n  guards: 7\n");
+    let ran = lab.run(&["doctor", "--json"]);
+    assert_eq!((ran.code, faults(&ran).len()), (1, 1));
+    assert!(told(&ran, "files").iter().any(|what| what.contains("config.yaml:2:11")));
+    assert_eq!(ran.answer()["lookedAt"]["hooks"], json!(null));
+    let shown = lab.run(&["doctor"]);
+    assert!(shown.stdout.contains("? hooks      not looked at"), "{}", shown.stdout);
+}
+
+#[test]
+fn it_runs_nothing_and_changes_nothing() {
+    let lab = Lab::new();
+    let mark = lab.home.join("ran");
+    lab.user_hook("before_tool", "marks", &format!("touch {}", mark.display()), "");
+    let before = files(&lab.root);
+    lab.run(&["doctor"]);
+    assert!(!mark.exists());
+    assert_eq!(files(&lab.root), before);
+}

@@ -1,0 +1,21 @@
+//! What was probably meant by a word that is not known.
+
+/// Longer words are not compared: no long word is a typing mistake, and comparing costs the product of both lengths.
+const LONGEST: usize = 64;
+
+/// The known word nearest to one that is not known, if it is near enough to be meant.
+///
+/// ```
+/// assert_eq!(ollm_condition::nearest("timout", ["timeout", "time"]), Some("timeout"));
+/// assert_eq!(ollm_condition::nearest("colour", ["timeout", "time"]), None);
+/// ```
+pub fn nearest<'k>(word: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    if word.len() > LONGEST {
+        return None;
+    }
+    let folded = word.to_lowercase();
+    let short = known.into_iter().filter(|known| known.len() <= LONGEST);
+    let near = short.map(|known| (strsim::damerau_levenshtein(&folded, &known.to_lowercase()), known));
+    let near = near.filter(|(distance, known)| *distance <= known.len().div_ceil(3) && *distance < known.len());
+    near.min().map(|(_, known)| known)
+}
