@@ -27,13 +27,13 @@ impl Search<'_> {
 
     fn command(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
         // A program outside of the folder is known by its place, as any other; not so a script that the folder has a link to.
-        let is_inside = |real: &Path| real.starts_with(&self.places.top);
-        let is_code =
-            |program: &&Path| program.canonicalize().is_ok_and(|real| is_inside(&real)) || !script::is_binary(program);
-        if let Some(program) = program.filter(is_code)
-            && let Found::File(file) = self.at(program)?
+        if let Some(program) = program
+            && let Ok(real) = program.canonicalize()
+            && let Some(place) = self.place_of(program, &real)
+            && (place == real || real.is_file() && !script::is_binary(&real))
         {
-            self.push_code(file, None);
+            self.cover(&place, real);
+            self.push_code(place, None);
         }
         if let Some(environment) = program.and_then(|program| program.ancestors().nth(2))
             && let Found::File(_) = self.at(&environment.join("pyvenv.cfg"))?

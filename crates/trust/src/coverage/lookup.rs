@@ -73,20 +73,30 @@ impl Search<'_> {
             self.seen.extend(nearest.map(Path::to_owned));
         }
         let Ok(real) = path.canonicalize() else { return Ok(Found::Nothing) };
-        let is_inside = |path: &PathBuf| path.starts_with(top);
-        let link = || Some(clean.clone()).filter(is_inside).or_else(|| beside_itself(path).filter(is_inside));
-        let Some(place) = Some(real.clone()).filter(is_inside).or_else(link) else { return Ok(Found::Nothing) };
+        let Some(place) = self.place_of(path, &real) else { return Ok(Found::Nothing) };
         if real.is_dir() {
             return Ok(Found::Folder(place));
         }
         if !real.is_file() {
             return Ok(Found::Nothing);
         }
-        if !self.coverage.files.contains(&place) {
-            self.coverage.leads_out.extend((place != real).then(|| (place.clone(), real)));
-            self.coverage.files.push(place.clone());
-        }
+        self.cover(&place, real);
         Ok(Found::File(place))
+    }
+
+    /// The place in the folder of what a path leads to: its own, or that of the link.
+    pub(super) fn place_of(&self, path: &Path, real: &Path) -> Option<PathBuf> {
+        let is_inside = |path: &PathBuf| path.starts_with(&self.places.top);
+        let link = || Some(plain(path)).filter(is_inside).or_else(|| beside_itself(path).filter(is_inside));
+        Some(real.to_owned()).filter(is_inside).or_else(link)
+    }
+
+    /// A file counts from now on.
+    pub(super) fn cover(&mut self, place: &Path, real: PathBuf) {
+        if !self.coverage.files.iter().any(|file| file == place) {
+            self.coverage.leads_out.extend((place != real).then(|| (place.to_owned(), real)));
+            self.coverage.files.push(place.to_owned());
+        }
     }
 
     /// The files that Python runs for a module, wherever it looks.
