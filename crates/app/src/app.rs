@@ -160,7 +160,7 @@ impl App {
     }
 
     /// The outcome with what stands for hooks that were not even read.
-    fn whole(&self, mut outcome: Outcome) -> Outcome {
+    pub(crate) fn whole(&self, mut outcome: Outcome) -> Outcome {
         outcome.skipped.extend(self.unread.clone());
         outcome
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_catalog::connection::{Connected, Imported, Made, Wish, connected, disconnected, import, rejected};
+use ollm_catalog::connection::{Connected, Imported, Made, Wish, asks_us, connected, disconnected, import, rejected};
 use ollm_process::{Children, End, Job, Limits};
 use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
@@ -20,7 +20,7 @@ mod record;
 mod status;
 
 use record::{Original, Record};
-pub use status::{AgentStatus, Link, LinkState, agents, remember_fired, status};
+pub use status::{AgentStatus, Asker, Link, LinkState, agents, remember_fired, status};
 
 /// Larger settings files are not touched.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -161,7 +161,7 @@ pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, world: &World) ->
         for path in own_paths(agent) {
             let path = place.join(path);
             let Some(before) = read(&path)? else { continue };
-            if !asks_us(&before, agent) {
+            if !asks_us(&before, agent.name) {
                 plan.warnings.push(format!("{} is not ours any more and stays", path.display()));
                 continue;
             }
@@ -234,7 +234,7 @@ impl Plan<'_> {
                 remove_own_folders(&file.path);
             }
             copies.extend(backup.clone());
-            let record = file.after.as_deref().filter(|text| asks_us(text, self.agent)).map(|text| Record {
+            let record = file.after.as_deref().filter(|text| asks_us(text, self.agent.name)).map(|text| Record {
                 created: file.before.is_none(),
                 original: backup.map_or(Original::Missing, Original::Kept),
                 written: digest_bytes(text.as_bytes()),
@@ -248,6 +248,7 @@ impl Plan<'_> {
                 world,
             )?;
         }
+        status::forget_fired(self.agent, world);
         Ok(copies)
     }
 }
@@ -255,7 +256,7 @@ impl Plan<'_> {
 fn own_file(agent: &AgentDialect, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
     let path = folder.join(&file.path);
     let before = read(&path)?;
-    if before.as_deref().is_some_and(|text| !asks_us(text, agent)) {
+    if before.as_deref().is_some_and(|text| !asks_us(text, agent.name)) {
         let message = format!("{} is there already and is not ours", path.display());
         return Err(AppError::new(ErrorKind::Configuration, message).hint("move it away, and try again"));
     }
@@ -267,11 +268,6 @@ fn own_paths(agent: &AgentDialect) -> Vec<String> {
     let Form::Own(files) = agent.home.form else { return Vec::new() };
     let files = files(&Commands { events: agent.home.events, line: &|_| String::new() });
     files.into_iter().map(|file| file.path).collect()
-}
-
-/// Whether a text of an agent's settings names us anywhere.
-fn asks_us(text: &str, agent: &AgentDialect) -> bool {
-    text.contains("hook run") && text.contains(&format!("--from {}", agent.name))
 }
 
 fn events(agent: &AgentDialect) -> Vec<String> {

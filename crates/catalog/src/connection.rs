@@ -1,11 +1,10 @@
 //! Our entries in the settings files of other agents: one per event, and everything else in the file stays.
 
-use jsonc_parser::ParseOptions;
 use ollm_protocol::dialect::agents::AgentDialect;
 use ollm_protocol::dialect::agents::home::{FlatEntry, Form, Home};
 use serde_json::{Map, Value, json};
 
-use crate::file::Syntax;
+use crate::file::{Syntax, TrailingCommas, loose};
 use crate::node::Node;
 use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
@@ -15,6 +14,8 @@ pub use import::{Imported, import};
 
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
+/// What follows our program where we are asked.
+const CALL: &str = " hook run";
 
 /// What is written for an agent.
 #[derive(Clone, Copy)]
@@ -110,16 +111,48 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
     if mark && !home.taste.mark {
         return Some("it begins with a byte order mark");
     }
-    if plain.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(plain).is_ok() {
-        return None;
+    let found = loose(plain, TrailingCommas::Allowed);
+    match () {
+        () if found.comments && !home.taste.comments => Some("it has comments"),
+        () if found.commas && !home.taste.commas => Some("it has a comma after the last item of a list or an object"),
+        () => None,
     }
-    let without_comments = ParseOptions { allow_comments: false, ..ParseOptions::default() };
-    let only_commas = jsonc_parser::parse_to_value(plain, &without_comments).is_ok();
-    match (only_commas, home.taste) {
-        (true, taste) if !taste.commas => Some("it has a comma after the last item of a list or an object"),
-        (false, taste) if !taste.comments => Some("it has comments"),
-        _ => None,
-    }
+}
+
+/// Whether a text, a line of shell or a whole file, asks us on behalf of an agent.
+pub fn asks_us(text: &str, agent: &str) -> bool {
+    called_programs(text, agent).next().is_some()
+}
+
+/// The programs, as written, by which a text asks us on behalf of an agent.
+pub fn called_programs<'t>(text: &'t str, agent: &str) -> impl Iterator<Item = &'t str> {
+    calls(text).filter(|(_, arguments)| asks_for(arguments, agent)).map(|(program, _)| program)
+}
+
+/// The calls of ours in a text: the program and its arguments, as written.
+fn calls(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices(CALL).filter_map(|(at, call)| {
+        let (before, after) = (text.get(..at)?, text.get(at + call.len()..)?);
+        let arguments = after.lines().next().unwrap_or_default().split(CALL).next()?;
+        let ends = arguments.is_empty() || arguments.starts_with(|letter: char| !letter.is_alphanumeric());
+        let program = last_word(before).filter(|_| ends)?;
+        let is_ours = program.rsplit('/').next().is_some_and(|name| name.starts_with("ollm"));
+        is_ours.then_some((program, arguments))
+    })
+}
+
+/// The last word before the end of a line of shell, also where that line stands in quotes.
+fn last_word(text: &str) -> Option<&str> {
+    let closed = ['\'', '"'].into_iter().find_map(|quote| text.strip_suffix(quote)?.rsplit(quote).next());
+    let bare = || text.rsplit(|letter: char| letter.is_whitespace() || "'\"=;".contains(letter)).next();
+    closed.or_else(bare).filter(|word| !word.is_empty())
+}
+
+fn asks_for(arguments: &str, agent: &str) -> bool {
+    let mut words = arguments.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';', ',']));
+    let named = words.by_ref().find_map(|word| word.strip_prefix("--from"));
+    let value = named.map(|value| value.strip_prefix('=').unwrap_or_default()).filter(|value| !value.is_empty());
+    named.is_some() && value.or_else(|| words.next()) == Some(agent)
 }
 
 /// What stands in a file for one event.
@@ -217,14 +250,14 @@ fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
             match keys {
                 Keys::InEntries(key) => {
                     found.extend(
-                        text(item, key).filter(|line| is_ours(line, agent)).map(|line| ours(line, list, index)),
+                        text(item, key).filter(|line| asks_us(line, agent)).map(|line| ours(line, list, index)),
                     );
                 }
                 Keys::InGroups => {
                     let Some((inner, handlers)) = pair(item, HOOKS) else { continue };
                     let alone = items(handlers).len() == 1;
                     for (handler, value) in items(handlers).iter().enumerate() {
-                        let Some(line) = text(value, "command").filter(|line| is_ours(line, agent)) else { continue };
+                        let Some(line) = text(value, "command").filter(|line| asks_us(line, agent)) else { continue };
                         // A group with nothing else in it goes as a whole.
                         let own = if alone {
                             ours(line, list.clone(), index)
@@ -238,15 +271,6 @@ fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
         }
     }
     found
-}
-
-/// Whether a line of shell asks us on behalf of an agent.
-fn is_ours(line: &str, agent: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';'])).collect();
-    let asks = words.windows(3).any(|words| {
-        matches!(words, [program, "hook", "run"] if program.rsplit('/').next().is_some_and(|name| name == "ollm"))
-    });
-    asks && words.windows(2).any(|words| words == ["--from", agent])
 }
 
 fn add(draft: &mut Draft, event: &str, entry: Node, form: Form) -> Result<(), String> {

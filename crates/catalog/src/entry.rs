@@ -1,10 +1,11 @@
 //! One hook as declared: the keys of an entry, the same in every form.
 
 use std::path::PathBuf;
+use std::sync::LazyLock;
 use std::time::Duration;
 
-use ollm_protocol::hook::{RateLimit, Reach, Requires};
-use ollm_protocol::{ActionSpec, HookSpec, LimitsSpec, OnFailure, Priority, Timeout};
+use ollm_protocol::hook::key::{self, HOOK_KEYS, HookKey, KeyKind, Text, TextForm, Unknown};
+use ollm_protocol::{ActionSpec, HookSpec};
 
 use crate::file::Finding;
 use crate::format::Context;
@@ -18,85 +19,39 @@ mod schema;
 
 pub(crate) use action::Deed;
 use action::left;
-use reader::{COUNT, FLAG, SIZE, TIME};
+use reader::{COUNT, FLAG, PAUSE, POSITIVE, SERVICES, SIZE, SPAN, TIME};
 pub(crate) use reader::{MANY, Reader, canonical, meant, not_loaded};
 pub(crate) use schema::by_event;
 pub use schema::{hook_file_schema, hook_schema};
 
-/// The keys of an entry.
-const KEYS: &[&str] = &[
-    "name",
-    "description",
-    "command",
-    "args",
-    "action",
-    "dialect",
-    "matcher",
-    "filePatterns",
-    "if",
-    "timeout",
-    "onFailure",
-    "priority",
-    "parallel",
-    "persistent",
-    "async",
-    "rateLimit",
-    "requires",
-    "scope",
-    "env",
-    "passEnv",
-    "cwd",
-    "inputs",
-    "limits",
-    "id",
-    "version",
-    "enabled",
-    "type",
-];
+/// The names of the keys of an entry.
+static KEYS: LazyLock<Vec<&str>> = LazyLock::new(|| names(HOOK_KEYS));
 
-const LIMITS: &[&str] = &["time", "cpu", "memory", "processes", "files", "fileSize", "output"];
-const RATE: &[&str] = &["perMinute", "cooldownMs", "cooldown"];
-const REQUIRES: &[&str] = &["commands", "files", "services"];
+/// The names of these keys, where they are keys of an entry.
+fn names(keys: &'static [HookKey]) -> Vec<&'static str> {
+    keys.iter().filter(|key| !matches!(key.kind, KeyKind::Place)).map(|key| key.name).collect()
+}
 
 /// The keys that are read in an entry and in its parts; an action is named with its type.
-pub(crate) fn keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
-    let own = [("hooks", KEYS), ("hooks.limits", LIMITS), ("hooks.rateLimit", RATE), ("hooks.requires", REQUIRES)];
-    own.into_iter().chain(action::TYPES.iter().copied())
+pub(crate) fn keys() -> impl Iterator<Item = (String, Vec<&'static str>)> {
+    let sections = HOOK_KEYS.iter().filter_map(|key| match key.kind {
+        KeyKind::Section(keys, _) => Some((format!("hooks.{}", key.name), names(keys))),
+        _ => None,
+    });
+    let actions = action::TYPES.iter().map(|(name, keys)| ((*name).to_owned(), keys.to_vec()));
+    std::iter::once(("hooks".to_owned(), KEYS.clone())).chain(sections).chain(actions)
 }
 
 /// What an entry says, before it is known where its files are.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) id: Option<String>,
-    pub(crate) name: Option<String>,
-    version: Option<String>,
-    description: Option<String>,
-    /// The events, where the entry itself names them.
-    pub(crate) events: Vec<String>,
+    /// What its keys say; what they do not say is empty.
+    pub(crate) spec: HookSpec,
     /// `command` and `args` beside the other keys.
     command: Option<String>,
     args: Vec<String>,
     /// What it does, once that is known.
     pub(crate) deed: Option<Deed>,
-    dialect: Option<String>,
-    pub(crate) matcher: Option<String>,
-    pub(crate) file_patterns: Vec<String>,
-    condition: Option<String>,
-    timeout: Option<Timeout>,
-    on_failure: Option<OnFailure>,
-    priority: Priority,
-    parallel: bool,
-    persistent: bool,
-    detached: Option<bool>,
-    rate_limit: RateLimit,
-    requires: Requires,
-    reach: Option<Reach>,
-    env: Vec<(String, String)>,
-    pass_env: Vec<String>,
-    cwd: Option<PathBuf>,
-    inputs: Vec<PathBuf>,
-    limits: LimitsSpec,
-    enabled: Option<bool>,
 }
 
 /// A form's own keys: whether it took this one.
@@ -117,7 +72,16 @@ pub(crate) fn read(entry: &Cursor<'_>, context: &Context<'_>, findings: &mut Vec
 impl Draft {
     /// One of which nothing is known but its name.
     pub(crate) fn named(name: Option<String>) -> Draft {
-        Draft { name, ..Draft::default() }
+        let nothing = ActionSpec::AskAgent { prompt: String::new() };
+        let mut spec = HookSpec::new("", "", nothing);
+        spec.name = name.unwrap_or_default();
+        spec.events = Vec::new();
+        Draft { spec, command: None, args: Vec::new(), deed: None }
+    }
+
+    /// The id it was given, if it was.
+    pub(crate) fn id(&self) -> Option<&str> {
+        Some(self.spec.id.as_str()).filter(|id| !id.is_empty())
     }
 
     /// What it does as written, which is what a hook without a name is told by.
@@ -127,50 +91,35 @@ impl Draft {
 
     /// The declared hook, with its own action.
     pub(crate) fn spec(self, id: String, event: &str, action: ActionSpec, context: &Context<'_>) -> HookSpec {
-        let events = if self.events.is_empty() { vec![event.to_owned()] } else { self.events };
+        let mut spec = self.spec;
+        if spec.events.is_empty() {
+            spec.events = vec![event.to_owned()];
+        }
+        if spec.name.is_empty() {
+            spec.name = action::readable(&action);
+        }
         HookSpec {
-            name: self.name.unwrap_or_else(|| action::readable(&action)),
-            version: self.version.unwrap_or_else(|| "1.0.0".to_owned()),
-            description: self.description,
-            events,
-            matcher: self.matcher,
-            dialect: self.dialect,
-            timeout: self.timeout,
-            on_failure: self.on_failure,
-            priority: self.priority,
-            parallel: self.parallel,
-            persistent: self.persistent,
-            detached: self.detached,
-            file_patterns: self.file_patterns,
-            condition: self.condition,
-            rate_limit: self.rate_limit,
-            requires: self.requires,
-            reach: self.reach,
-            env: self.env,
-            pass_env: self.pass_env,
-            cwd: self.cwd,
-            inputs: self.inputs,
-            limits: self.limits,
-            enabled: self.enabled.unwrap_or(true),
+            id,
+            action,
             source: context.source,
             layer: context.layer,
             group: context.group.map(str::to_owned),
             extension: context.extension.map(str::to_owned),
             tree: context.extension.map(|_| context.folder.to_owned()),
-            ..HookSpec::new(id, event, action)
+            ..spec
         }
     }
 
     /// The line of shell an entry names.
     pub(crate) fn shell(&mut self) -> ActionSpec {
-        self.dialect = Some("agent".to_owned());
+        self.spec.dialect = Some("agent".to_owned());
         ActionSpec::Shell { script: self.command.clone().unwrap_or_default() }
     }
 }
 
 impl Reader<'_> {
     fn draft(&mut self, entry: &Cursor<'_>, own: Own) -> Draft {
-        let mut draft = Draft::default();
+        let mut draft = Draft::named(None);
         if !matches!(entry.node, Node::Map(_)) {
             let message = format!("a hook must be a map of its keys, not {}", entry.node.kind());
             self.refuse(entry, &message, Some("write {\"name\": …, \"command\": …}".to_owned()));
@@ -207,51 +156,78 @@ impl Reader<'_> {
 
     fn key(&mut self, draft: &mut Draft, key: &str, at: &Cursor<'_>) {
         match key {
-            "id" => draft.id = self.need(at, value::word(at.node), "text that is not empty"),
-            "name" => draft.name = self.need(at, value::word(at.node), "text that is not empty"),
-            "version" => draft.version = self.want(at, value::word(at.node), "text such as \"1.0.0\""),
-            "description" => draft.description = self.want(at, value::text(at.node), "text"),
             "command" => draft.command = self.need(at, value::plain(at.node), "text"),
             "args" => draft.args = self.texts(at, "a list of texts"),
             "action" => draft.deed = self.action(at),
-            "dialect" => draft.dialect = self.need(at, value::plain(at.node), "ollm, gate, rpc or agent"),
-            "matcher" => draft.matcher = self.need(at, value::plain(at.node), "text"),
-            "filePatterns" => draft.file_patterns = self.patterns(at),
-            "if" => draft.condition = self.need(at, value::plain(at.node), "an expression as text"),
-            "timeout" => draft.timeout = self.need(at, value::timeout(at.node), TIME),
-            "onFailure" => draft.on_failure = self.choice(at, OnFailure::from_name, OnFailure::NAMES),
-            "priority" => draft.priority = self.choice(at, Priority::from_name, Priority::NAMES).unwrap_or_default(),
-            "parallel" => draft.parallel = self.need(at, value::flag(at.node), FLAG).unwrap_or_default(),
-            "persistent" => draft.persistent = self.need(at, value::flag(at.node), FLAG).unwrap_or_default(),
-            "async" => draft.detached = self.need(at, value::flag(at.node), FLAG),
-            "rateLimit" => draft.rate_limit = self.rate_limit(at),
-            "requires" => draft.requires = self.requires(at),
-            "scope" => draft.reach = self.choice(at, Reach::from_name, Reach::NAMES),
-            "enabled" => draft.enabled = self.need(at, value::flag(at.node), FLAG),
-            "env" => {
-                draft.env = self.texts_by_name(at);
-                self.relative_path(at);
-            }
-            "passEnv" => draft.pass_env = self.texts(at, "a list of names"),
-            "cwd" => draft.cwd = self.need(at, value::word(at.node), "a path").map(PathBuf::from),
-            "inputs" => draft.inputs = self.inputs(at),
-            "limits" => draft.limits = self.limits(at),
-            key => self.other(key, at),
+            key => match HookKey::find(key).filter(|row| !matches!(row.kind, KeyKind::Place | KeyKind::Action)) {
+                Some(row) => self.row(row, &mut draft.spec, at),
+                None => self.other(key, at),
+            },
         }
     }
 
-    /// Says that entries of PATH are left out that mean another folder wherever the hook runs.
-    fn relative_path(&mut self, env: &Cursor<'_>) {
-        let Some(path) = env.get("PATH") else { return };
-        let value::Reading::Exact(text) = value::word(path.node) else { return };
-        let relative: Vec<String> = std::env::split_paths(&text)
-            .filter(|entry| !entry.is_absolute())
-            .map(|entry| format!("`{}`", entry.display()))
-            .collect();
-        if !relative.is_empty() {
-            let message = format!("relative entries of PATH are left out: {}", relative.join(", "));
-            self.warn(&path, Part::Value, message, Some("write them as absolute paths".to_owned()));
+    /// Reads the value of a key as its row says.
+    fn row(&mut self, row: &HookKey, spec: &mut HookSpec, at: &Cursor<'_>) {
+        if let Some(why) = row.unhonoured.filter(|_| !matches!(at.node, Node::Bool(false))) {
+            self.warn(at, Part::Key, format!("`{}` has no effect: {why}", row.name), None);
         }
+        match row.kind {
+            KeyKind::Place | KeyKind::Action => {}
+            KeyKind::Text(text, set) => self.text(&text, at).into_iter().for_each(|text| set(spec, text)),
+            KeyKind::Flag(set) => {
+                self.need(at, value::flag(at.node), FLAG).into_iter().for_each(|flag| set(spec, flag));
+            }
+            KeyKind::Texts(expected, set) => set(spec, self.texts(at, expected)),
+            KeyKind::Services(set) => set(spec, self.texts(at, SERVICES)),
+            KeyKind::Patterns(set) => set(spec, self.patterns(at)),
+            KeyKind::Variables(set) => {
+                set(spec, self.texts_by_name(at));
+                if let Some((path, message)) = value::relative_entries(at) {
+                    self.warn(&path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
+                }
+            }
+            KeyKind::Files(set) => set(spec, self.inputs(at)),
+            KeyKind::Time(set) => {
+                self.need(at, value::timeout(at.node), TIME).into_iter().for_each(|time| set(spec, time));
+            }
+            KeyKind::Span(set) => {
+                self.need(at, value::span(at.node), SPAN).into_iter().for_each(|span| set(spec, span));
+            }
+            KeyKind::Pause(set) => {
+                let pause = value::pause(at.node, Duration::from_millis(1));
+                self.need(at, pause, PAUSE).into_iter().for_each(|pause| set(spec, pause));
+            }
+            KeyKind::Size(set) => {
+                self.need(at, value::size(at.node), SIZE).into_iter().for_each(|size| set(spec, size));
+            }
+            KeyKind::Count(set) => {
+                self.need(at, value::whole(at.node), COUNT).into_iter().for_each(|count| set(spec, count));
+            }
+            KeyKind::Positive(set) => {
+                self.need(at, value::positive(at.node), POSITIVE).into_iter().for_each(|count| set(spec, count));
+            }
+            KeyKind::Choice(names, set) => self.choice(at, &names(), |name| set(spec, name)),
+            KeyKind::Section(keys, unknown) => self.section(keys, unknown, spec, at),
+        }
+    }
+
+    fn text(&mut self, text: &Text, at: &Cursor<'_>) -> Option<String> {
+        let reading = match text.form {
+            TextForm::Any => value::text(at.node),
+            TextForm::Word => value::word(at.node),
+            TextForm::Plain | TextForm::Expression | TextForm::OneOf(_) => value::plain(at.node),
+        };
+        if text.for_people { self.want(at, reading, text.expected) } else { self.need(at, reading, text.expected) }
+    }
+
+    fn section(&mut self, keys: &'static [HookKey], unknown: Unknown, spec: &mut HookSpec, at: &Cursor<'_>) {
+        self.map(at, |reader, key, at| match (key::find(keys, key), unknown) {
+            (Some(row), _) => reader.row(row, spec, at),
+            (None, Unknown::Warned) => reader.unknown(at, &names(keys)),
+            (None, Unknown::Refused) => {
+                reader.refuse(at, &format!("`{key}` cannot be required"), meant(key, &names(keys)));
+            }
+        });
     }
 
     /// Keys that say nothing about the hook, or nothing that could be taken.
@@ -281,7 +257,7 @@ impl Reader<'_> {
                 let help = "such a hook has a file of its own; here the event is the key of the list";
                 self.refuse(at, &format!("`{key}` belongs to another form"), Some(help.to_owned()));
             }
-            _ => self.unknown(at, KEYS),
+            _ => self.unknown(at, &KEYS),
         }
     }
 
@@ -299,46 +275,5 @@ impl Reader<'_> {
             }
         }
         inputs
-    }
-
-    fn limits(&mut self, at: &Cursor<'_>) -> LimitsSpec {
-        let mut limits = LimitsSpec::default();
-        self.map(at, |reader, key, at| match key {
-            "time" => limits.time = reader.need(at, value::timeout(at.node), TIME),
-            "cpu" => limits.cpu = reader.need(at, value::span(at.node), "a time with its unit such as \"5s\""),
-            "memory" => limits.memory = reader.need(at, value::size(at.node), SIZE),
-            "fileSize" => limits.file_size = reader.need(at, value::size(at.node), SIZE),
-            "output" => limits.output = reader.need(at, value::size(at.node), SIZE),
-            "processes" => limits.processes = reader.need(at, value::whole(at.node), COUNT),
-            "files" => limits.files = reader.need(at, value::whole(at.node), COUNT),
-            _ => reader.unknown(at, LIMITS),
-        });
-        limits
-    }
-
-    fn rate_limit(&mut self, at: &Cursor<'_>) -> RateLimit {
-        let mut limit = RateLimit::default();
-        self.map(at, |reader, key, at| match key {
-            "perMinute" => limit.per_minute = reader.need(at, value::positive(at.node), "a whole number above zero"),
-            "cooldownMs" | "cooldown" => {
-                let time = value::pause(at.node, Duration::from_millis(1));
-                limit.cooldown = reader.need(at, time, "a number of milliseconds, or text such as \"5s\"");
-            }
-            _ => reader.unknown(at, RATE),
-        });
-        limit.cooldown = limit.cooldown.filter(|cooldown| !cooldown.is_zero());
-        limit
-    }
-
-    fn requires(&mut self, at: &Cursor<'_>) -> Requires {
-        let mut requires = Requires::default();
-        self.map(at, |reader, key, at| match key {
-            "commands" => requires.commands = reader.texts(at, "a list of programs"),
-            "files" => requires.files = reader.texts(at, "a list of paths"),
-            "services" => requires.services = reader.texts(at, "a list of addresses such as \"127.0.0.1:11434\""),
-            // What is not understood is not known to be there.
-            _ => reader.refuse(at, &format!("`{key}` cannot be required"), meant(key, REQUIRES)),
-        });
-        requires
     }
 }

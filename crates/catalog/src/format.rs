@@ -142,7 +142,7 @@ pub(crate) struct EntryLocation<'a> {
 impl HookCollector<'_> {
     /// Takes one hook in, if it is valid.
     fn take(&mut self, draft: Draft, action: ActionSpec, at: EntryLocation<'_>) -> Result<(), Untaken> {
-        let chosen = draft.id.clone();
+        let chosen = draft.id().map(str::to_owned);
         let made_up = chosen.is_none().then(|| self.made_up(&draft, at.event));
         let id = chosen.clone().or_else(|| made_up.clone()).unwrap_or_default();
         let mut spec = draft.spec(id, at.event, action, self.context);
@@ -192,7 +192,7 @@ impl HookCollector<'_> {
     fn single(&mut self, root: &Cursor<'_>, event: &str, own: Own) -> Result<(), Untaken> {
         let draft = entry::read(root, self.context, &mut self.findings, own);
         let mut draft = draft.ok_or_else(Untaken::default)?;
-        let Some(first) = draft.events.first().cloned() else {
+        let Some(first) = draft.spec.events.first().cloned() else {
             let help = Some("name one such as \"fileEdited\" or \"before_tool\"".to_owned());
             self.findings.push(not_loaded(root, &format!("the hook has no `{event}`"), help));
             return Err(Untaken::default());
@@ -273,10 +273,8 @@ impl HookCollector<'_> {
 
     /// An id that stays the same as long as the file, the event and the name or command do.
     fn made_up(&mut self, draft: &Draft, event: &str) -> String {
-        let name = draft.name.clone().unwrap_or_else(|| {
-            let hex = ollm_store::digest_bytes(draft.line().as_bytes()).hex();
-            hex.chars().take(8).collect()
-        });
+        let hex = || ollm_store::digest_bytes(draft.line().as_bytes()).hex().chars().take(8).collect();
+        let name = if draft.spec.name.is_empty() { hex() } else { draft.spec.name.clone() };
         let base = self.base(event, &name);
         let asked = self.ids.asked.entry(base.clone()).or_default();
         loop {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use ollm_protocol::{Timeout, units};
 
-use crate::node::Node;
+use crate::node::{Cursor, Node};
 
 /// What a value turned out to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -188,6 +188,21 @@ pub(crate) fn texts(node: &Node) -> Reading<Vec<String>> {
         Node::Text(text) => Reading::Converted(vec![text.clone()]),
         _ => Reading::Wrong,
     }
+}
+
+/// The way out of [`relative_entries`].
+pub(crate) const MAKE_ABSOLUTE: &str = "write them as absolute paths";
+
+/// The PATH among variables, where entries of it are left out that would mean another folder wherever a program runs, and what
+/// to say about it.
+pub(crate) fn relative_entries<'c>(variables: &'c Cursor<'c>) -> Option<(Cursor<'c>, String)> {
+    let path = variables.get("PATH")?;
+    let relative: Vec<String> = std::env::split_paths(path.node.as_text()?)
+        .filter(|entry| !entry.is_absolute())
+        .map(|entry| format!("`{}`", entry.display()))
+        .collect();
+    let message = format!("relative entries of PATH are left out: {}", relative.join(", "));
+    (!relative.is_empty()).then_some((path, message))
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no timeout is near 2^53 milliseconds")]

@@ -3,6 +3,7 @@
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use ollm_protocol::hook::key::HOOK_KEYS;
 use ollm_protocol::{Action, ActionSpec, Hook};
 
 use crate::facts::Facts;
@@ -34,13 +35,8 @@ pub(crate) fn same(one: &Hook, other: &Hook, facts: &Facts) -> bool {
     together
         && acts_same(&ones.action, &others.action, facts)
         && runs_same(one, other)
-        && one.on_failure.value == other.on_failure.value
-        && one.dialect.name() == other.dialect.name()
-        && ones.detached == others.detached
-        && (one.timeout.value, ones.limits, ones.persistent) == (other.timeout.value, others.limits, others.persistent)
-        && (&ones.env, &ones.pass_env, &ones.cwd) == (&others.env, &others.pass_env, &others.cwd)
-        && (&one.settings, &ones.tree, &ones.inputs) == (&other.settings, &others.tree, &others.inputs)
-        && one.matcher == other.matcher
+        && HOOK_KEYS.iter().all(|key| key.is_same(one, other))
+        && (&one.settings, &ones.tree) == (&other.settings, &others.tree)
 }
 
 /// Whether two actions are equal, also if one names the program and the other says where it is.

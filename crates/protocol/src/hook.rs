@@ -19,6 +19,7 @@ mod endpoint;
 mod error;
 mod held;
 mod interpreter;
+pub mod key;
 mod valid;
 
 pub use endpoint::{Endpoint, EndpointError, Header};

@@ -30,6 +30,12 @@ pub fn duration(text: &str) -> Option<Duration> {
     })
 }
 
+/// What [`duration`] reads, as a pattern for a JSON Schema.
+pub const DURATION_PATTERN: &str = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|m|h|d)\s*$";
+
+/// What [`size`] reads, as a pattern for a JSON Schema.
+pub const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+
 /// A number of bytes with its unit.
 pub fn size(text: &str) -> Option<u64> {
     let text = text.trim();
@@ -42,6 +48,24 @@ pub fn size(text: &str) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_patterns_know_every_unit() {
+        let suffixes = |pattern: &str| {
+            let (_, list) = pattern.rsplit_once('(').unwrap();
+            let (list, _) = list.split_once(')').unwrap();
+            let mut units: Vec<String> = list.split('|').map(str::to_owned).collect();
+            units.sort_unstable();
+            units
+        };
+        let sorted = |units: Vec<&str>| {
+            let mut units: Vec<String> = units.into_iter().map(str::to_owned).collect();
+            units.sort_unstable();
+            units
+        };
+        assert_eq!(suffixes(DURATION_PATTERN), sorted(TIMES.iter().map(|(unit, _)| *unit).collect()));
+        assert_eq!(suffixes(SIZE_PATTERN), sorted(SIZES.iter().map(|(unit, _)| *unit).collect()));
+    }
 
     #[test]
     fn units_are_read() {

@@ -27,6 +27,8 @@ pub struct Key {
     pub variable_only: Option<&'static str>,
     /// Who may set it at all.
     pub set_by: SetBy,
+    /// Why this version cannot do what it asks for, if it cannot; who sets it is told so.
+    pub unhonoured: Option<&'static str>,
 }
 
 /// Who may set something.
@@ -79,6 +81,7 @@ const LEVEL: Kind = Kind::Choice(&["off", "error", "warn"]);
 const SWITCH: Project = Project::Never("a project cannot switch parts of the user's program on or off");
 const ELSEWHERE: Project = Project::Never("a project cannot decide where the user's data goes");
 const USERS: Project = Project::Never("only the user decides about this");
+const NO_DOWNLOADS: &str = "this version downloads no hooks";
 const VOUCH: Project = Project::Never("a project cannot vouch for itself");
 
 /// All settings, in the order in which people should meet them.
@@ -135,9 +138,11 @@ pub const KEYS: &[Key] = &[
         .critical(),
     key("hooks.signatureKeys", Kind::List(Item::PublicKey), "[]", "The minisign keys whose signature makes a downloaded hook verified.")
         .project(VOUCH)
+        .unhonoured(NO_DOWNLOADS)
         .critical(),
     key("hooks.pins", Kind::List(Item::Digest), "[]", "The digests that make a downloaded hook verified.")
         .project(VOUCH)
+        .unhonoured(NO_DOWNLOADS)
         .critical(),
     key("extensions.enabled", Kind::Flag, "true", "Whether extensions are loaded at all.")
         .variable("OLLM_EXTENSIONS_ENABLED")
@@ -241,6 +246,7 @@ const fn key(path: &'static str, kind: Kind, default: &'static str, about: &'sta
         older_variable: None,
         variable_only: None,
         set_by: SetBy::Anyone,
+        unhonoured: None,
     }
 }
 
@@ -272,6 +278,11 @@ impl Key {
 
     const fn variable_only(mut self, value: &'static str) -> Key {
         self.variable_only = Some(value);
+        self
+    }
+
+    const fn unhonoured(mut self, why: &'static str) -> Key {
+        self.unhonoured = Some(why);
         self
     }
 

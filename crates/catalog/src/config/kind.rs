@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use ollm_protocol::units;
 use serde_json::{Value, json};
 
 use super::settings::GUARDS;
@@ -161,8 +162,8 @@ impl Kind {
     }
 }
 
-const TIME: &str = r"^\s*[0-9.]+\s*(ms|s|m|h)\s*$";
-const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+const TIME: &str = units::DURATION_PATTERN;
+const SIZE: &str = units::SIZE_PATTERN;
 
 impl Item {
     pub(crate) fn fits(self, text: &str) -> bool {

@@ -276,7 +276,7 @@ fn override_with(config: &mut Config, overrides: &Overrides, problems: &mut Vec<
             (None, Some(Heard::Ignored(_))) => {
                 Some(("an agent may only make it stricter".to_owned(), "a person may set it in config.yaml"))
             }
-            (None, _) => None,
+            (None, _) => key.unhonoured.map(|why| (why.to_owned(), "leave it out")),
         };
         if let Some((why, help)) = objection {
             problems.push(unheard(Path::new("the command line"), path, &why, help));

@@ -21,9 +21,10 @@ pub fn key_table() -> String {
             SetBy::Files => "none: only in the user's file or the policy",
             SetBy::Policy => "none: only in the policy",
         });
+        let unhonoured = key.unhonoured.map(|why| format!(" It has no effect yet: {why}.")).unwrap_or_default();
         let _ = writeln!(
             text,
-            "| `{}`{} | {} {} | {default} | {variables} | {} |",
+            "| `{}`{} | {}{unhonoured} {} | {default} | {variables} | {} |",
             key.path,
             mark(key),
             key.about,

@@ -5,7 +5,7 @@ use ollm_protocol::dialect::agents::home::Form;
 use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Pick};
 use serde_json::{Map, Value, json};
 
-use super::{HOOKS, draft, hooks_of, is_ours, items, pair, text};
+use super::{HOOKS, calls, draft, hooks_of, items, pair, text};
 use crate::node::Node;
 
 /// What came of the hooks in a settings file.
@@ -109,7 +109,7 @@ impl Found<'_> {
                 let key = if let Form::Flat(entry) = self.agent.home.form { entry.command } else { "command" };
                 let line = text(self.handler, key).or_else(|| text(self.handler, "command")).ok_or("has no command")?;
                 let words = pair(self.handler, "args").map(|(_, args)| items(args).iter().filter_map(Node::as_text));
-                Ok((!is_ours(line, self.agent.name)).then(|| match words {
+                Ok(calls(line).next().is_none().then(|| match words {
                     Some(args) => json!({"type": "command", "command": line, "args": args.collect::<Vec<_>>()}),
                     None => json!({"type": "shell", "command": line}),
                 }))

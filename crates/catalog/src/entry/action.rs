@@ -93,8 +93,8 @@ impl Draft {
         };
         match path::command(context.folder, &command, args.clone(), &context.rules.whitelist, &context.walked) {
             Ok((action, files)) => {
-                self.inputs.extend(files);
-                self.inputs.dedup();
+                self.spec.inputs.extend(files);
+                self.spec.inputs.dedup();
                 Some(action)
             }
             Err(refused) => {

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use ollm_protocol::hook::key::HOOK_KEYS;
 use ollm_protocol::nearest;
 
 use crate::file::Finding;
@@ -14,6 +15,10 @@ pub(super) const FLAG: &str = "true or false";
 pub(super) const TIME: &str = "a number, or text with a unit such as \"5s\"";
 pub(super) const SIZE: &str = "a number of bytes, or text with a unit such as \"256MiB\"";
 pub(super) const COUNT: &str = "a whole number";
+pub(super) const POSITIVE: &str = "a whole number above zero";
+pub(super) const SERVICES: &str = "a list of addresses such as \"127.0.0.1:11434\"";
+pub(super) const SPAN: &str = "a time with its unit such as \"5s\"";
+pub(super) const PAUSE: &str = "a number of milliseconds, or text such as \"5s\"";
 
 /// After so many findings nobody is helped by more help, and looking for it costs time.
 pub(crate) const MANY: usize = 200;
@@ -43,20 +48,20 @@ pub(crate) fn not_loaded(cursor: &Cursor<'_>, message: &str, help: Option<String
 
 /// The key that is meant: other words for it, and its spelling in snake case.
 pub(crate) fn canonical(key: &str) -> Cow<'_, str> {
-    match key {
-        "working_directory" | "workingDirectory" => Cow::Borrowed("cwd"),
-        key if key.contains('_') => {
-            let mut words = key.split('_');
-            let first = words.next().unwrap_or_default().to_owned();
-            Cow::Owned(words.fold(first, |mut camel, word| {
-                let mut letters = word.chars();
-                camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
-                camel.push_str(letters.as_str());
-                camel
-            }))
-        }
-        key => Cow::Borrowed(key),
-    }
+    let camel = if key.contains('_') { Cow::Owned(camel(key)) } else { Cow::Borrowed(key) };
+    let known = HOOK_KEYS.iter().find(|row| row.aliases.contains(&&*camel));
+    known.map_or(camel, |row| Cow::Borrowed(row.name))
+}
+
+fn camel(snake: &str) -> String {
+    let mut words = snake.split('_');
+    let first = words.next().unwrap_or_default().to_owned();
+    words.fold(first, |mut camel, word| {
+        let mut letters = word.chars();
+        camel.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        camel.push_str(letters.as_str());
+        camel
+    })
 }
 
 /// The known word that may have been meant.
@@ -149,23 +154,14 @@ impl Reader<'_> {
         all
     }
 
-    pub(super) fn choice<T: Copy>(
-        &mut self,
-        at: &Cursor<'_>,
-        find: impl Fn(&str) -> Option<T>,
-        names: &[(T, &'static str)],
-    ) -> Option<T> {
-        let choice = if let Node::Text(text) = at.node { find(text) } else { None };
-        if choice.is_none() {
-            let names: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
-            let help = match at.node {
-                Node::Text(text) => nearest(text, names.iter().copied()).map(|near| format!("did you mean {near}?")),
-                _ => None,
-            };
-            let key = at.key().unwrap_or_default();
+    /// One of these words, which `take` takes if it is one.
+    pub(super) fn choice(&mut self, at: &Cursor<'_>, names: &[&'static str], take: impl FnOnce(&str) -> bool) {
+        let written = at.node.as_text();
+        if !written.is_some_and(take) {
+            let near = written.and_then(|text| nearest(text, names.iter().copied()));
+            let (key, help) = (at.key().unwrap_or_default(), near.map(|near| format!("did you mean {near}?")));
             self.refuse(at, &format!("`{key}` must be one of {}", names.join(", ")), help);
         }
-        choice
     }
 
     /// A value without which the hook would do something else.

@@ -1,17 +1,17 @@
 //! JSON Schemas of hook files, for editors: one for each form, and one for all.
 
-use ollm_protocol::dialect::{self, DIALECTS};
-use ollm_protocol::{Dialect, EventKind, OnFailure, Priority, Reach};
+use ollm_protocol::dialect::DIALECTS;
+use ollm_protocol::hook::key::{HOOK_KEYS, HookKey, KeyKind, TextForm};
+use ollm_protocol::{EventKind, units};
 use serde_json::{Map, Value, json};
 
 use super::action::{TYPES, is_needed};
-use super::{KEYS, LIMITS, RATE, REQUIRES};
 use crate::format::Form;
 use crate::mcp::or_null;
 
 const SCHEMA: &str = "https://json-schema.org/draft/2020-12/schema";
-const TIME: &str = r"^\s*([0-9]+\.?[0-9]*|\.[0-9]+)\s*(ms|s|m|h|d)\s*$";
-const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)\s*$";
+const TIME: &str = units::DURATION_PATTERN;
+const SIZE: &str = units::SIZE_PATTERN;
 const SERVICE: &str = r"^(\[[^\s/]+\]|[^:/\s]+):0*[1-9][0-9]{0,4}$";
 const HEADER: &str = r"^[^\x00-\x08\x0a-\x1f\x7f]*$";
 const ANY: &str = "";
@@ -79,7 +79,7 @@ fn modern() -> Value {
 fn when_then() -> Value {
     let when = json!({
         "type": "object",
-        "properties": {"type": one_or_more(&event()), "patterns": described("filePatterns").1},
+        "properties": {"type": one_or_more(&event()), "patterns": HookKey::find("filePatterns").and_then(holds)},
         "required": ["type"],
         "additionalProperties": false,
     });
@@ -105,8 +105,7 @@ fn agent() -> Value {
 
 /// An entry: its usual keys without some, and those of the form.
 fn entry(own: &[(&str, Value)], without: &[&str]) -> Value {
-    let usual = KEYS.iter().filter(|key| !without.contains(key)).map(|key| (*key, value(key)));
-    let mut properties = spelled(usual);
+    let mut properties = spelled(HOOK_KEYS.iter().filter(|row| !without.contains(&row.name)));
     // It is read, and means nothing: a file cannot vouch for itself.
     properties.insert("trusted".to_owned(), json!({"type": ["boolean", "null"], "deprecated": true}));
     properties.insert("$schema".to_owned(), json!({}));
@@ -120,14 +119,12 @@ fn object(properties: &Map<String, Value>) -> Value {
 }
 
 /// Keys in all their spellings; none of them has to have a value.
-fn spelled<'a>(keys: impl Iterator<Item = (&'a str, Value)>) -> Map<String, Value> {
-    let each = |(key, value): (&str, Value)| {
-        let value = or_null(value);
-        let mut names = vec![key.to_owned(), snake(key)];
-        if key == "cwd" {
-            names.extend(["working_directory", "workingDirectory"].map(str::to_owned));
-        }
-        names.into_iter().map(move |name| (name, value.clone())).collect::<Vec<_>>()
+fn spelled(keys: impl Iterator<Item = &'static HookKey>) -> Map<String, Value> {
+    let each = |row: &'static HookKey| {
+        let value = value(row).map(or_null);
+        let names = std::iter::once(row.name).chain(row.aliases.iter().copied());
+        let names = names.flat_map(|name| [name.to_owned(), snake(name)]);
+        value.into_iter().flat_map(move |value| names.clone().map(move |name| (name, value.clone())))
     };
     keys.flat_map(each).collect()
 }
@@ -149,51 +146,46 @@ fn require(schema: &mut Value, keys: &[&str]) {
     }
 }
 
-/// What a key of an entry holds, and what it is for.
-fn value(key: &str) -> Value {
-    let (about, mut schema) = described(key);
+/// What a key of an entry holds, and what it is for; nothing for what is no key of an entry.
+fn value(row: &HookKey) -> Option<Value> {
+    let mut schema = holds(row)?;
     if let Some(schema) = schema.as_object_mut() {
-        schema.insert("description".to_owned(), about.into());
+        schema.insert("description".to_owned(), row.about.into());
     }
-    schema
+    Some(schema)
 }
 
-fn described(key: &str) -> (&'static str, Value) {
-    let text = || json!({"type": "string"});
+fn holds(row: &HookKey) -> Option<Value> {
     let word = || json!({"type": "string", "pattern": WORD});
-    let flag = || json!({"type": "boolean"});
-    match key {
-        "name" => ("Its name, which is a part of its id", word()),
-        "description" => ("What it does, for people", text()),
-        "command" => ("The program: absolute, relative to this file's folder, or an interpreter", word()),
-        "args" => ("Its arguments; a relative script is found beside this file", texts()),
-        "action" => ("What it does, where that is not starting a program", action()),
-        "dialect" => ("The protocol it speaks", names(dialect::all().map(Dialect::name))),
-        "matcher" => {
-            ("Which tools it is for: names, prefixes with a star, a list with bars, or re: and an expression", text())
-        }
-        "filePatterns" => ("The files it is for", json!({"type": "array", "items": word(), "minItems": 1})),
-        "if" => ("The condition under which it runs, in CEL", word()),
-        "timeout" => ("How long it may take", time()),
-        "onFailure" => ("What its failure means", names(OnFailure::NAMES.iter().map(|(_, name)| *name))),
-        "priority" => ("How urgent it is among its neighbours", names(Priority::NAMES.iter().map(|(_, name)| *name))),
-        "parallel" => ("Whether it may run at the same time as its neighbours", flag()),
-        "persistent" => ("Whether it may be kept between events: a line for each line, until its input ends", flag()),
-        "async" => ("Whether nobody waits for it; it decides nothing then", flag()),
-        "rateLimit" => ("How often it may run", rate()),
-        "requires" => ("What must be there for it to run", requires()),
-        "scope" => ("For which agents of a session it runs", names(Reach::NAMES.iter().map(|(_, name)| *name))),
-        "env" => ("Variables for it", pairs(ANY)),
-        "passEnv" => ("Variables of yours that it gets", texts()),
-        "cwd" => ("The folder it runs in; without it, that of the event", word()),
-        "inputs" => ("Further files that its script needs; they are part of what is approved", texts()),
-        "limits" => ("What it may use", limits()),
-        "id" => ("Its id, where the one made from its file, event and name will not do", word()),
-        "version" => ("Its version", text()),
-        "enabled" => ("Whether it is on", flag()),
-        "type" => ("What kind of hook it is", json!({"const": "command"})),
-        _ => ("", json!({})),
-    }
+    let or_text = |number: Value, form: &str| json!({"anyOf": [number, {"type": "string", "pattern": form}]});
+    Some(match row.kind {
+        KeyKind::Place => return None,
+        KeyKind::Action => match row.name {
+            "command" => word(),
+            "args" => texts(),
+            "type" => json!({"const": "command"}),
+            _ => action(),
+        },
+        KeyKind::Text(text, _) => match text.form {
+            TextForm::Word if text.for_people => json!({"type": "string"}),
+            TextForm::Word | TextForm::Expression => word(),
+            TextForm::Any | TextForm::Plain => json!({"type": "string"}),
+            TextForm::OneOf(names) => json!({"enum": names()}),
+        },
+        KeyKind::Flag(_) => json!({"type": "boolean"}),
+        KeyKind::Services(_) => json!({"type": "array", "items": {"type": "string", "pattern": SERVICE}}),
+        KeyKind::Texts(..) | KeyKind::Files(_) => texts(),
+        KeyKind::Patterns(_) => json!({"type": "array", "items": word(), "minItems": 1}),
+        KeyKind::Variables(_) => pairs(ANY),
+        KeyKind::Time(_) => or_text(json!({"type": "number", "exclusiveMinimum": 0}), TIME),
+        KeyKind::Pause(_) => or_text(json!({"type": "number", "minimum": 0}), TIME),
+        KeyKind::Span(_) => json!({"type": "string", "pattern": TIME}),
+        KeyKind::Size(_) => or_text(json!({"type": "integer", "minimum": 0}), SIZE),
+        KeyKind::Count(_) => json!({"type": "integer", "minimum": 0}),
+        KeyKind::Positive(_) => json!({"type": "integer", "minimum": 1, "maximum": u32::MAX}),
+        KeyKind::Choice(names, _) => json!({"enum": names()}),
+        KeyKind::Section(keys, _) => object(&spelled(keys.iter())),
+    })
 }
 
 fn event() -> Value {
@@ -235,70 +227,10 @@ fn pairs(form: &str) -> Value {
     json!({"type": "object", "propertyNames": {"pattern": r"^[^=\x00]+$"}, "additionalProperties": text})
 }
 
-fn rate() -> Value {
-    let described = |key: &&'static str| {
-        let value = match *key {
-            "perMinute" => {
-                json!({"type": "integer", "minimum": 1, "maximum": u32::MAX, "description": "At most so often in any sixty seconds"})
-            }
-            _ => pause(),
-        };
-        (*key, value)
-    };
-    object(&spelled(RATE.iter().map(described)))
-}
-
-fn requires() -> Value {
-    let described = |key: &&'static str| {
-        let (about, item) = match *key {
-            "commands" => ("Programs on the search path", json!({"type": "string"})),
-            "files" => ("Files, from the project's root", json!({"type": "string"})),
-            _ => ("Services that answer, as host:port", json!({"type": "string", "pattern": SERVICE})),
-        };
-        (*key, json!({"description": about, "type": "array", "items": item}))
-    };
-    object(&spelled(REQUIRES.iter().map(described)))
-}
-
-fn limits() -> Value {
-    let limit = |name: &&'static str| {
-        let value = match *name {
-            "time" => time(),
-            "cpu" => json!({"type": "string", "pattern": TIME, "description": "Text such as \"5s\""}),
-            "processes" | "files" => json!({"type": "integer", "minimum": 0}),
-            _ => json!({
-                "anyOf": [{"type": "integer", "minimum": 0}, {"type": "string", "pattern": SIZE}],
-                "description": "A number of bytes, or text such as \"256MiB\"",
-            }),
-        };
-        (*name, value)
-    };
-    object(&spelled(LIMITS.iter().map(limit)))
-}
-
-fn time() -> Value {
-    json!({
-        "anyOf": [{"type": "number", "exclusiveMinimum": 0}, {"type": "string", "pattern": TIME}],
-        "description": "A number in the dialect's unit, or text such as \"5s\"",
-    })
-}
-
-/// A time that may be none.
-fn pause() -> Value {
-    json!({
-        "anyOf": [{"type": "number", "minimum": 0}, {"type": "string", "pattern": TIME}],
-        "description": "At least so long between two runs: a number of milliseconds, or text such as \"5s\"",
-    })
-}
-
 fn texts() -> Value {
     json!({"type": "array", "items": {"type": "string"}})
 }
 
 fn one_or_more(item: &Value) -> Value {
     json!({"anyOf": [item, {"type": "array", "items": item, "minItems": 1}]})
-}
-
-fn names<'a>(names: impl Iterator<Item = &'a str>) -> Value {
-    json!({"enum": names.collect::<Vec<_>>()})
 }

@@ -50,7 +50,7 @@ const REPOSITORY: &[&str] = &["url", "type", "directory"];
 const PERMISSIONS: &[&str] = &["filesystem", "network", "env", "shell", "mcp"];
 
 /// The keys that are read in a manifest and in its parts, but for those of its servers.
-pub fn keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
+pub fn keys() -> impl Iterator<Item = (String, Vec<&'static str>)> {
     let own = [
         ("", KEYS),
         ("author", AUTHOR),
@@ -59,7 +59,7 @@ pub fn keys() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
         ("skills", skill::KEYS),
         ("permissions", PERMISSIONS),
     ];
-    own.into_iter().chain(entry::keys())
+    own.into_iter().map(|(part, keys)| (part.to_owned(), keys.to_vec())).chain(entry::keys())
 }
 
 /// What an extension says about itself.

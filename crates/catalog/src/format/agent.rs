@@ -96,7 +96,7 @@ fn take_entry(matcher: Option<String>, at: EntryLocation<'_>, intake: &mut HookC
         intake.findings.push(not_loaded(&value, &message, Some(help.to_owned())));
         return Err(Untaken::default());
     }
-    draft.matcher = matcher;
+    draft.spec.matcher = matcher;
     let action = draft.shell();
     intake.take(draft, action, at)
 }

@@ -11,7 +11,7 @@ pub(crate) fn take(root: &Cursor<'_>, intake: &mut HookCollector<'_>) {
 
 fn own(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -> bool {
     match key {
-        "eventType" => draft.events = reader.one_or_more(at, "the name of an event"),
+        "eventType" => draft.spec.events = reader.one_or_more(at, "the name of an event"),
         "when" | "then" => {
             let help = "write either `eventType` and `action`, or `when` and `then`".to_owned();
             reader.refuse(at, &format!("`{key}` belongs to another form"), Some(help));

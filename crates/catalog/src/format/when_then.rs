@@ -26,8 +26,8 @@ fn own(reader: &mut Reader<'_>, draft: &mut Draft, key: &str, at: &Cursor<'_>) -
 
 fn when(reader: &mut Reader<'_>, draft: &mut Draft, at: &Cursor<'_>) {
     reader.map(at, |reader, key, at| match key {
-        "type" => draft.events = reader.one_or_more(at, "the name of an event"),
-        "patterns" | "filePatterns" => draft.file_patterns = reader.patterns(at),
+        "type" => draft.spec.events = reader.one_or_more(at, "the name of an event"),
+        "patterns" | "filePatterns" => draft.spec.file_patterns = reader.patterns(at),
         // A condition that is not understood must not be dropped.
         _ => {
             let help = Some(format!("known here are {}", WHEN.join(" and ")));

@@ -441,6 +441,9 @@ impl Reader<'_> {
     }
 
     fn env(&mut self, at: &Cursor<'_>) -> Pairs {
+        if let Some((path, message)) = value::relative_entries(at) {
+            self.warn(&path, Part::Value, message, Some(value::MAKE_ABSOLUTE.to_owned()));
+        }
         self.pairs(at, |name| !name.is_empty() && !name.contains(['=', '\0']), |value| !value.contains('\0'))
     }
 

@@ -1,12 +1,13 @@
 //! The JSON Schema of a server as it is declared, for editors: the same in every file that declares servers.
 
+use ollm_protocol::units;
 use serde_json::{Map, Value, json};
 
 use super::read::{Keys, LIMIT_KEYS, OAUTH_KEYS, OTHER_TRANSPORTS, SERVER_KEYS, TRANSPORTS};
 use crate::config::KEYS;
 
-const TIME: &str = r"^\s*[0-9.]+\s*(ms|s|m|h)\s*$";
-const SIZE: &str = r"^\s*[0-9]+\s*(KiB|MiB|GiB|kB|KB|MB|GB|B)?\s*$";
+const TIME: &str = units::DURATION_PATTERN;
+const SIZE: &str = units::SIZE_PATTERN;
 /// Text with something in it.
 const WORD: &str = r"\S";
 const ADDRESS: &str = r"^(https?://[^/?#\s]\S*|\$\{\S*)$";

@@ -1,6 +1,8 @@
 //! Our entries in the settings files of other agents.
 
-use ollm_catalog::connection::{Imported, Made, Wish, connected, disconnected, import, own_entries, rejected};
+use ollm_catalog::connection::{
+    Imported, Made, Wish, asks_us, called_programs, connected, disconnected, import, own_entries, rejected,
+};
 use ollm_catalog::{TrailingCommas, json_value};
 use ollm_protocol::dialect::agents::home::Form;
 use ollm_protocol::dialect::{AGENTS, AgentDialect, agent_named};
@@ -85,6 +87,31 @@ fn an_entry_of_another_path_is_replaced_and_a_second_one_goes() {
         value(&back),
         json!({"hooks": {"PreToolUse": [{"hooks": [theirs]}], "Elicitation": [], "Stop": [{"hooks": [gemini]}]}})
     );
+}
+
+#[test]
+fn a_text_asks_us_where_our_program_is_called_for_that_agent() {
+    for (text, program) in [
+        ("/opt/ollm hook run --from claude", "/opt/ollm"),
+        ("'/my tools/ollm' hook run Stop --from claude --within 600s", "/my tools/ollm"),
+        ("const line = \"'/my tools/ollm' hook run --from claude\";\n", "/my tools/ollm"),
+        ("X=1 /opt/ollm-next hook run --from=claude", "/opt/ollm-next"),
+        ("command -v ollm || exit 0; ollm hook run Stop --from claude", "ollm"),
+        ("ollm hook run --from gemini; /opt/ollm hook run --from claude", "/opt/ollm"),
+        ("{\"command\": \"/opt/ollm hook run --from claude\", \"timeout\": 5}", "/opt/ollm"),
+    ] {
+        assert_eq!(called_programs(text, "claude").collect::<Vec<_>>(), [program], "{text}");
+    }
+    for text in [
+        "ollm hook run",
+        "ollm hook run --from claudette",
+        "ollm hook run\n--from claude",
+        "ollm hook runner --from claude",
+        "husky hook run --from claude",
+        "ollm hook list --from claude",
+    ] {
+        assert!(!asks_us(text, "claude"), "{text}");
+    }
 }
 
 #[test]

@@ -163,7 +163,7 @@ fn a_hook_that_may_be_kept_is_another_hook() {
     let definition = |more: &str| {
         let world = World::new();
         world.entry(&format!(r#"{{"command": "/bin/true"{more}}}"#));
-        world.hooks()[0].definition()
+        world.load().0.hooks[0].definition()
     };
     let plain = definition("");
     assert_eq!(definition(r#", "persistent": false"#), plain);

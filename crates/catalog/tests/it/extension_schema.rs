@@ -153,7 +153,7 @@ fn pointer(part: &str) -> &'static str {
 
 /// The keys that are probed, by the place they stand at: those the reader names, and some that it does not.
 fn keys() -> Vec<(&'static str, Vec<&'static str>)> {
-    let known = manifest_keys().map(|(part, keys)| (pointer(part), keys.to_vec()));
+    let known = manifest_keys().map(|(part, keys)| (pointer(&part), keys));
     let more = MORE.iter().map(|(pointer, keys)| (*pointer, keys.to_vec()));
     known.chain(more).chain(SERVERS.iter().map(|(pointer, keys)| (*pointer, words(keys)))).collect()
 }
@@ -255,7 +255,8 @@ fn schema_and_reader_agree_on_every_key() {
     }
     assert!(differing.is_empty(), "{differing:#?}");
     assert!(agreed.0 > 600 && agreed.1 > 2000, "{agreed:?}");
-    let all = manifest_keys().flat_map(|(part, keys)| keys.iter().map(move |key| format!("{}/{key}", pointer(part))));
+    let all =
+        manifest_keys().flat_map(|(part, keys)| keys.into_iter().map(move |key| format!("{}/{key}", pointer(&part))));
     assert_eq!(all.filter(|key| !taken.contains(key)).collect::<Vec<_>>(), Vec::<String>::new());
 }
 
@@ -278,12 +279,12 @@ fn a_misspelt_key_does_not_fit() {
     let validator = jsonschema::validator_for(&manifest_schema()).unwrap();
     assert!(validator.is_valid(&base()));
     // Of an author and a repository others write more than we read.
-    let parts = manifest_keys().filter(|(part, _)| !["author", "repository"].contains(part));
-    for (part, key) in parts.flat_map(|(part, keys)| keys.iter().map(move |key| (part, key))) {
+    let parts = manifest_keys().filter(|(part, _)| !["author", "repository"].contains(&part.as_str()));
+    for (part, key) in parts.flat_map(|(part, keys)| keys.into_iter().map(move |key| (part.clone(), key))) {
         let mut manifest = base();
         manifest["permissions"] = json!({});
-        let place = manifest.pointer_mut(pointer(part)).unwrap().as_object_mut().unwrap();
-        let value = place.get(*key).cloned().unwrap_or(json!("x"));
+        let place = manifest.pointer_mut(pointer(&part)).unwrap().as_object_mut().unwrap();
+        let value = place.get(key).cloned().unwrap_or(json!("x"));
         place.insert(format!("{key}{}", &key[key.len() - 1..]), value);
         assert!(!validator.is_valid(&manifest), "{part}: {key}");
     }

@@ -25,6 +25,7 @@ mod extension_schema;
 mod extensions;
 mod files;
 mod forms;
+mod hook_keys;
 mod moment;
 mod paths;
 mod places;

@@ -44,6 +44,15 @@ fn digest(server: &ServerSpec) -> Digest {
     identity(server, BIN.path(), None, &[]).unwrap().digest
 }
 
+#[test]
+fn relative_entries_of_a_path_are_told() {
+    let declaration = |path: &str| json!({"command": "/bin/true", "env": {"PATH": path}});
+    let (server, problems) = user(&declaration("/usr/bin:bin:."));
+    assert!(server.is_some());
+    assert_eq!(messages(&problems), ["relative entries of PATH are left out: `bin`, `.`"]);
+    assert_eq!(messages(&user(&declaration("/usr/bin:/bin")).1), Vec::<&str>::new());
+}
+
 /// What an approval of a server is bound to, where its program is in `bin`.
 fn identity(
     server: &ServerSpec,

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_app::connect::{self, AgentStatus, LinkState, Plan, Scope};
+use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
 use ollm_app::{World, refuse_agents};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
@@ -37,20 +37,30 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
         return Ok(OK);
     }
     let place = connect::place(agent, scope, world)?;
-    if plan.changes() {
+    let changes = plan.changes();
+    if changes {
         carry_out(&plan, world, output)?;
-        output.line(&format!("{} will ask ollm, by {}", agent.title, place.display()))?;
-    } else {
-        output.line(&format!("{} is told already to ask ollm, by {}", agent.title, place.display()))?;
     }
+    let now = connect::status(agent, world);
+    let (title, by) = (agent.title, place.display());
+    output.line(&match (changes, now.asks()) {
+        (true, _) => format!("{title} will ask ollm, by {by}"),
+        (false, true) => format!("{title} asks your hooks, by {by}"),
+        (false, false) => format!("{title} is told already to ask ollm, by {by}"),
+    })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
-    match connect::try_line(agent, scope, program, world) {
-        Ok(()) => output.tell("the line works; whether the agent calls it shows at its next event: `ollm connect`"),
-        Err(why) => {
-            return Err(Failure::new(Kind::Environment, format!("the line does not work: {why}"))
-                .hint(format!("`ollm disconnect {}` takes it out again", agent.name)));
-        }
-    }
+    connect::try_line(agent, scope, program, world).map_err(|why| {
+        Failure::new(Kind::Environment, format!("the line does not work: {why}"))
+            .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
+    })?;
+    let finds_nothing = now.links.iter().any(|it| it.scope == scope && matches!(it.state, LinkState::Moved(_)));
+    let line = if finds_nothing { "the line does nothing here: ollm is not on your PATH" } else { "the line works" };
+    let asked = now.fired.map_or_else(
+        || format!("{title} has not asked yet, which `ollm connect` shows"),
+        |fired| format!("{title} last asked {}", ago(fired)),
+    );
+    output.tell(&format!("{line}; {asked}"));
+    tell_duplicates(&now, output);
     Ok(OK)
 }
 
@@ -149,10 +159,43 @@ fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure
             ]
         });
         output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+        for status in all.iter().filter(|status| !status.askers.is_empty()) {
+            let asks = if status.asks() { "asks your hooks" } else { "is connected and has not asked yet" };
+            output.tell(&format!("{} {asks}", status.agent.title));
+            tell_duplicates(status, output);
+        }
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
     }
-    let faulty = |status: &AgentStatus| status.links.iter().any(|link| link.state != LinkState::Connected);
+    let faulty = |status: &AgentStatus| {
+        status.is_duplicated() || status.links.iter().any(|link| link.state != LinkState::Connected)
+    };
     Ok(if all.iter().any(faulty) { FINDING } else { OK })
+}
+
+/// Says by which files an agent asks more than once, what becomes of that, and how it ends.
+fn tell_duplicates(status: &AgentStatus, output: &mut Output) {
+    if !status.is_duplicated() {
+        return;
+    }
+    let agent = status.agent;
+    let files = status.askers.iter().map(|asker| {
+        let when = asker.when.map(|when| format!("{when}, ")).unwrap_or_default();
+        format!("{} ({when}`{}` ends that)", asker.file.display(), way_out(asker))
+    });
+    let files = files.collect::<Vec<_>>().join(" and by ");
+    let numbers = agent.events.iter().any(|event| agent.numbers_calls_at(event));
+    let then = if numbers {
+        "hooks of a tool call run once all the same, those of other events each time"
+    } else {
+        "hooks run each time, because it does not number its tool calls"
+    };
+    output.tell(&format!("{} is told to ask more than once at an event, by {files}; {then}", agent.title));
+}
+
+/// The command that has an agent ask by this file no more.
+fn way_out(asker: &Asker) -> String {
+    let project = if asker.scope == Scope::Project { " --project" } else { "" };
+    format!("ollm disconnect {}{project}", asker.agent)
 }
 
 /// What hooks can do at each event of an agent.
@@ -205,7 +248,7 @@ fn state(status: &AgentStatus) -> String {
         let whose = if link.scope == Scope::Project { " (project)" } else { "" };
         format!("{}{whose}", word(&link.state))
     });
-    told.collect::<Vec<_>>().join(", ")
+    told.chain(status.is_duplicated().then(|| "duplicated".to_owned())).collect::<Vec<_>>().join(", ")
 }
 
 fn word(state: &LinkState) -> String {
@@ -213,6 +256,7 @@ fn word(state: &LinkState) -> String {
         LinkState::Connected => "connected".to_owned(),
         LinkState::Removed => "removed since; connect it again".to_owned(),
         LinkState::Incomplete => "incomplete; connect it again".to_owned(),
+        LinkState::Moved(program) if !program.contains('/') => format!("names {program}, which is not on your PATH"),
         LinkState::Moved(program) => format!("names {program}, which is gone; connect it again"),
         LinkState::Broken(why) => format!("cannot be read: {why}"),
     }
@@ -243,6 +287,15 @@ fn entry(status: &AgentStatus) -> Value {
         };
         json!({"scope": link.scope.name(), "file": link.file.display().to_string(), "state": name, "detail": why})
     });
+    let askers = status.askers.iter().map(|asker| {
+        json!({
+            "agent": asker.agent,
+            "scope": asker.scope.name(),
+            "file": asker.file.display().to_string(),
+            "when": asker.when,
+            "endedBy": way_out(asker),
+        })
+    });
     json!({
         "id": status.agent.name,
         "name": status.agent.title,
@@ -251,6 +304,9 @@ fn entry(status: &AgentStatus) -> Value {
         "version": status.version,
         "connected": status.links.iter().any(|link| link.state == LinkState::Connected),
         "links": links.collect::<Vec<_>>(),
+        "duplicated": status.is_duplicated(),
+        "askedBy": askers.collect::<Vec<_>>(),
+        "asks": status.asks(),
         "lastFired": status.fired.map(iso),
     })
 }

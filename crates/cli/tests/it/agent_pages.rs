@@ -89,6 +89,20 @@ fn place(agent: &AgentDialect) -> String {
     if let Some(review) = home.review {
         let _ = writeln!(text, "\n{review}.");
     }
+    for foreign in home.also_reads {
+        let other = AGENTS.iter().find(|other| other.name == foreign.agent).unwrap();
+        let user = foreign.user.then(|| format!("`~/{}`", other.home.user));
+        let project =
+            other.home.project.filter(|_| foreign.project).map(|project| format!("`{project}` of the project"));
+        let files: Vec<String> = user.into_iter().chain(project).collect();
+        let when = foreign.when.map(|when| format!(", {when}")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "\n{title} also runs the hooks of {} in {}{when}. If both ask ollm, `ollm connect` says `duplicated`, and how that ends.",
+            other.title,
+            files.join(" and ")
+        );
+    }
     let refuses = |what: &str| format!("\n{title} does not read a settings file {what}; `ollm connect` says so.\n");
     match home.taste {
         Taste::ANYTHING => {}

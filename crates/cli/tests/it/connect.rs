@@ -1,5 +1,7 @@
 //! Other agents are told to ask us, and told no more, as a person would do it.
 
+mod standing;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 

@@ -14,6 +14,7 @@ mod attacks;
 mod bad_events;
 mod bad_files;
 mod bundled;
+mod calls;
 mod config;
 mod connect;
 mod container;

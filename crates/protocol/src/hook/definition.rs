@@ -5,58 +5,21 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use super::key::HOOK_KEYS;
 use super::{Action, ActionSpec, Hook, LimitsSpec, Timeout};
 
 impl Hook {
-    /// Every field that changes what the hook does, independent of where in its file it stands.
+    /// Every key that changes what the hook does, as its row says, independent of where in its file it stands.
     ///
     /// Left out are `enabled` and `description`, the id and the position, and everything the configuration decides.
     pub fn definition(&self) -> Value {
-        let spec = &self.spec;
-        let mut definition = json!({
-            "name": spec.name,
-            "version": spec.version,
-            "events": self.events.iter().map(|kind| kind.name()).collect::<Vec<_>>(),
-            "matcher": self.matcher.text(),
-            "action": action(&self.action, &spec.action),
-            "dialect": self.dialect.name(),
-            "timeout": spec.timeout.map(|_| self.timeout.value.as_secs_f64()),
-            "onFailure": spec.on_failure.map(super::OnFailure::name),
-            "priority": spec.priority.name(),
-            "parallel": spec.parallel,
-            "async": spec.detached,
-            "filePatterns": spec.file_patterns,
-            "if": spec.condition,
-            "rateLimit": {
-                "perMinute": spec.rate_limit.per_minute,
-                "cooldown": spec.rate_limit.cooldown.as_ref().map(Duration::as_secs_f64),
-            },
-            "requires": {
-                "commands": spec.requires.commands,
-                "files": spec.requires.files,
-                "services": spec.requires.services,
-            },
-            "scope": spec.reach.map(super::Reach::name),
-            "env": spec.env.iter().map(|(name, value)| json!([name, value])).collect::<Vec<_>>(),
-            "passEnv": spec.pass_env,
-            "cwd": spec.cwd.as_deref().map(path),
-            "inputs": spec.inputs.iter().map(|input| path(input)).collect::<Vec<_>>(),
-            "limits": limits(&spec.limits, self.dialect.defaults().timeout_unit),
-            "source": spec.source.name(),
-            "extension": spec.extension,
-        });
-        // Only where it is set: what was approved before there was such a key stays approved.
-        if let (true, Some(fields)) = (spec.persistent, definition.as_object_mut()) {
-            fields.insert("persistent".to_owned(), true.into());
-        }
-        if let (Some(why), Some(fields)) = (&self.broken, definition.as_object_mut()) {
-            fields.insert("broken".to_owned(), why.as_str().into());
-        }
-        definition
+        let parts = HOOK_KEYS.iter().filter_map(|key| Some((key.name.to_owned(), key.part(self)?)));
+        let broken = self.broken.as_deref().map(|why| ("broken".to_owned(), why.into()));
+        Value::Object(parts.chain(broken).collect())
     }
 }
 
-fn action(valid: &Action, declared: &ActionSpec) -> Value {
+pub(super) fn action(valid: &Action, declared: &ActionSpec) -> Value {
     match declared {
         ActionSpec::Command { command, args, script } => {
             json!({"command": command, "args": args, "script": script.as_deref().map(path)})
@@ -74,11 +37,11 @@ fn action(valid: &Action, declared: &ActionSpec) -> Value {
 }
 
 /// A path as text, or as bytes where it is no text: two different paths never look the same.
-fn path(path: &Path) -> Value {
+pub(super) fn path(path: &Path) -> Value {
     path.to_str().map_or_else(|| path.as_os_str().as_encoded_bytes().into(), Value::from)
 }
 
-fn limits(limits: &LimitsSpec, unit: Duration) -> Value {
+pub(super) fn limits(limits: &LimitsSpec, unit: Duration) -> Value {
     let time = limits.time.map(|time| match time {
         Timeout::Bare(number) => number * unit.as_secs_f64(),
         Timeout::Exact(duration) => duration.as_secs_f64(),
@@ -94,4 +57,8 @@ fn limits(limits: &LimitsSpec, unit: Duration) -> Value {
     ];
     let set = fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     Value::Object(set.collect::<Map<_, _>>())
+}
+
+pub(super) fn seconds(duration: Duration) -> f64 {
+    duration.as_secs_f64()
 }

@@ -33,6 +33,7 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
         user: ".claude/settings.json",
         variable: Some("CLAUDE_CONFIG_DIR"),
         project: Some(".claude/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: &[
             "SessionStart",

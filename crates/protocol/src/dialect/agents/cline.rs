@@ -29,6 +29,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
         user: "Documents/Cline/Hooks",
         variable: None,
         project: Some(".clinerules/hooks"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &[
             "TaskStart",

@@ -32,6 +32,7 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         user: ".codex/hooks.json",
         variable: Some("CODEX_HOME"),
         project: Some(".codex/hooks.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: USUAL,
         taste: Taste::PLAIN,

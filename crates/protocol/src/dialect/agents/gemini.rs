@@ -29,6 +29,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
         user: ".gemini/settings.json",
         variable: None,
         project: Some(".gemini/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: &[
             "SessionStart",

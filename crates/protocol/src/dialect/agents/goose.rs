@@ -31,6 +31,7 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
         user: ".agents/plugins/ollm",
         variable: None,
         project: Some(".agents/plugins/ollm"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &[
             "SessionStart",

@@ -16,6 +16,8 @@ pub struct Home {
     pub variable: Option<&'static str>,
     /// The same for one project, below its root.
     pub project: Option<&'static str>,
+    /// Settings of other agents whose hooks it runs beside its own.
+    pub also_reads: &'static [Foreign],
     /// What stands there.
     pub form: Form,
     /// The events at which it asks us: not those that happen for each piece of an answer.
@@ -26,6 +28,19 @@ pub struct Home {
     pub review: Option<&'static str>,
     /// The variables in which its hooks find the project's folder.
     pub project_variables: &'static [&'static str],
+}
+
+/// Settings of another agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The other agent.
+    pub agent: &'static str,
+    /// Those for all work of a person are read.
+    pub user: bool,
+    /// Those of a project are read.
+    pub project: bool,
+    /// When they are, where that is not always so.
+    pub when: Option<&'static str>,
 }
 
 /// What stands in the place where an agent reads its hooks.

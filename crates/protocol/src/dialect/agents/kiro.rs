@@ -29,6 +29,7 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
         user: ".kiro/hooks",
         variable: None,
         project: Some(".kiro/hooks"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
         taste: Taste::ANYTHING,

@@ -32,6 +32,7 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
         user: ".config/opencode/plugins",
         variable: None,
         project: Some(".opencode/plugins"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &[
             "tool.execute.before",

@@ -33,6 +33,7 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
         user: ".qwen/settings.json",
         variable: None,
         project: Some(".qwen/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: USUAL,
         taste: Taste::ANYTHING,

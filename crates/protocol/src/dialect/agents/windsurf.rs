@@ -27,6 +27,7 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
         user: ".codeium/windsurf/hooks.json",
         variable: None,
         project: Some(".windsurf/hooks.json"),
+        also_reads: &[],
         form: Form::Flat(FlatEntry { version: false, typed: false, command: "command", timeout: None }),
         events: &[
             "pre_read_code",
