@@ -13,6 +13,7 @@ use ollm_catalog::{
 };
 use ollm_engine::{DuplicateId, Engine, Environment, Launcher, Outcome, Skip};
 use ollm_guard::Guards;
+use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Action, Event, Hook, HookSpec, Layer, Origin, Remedy, Rules, Source, nearest};
 use ollm_store::{Secrets, Switch, Switches, Trouble};
 use ollm_trust::{Trust, Untrusted};
@@ -68,6 +69,8 @@ pub struct LoadOptions<'a> {
     pub as_is: bool,
     /// The extensions that matter, where not all do.
     pub only: Option<Only<'a>>,
+    /// The agent that asks: it runs hooks in its own files by itself.
+    pub asked_by: Option<&'static str>,
     /// The guard that refused, where nothing of the project is to be read.
     pub refused_by: Option<String>,
     /// The built-in guards, which remember the call that they saw last.
@@ -94,6 +97,7 @@ impl LoadOptions<'_> {
             previous: None,
             as_is: false,
             only: None,
+            asked_by: None,
             refused_by: None,
             guards: shared_guards(world),
         }
@@ -125,14 +129,20 @@ impl App {
 
     /// Like [`App::load`], for one event: hooks that cannot fit it may be missing. The built-in guards are asked first, by
     /// the user's configuration alone; after their refusal nothing of the project is read.
-    pub fn load_for(world: &World, event: &Event) -> Result<App, AppError> {
+    pub fn load_for(world: &World, event: &Event, asked_by: Option<&'static str>) -> Result<App, AppError> {
         let env = |name: &str| world.variable(name);
         let moment = Moment { kind: event.kind, subject: event.subject().map(str::to_owned) };
         let stay = LoadOptions::short(world);
         let refused_by = world.places.project_speaks().then(|| refusing_guard(event, world, &stay.guards)).flatten();
         let places = readable(world, refused_by.as_deref());
         let found = ollm_catalog::load_for(&places, &env, &world.overrides, &moment);
-        App::new(world, Positions::OnDemand, found, LoadOptions { refused_by, ..stay })
+        App::new(world, Positions::OnDemand, found, LoadOptions { asked_by, refused_by, ..stay })
+    }
+
+    /// The files of other agents whose hooks are read where they are.
+    pub fn files_in_place(&self) -> Vec<PathBuf> {
+        let places = &self.world.places;
+        ollm_catalog::files_in_place(&self.config.hooks(places), places, &|name| self.world.variable(name))
     }
 
     /// Where it was loaded.
@@ -160,7 +170,7 @@ impl App {
     }
 
     /// The outcome with what stands for hooks that were not even read.
-    fn whole(&self, mut outcome: Outcome) -> Outcome {
+    pub(crate) fn whole(&self, mut outcome: Outcome) -> Outcome {
         outcome.skipped.extend(self.unread.clone());
         outcome
     }
@@ -229,7 +239,8 @@ impl App {
         for hook in hooks.into_iter().chain(extensions.hooks().cloned()) {
             let origin = hook.spec.origin.clone();
             calls |= matches!(hook.action, Action::Mcp { .. });
-            if let Err(duplicate) = engine.registry.register(switched(hook, &switches, world)) {
+            let hook = switched(hook, &switches, world);
+            if let Err(duplicate) = engine.registry.register(left_to_agent(hook, stay.asked_by)) {
                 problems.push(taken(&origin, &duplicate));
             }
         }
@@ -543,6 +554,14 @@ fn last_good(mut hooks: Vec<Hook>, previous: &App, problems: &[Problem]) -> (Vec
         hooks.splice(place..place, of_file);
     }
     (hooks, kept)
+}
+
+/// A hook that stands in a file of the agent that asks does not run a second time.
+fn left_to_agent(mut hook: Hook, asked_by: Option<&str>) -> Hook {
+    if let Some(agent) = hook.spec.read_from.filter(|agent| Some(*agent) == asked_by).and_then(agent_named) {
+        hook.off = Some(format!("{} runs it by itself, from {}", agent.title, hook.spec.origin.file.display()));
+    }
+    hook
 }
 
 /// A hook as a person switched it, if that still holds.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_catalog::connection::{Connected, Imported, Made, Wish, connected, disconnected, import, rejected};
+use ollm_catalog::connection::{Connected, Made, Wish, asks_us, connected, disconnected, in_home, rejected};
 use ollm_process::{Children, End, Job, Limits};
 use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
@@ -16,11 +16,14 @@ use serde_json::Value;
 use crate::error::{AppError, ErrorKind};
 use crate::world::World;
 
+mod import;
 mod record;
 mod status;
 
+pub use import::{ImportPlan, plan_import};
+
 use record::{Original, Record};
-pub use status::{AgentStatus, Link, LinkState, agents, remember_fired, status};
+pub use status::{AgentStatus, Asker, Link, LinkState, agents, remember_fired, status};
 
 /// Larger settings files are not touched.
 const LARGEST_FILE: u64 = 4 << 20;
@@ -89,23 +92,28 @@ pub fn agent(name: &str) -> Result<&'static AgentDialect, AppError> {
 pub fn place(agent: &AgentDialect, scope: Scope, world: &World) -> Result<PathBuf, AppError> {
     match scope {
         Scope::User => {
-            let moved = agent.home.variable.and_then(|name| world.variable(name)).filter(|folder| !folder.is_empty());
-            let inside = Path::new(agent.home.user).components().skip(1).collect::<PathBuf>();
-            let usual = || world.places.user_home.as_ref().map(|own| own.join(agent.home.user));
-            let place = moved.map(|folder| world.cwd.join(folder).join(inside)).or_else(usual);
-            place.ok_or_else(|| AppError::new(ErrorKind::Environment, "there is no home to look into").hint("set HOME"))
+            let home = world.places.user_home.as_deref();
+            let place = in_home(agent, agent.home.user, home, &|name| world.variable(name));
+            place.map(|place| world.cwd.join(place)).ok_or_else(homeless)
         }
         Scope::Project => {
             let below = agent.home.project.ok_or_else(|| {
                 AppError::usage(format!("{} reads no hooks of a project", agent.title)).hint("connect it for yourself")
             })?;
-            let project = world.places.project.as_ref().ok_or_else(|| {
-                AppError::usage("this folder is in no project")
-                    .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
-            })?;
-            Ok(project.join(below))
+            Ok(project(world)?.join(below))
         }
     }
+}
+
+fn homeless() -> AppError {
+    AppError::new(ErrorKind::Environment, "there is no home to look into").hint("set HOME")
+}
+
+fn project(world: &World) -> Result<&Path, AppError> {
+    world.places.project.as_deref().ok_or_else(|| {
+        AppError::usage("this folder is in no project")
+            .hint("a project is a folder with `.git` or `.ollm`; `mkdir .ollm` makes this one")
+    })
 }
 
 /// The line of shell by which an agent asks us at an event.
@@ -161,7 +169,7 @@ pub fn plan_removal<'a>(agent: &'a AgentDialect, scope: Scope, world: &World) ->
         for path in own_paths(agent) {
             let path = place.join(path);
             let Some(before) = read(&path)? else { continue };
-            if !asks_us(&before, agent) {
+            if !asks_us(&before, agent.name) {
                 plan.warnings.push(format!("{} is not ours any more and stays", path.display()));
                 continue;
             }
@@ -234,7 +242,7 @@ impl Plan<'_> {
                 remove_own_folders(&file.path);
             }
             copies.extend(backup.clone());
-            let record = file.after.as_deref().filter(|text| asks_us(text, self.agent)).map(|text| Record {
+            let record = file.after.as_deref().filter(|text| asks_us(text, self.agent.name)).map(|text| Record {
                 created: file.before.is_none(),
                 original: backup.map_or(Original::Missing, Original::Kept),
                 written: digest_bytes(text.as_bytes()),
@@ -248,6 +256,7 @@ impl Plan<'_> {
                 world,
             )?;
         }
+        status::forget_fired(self.agent, world);
         Ok(copies)
     }
 }
@@ -255,7 +264,7 @@ impl Plan<'_> {
 fn own_file(agent: &AgentDialect, folder: &Path, file: OwnFile) -> Result<PlannedFile, AppError> {
     let path = folder.join(&file.path);
     let before = read(&path)?;
-    if before.as_deref().is_some_and(|text| !asks_us(text, agent)) {
+    if before.as_deref().is_some_and(|text| !asks_us(text, agent.name)) {
         let message = format!("{} is there already and is not ours", path.display());
         return Err(AppError::new(ErrorKind::Configuration, message).hint("move it away, and try again"));
     }
@@ -267,11 +276,6 @@ fn own_paths(agent: &AgentDialect) -> Vec<String> {
     let Form::Own(files) = agent.home.form else { return Vec::new() };
     let files = files(&Commands { events: agent.home.events, line: &|_| String::new() });
     files.into_iter().map(|file| file.path).collect()
-}
-
-/// Whether a text of an agent's settings names us anywhere.
-fn asks_us(text: &str, agent: &AgentDialect) -> bool {
-    text.contains("hook run") && text.contains(&format!("--from {}", agent.name))
 }
 
 fn events(agent: &AgentDialect) -> Vec<String> {
@@ -316,57 +320,6 @@ fn broken(path: &Path, why: &str) -> AppError {
 
 fn unwritten(path: &Path, error: &dyn std::fmt::Display) -> AppError {
     AppError::new(ErrorKind::Environment, format!("{} was not changed: {error}", path.display()))
-}
-
-/// Hooks of another agent that are to become ours.
-#[derive(Debug)]
-pub struct ImportPlan {
-    /// The agent's file that they stand in.
-    pub from: PathBuf,
-    /// The hook file that they go to.
-    pub to: PathBuf,
-    /// The hooks, and what was left out.
-    pub imported: Imported,
-    before: Option<String>,
-}
-
-/// The hooks that an agent has in its own settings.
-pub fn plan_import(agent: &AgentDialect, scope: Scope, world: &World) -> Result<ImportPlan, AppError> {
-    if let Form::Own(_) = agent.home.form {
-        return Err(AppError::usage(format!("hooks of {} are programs, not entries of a file", agent.title))
-            .hint("declare them as hooks of your own, with this agent's dialect"));
-    }
-    let from = place(agent, scope, world)?;
-    let Some(text) = read(&from)? else {
-        return Err(AppError::new(ErrorKind::Configuration, format!("there is no {}", from.display())));
-    };
-    let imported = import(&text, agent).map_err(|why| broken(&from, &why))?;
-    let folder = match (scope, &world.places.project) {
-        (Scope::Project, Some(project)) => project.join(".ollm/hooks"),
-        _ => world.places.home.join("hooks"),
-    };
-    let to = folder.join(format!("{}.json", agent.name));
-    let before = read(&to)?;
-    Ok(ImportPlan { from, to, imported, before })
-}
-
-impl ImportPlan {
-    /// The text of the hook file.
-    pub fn text(&self) -> String {
-        format!("{:#}\n", self.imported.file())
-    }
-
-    /// Writes the hook file, unless another one stands in its place; false when it is there already as it should be.
-    pub fn carry_out(&self) -> Result<bool, AppError> {
-        match &self.before {
-            Some(before) if *before == self.text() => Ok(false),
-            Some(_) => Err(AppError::usage(format!("{} is there already, with other hooks", self.to.display()))
-                .hint("move it away, or take over by hand what is new")),
-            None => write_atomic(&self.to, self.text().as_bytes())
-                .map(|()| true)
-                .map_err(|error| AppError::new(ErrorKind::Environment, error.to_string())),
-        }
-    }
 }
 
 /// The event by which a new connection is tried; no hook is for it.

@@ -1,13 +1,15 @@
 //! Looks over everything that is set up, and says what keeps it from working.
 //!
-//! It changes nothing and starts neither a hook nor a server. Of the network it asks only where the model is.
+//! It changes nothing and starts neither a hook nor a server; the lines by which other agents ask us are tried with an event that
+//! no hook sees. Of the network it asks only where the model is.
 
 use std::sync::Arc;
 
 use ollm_catalog::{Positions, Problem, Severity};
-use ollm_protocol::{Hook, Source};
+use ollm_protocol::{Hook, Remedy, Source};
 
 use crate::app::App;
+use crate::connect::{self, AgentStatus, LinkState};
 use crate::error::AppError;
 use crate::model::{self, ModelConfig};
 use crate::servers::Servers;
@@ -28,14 +30,24 @@ pub enum Area {
     Hooks,
     /// The MCP servers.
     Servers,
-    /// The model of `run` and `chat`.
+    /// Other agents that ask us.
+    Agents,
+    /// The model that our own agent asks.
     Model,
 }
 
 impl Area {
     /// All of them, in the order in which they are shown.
-    pub const ALL: [Area; 7] =
-        [Area::Process, Area::Files, Area::Guards, Area::Approvals, Area::Hooks, Area::Servers, Area::Model];
+    pub const ALL: [Area; 8] = [
+        Area::Process,
+        Area::Files,
+        Area::Guards,
+        Area::Approvals,
+        Area::Hooks,
+        Area::Servers,
+        Area::Agents,
+        Area::Model,
+    ];
 
     /// The word for people.
     pub fn name(self) -> &'static str {
@@ -46,6 +58,7 @@ impl Area {
             Area::Approvals => "approvals",
             Area::Hooks => "hooks",
             Area::Servers => "servers",
+            Area::Agents => "agents",
             Area::Model => "model",
         }
     }
@@ -143,6 +156,7 @@ pub fn examine(world: &World) -> Examination {
         Err(_) if !found.findings.is_empty() => {}
         Err(error) => failed(Area::Servers, &error, &mut found),
     }
+    look_at_agents(world, &mut found);
     found.findings.sort_by_key(|finding| Area::ALL.iter().position(|area| *area == finding.area));
     found
 }
@@ -228,6 +242,36 @@ fn look_at_servers(servers: &Servers<'_>, found: &mut Examination) {
     for known in servers.all.iter().filter(|known| known.spec.enabled) {
         if let Some((_, why)) = servers.obstacle(known) {
             found.fault(Area::Servers, format!("`{}` is not started: {why}", known.spec.name), None);
+        }
+    }
+}
+
+fn look_at_agents(world: &World, found: &mut Examination) {
+    let all = connect::agents(world);
+    let linked: Vec<&AgentStatus> = all.iter().filter(|status| !status.links.is_empty()).collect();
+    let asks = linked.iter().filter(|status| status.asks()).count();
+    found.saw(Area::Agents, format!("{} connected, {asks} of them asked already", linked.len()));
+    for status in linked {
+        let (name, title) = (status.agent.name, status.agent.title);
+        for link in &status.links {
+            let file = link.file.display();
+            let what = match (&link.state, world.program.as_deref()) {
+                (LinkState::Connected, Some(program)) => {
+                    // The line as it stands there, through the shell that the agent would use.
+                    let tried = connect::try_line(status.agent, link.scope, program, world);
+                    tried.err().map(|why| format!("the line for {title} in {file} does not work: {why}"))
+                }
+                (LinkState::Connected, None) => None,
+                (state, _) => Some(format!("{title} by {file}: {state}")),
+            };
+            if let Some(what) = what {
+                found.fault(Area::Agents, what, Some(world.tell(&Remedy::ConnectAgent(name))));
+            }
+        }
+        if status.is_duplicated() {
+            let files = status.askers.iter().map(|asker| asker.file.display().to_string());
+            let files = files.collect::<Vec<_>>().join(" and ");
+            found.fault(Area::Agents, format!("{title} asks more than once at an event, by {files}"), None);
         }
     }
 }

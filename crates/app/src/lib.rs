@@ -11,6 +11,7 @@ mod agent_signs;
 mod app;
 mod approval_key;
 mod builder;
+mod calls;
 pub mod cases;
 pub mod connect;
 pub mod control;
@@ -36,6 +37,7 @@ pub use app::{
 };
 pub use approval_key::UnlockedKey;
 pub use builder::AppBuilder;
+pub use calls::Turn;
 pub use error::{AppError, ErrorKind};
 pub use port::{Notices, Person, Shared};
 pub use reload::ReloadWatcher;

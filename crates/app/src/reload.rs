@@ -62,20 +62,20 @@ impl ReloadWatcher {
         let idle = Arc::clone(&shared);
         // Without the thread, servers are ended with the next line only.
         let thread = thread::Builder::new().name("lookout".to_owned()).spawn(move || idle.watch(&ended)).ok();
-        let (seen, lapsed) = (shared.look(&app.directories), news::lapsed(app));
+        let (seen, lapsed) = (shared.look(&app.directories, &app.files_in_place()), news::lapsed(app));
         ReloadWatcher { seen, lapsed, passed: None, shared, end: Some(end), thread }
     }
 
     /// Takes in what has changed, and holds it still until [`ReloadWatcher::rest`]; what became different, in one line.
     pub fn begin(&mut self, app: &RefCell<App>) -> Option<String> {
-        let now = self.shared.look(&app.borrow().directories);
+        let now = self.look(app);
         let changed = std::mem::replace(&mut self.seen, now) != now;
         self.take_in(app, changed)
     }
 
     /// Reads everything anew, whether or not a change was noticed.
     pub fn reload(&mut self, app: &RefCell<App>) -> Option<String> {
-        self.seen = self.shared.look(&app.borrow().directories);
+        self.seen = self.look(app);
         // Whoever asks is told everything.
         self.lapsed.clear();
         app.borrow_mut().forget_kept();
@@ -105,6 +105,11 @@ impl ReloadWatcher {
         drop(state);
         news.extend(self.passed_by());
         (!news.is_empty()).then(|| news.join("; "))
+    }
+
+    fn look(&self, app: &RefCell<App>) -> FileStamps {
+        let app = app.borrow();
+        self.shared.look(&app.directories, &app.files_in_place())
     }
 
     /// A nearer project than the one that counts is told once.
@@ -157,9 +162,10 @@ impl Shared {
         found.and_then(|project| world.in_project(&project)).unwrap_or(world)
     }
 
-    fn look(&self, directories: &[PathBuf]) -> FileStamps {
+    fn look(&self, directories: &[PathBuf], in_place: &[PathBuf]) -> FileStamps {
         let world = self.world_now();
-        let files = [world.switches(), world.approvals(), world.places.secrets(), reviewed_tools(&world)];
+        let mut files = vec![world.switches(), world.approvals(), world.places.secrets(), reviewed_tools(&world)];
+        files.extend_from_slice(in_place);
         FileStamps::take(&world.places, directories, &files)
     }
 
@@ -195,7 +201,7 @@ impl Shared {
     /// The life of the thread.
     fn watch(&self, ended: &Receiver<()>) {
         let Some(mcp_tools) = &self.mcp_tools else { return };
-        let look = || self.look(&mcp_tools.directories());
+        let look = || self.look(&mcp_tools.directories(), &[]);
         let mut seen = look();
         let mut last = seen;
         while ended.recv_timeout(GLANCE) == Err(RecvTimeoutError::Timeout) {

@@ -1,21 +1,26 @@
 //! Our entries in the settings files of other agents: one per event, and everything else in the file stays.
 
-use jsonc_parser::ParseOptions;
 use ollm_protocol::dialect::agents::AgentDialect;
 use ollm_protocol::dialect::agents::home::{FlatEntry, Form, Home};
 use serde_json::{Map, Value, json};
 
-use crate::file::Syntax;
+use crate::file::{Syntax, TrailingCommas, loose};
 use crate::node::Node;
 use crate::text_edit::{Draft, Emptied, Op, Refusal};
 
+mod calls;
+mod files;
+mod filter;
 mod import;
+pub(crate) mod written;
 
-pub use import::{Imported, import};
+use calls::calls;
+pub use calls::{asks_us, called_programs};
+pub use files::{WrittenFile, in_home, written_by_user, written_in_project};
+pub use import::Imported;
 
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
-
 /// What is written for an agent.
 #[derive(Clone, Copy)]
 pub struct Wish<'a> {
@@ -110,15 +115,11 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
     if mark && !home.taste.mark {
         return Some("it begins with a byte order mark");
     }
-    if plain.trim().is_empty() || serde_json::from_str::<serde::de::IgnoredAny>(plain).is_ok() {
-        return None;
-    }
-    let without_comments = ParseOptions { allow_comments: false, ..ParseOptions::default() };
-    let only_commas = jsonc_parser::parse_to_value(plain, &without_comments).is_ok();
-    match (only_commas, home.taste) {
-        (true, taste) if !taste.commas => Some("it has a comma after the last item of a list or an object"),
-        (false, taste) if !taste.comments => Some("it has comments"),
-        _ => None,
+    let found = loose(plain, TrailingCommas::Allowed);
+    match () {
+        () if found.comments && !home.taste.comments => Some("it has comments"),
+        () if found.commas && !home.taste.commas => Some("it has a comma after the last item of a list or an object"),
+        () => None,
     }
 }
 
@@ -149,21 +150,25 @@ fn entry(wish: &Wish<'_>, event: &str) -> Value {
 
 fn draft(text: &str) -> Result<Draft, String> {
     let draft = Draft::read(text, Syntax::LooseJson).map_err(|broken| broken.placed())?;
-    let Node::Map(pairs) = draft.root() else {
-        return match draft.root() {
-            Node::Null => Ok(draft),
-            other => Err(format!("it is {}, not a JSON object", other.kind())),
-        };
+    structure(draft.root()).map(|()| draft)
+}
+
+/// Why a file is not what agents read: `hooks` once, with a list for each event.
+fn structure(root: &Node) -> Result<(), String> {
+    let pairs = match root {
+        Node::Map(pairs) => pairs,
+        Node::Null => return Ok(()),
+        other => return Err(format!("it is {}, not a JSON object", other.kind())),
     };
     let mut hooks = pairs.iter().filter(|(key, _)| key == HOOKS).map(|(_, value)| value);
     match (hooks.next(), hooks.next()) {
         (_, Some(_)) => Err(format!("`{HOOKS}` is in it twice, and agents differ in which of the two counts")),
         (Some(Node::Map(events)), None) => match events.iter().find(|(_, list)| !matches!(list, Node::List(_))) {
             Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
-            None => Ok(draft),
+            None => Ok(()),
         },
         (Some(other), None) => Err(format!("`{HOOKS}` is {}, not an object", other.kind())),
-        (None, None) => Ok(draft),
+        (None, None) => Ok(()),
     }
 }
 
@@ -217,14 +222,14 @@ fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
             match keys {
                 Keys::InEntries(key) => {
                     found.extend(
-                        text(item, key).filter(|line| is_ours(line, agent)).map(|line| ours(line, list, index)),
+                        text(item, key).filter(|line| asks_us(line, agent)).map(|line| ours(line, list, index)),
                     );
                 }
                 Keys::InGroups => {
                     let Some((inner, handlers)) = pair(item, HOOKS) else { continue };
                     let alone = items(handlers).len() == 1;
                     for (handler, value) in items(handlers).iter().enumerate() {
-                        let Some(line) = text(value, "command").filter(|line| is_ours(line, agent)) else { continue };
+                        let Some(line) = text(value, "command").filter(|line| asks_us(line, agent)) else { continue };
                         // A group with nothing else in it goes as a whole.
                         let own = if alone {
                             ours(line, list.clone(), index)
@@ -238,15 +243,6 @@ fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
         }
     }
     found
-}
-
-/// Whether a line of shell asks us on behalf of an agent.
-fn is_ours(line: &str, agent: &str) -> bool {
-    let words: Vec<&str> = line.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';'])).collect();
-    let asks = words.windows(3).any(|words| {
-        matches!(words, [program, "hook", "run"] if program.rsplit('/').next().is_some_and(|name| name == "ollm"))
-    });
-    asks && words.windows(2).any(|words| words == ["--from", agent])
 }
 
 fn add(draft: &mut Draft, event: &str, entry: Node, form: Form) -> Result<(), String> {

@@ -105,6 +105,7 @@ impl Draft {
             layer: context.layer,
             group: context.group.map(str::to_owned),
             extension: context.extension.map(str::to_owned),
+            read_from: context.agent.map(|agent| agent.name),
             tree: context.extension.map(|_| context.folder.to_owned()),
             ..spec
         }

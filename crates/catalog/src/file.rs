@@ -12,6 +12,7 @@ mod json;
 mod lines;
 mod yaml;
 
+pub(crate) use json::loose;
 pub use json::{TrailingCommas, json_value};
 use lines::Lines;
 pub(crate) use lines::Position;

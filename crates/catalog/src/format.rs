@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
+use ollm_protocol::dialect::AgentDialect;
 use ollm_protocol::{ActionSpec, EventKind, Hook, HookSpec, Layer, Matcher, Remedy, Rules, Source, Subject, dialect};
 
 use crate::entry::{self, Draft, MANY, Own, canonical, meant, not_loaded};
@@ -16,6 +17,7 @@ pub(crate) mod agent;
 pub(crate) mod events;
 mod fail_closed_placeholder;
 mod form;
+pub(crate) mod in_place;
 mod modern;
 mod valid;
 mod when_then;
@@ -46,6 +48,8 @@ pub(crate) struct Context<'a> {
     pub(crate) layer: Layer,
     /// The group whose members are approved together.
     pub(crate) group: Option<&'static str>,
+    /// The agent whose own file it is.
+    pub(crate) agent: Option<&'static AgentDialect>,
     /// The extension it is the manifest of; then all of its folder belongs to each hook.
     pub(crate) extension: Option<&'a str>,
     /// The project it is in.

@@ -8,17 +8,21 @@ use ollm_protocol::{Hook, Layer, Rules, Source};
 
 use crate::budget::Budget;
 use crate::config::{Config, HookSettings, Overrides, configuration_within};
-use crate::file::{self, Syntax, whole_file};
-use crate::format::{self, Context, HookCollector, Ids, Moment, agent};
+use crate::file::{Syntax, whole_file};
+use crate::format::{Context, HookCollector, Ids, Moment};
 use crate::node::{Cursor, Node};
 use crate::path::Walked;
 use crate::place::{Places, same_place};
 use crate::problem::{Problem, Severity};
 use crate::value;
 
+mod file_form;
+mod in_place;
 mod required;
 mod scripts;
 
+use file_form::FileForm;
+pub use in_place::files_in_place;
 pub use scripts::Undeclared;
 
 /// Larger hook files are not read at every event.
@@ -124,6 +128,7 @@ fn load_all(
     if let Some(home) = &places.user_home {
         loading.settings(home, USER_SETTINGS, &user);
     }
+    in_place::agents(&settings).for_each(|agent| loading.of_user(agent, places, env, &user));
     for project in places.projects() {
         let rules = Rules { timeout: settings.workspace_timeout.or(settings.timeout), ..settings.rules() };
         let owner = Owner {
@@ -140,6 +145,7 @@ fn load_all(
             folders.extend(loading.hooks(own.join("hooks"), &owner));
         }
         loading.settings(project, PROJECT_SETTINGS, &owner);
+        in_place::agents(&settings).for_each(|agent| loading.of_project(agent, project, &owner));
         loading.ids = ids.unwrap_or(loading.ids);
     }
     let undeclared = match positions {
@@ -192,7 +198,7 @@ struct Incoming<'a> {
     folder: &'a Path,
     group: Option<&'static str>,
     syntax: Syntax,
-    take: fn(&Cursor<'_>, &mut HookCollector<'_>),
+    form: FileForm,
 }
 
 impl Loading<'_> {
@@ -229,7 +235,7 @@ impl Loading<'_> {
             let name = name.to_string_lossy();
             let label = inner.map_or_else(|| name.to_string(), |inner| format!("{inner}/{name}"));
             let syntax = Syntax::of(&path);
-            let incoming = Incoming { path: &path, label: &label, folder, group, syntax, take: format::take };
+            let incoming = Incoming { path: &path, label: &label, folder, group, syntax, form: FileForm::Hooks };
             if !self.file(&incoming, owner) {
                 let message = "it is a link to nothing; nothing is loaded".to_owned();
                 self.problems.push(whole_file(Severity::Error, &path, message));
@@ -243,9 +249,9 @@ impl Loading<'_> {
         for name in names {
             let path = root.join(name);
             let folder = path.parent().unwrap_or(root);
-            let (syntax, take) = (Syntax::Json, agent::take);
+            let (syntax, form) = (Syntax::Json, FileForm::Settings);
             let known = self.hooks.len();
-            self.file(&Incoming { path: &path, label: name, folder, group: None, syntax, take }, owner);
+            self.file(&Incoming { path: &path, label: name, folder, group: None, syntax, form }, owner);
             for hook in self.hooks.iter_mut().skip(known).filter(|_| self.settings_off) {
                 hook.off = Some(format!("{SETTINGS_SWITCH} is false"));
             }
@@ -254,7 +260,7 @@ impl Loading<'_> {
 
     /// One file; `false` when it does not exist.
     fn file(&mut self, incoming: &Incoming<'_>, owner: &Owner<'_>) -> bool {
-        let Incoming { path, label, folder, group, syntax, take } = *incoming;
+        let Incoming { path, label, folder, group, syntax, form } = *incoming;
         match fs::metadata(path) {
             Ok(meta) => {
                 let identity = identity(&meta);
@@ -270,7 +276,7 @@ impl Loading<'_> {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return false,
             Err(_) => {}
         }
-        let (document, node) = match file::read(path, syntax, LARGEST_FILE) {
+        let (document, node) = match form.read(path, syntax) {
             Ok(Some(read)) => read,
             Ok(None) => return false,
             Err(problem) => {
@@ -286,6 +292,7 @@ impl Loading<'_> {
             source: *source,
             layer: *layer,
             group,
+            agent: form.agent(),
             extension: None,
             project: *project,
             encloses: *encloses,
@@ -296,7 +303,7 @@ impl Loading<'_> {
         let spots = (self.reading.positions == Positions::Always).then(Vec::new);
         let mut intake =
             HookCollector { context: &context, ids: &mut self.ids, hooks: Vec::new(), spots, findings: Vec::new() };
-        take(&Cursor::root(&node), &mut intake);
+        form.take(&Cursor::root(&node), &mut intake);
         let HookCollector { mut hooks, spots, findings, .. } = intake;
         if let Some(spots) = spots {
             for (hook, at) in hooks.iter_mut().zip(document.locate(spots.iter())) {

@@ -183,7 +183,7 @@ impl Engine {
     }
 
     /// Candidates, is there an approval at all, facts, plan: nothing is hashed but for hooks that require something.
-    fn planned(&self, event: &Event, listing: Listing) -> (Plan, Facts) {
+    pub(crate) fn planned(&self, event: &Event, listing: Listing) -> (Plan, Facts) {
         let subject = event.subject();
         let found = self.registry.candidates(event.kind, subject);
         let selection = select(found, event, |hook| self.refusal(hook), || self.environment.surroundings());
@@ -317,7 +317,7 @@ impl Engine {
 }
 
 /// A name that is unique and ordered by time.
-fn trace_id(now: SystemTime) -> String {
+pub(crate) fn trace_id(now: SystemTime) -> String {
     let since = now.duration_since(UNIX_EPOCH).unwrap_or_default();
     let timestamp = uuid::Timestamp::from_unix(uuid::NoContext, since.as_secs(), since.subsec_nanos());
     Uuid::new_v7(timestamp).to_string()
@@ -340,7 +340,7 @@ impl Stage {
 
 /// Which hooks that do not run are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Listing {
+pub(crate) enum Listing {
     /// Those whose matcher fits.
     Fitting,
     /// All of the event.

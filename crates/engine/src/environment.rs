@@ -76,8 +76,9 @@ impl Environment {
             let name = name.to_str().unwrap_or_default();
             is_shared_variable(name) || hook.spec.pass_env.iter().any(|passed| passed == name)
         };
-        let mut seen: Vec<(OsString, OsString)> =
-            self.variables.iter().filter(|(name, _)| passed(name)).cloned().collect();
+        // Room for what we, the agent and the hook set: growing would move all of it.
+        let mut seen = Vec::with_capacity(32);
+        seen.extend(self.variables.iter().filter(|(name, _)| passed(name)).cloned());
         let mut set = |name: &str, value: OsString| {
             seen.retain(|(seen, _)| seen != name);
             seen.push((name.into(), value));

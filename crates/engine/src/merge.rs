@@ -100,6 +100,7 @@ impl<'e> Progress<'e> {
             reports: self.reports,
             skipped: self.skipped,
             trace_id: trace_id.to_owned(),
+            answered_by: None,
             plan,
             time: begun.time,
             started: begun.started,
@@ -109,7 +110,7 @@ impl<'e> Progress<'e> {
 }
 
 /// The complete arguments with a patch on top, if that changes them.
-fn patched(event: &Event, patch: &Map<String, Value>) -> Option<Map<String, Value>> {
+pub(crate) fn patched(event: &Event, patch: &Map<String, Value>) -> Option<Map<String, Value>> {
     if patch.is_empty() {
         return None;
     }

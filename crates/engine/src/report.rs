@@ -175,6 +175,8 @@ pub struct Outcome {
     pub skipped: Vec<Skip>,
     /// A name for this dispatch, unique and ordered by time.
     pub trace_id: String,
+    /// The dispatch of another process that decided this, where the same call was asked about twice.
+    pub answered_by: Option<String>,
     /// What was to run: stages one after the other, the hooks of a stage at once.
     pub plan: Vec<Vec<Arc<Hook>>>,
     /// When the dispatch began, by the engine's clock.
@@ -195,6 +197,7 @@ impl Outcome {
             reports: Vec::new(),
             skipped: Vec::new(),
             trace_id: String::new(),
+            answered_by: None,
             plan: Vec::new(),
             time: SystemTime::now(),
             started: Instant::now(),

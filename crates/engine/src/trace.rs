@@ -63,6 +63,9 @@ pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binar
         if let Some(off) = off {
             line.key("off").text(off, TEXT);
         }
+        if let Some(earlier) = &outcome.answered_by {
+            line.key("answeredBy").text(earlier, NAME);
+        }
         line.key("plan").list(PLAN, &outcome.plan, |line, stage| line.ids(stage));
         line.key("skipped").list(SKIPPED, &outcome.skipped, skip);
         line.key("hooks").list(HOOKS, &outcome.reports, |line, report| hook(line, report, outcome));

@@ -37,9 +37,24 @@ pub fn find_program(name: &str, path: &OsStr) -> Option<PathBuf> {
 /// # }
 /// ```
 pub fn absolute_entries(path: &OsStr) -> Option<OsString> {
+    if is_absolute_only(path) {
+        return Some(path.to_owned());
+    }
     let entries: Vec<PathBuf> = env::split_paths(path).filter(|entry| entry.is_absolute()).collect();
     // What was split apart can be joined again.
     env::join_paths(&entries).ok().filter(|_| !entries.is_empty())
+}
+
+/// Whether there is nothing to leave out, as is usual.
+#[cfg(unix)]
+pub(crate) fn is_absolute_only(path: &OsStr) -> bool {
+    path.as_encoded_bytes().split(|byte| *byte == b':').all(|entry| entry.first() == Some(&b'/'))
+}
+
+/// Whether there is nothing to leave out; entries may stand in quotes here.
+#[cfg(windows)]
+pub(crate) fn is_absolute_only(_: &OsStr) -> bool {
+    false
 }
 
 #[cfg(unix)]

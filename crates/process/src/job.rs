@@ -5,6 +5,7 @@ use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::find::is_absolute_only;
 use crate::{SpawnError, absolute_entries};
 
 /// One program to run: what it is given and what it may use.
@@ -36,8 +37,8 @@ impl Job {
     /// The environment as the program gets it: no program is looked up in the folder that it happens to run in.
     pub(crate) fn environment(&self) -> impl Iterator<Item = (&OsStr, Cow<'_, OsStr>)> {
         self.env.iter().filter_map(|(name, value)| {
-            let value = if name == "PATH" { Cow::Owned(absolute_entries(value)?) } else { Cow::Borrowed(&**value) };
-            Some((&**name, value))
+            let stays = name != "PATH" || is_absolute_only(value);
+            Some((&**name, if stays { Cow::Borrowed(&**value) } else { Cow::Owned(absolute_entries(value)?) }))
         })
     }
 }

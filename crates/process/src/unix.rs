@@ -93,7 +93,7 @@ impl Children {
     }
 
     fn run_one(&self, job: Job, stop: Option<&dyn Fn() -> bool>) -> Outcome {
-        let _shield = PipeShield::raise();
+        let _shield = PipeShield::is_needed().then(PipeShield::raise);
         let held = self.held();
         let launcher = self.launcher();
         let mut runs = [self.begin(&launcher, job)];
@@ -120,7 +120,7 @@ impl Children {
     }
 
     fn run_many(&self, jobs: Vec<Job>, stop: Option<&dyn Fn() -> bool>) -> Vec<Outcome> {
-        let _shield = PipeShield::raise();
+        let _shield = PipeShield::is_needed().then(PipeShield::raise);
         let held = self.held();
         let launcher = self.launcher();
         let mut runs: Vec<_> = jobs.into_iter().map(|job| self.begin(&launcher, job)).collect();

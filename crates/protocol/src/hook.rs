@@ -329,6 +329,8 @@ pub struct HookSpec {
     pub tree: Option<PathBuf>,
     /// The group whose members are approved together.
     pub group: Option<String>,
+    /// The agent in whose own file it stands, and which runs it by itself.
+    pub read_from: Option<&'static str>,
     pub origin: Origin,
     /// The root of the project it came with.
     pub project: Option<PathBuf>,
@@ -369,6 +371,7 @@ impl HookSpec {
             extension: None,
             tree: None,
             group: None,
+            read_from: None,
             origin: Origin::default(),
             project: None,
         }

@@ -168,8 +168,12 @@ pub fn replace_through_links(path: &Path, bytes: &[u8], mode: u32) -> Result<(),
 ///
 /// For what takes longer than an [`update`], and for those who wait in a way of their own.
 pub fn lock_file(path: &Path) -> Result<File, FileError> {
-    make_parent(path)?;
-    open_lock(path)
+    let file = open_lock(path)?;
+    let meta = file.metadata().map_err(|source| failed("inspect", path, source))?;
+    if meta.is_file() {
+        return Ok(file);
+    }
+    Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
 }
 
 /// The right to replace one file, held until dropped.
@@ -182,10 +186,11 @@ pub struct Lock<'a> {
 impl<'a> Lock<'a> {
     /// Waits for the right.
     pub fn acquire(path: &'a Path) -> Result<Self, FileError> {
-        make_parent(path)?;
+        // A living writer needs milliseconds, a dead one has lost its lock already.
+        const PATIENCE: Duration = Duration::from_secs(30);
         let beside = sibling(path, ".lock")?;
-        let file = open_lock(&beside)?;
-        wait_for(&file, &beside)?;
+        let file = lock_file(&beside)?;
+        wait_for(&file, &beside, PATIENCE)?;
         Ok(Self { path, _held: file })
     }
 
@@ -351,24 +356,26 @@ impl Drop for Temp {
     }
 }
 
-fn open_lock(path: &Path) -> Result<File, FileError> {
+/// Opens what is there to be locked, or makes it; whether it is a regular file is for the caller to find out.
+pub(crate) fn open_lock(path: &Path) -> Result<File, FileError> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let mut options = OpenOptions::new();
-    options.read(true).write(true).create(true).truncate(false).mode(0o600);
-    let file = options.custom_flags(bits(flags)).open(path).map_err(|source| match fs::symlink_metadata(path) {
+    options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(bits(flags));
+    let opened = match options.open(path) {
+        Err(missing) if missing.kind() == io::ErrorKind::NotFound => {
+            make_parent(path)?;
+            options.open(path)
+        }
+        opened => opened,
+    };
+    opened.map_err(|source| match fs::symlink_metadata(path) {
         Ok(meta) if meta.is_symlink() => FileError::Link { path: path.to_owned() },
         _ => failed("lock", path, source),
-    })?;
-    let meta = file.metadata().map_err(|source| failed("inspect", path, source))?;
-    if meta.is_file() {
-        return Ok(file);
-    }
-    Err(FileError::NotRegular { path: path.to_owned(), kind: kind_of(&meta) })
+    })
 }
 
-/// Waits for about half a minute: a living writer needs milliseconds, a dead one has lost its lock already.
-fn wait_for(file: &File, path: &Path) -> Result<(), FileError> {
-    const PATIENCE: Duration = Duration::from_secs(30);
+/// Waits for a lock, for about so long.
+pub(crate) fn wait_for(file: &File, path: &Path, patience: Duration) -> Result<(), FileError> {
     const LONGEST: Duration = Duration::from_millis(16);
     let mut waited = Duration::ZERO;
     let mut nap = Duration::from_millis(1);
@@ -376,7 +383,7 @@ fn wait_for(file: &File, path: &Path) -> Result<(), FileError> {
         match file.try_lock() {
             Ok(()) => return Ok(()),
             Err(TryLockError::Error(source)) => return Err(failed("lock", path, source)),
-            Err(TryLockError::WouldBlock) if waited >= PATIENCE => {
+            Err(TryLockError::WouldBlock) if waited >= patience => {
                 return Err(FileError::Locked { path: path.to_owned() });
             }
             Err(TryLockError::WouldBlock) => thread::sleep(nap),

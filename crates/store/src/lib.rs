@@ -8,6 +8,7 @@
 //! - [`versioned`]: JSON documents with a `version`; what cannot be understood is never overwritten.
 //! - [`Digest`], [`Hasher`], [`FileDigests`]: SHA-256 over bytes, without collisions by concatenation.
 //! - [`check_owner`], [`Owners`]: whether anybody else could change a file.
+//! - [`Claims`]: work that several processes are asked for at once, done by the first of them.
 //! - [`usage`]: how often things happened lately, counted exactly across processes.
 //! - [`Redactor`], [`Hidden`], [`looks_secret`]: known secrets and well-known token shapes hidden on every way out.
 //! - [`Secrets`], [`Keyring`]: what a person entrusted to us, in the system's keyring or a file of its owner alone.
@@ -20,6 +21,7 @@
 #[doc = include_str!("../README.md")]
 struct Readme;
 
+mod claim;
 mod digest;
 mod file;
 mod keyring;
@@ -39,6 +41,7 @@ pub mod raw {
     pub use crate::file::{Lock, failed, kind_of, open_regular, random_name, sync_folder};
 }
 
+pub use claim::{Claim, Claims, Turn};
 pub use digest::{Digest, DigestError, FileDigests, Hasher, StatKey, TreeLimits, digest_bytes, digest_tree, tree};
 pub use file::{FileError, lock_file, read_bounded, replace_through_links, rewrite, update, write_atomic};
 pub use keyring::{Keyring, KeyringError};

@@ -18,6 +18,8 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use crate::digest::StatKey;
+
 /// A file or folder that others could change, or that could not be judged.
 ///
 /// Its text is for people and names the way out.
@@ -96,7 +98,8 @@ pub fn check_owner(path: &Path, top: &Path, uid: u32) -> Result<(), Unsafe> {
 
 /// Checks of many paths; a folder is looked at once.
 ///
-/// What was found safe stays so for the life of this value: make a new one for each piece of work.
+/// What was found safe stays so for the life of this value: make a new one for each piece of work, or ask whether it
+/// [still holds](Owners::still_hold).
 ///
 /// ```
 /// # let folder = tempfile::tempdir().unwrap();
@@ -111,6 +114,25 @@ pub struct Owners {
     uid: u32,
     gid: u32,
     folders: Mutex<HashMap<PathBuf, Rule>>,
+    /// Everything that was judged, in the order in which it was looked at.
+    judged: Mutex<Vec<(PathBuf, OwnerState)>>,
+}
+
+/// All that a judgement depends on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct OwnerState {
+    uid: u32,
+    gid: u32,
+    mode: u32,
+    /// Of a link, which may lead elsewhere when it is another one.
+    link: Option<StatKey>,
+}
+
+impl OwnerState {
+    fn of(meta: &Metadata) -> Self {
+        let link = meta.is_symlink().then(|| StatKey::of(meta));
+        Self { uid: meta.uid(), gid: meta.gid(), mode: meta.mode(), link }
+    }
 }
 
 /// What is asked of a file or folder; a later rule includes the earlier ones.
@@ -131,7 +153,7 @@ struct Step {
 impl Owners {
     /// No folder is looked at yet; `uid` and `gid` are the user and the group whose writing is fine.
     pub fn new(uid: u32, gid: u32) -> Self {
-        Self { uid, gid, folders: Mutex::default() }
+        Self { uid, gid, folders: Mutex::default(), judged: Mutex::default() }
     }
 
     /// Checks `path` and every folder on the way to it.
@@ -173,12 +195,23 @@ impl Owners {
         Ok(())
     }
 
+    /// Whether everything that was found safe still has the owners, modes and links that it was judged by.
+    ///
+    /// One look at each of them, which is all that another check would come down to.
+    pub fn still_hold(&self) -> bool {
+        let same = |(path, state): &(PathBuf, OwnerState)| {
+            fs::symlink_metadata(path).is_ok_and(|meta| OwnerState::of(&meta) == *state)
+        };
+        self.judged().iter().all(same)
+    }
+
     /// Judges one file or folder, or a link, whose target is returned.
     fn look(&self, at: &Path, rule: Rule) -> Result<Option<PathBuf>, Unsafe> {
         if self.folders().get(at).is_some_and(|known| *known >= rule) {
             return Ok(None);
         }
         let meta = fs::symlink_metadata(at).map_err(|error| unknown(at, &error))?;
+        self.judged().push((at.to_owned(), OwnerState::of(&meta)));
         self.judge_owner(at, &meta)?;
         if meta.is_symlink() {
             return fs::read_link(at).map(Some).map_err(|error| unknown(at, &error));
@@ -209,6 +242,10 @@ impl Owners {
     fn folders(&self) -> MutexGuard<'_, HashMap<PathBuf, Rule>> {
         // An entry is inserted whole or not at all, so a panic elsewhere leaves nothing half done.
         self.folders.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn judged(&self) -> MutexGuard<'_, Vec<(PathBuf, OwnerState)>> {
+        self.judged.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

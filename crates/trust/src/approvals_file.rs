@@ -16,7 +16,7 @@ pub(crate) struct ApprovalsFile {
     read: Mutex<Option<ReadState>>,
 }
 
-type Contents = (Approvals, Option<ListTrouble>);
+pub(crate) type Contents = (Approvals, Option<ListTrouble>);
 
 #[derive(Debug)]
 struct ReadState {

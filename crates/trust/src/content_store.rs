@@ -14,27 +14,28 @@
 //! Not its duty: who may change the folders above its root (that is [`check_owner`](ollm_store::check_owner)), and what else
 //! runs as the same user, who could change the approvals as well.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt, symlink};
+use std::collections::{BTreeMap, HashMap};
+use std::fs::{self, DirBuilder, Metadata, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use ollm_store::raw::{Lock, failed, kind_of, open_regular, random_name, sync_folder};
+use ollm_store::raw::{Lock, failed, kind_of, random_name, sync_folder};
 use ollm_store::tree::{self, Entry, Kind};
-use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe, Why, current_uid, digest_bytes};
-use rustix::fs::OFlags;
+use ollm_store::{Digest, FileDigests, FileError, StatKey, TreeLimits, Unsafe, Why, current_uid};
 use rustix::io::Errno;
+
+mod order;
+
+use order::{Order, create_folder};
 
 const PREFIX: &str = "sha256-";
 const NEW: &str = ".new-";
 const OLD: &str = ".old-";
 /// Versions that run at the same time take turns by this name.
 const LOCK: &str = "vault";
-/// So many files are brought to the disk one by one.
-const FEW: usize = 8;
 
 /// A folder of copies, named by their content.
 ///
@@ -57,12 +58,12 @@ pub struct ContentStore {
     root: PathBuf,
     digests: Arc<FileDigests>,
     /// Copies that this process has found good, with the states of everything in them at that time.
-    good: Arc<Mutex<HashMap<PathBuf, States>>>,
+    good: Arc<Mutex<HashMap<PathBuf, Arc<States>>>>,
 }
 
 /// The folder itself and all that is in it, each by its path. A folder's state changes with what it holds, and a state
 /// with owner and mode.
-type States = Vec<(PathBuf, StatKey)>;
+pub(crate) type States = Vec<(PathBuf, StatKey)>;
 
 /// One file to be kept.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -298,12 +299,19 @@ impl ContentStore {
         Ok(State::Good)
     }
 
+    /// The states of everything in a copy that this process has found good.
+    pub(crate) fn good_states(&self, folder: &Path) -> Option<Arc<States>> {
+        self.good().get(folder).cloned()
+    }
+
+    /// Whether the store is still ours alone, and a copy in it what it was when it had these states.
+    pub(crate) fn still_holds(&self, states: &States) -> bool {
+        matches!(self.root_is_safe(), Ok(true)) && unchanged(states)
+    }
+
     /// Whether nothing about a copy has changed since it was found good.
     fn is_still_good(&self, folder: &Path) -> bool {
-        let same = |(path, state): &(PathBuf, StatKey)| {
-            fs::symlink_metadata(path).is_ok_and(|meta| StatKey::of(&meta) == *state)
-        };
-        self.good().get(folder).is_some_and(|states| states.iter().all(same))
+        self.good_states(folder).is_some_and(|states| unchanged(&states))
     }
 
     /// Remembers a copy under the rule by which digests are: everything in it has been quiet for a while.
@@ -311,11 +319,11 @@ impl ContentStore {
         let inside = entries.iter().map(|(entry, meta)| (folder.join(&entry.path), StatKey::of(meta)));
         let states: States = std::iter::once((folder.to_owned(), StatKey::of(meta))).chain(inside).collect();
         if states.iter().all(|(_, state)| self.digests.is_quiet(state.ctime_ns)) {
-            self.good().insert(folder.to_owned(), states);
+            self.good().insert(folder.to_owned(), Arc::new(states));
         }
     }
 
-    fn good(&self) -> MutexGuard<'_, HashMap<PathBuf, States>> {
+    fn good(&self) -> MutexGuard<'_, HashMap<PathBuf, Arc<States>>> {
         self.good.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -323,7 +331,10 @@ impl ContentStore {
     fn make(&self, order: &Order<'_>, folder: &Path) -> Result<(), ContentStoreError> {
         let new = New::create(self.root.join(format!("{NEW}{}", random_name())))?;
         order.fill(&new.path)?;
-        match self.inspect(&new.path, order.digest, order.limits)? {
+        let state = self.inspect(&new.path, order.digest, order.limits)?;
+        // It loses this name.
+        self.good().remove(&new.path);
+        match state {
             State::Good => {}
             State::Exposed => return Err(ContentStoreError::Unfit { path: self.root.clone() }),
             State::Missing | State::Different => {
@@ -364,132 +375,6 @@ enum State {
     Different,
 }
 
-/// What a new copy is to hold.
-struct Order<'a> {
-    base: &'a Path,
-    digest: Digest,
-    /// Each folder stands before what it holds.
-    entries: Vec<Entry>,
-    /// The expected content by place, where it is known for each file.
-    content: BTreeMap<PathBuf, Digest>,
-    /// Text that takes the place of the content, by place.
-    edited: Option<&'a BTreeMap<PathBuf, String>>,
-    flags: OFlags,
-    limits: TreeLimits,
-}
-
-impl<'a> Order<'a> {
-    fn of_pieces(base: &'a Path, pieces: &[StoredFile]) -> Result<Self, ContentStoreError> {
-        let mut content = BTreeMap::new();
-        for piece in pieces {
-            let place = place_in(base, &piece.path)?;
-            if content.insert(place, piece.digest).is_some_and(|other| other != piece.digest) {
-                return Err(ContentStoreError::Changed { path: piece.path.clone() });
-            }
-        }
-        let folders: BTreeSet<_> = content.keys().flat_map(|place| place.ancestors().skip(1)).collect();
-        let folders = folders.into_iter().filter(|folder| *folder != Path::new(""));
-        let mut entries: Vec<_> = folders.map(|folder| Entry { path: folder.to_owned(), kind: Kind::Folder }).collect();
-        for place in content.keys() {
-            let path = base.join(place);
-            let meta = fs::metadata(&path).map_err(|source| failed("inspect", &path, source))?;
-            entries.push(Entry { path: place.clone(), kind: Kind::File { executable: tree::is_executable(&meta) } });
-        }
-        entries.sort_unstable_by(|a, b| tree::order(&a.path, &b.path));
-        let of = |entry: &Entry| content.get(&entry.path).copied().ok_or_else(|| changed(base, entry));
-        let digest = tree::digest_entries(entries.iter(), of)?;
-        let limits = TreeLimits::default();
-        Ok(Self { base, digest, entries, content, edited: None, flags: OFlags::empty(), limits })
-    }
-
-    fn of_edited(
-        base: &'a Path,
-        edited: &'a BTreeMap<PathBuf, String>,
-        digests: &FileDigests,
-    ) -> Result<Self, ContentStoreError> {
-        let limits = TreeLimits::default();
-        let entries: Vec<_> = tree::list(base, limits.entries)?.into_iter().map(|(entry, _)| entry).collect();
-        let of = |entry: &Entry| match edited.get(&entry.path) {
-            Some(text) => Ok(digest_bytes(text.as_bytes())),
-            None => digests.digest(&base.join(&entry.path), limits.bytes),
-        };
-        let digest = tree::digest_entries(entries.iter(), of)?;
-        Ok(Self {
-            base,
-            digest,
-            entries,
-            content: BTreeMap::new(),
-            edited: Some(edited),
-            flags: OFlags::NOFOLLOW,
-            limits,
-        })
-    }
-
-    fn of_tree(base: &'a Path, digest: Digest, limits: TreeLimits) -> Result<Self, ContentStoreError> {
-        let entries = tree::list(base, limits.entries)?.into_iter().map(|(entry, _)| entry).collect();
-        Ok(Self { base, digest, entries, content: BTreeMap::new(), edited: None, flags: OFlags::NOFOLLOW, limits })
-    }
-
-    fn fill(&self, folder: &Path) -> Result<(), ContentStoreError> {
-        let mut left = self.limits.bytes;
-        for entry in &self.entries {
-            let to = folder.join(&entry.path);
-            match &entry.kind {
-                Kind::Folder => create_folder(&to)?,
-                Kind::Link(target) => symlink(target, &to).map_err(|source| failed("create", &to, source))?,
-                Kind::File { executable } => left -= self.copy(entry, *executable, &to, left)?,
-            }
-        }
-        self.settle(folder)?;
-        Ok(())
-    }
-
-    /// Copies one file from one descriptor and returns its size.
-    fn copy(&self, entry: &Entry, executable: bool, to: &Path, left: u64) -> Result<u64, ContentStoreError> {
-        let from = self.base.join(&entry.path);
-        let Some((mut source, meta)) = open_regular(&from, self.flags)? else {
-            return Err(changed(self.base, entry));
-        };
-        if meta.len() > left {
-            let error = FileError::TooLarge { path: from, size: meta.len(), max: left };
-            return Err(tree::of_whole(error, self.base, self.limits.bytes).into());
-        }
-        let writing = |source| failed("write", to, source);
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(to).map_err(writing)?;
-        let write = |bytes: &[u8]| (&file).write_all(bytes).map_err(writing);
-        let edited = self.edited.and_then(|edited| edited.get(&entry.path));
-        let (digest, size) = match edited {
-            Some(text) => {
-                write(text.as_bytes())?;
-                (digest_bytes(text.as_bytes()), text.len() as u64)
-            }
-            None => ollm_store::raw::digest_reader(&from, &mut source, left, write)?,
-        };
-        file.set_permissions(Permissions::from_mode(mode_for(executable))).map_err(writing)?;
-        let expected = self.content.get(&entry.path).unwrap_or(&digest);
-        if digest != *expected || tree::is_executable(&meta) != executable || size > left {
-            return Err(changed(self.base, entry));
-        }
-        Ok(size)
-    }
-
-    /// Closes the folders, the innermost first, and brings everything to the disk.
-    fn settle(&self, folder: &Path) -> Result<(), FileError> {
-        let places = |wanted: fn(&Kind) -> bool| {
-            let entries = self.entries.iter().rev().filter(move |entry| wanted(&entry.kind));
-            entries.map(|entry| folder.join(&entry.path))
-        };
-        let folders = || places(|kind| matches!(kind, Kind::Folder)).chain([folder.to_owned()]);
-        let files = || places(|kind| matches!(kind, Kind::File { .. }));
-        folders().try_for_each(|path| close(&path))?;
-        if files().count() > FEW && sync_file_system(folder)? {
-            return Ok(());
-        }
-        files().try_for_each(|path| sync_file(&path))?;
-        folders().try_for_each(|path| sync_folder(&path))
-    }
-}
-
 /// A new folder that disappears unless it is renamed.
 struct New {
     path: PathBuf,
@@ -517,6 +402,10 @@ impl Drop for New {
     }
 }
 
+fn unchanged(states: &States) -> bool {
+    states.iter().all(|(path, state)| fs::symlink_metadata(path).is_ok_and(|meta| StatKey::of(&meta) == *state))
+}
+
 const FOLDER: u32 = 0o500;
 
 fn mode_for(executable: bool) -> u32 {
@@ -531,47 +420,6 @@ fn is_closed(meta: &Metadata, mode: u32) -> bool {
 fn is_damage(source: &io::Error) -> bool {
     let code = Errno::from_io_error(source);
     matches!(code, Some(Errno::LOOP | Errno::NOTDIR | Errno::NOENT | Errno::ACCESS | Errno::PERM))
-}
-
-fn changed(base: &Path, entry: &Entry) -> ContentStoreError {
-    ContentStoreError::Changed { path: base.join(&entry.path) }
-}
-
-fn place_in(base: &Path, path: &Path) -> Result<PathBuf, ContentStoreError> {
-    let place = path.strip_prefix(base).unwrap_or(Path::new(""));
-    let plain = place.components().all(|part| matches!(part, Component::Normal(_)));
-    if plain && place != Path::new("") {
-        // Spelled anew: a path may say `a//b` or `a/./b`.
-        return Ok(place.components().collect());
-    }
-    Err(ContentStoreError::Outside { path: path.to_owned(), base: base.to_owned() })
-}
-
-fn create_folder(path: &Path) -> Result<(), FileError> {
-    DirBuilder::new().mode(0o700).create(path).map_err(|source| failed("create the folder", path, source))
-}
-
-fn close(folder: &Path) -> Result<(), FileError> {
-    let closed = fs::set_permissions(folder, Permissions::from_mode(FOLDER));
-    closed.map_err(|source| failed("change the mode of", folder, source))
-}
-
-fn sync_file(path: &Path) -> Result<(), FileError> {
-    let synced = fs::File::open(path).and_then(|file| file.sync_all());
-    synced.map_err(|source| failed("write", path, source))
-}
-
-/// Brings all files to the disk in one go, which for many is a hundred times faster than one by one; false where there
-/// is no such thing.
-#[cfg(target_os = "linux")]
-fn sync_file_system(folder: &Path) -> Result<bool, FileError> {
-    let synced = fs::File::open(folder).and_then(|open| Ok(rustix::fs::syncfs(open)?));
-    synced.map(|()| true).map_err(|source| failed("write", folder, source))
-}
-
-#[cfg(not(target_os = "linux"))]
-fn sync_file_system(_: &Path) -> Result<bool, FileError> {
-    Ok(false)
 }
 
 fn is_copy(name: &str) -> bool {

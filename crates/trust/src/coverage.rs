@@ -5,19 +5,21 @@
 //! cannot be followed that way is *uncovered*: it is named, and nothing that has such a part is approved for good unless a
 //! person says so.
 //!
-//! [`shell`] and [`script`] find names in text, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
+//! [`command`], [`shell`] and [`script`] find names, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
+use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
-use ollm_protocol::hook::{Runs, runs};
 use ollm_store::{Digest, digest_bytes, read_bounded};
 
 use crate::approvable::Approvable;
 use crate::context::TrustContext;
 
+mod command;
 mod edit;
+mod inline;
 mod lookup;
 mod runner;
 mod script;
@@ -41,12 +43,8 @@ const LARGEST_CODE: u64 = 1 << 20;
 /// What stands around the names of files in code and in lists.
 const MARKS: &[char] =
     &['\'', '"', '`', ';', '|', '&', '(', ')', '<', '>', '{', '}', '[', ']', ',', '=', ':', '$', '\\'];
-/// Options of Node that load code before the script.
-const PRELOADS: &[&str] = &["-r", "--require", "--import", "--loader", "--experimental-loader"];
 /// Variables that name code to be loaded before anything else.
 const LOADING: &[&str] = &["BASH_ENV", "ENV", "NODE_OPTIONS", "PYTHONSTARTUP", "PERL5OPT", "RUBYOPT", "LD_PRELOAD"];
-/// Variables that name folders in which programs and libraries are looked up.
-const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
 
 /// What is started: a program with its arguments, or a line of shell.
 #[derive(Clone, Debug, Default)]
@@ -88,6 +86,8 @@ pub(crate) struct Places {
     here: Vec<PathBuf>,
     /// Files that are hashed anyway.
     own: Vec<PathBuf>,
+    /// Where programs are looked up that a line for a shell names.
+    search_path: OsString,
 }
 
 impl Places {
@@ -109,7 +109,7 @@ impl Places {
         }
         let own = thing.script().into_iter().chain(thing.inputs().iter().map(PathBuf::as_path));
         let own = own.filter_map(|file| file.canonicalize().ok()).collect();
-        Places { written, top, here, own }
+        Places { written, top, here, own, search_path: context.search_path().to_owned() }
     }
 }
 
@@ -129,6 +129,8 @@ pub struct Coverage {
     pub(crate) top: Option<PathBuf>,
     /// The files whose content is part of what is approved.
     pub(crate) files: Vec<PathBuf>,
+    /// Those of the files that are links, with what they lead to outside of the folder.
+    pub(crate) leads_out: Vec<(PathBuf, PathBuf)>,
     /// The files that were read for what they load, with what they held: the rest means nothing for other content.
     pub(crate) read: Vec<(PathBuf, Content)>,
     /// What may run without being part of what is approved.
@@ -141,6 +143,8 @@ pub struct Coverage {
     pub(crate) scripts: Vec<ScriptEdits>,
     /// The folder in which Python finds a module of it by the working folder.
     pub(crate) modules: Option<PathBuf>,
+    /// Whether Python runs code that has no file, and takes modules from the working folder unless it is told not to.
+    pub(crate) is_inline_python: bool,
     /// The folder that relative names are meant from.
     pub(crate) here: Option<PathBuf>,
     /// Whether the program is named by its path, not found on the search path.
@@ -221,6 +225,7 @@ pub(crate) fn files_covered(
     replacements.for_each(|with| with.map(&written));
     let paths = coverage.scripts.iter_mut().map(|script| &mut script.file);
     let paths = paths.chain(coverage.read.iter_mut().map(|(file, _)| file));
+    let paths = paths.chain(coverage.leads_out.iter_mut().map(|(link, _)| link));
     let paths = paths.chain(&mut coverage.modules).chain(&mut coverage.here);
     paths.for_each(|path| *path = written(path));
     coverage.uncovered.sort_unstable();
@@ -257,141 +262,6 @@ enum Found {
 }
 
 impl Search<'_> {
-    fn line(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
-        if let Some(text) = &line.shell {
-            self.coverage.line = self.shell(text)?;
-        } else {
-            self.command(line, program)?;
-        }
-        for (name, value) in &line.env {
-            self.variable(name, value)?;
-        }
-        Ok(())
-    }
-
-    fn command(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
-        // A program outside of the folder is known by its place, as any other.
-        let real = program.and_then(|program| program.canonicalize().ok());
-        if let Some(real) = real.filter(|real| real.starts_with(&self.places.top)) {
-            self.coverage.files.push(real.clone());
-            self.push_code(real, None);
-        }
-        if let Some(environment) = program.and_then(|program| program.ancestors().nth(2))
-            && let Found::File(_) = self.at(&environment.join("pyvenv.cfg"))?
-        {
-            let short = self.short(environment);
-            self.coverage.uncovered.push(format!("packages in `{short}` are not looked through"));
-        }
-        let CommandLine { program: command, args, .. } = line;
-        let running = runs(command, args);
-        for arg in args {
-            self.text(arg)?;
-        }
-        // Others may start Python, as in `uv run python -m tool`; a shell has text of its own.
-        if Language::of_interpreter(command) != Some(Language::Shell) {
-            for module in modules(args, running) {
-                self.module(module)?;
-            }
-        }
-        self.runs(command, args, running)?;
-        let uncovered = runner::uncovered(command, args, &self.places.top);
-        self.coverage.uncovered.extend(uncovered);
-        Ok(())
-    }
-
-    /// The code among the arguments of a program.
-    fn runs(&mut self, command: &str, args: &[String], running: Runs) -> Result<(), CoverageError> {
-        let language = Language::of_interpreter(command);
-        if language == Some(Language::Node) {
-            for (_, prefix, name) in preloads(args) {
-                self.code_argument(&prefix, name, Language::Node)?;
-            }
-        }
-        match running {
-            Runs::Script(index) => {
-                if let (Some(arg), Some(language)) = (args.get(index), language) {
-                    self.script_argument(arg, language)?;
-                }
-            }
-            Runs::Code => {
-                for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.starts_with('-')) {
-                    match language {
-                        Some(Language::Shell) => {
-                            let edits = self.shell(arg)?;
-                            if shell_code(args) == Some(index) && !edits.is_empty() {
-                                let with = Replacement::Code { text: arg.clone(), edits };
-                                self.coverage.code_arguments.push((arg.clone(), with));
-                            }
-                        }
-                        Some(language) => self.read(arg, language, None)?,
-                        None => {}
-                    }
-                }
-            }
-            Runs::Itself | Runs::Input | Runs::Nothing => {}
-        }
-        Ok(())
-    }
-
-    fn script_argument(&mut self, arg: &str, language: Language) -> Result<(), CoverageError> {
-        if arg.contains("{{") {
-            self.made_up(arg, None);
-            return Ok(());
-        }
-        self.code_argument("", arg, language)
-    }
-
-    fn code_argument(&mut self, prefix: &str, name: &str, language: Language) -> Result<(), CoverageError> {
-        if let Some(file) = self.code_file(name, language)? {
-            let with = Replacement::File { prefix: prefix.to_owned(), file };
-            self.coverage.code_arguments.push((format!("{prefix}{name}"), with));
-        }
-        Ok(())
-    }
-
-    /// The code that an interpreter means by a name.
-    fn code_file(&mut self, name: &str, language: Language) -> Result<Option<PathBuf>, CoverageError> {
-        let candidates = match language {
-            Language::Node => script::node_files(name),
-            _ => vec![name.to_owned()],
-        };
-        for candidate in candidates {
-            match self.named(&candidate)? {
-                Found::File(file) => {
-                    self.push_code(file.clone(), Some(language));
-                    return Ok(Some(file));
-                }
-                Found::Folder(folder) => self.whole_folder(&folder),
-                Found::Nothing => {}
-            }
-        }
-        Ok(None)
-    }
-
-    fn variable(&mut self, name: &str, value: &str) -> Result<(), CoverageError> {
-        let before = self.coverage.files.len();
-        if LOADING.contains(&name) {
-            self.every_name(value)?;
-            let found: Vec<PathBuf> = self.coverage.files.get(before..).unwrap_or_default().to_vec();
-            for file in found {
-                self.push_code(file, None);
-            }
-        } else {
-            self.text(value)?;
-        }
-        for part in value.split(':').filter(|part| !part.is_empty()) {
-            let Found::Folder(folder) = self.named(part)? else { continue };
-            if name == "PYTHONPATH" {
-                // A new file there stands before every module of that name, so all of them count.
-                self.modules_in(&folder)?;
-                self.roots.push(folder);
-            } else if SEARCHED.contains(&name) {
-                self.whole_folder(&folder);
-            }
-        }
-        Ok(())
-    }
-
     /// Reads what was found, until nothing new comes of it.
     fn follow(&mut self) -> Result<(), CoverageError> {
         let mut done = BTreeSet::new();
@@ -461,54 +331,6 @@ impl Search<'_> {
     }
 }
 
-/// The modules that Python is told to run or to import.
-fn modules(args: &[String], running: Runs) -> Vec<&str> {
-    let mut found: Vec<&str> = Vec::new();
-    for (index, arg) in args.iter().enumerate() {
-        match arg.strip_prefix("-m") {
-            Some("") => found.extend(args.get(index + 1).map(String::as_str)),
-            Some(name) => found.push(name),
-            None if running == Runs::Code => {
-                let letter = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
-                found.extend(arg.split(|other| !letter(other)).filter(|word| !word.is_empty()));
-            }
-            None => {}
-        }
-    }
-    found
-}
-
-/// The names of what Node loads before its script, each with its index and what stands before it in its argument.
-fn preloads(args: &[String]) -> Vec<(usize, String, &str)> {
-    let mut found = Vec::new();
-    for (index, arg) in args.iter().enumerate() {
-        let (option, value) = arg.split_once('=').map_or((arg.as_str(), None), |(o, v)| (o, Some(v)));
-        if !PRELOADS.contains(&option) {
-            continue;
-        }
-        match (value, args.get(index + 1)) {
-            (Some(value), _) => found.push((index, format!("{option}="), value)),
-            (None, Some(next)) => found.push((index + 1, String::new(), next)),
-            (None, None) => {}
-        }
-    }
-    found
-}
-
-/// The argument of a shell that is the text it runs; those behind it are its parameters.
-fn shell_code(args: &[String]) -> Option<usize> {
-    let is_option = |arg: &str| arg.starts_with(['-', '+']);
-    let tells = |arg: &String| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('c');
-    let option = args.iter().position(tells)?;
-    let mut index = option;
-    while args.get(index).is_some_and(|arg| is_option(arg)) {
-        // `-o` takes the next argument.
-        let takes_value = args.get(index).is_some_and(|arg| !arg.starts_with("--") && arg.ends_with(['o', 'O']));
-        index += if takes_value { 2 } else { 1 };
-    }
-    (index < args.len()).then_some(index)
-}
-
 /// A path without its dots, by its words alone.
 pub(crate) fn plain(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
@@ -521,3 +343,6 @@ pub(crate) fn plain(path: &Path) -> PathBuf {
     }
     plain
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
+use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Action, ActionSpec, Basis, Hook, Layer, Origin, Reach, Remedy, Requires, Source};
 use ollm_shell::shell_word;
 use ollm_store::looks_secret;
@@ -77,9 +78,11 @@ impl Approvable for Hook {
         let own = spec.origin.file.parent().map(Path::to_owned);
         let project = self.project(context).map(Path::to_owned);
         let home = context.home.map(Path::to_owned);
-        let folders = [("OLLM_HOOK_DIR", own), ("OLLM_PROJECT_DIR", project.clone()), ("CLAUDE_PROJECT_DIR", project)];
-        let folders = folders.into_iter().chain([("HOME", home)]);
-        let folders = folders.filter_map(|(name, folder)| Some((name, folder?))).collect();
+        let others =
+            agent_named(self.dialect.name()).map_or(&["CLAUDE_PROJECT_DIR"][..], |agent| agent.home.project_variables);
+        let others = others.iter().map(|name| (*name, project.clone()));
+        let folders = [("OLLM_HOOK_DIR", own), ("OLLM_PROJECT_DIR", project.clone()), ("HOME", home)];
+        let folders = folders.into_iter().chain(others).filter_map(|(name, folder)| Some((name, folder?))).collect();
         Some(CommandLine { env: spec.env.clone(), cwd: spec.cwd.clone(), folders, ..line })
     }
 

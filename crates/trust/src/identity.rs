@@ -4,6 +4,7 @@ use std::any::Any;
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -13,7 +14,8 @@ use crate::approvable::{Approvable, Definition};
 use crate::approvals::{Approval, Term};
 use crate::content_store::{ContentStoreError, StoredFile};
 use crate::context::TrustContext;
-use crate::coverage::{Coverage, CoverageError, Places, files_covered};
+use crate::coverage::{Coverage, CoverageError, Places, files_covered, is_binary};
+use crate::recall::Checked;
 
 /// Larger scripts and inputs are not hashed at every event.
 pub(crate) const LARGEST_FILE: u64 = 64 << 20;
@@ -92,6 +94,17 @@ pub(crate) struct Identified {
     /// The folder whose whole content was taken, with its digest.
     pub(crate) tree: Option<(PathBuf, Digest)>,
     pub(crate) coverage: Arc<Coverage>,
+    /// What it depends on that can be looked at again; none where that would not be all.
+    pub(crate) depends_on: Option<DependsOn>,
+}
+
+/// What an identity was taken from, beside the definition and what a command covers.
+#[derive(Debug, Default)]
+pub(crate) struct DependsOn {
+    /// The files whose content was hashed.
+    pub(crate) files: Vec<PathBuf>,
+    /// The name behind `#!/usr/bin/env`.
+    pub(crate) interpreter: Option<String>,
 }
 
 impl Identified {
@@ -130,10 +143,15 @@ type Noted = (Weak<dyn Any + Send + Sync>, Arc<KnownDefinition>);
 pub(crate) struct KnownDefinition {
     definition: Option<Definition>,
     key: Option<Digest>,
+    /// What was found to be approved, by the folder it runs in.
+    pub(crate) checked: Mutex<HashMap<PathBuf, Arc<Checked>>>,
 }
 
 /// A coverage, with the states of the files and folders it was found in.
-type SeenCoverage = (Arc<Coverage>, Vec<(PathBuf, Option<StatKey>)>);
+type SeenCoverage = (Arc<Coverage>, Arc<SeenStates>);
+
+/// Files and folders, each with the state it had; none for what was not there.
+pub(crate) type SeenStates = Vec<(PathBuf, Option<StatKey>)>;
 
 impl KnownDefinition {
     pub(crate) fn of(thing: &(impl Approvable + ?Sized)) -> KnownDefinition {
@@ -141,7 +159,7 @@ impl KnownDefinition {
         // Equal definitions in different places may name different files.
         let key =
             definition.as_ref().map(|known| known.hasher.clone().field("source", thing.source().as_bytes()).finish());
-        KnownDefinition { definition, key }
+        KnownDefinition { definition, key, checked: Mutex::default() }
     }
 }
 
@@ -179,8 +197,7 @@ impl Memory {
         program: &Path,
         context: &TrustContext<'_>,
     ) -> Result<Arc<Coverage>, Unready> {
-        let place = context.folder.or(context.project).unwrap_or(Path::new("")).to_owned();
-        let key = key.map(|key| (key, place));
+        let key = key.map(|key| (key, place_of(context)));
         if let Some(key) = &key
             && let Some((coverage, states)) = self.covered.lock().unwrap_or_else(PoisonError::into_inner).get(key)
             && states.iter().all(|(path, state)| state_of(path) == *state)
@@ -191,7 +208,7 @@ impl Memory {
         let Some(top) = thing.folder(context).and_then(|folder| folder.canonicalize().ok()) else {
             return Ok(Arc::default());
         };
-        let mut states: Vec<(PathBuf, Option<StatKey>)> = Vec::new();
+        let mut states = SeenStates::new();
         let mut covered_from = |places: &Places| {
             files_covered(&line, Some(program), places, &mut |path: &Path| {
                 if !states.iter().any(|(known, _)| known == path) {
@@ -218,13 +235,24 @@ impl Memory {
             |(_, state): &(PathBuf, Option<StatKey>)| state.is_none_or(|state| self.digests.is_quiet(state.ctime_ns));
         if let Some(key) = key.filter(|_| states.iter().all(quiet)) {
             let mut covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
-            covered.insert(key, (Arc::clone(&coverage), states));
+            covered.insert(key, (Arc::clone(&coverage), Arc::new(states)));
         }
         Ok(coverage)
     }
+
+    /// The states in which the coverage of a command is remembered.
+    pub(crate) fn seen(&self, known: &KnownDefinition, context: &TrustContext<'_>) -> Option<Arc<SeenStates>> {
+        let covered = self.covered.lock().unwrap_or_else(PoisonError::into_inner);
+        Some(Arc::clone(&covered.get(&(known.key?, place_of(context)))?.1))
+    }
 }
 
-fn state_of(path: &Path) -> Option<StatKey> {
+/// The folder something runs in, as far as it is known.
+pub(crate) fn place_of(context: &TrustContext<'_>) -> PathBuf {
+    context.folder.or(context.project).unwrap_or(Path::new("")).to_owned()
+}
+
+pub(crate) fn state_of(path: &Path) -> Option<StatKey> {
     fs::metadata(path).ok().map(|meta| StatKey::of(&meta))
 }
 
@@ -243,7 +271,8 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     let Some(definition) = &known.definition else {
         let digest = tree.as_ref().map(|(_, digest)| *digest).ok_or_else(|| Unready::NoFile(PathBuf::from(&source)))?;
         let identity = Identity { source, hash: digest, digest, program: None };
-        return Ok(Identified { identity, program, files: Vec::new(), tree, coverage: Arc::default() });
+        let (files, coverage) = (Vec::new(), Arc::default());
+        return Ok(Identified { identity, program, files, tree, coverage, depends_on: None });
     };
     let mut hasher = definition.hasher.clone();
     if definition.digest.is_some() || !program.as_os_str().is_empty() {
@@ -253,12 +282,14 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
         hasher = hasher.tree_digest("tree", digest);
     }
     let mut files = Vec::new();
-    let mut add_file = |path: &Path| -> Result<Digest, Unready> {
+    let mut contents_of = Vec::new();
+    let mut digest_of = |path: &Path| -> Result<Digest, Unready> {
         let digest = digests.digest(path, LARGEST_FILE).map_err(|error| unreadable(path, error))?;
-        files.push(StoredFile { path: path.to_owned(), digest });
+        contents_of.push(path.to_owned());
         Ok(digest)
     };
-    let script = thing.script().map(&mut add_file).transpose()?;
+    let script = thing.script().map(&mut digest_of).transpose()?;
+    files.extend(thing.script().zip(script).map(|(path, digest)| StoredFile { path: path.to_owned(), digest }));
     if let Some(digest) = &script {
         hasher = hasher.digest("script", digest);
     }
@@ -266,27 +297,35 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     let is_script = thing.script() == Some(&*program);
     let coverage = memory.coverage(thing, known.key, &program, context)?;
     let mut program_digest = script.filter(|_| is_script);
+    let mut leads_out = false;
     if let Some(project) = project.filter(|project| !is_script && program.starts_with(project)) {
-        if let Some(real) = led_out(&program, project) {
+        let outside = led_out(&program, project);
+        if let Some(real) = &outside {
+            leads_out = true;
             hasher = hasher.field("leads to", real.as_os_str().as_encoded_bytes());
-        } else {
-            let digest = digests.digest(&program, LARGEST_FILE)?;
+        }
+        // What the system provides is known by its place; all else that a link of the project leads to can change.
+        if outside.as_ref().is_none_or(|real| !is_binary(real)) {
+            let digest = digest_of(&program)?;
             hasher = hasher.digest("program content", &digest);
             program_digest = Some(digest);
             // One that was found on PATH has its place among others it needs, and is not torn away from them.
             if coverage.program_is_named {
                 files.push(StoredFile { path: program.clone(), digest });
             }
+        } else if outside.is_some_and(|real| !is_of_the_system(&real)) {
+            hasher = hasher.digest("program content", &digest_of(&program)?);
         }
     }
     let mut runs = Some(program.clone()).filter(|program| !program.as_os_str().is_empty());
-    if let Some(name) = program_digest.and_then(|digest| memory.env_word(&program, digest)) {
-        let interpreter = on_path(&name, context)?;
+    let env_word = program_digest.and_then(|digest| memory.env_word(&program, digest));
+    if let Some(name) = &env_word {
+        let interpreter = on_path(name, context)?;
         hasher = hasher.field("interpreter", interpreter.as_os_str().as_encoded_bytes());
         runs = Some(interpreter);
     }
     for input in thing.inputs() {
-        let digest = digests.digest(input, LARGEST_FILE).map_err(|error| unreadable(input, error))?;
+        let digest = digest_of(input)?;
         files.push(StoredFile { path: input.clone(), digest });
         hasher = hasher.digest("input", &digest);
     }
@@ -301,8 +340,10 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
         if files.iter().any(|known| known.path == *file) {
             continue;
         }
-        let digest = digests.digest(file, LARGEST_FILE)?;
-        hasher = hasher.field("file", file.as_os_str().as_encoded_bytes()).digest("content", &digest);
+        let digest = digest_of(file)?;
+        let outside = coverage.leads_out.iter().find(|(link, _)| link == file).map(|(_, real)| real);
+        let place = outside.unwrap_or(file);
+        hasher = hasher.field("file", place.as_os_str().as_encoded_bytes()).digest("content", &digest);
         if coverage.top.as_ref().is_some_and(|top| file.starts_with(top)) {
             files.push(StoredFile { path: file.clone(), digest });
         }
@@ -310,13 +351,20 @@ pub(crate) fn identify<T: Approvable + ?Sized>(
     let digest = hasher.finish();
     let hash = script.or(definition.digest).unwrap_or(digest);
     let identity = Identity { source, hash, digest, program: runs };
-    Ok(Identified { identity, program, files, tree, coverage })
+    let depends_on = DependsOn { files: contents_of, interpreter: env_word };
+    let depends_on = Some(depends_on).filter(|_| tree.is_none() && !leads_out);
+    Ok(Identified { identity, program, files, tree, coverage, depends_on })
 }
 
 /// Where a program leads that stands in the project as a link out of it.
 fn led_out(program: &Path, project: &Path) -> Option<PathBuf> {
     let project = project.canonicalize().ok()?;
     program.canonicalize().ok().filter(|real| !real.starts_with(project))
+}
+
+/// Whether only the administrator of the machine can change a file.
+fn is_of_the_system(file: &Path) -> bool {
+    file.metadata().is_ok_and(|meta| meta.uid() == 0 && meta.mode() & 0o022 == 0)
 }
 
 /// A folder with everything in it.

@@ -2,15 +2,12 @@
 //! the one place that makes a [`Trusted`], and nothing else can be started.
 
 use std::any::Any;
-use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::SystemTime;
 
-use ollm_protocol::{Commands, Hook, Layer, Source};
-use ollm_shell::shell_word;
+use ollm_protocol::{Commands, Layer, Source};
 use ollm_store::{Digest, FileDigests, Owners, current_gid, current_uid};
 
 use crate::approvable::Approvable;
@@ -19,161 +16,22 @@ use crate::approvals_file::ApprovalsFile;
 use crate::approver::Approver;
 use crate::content_store::{ContentStore, ContentStoreError, StoredCopy};
 use crate::context::TrustContext;
-use crate::coverage::{
-    COPY_FOLDER, Content, Coverage, Edit, Replacement, ScriptEdits, absolute_interpreter, is_binary, loads_code,
-    rewritten,
-};
+use crate::coverage::{Content, Coverage, ScriptEdits, absolute_interpreter, is_binary, rewritten};
 use crate::extension::ExtensionFolder;
 use crate::identity::{
     Identified, Identity, KnownDefinition, LARGEST_FILE, Memory, Unready, identify, present, start_of,
 };
 use crate::proposal::{Grant, Proposal};
+use crate::refusal::{Refusal, RefusalReason, Untrusted};
 use crate::signer::Signer;
+
+mod trusted;
+
+pub(crate) use trusted::Run;
+pub use trusted::Trusted;
 
 /// A clock, as a value.
 pub type Clock = fn() -> SystemTime;
-
-/// Something that may run, with the program that runs it.
-///
-/// Only [`Trust::trust`] makes one, so running what nobody approved does not compile:
-///
-/// ```compile_fail,E0451
-/// use std::sync::Arc;
-/// use ollm_trust::Trusted;
-///
-/// fn forge(hook: Arc<ollm_protocol::Hook>) -> Trusted<ollm_protocol::Hook> {
-///     Trusted { thing: hook, program: "/bin/sh".into(), digest: None, copy: None, coverage: Default::default() }
-/// }
-/// ```
-#[derive(Debug)]
-pub struct Trusted<T> {
-    thing: Arc<T>,
-    program: PathBuf,
-    digest: Option<Digest>,
-    copy: Option<Arc<StoredCopy>>,
-    coverage: Arc<Coverage>,
-    commands: Commands,
-}
-
-impl<T> Clone for Trusted<T> {
-    fn clone(&self) -> Trusted<T> {
-        Trusted {
-            thing: Arc::clone(&self.thing),
-            program: self.program.clone(),
-            digest: self.digest,
-            copy: self.copy.clone(),
-            coverage: Arc::clone(&self.coverage),
-            commands: self.commands,
-        }
-    }
-}
-
-impl<T> Trusted<T> {
-    /// What may run.
-    pub fn thing(&self) -> &Arc<T> {
-        &self.thing
-    }
-
-    /// The digest that was approved, for what needs approval.
-    pub fn digest(&self) -> Option<&Digest> {
-        self.digest.as_ref()
-    }
-
-    /// Whether it runs from a copy of exactly what was approved.
-    pub fn runs_from_copy(&self) -> bool {
-        self.copy.is_some()
-    }
-
-    /// The program to start.
-    pub fn program(&self) -> PathBuf {
-        self.approved(&self.program).unwrap_or_else(|| self.program.clone())
-    }
-
-    /// The copy of a file that was approved along with it.
-    pub fn approved(&self, path: &Path) -> Option<PathBuf> {
-        self.copy.as_ref()?.path_of(path)
-    }
-
-    /// The folder it runs in, where it names files of that folder by relative paths.
-    pub fn runs_in(&self) -> Option<&Path> {
-        self.coverage.runs_in.as_deref()
-    }
-
-    /// An argument that names code, with the copy of that code in place of its name.
-    pub fn code_argument(&self, argument: &str) -> Option<OsString> {
-        match self.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
-            (_, Replacement::File { prefix, file }) => {
-                let mut replaced = OsString::from(prefix);
-                replaced.push(self.approved(file)?);
-                Some(replaced)
-            }
-            (_, Replacement::Code { text, edits }) => Some(self.led_to_copy(text, edits)?.into()),
-        }
-    }
-
-    /// Its line for a shell, with the copies of the code it names in place of their names.
-    pub fn shell_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
-        self.led_to_copy(line, &self.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
-    }
-
-    fn led_to_copy(&self, text: &str, edits: &[Edit]) -> Option<String> {
-        let copy = self.copy.as_ref().filter(|_| !edits.is_empty())?;
-        Some(rewritten(text, edits, &|file| copy.place_of(file)))
-    }
-
-    /// The value of a variable that loads code, with the copies of that code in place of their names.
-    pub fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
-        let (copy, here) = (self.copy.as_ref()?, self.coverage.here.as_ref()?);
-        if !loads_code(name) {
-            return None;
-        }
-        let in_copy = |part: &str| {
-            let copy =
-                copy.path_of(&here.join(part)).filter(|_| !part.is_empty())?.into_os_string().into_string().ok()?;
-            // There is no way to quote it in some of them.
-            (!copy.contains(char::is_whitespace)).then_some(copy)
-        };
-        let parts = value.split_inclusive([' ', ':', '=']).map(|part| {
-            let name = part.trim_end_matches([' ', ':', '=']);
-            in_copy(name).map_or_else(|| part.to_owned(), |copy| part.replace(name, &copy))
-        });
-        Some(parts.collect::<String>().into())
-    }
-
-    /// What it is told about its copy: where that is, and that Python takes modules from there.
-    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
-        let Some(copy) = &self.copy else { return Vec::new() };
-        let mut told = vec![(COPY_FOLDER, copy.folder.clone().into())];
-        if let Some(modules) = self.coverage.modules.as_ref().and_then(|folder| copy.path_of(folder)) {
-            told.extend([("PYTHONPATH", modules.into()), ("PYTHONSAFEPATH", "1".into())]);
-        }
-        told
-    }
-}
-
-impl Trusted<Hook> {
-    /// The hook.
-    pub fn hook(&self) -> &Arc<Hook> {
-        &self.thing
-    }
-}
-
-impl<T: Approvable> Trusted<T> {
-    /// Why the program cannot be started although it is what was approved: what was approved is no program.
-    pub fn unready(&self) -> Option<String> {
-        use std::os::unix::fs::PermissionsExt;
-        let copy = self.approved(&self.program)?;
-        let mode = copy.metadata().ok().filter(std::fs::Metadata::is_file)?.permissions().mode();
-        if mode & 0o111 != 0 {
-            return None;
-        }
-        let file = self.program.display();
-        let mend = format!("chmod +x {}", shell_word(&file.to_string()));
-        let again = self.commands.command(&self.thing.remedy());
-        let again = again.map(|command| format!(": `{command}`")).unwrap_or_default();
-        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed{again}"))
-    }
-}
 
 impl Trusted<ExtensionFolder> {
     /// A part of an extension that may run as a whole: what it names is in the copy.
@@ -182,61 +40,13 @@ impl Trusted<ExtensionFolder> {
         if program.starts_with(&self.thing.root) || self.copy_folder().is_some_and(|copy| program.starts_with(copy)) {
             absolute_interpreter(&program, &start_of(&program))?;
         }
-        let (digest, copy, commands) = (self.digest, self.copy.clone(), self.commands);
-        Ok(Trusted { thing, program, digest, copy, coverage: Arc::default(), commands })
+        let run = Run::new(program, self.run.digest, self.run.copy.clone(), Arc::default());
+        Ok(Trusted { thing, run: Arc::new(run), commands: self.commands })
     }
 
     /// The copy of its folder.
     pub fn copy_folder(&self) -> Option<&Path> {
-        self.copy.as_ref().map(|copy| copy.folder.as_path())
-    }
-}
-
-/// What happens when something that fits is not approved.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Untrusted {
-    /// It is skipped, visibly.
-    #[default]
-    Skip,
-    /// It is skipped, and the operation is blocked.
-    Block,
-}
-
-/// Why something may not run.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Refusal {
-    /// In one word.
-    pub reason: RefusalReason,
-    /// For people, with the way out.
-    pub detail: String,
-}
-
-/// Why something may not run, in one word.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum RefusalReason {
-    /// Nobody approved it.
-    Untrusted,
-    /// It changed since it was approved.
-    Modified,
-    /// Something of it is not there.
-    Missing,
-    /// It cannot be relied on: somebody else could change it, or it cannot be read.
-    Unsafe,
-}
-
-impl Refusal {
-    fn new(reason: RefusalReason, detail: impl Into<String>) -> Refusal {
-        Refusal { reason, detail: detail.into() }
-    }
-
-    fn unready(why: &Unready) -> Refusal {
-        let reason = if why.is_missing() { RefusalReason::Missing } else { RefusalReason::Unsafe };
-        Refusal::new(reason, why.to_string())
-    }
-
-    fn untrusted_and(why: &Unready) -> Refusal {
-        Refusal::new(RefusalReason::Untrusted, format!("not approved, and {why}"))
+        self.run.copy.as_ref().map(|copy| copy.folder.as_path())
     }
 }
 
@@ -360,6 +170,10 @@ impl Trust {
         if self.needs_no_approval(&**thing) {
             return self.own(thing, context).map_err(|why| Refusal::unready(&why));
         }
+        let defined = self.memory.defined(thing);
+        if let Some(run) = self.recall(&**thing, &defined, context) {
+            return Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands });
+        }
         let unapproved = self.unapproved(&**thing);
         let has_approval = unapproved.is_none();
         if let Some(refusal) = unapproved.filter(|_| self.approver.is_none() && !self.has_grant(&thing.id())) {
@@ -367,9 +181,8 @@ impl Trust {
         }
         // Without it a process that lives on would never learn that a file has been quiet for a while.
         self.memory.digests.advance(self.now());
-        let defined = self.memory.defined(thing);
         match self.identified(&**thing, &defined, context) {
-            Ok(found) => self.approved(thing, found, context, session),
+            Ok(found) => self.approved(thing, &defined, found, context, session),
             Err(why) if has_approval => Err(Refusal::unready(&why)),
             // What nobody ever approved has no say, not even by failing.
             Err(why) => Err(Refusal::untrusted_and(&why)),
@@ -402,27 +215,13 @@ impl Trust {
 
     /// Why something may not run that has no approval at all; its content is not looked at.
     pub fn unapproved<T: Approvable>(&self, thing: &T) -> Option<Refusal> {
-        let missing = !self.needs_no_approval(thing) && self.approval(thing).is_none();
-        missing.then(|| self.refusal(thing, None, Standing::Unknown))
+        let is_missing = || self.approvals.current().0.find(&thing.source(), &thing.id()).is_none();
+        (!self.needs_no_approval(thing) && is_missing()).then(|| self.refusal(thing, None, Standing::Unknown))
     }
 
     /// Whether files and folders that something depends on belong to the user, and to nobody else.
     pub fn owned<T: Approvable>(&self, thing: &T, context: &TrustContext<'_>) -> Result<(), Unready> {
-        let top = match thing.origin() {
-            Source::Builtin => return Ok(()),
-            Source::Policy | Source::User => context.home,
-            Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
-            Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
-        };
-        let Some(top) = top else { return Ok(()) };
-        // What was found safe stays so for the life of this value; we may live longer than that is true.
-        let owners = Owners::new(current_uid(), current_gid());
-        let inputs = thing.inputs().iter().map(PathBuf::as_path);
-        let files = thing.declared_in().into_iter().chain(thing.script()).chain(inputs);
-        for file in files.filter(|file| file.exists()) {
-            owners.check(file, top).map_err(Unready::Unsafe)?;
-        }
-        Ok(())
+        owners(thing, context).map(drop)
     }
 
     /// Something that needs no approval.
@@ -430,15 +229,16 @@ impl Trust {
         self.owned(&**thing, context)?;
         let program = thing.program(context)?;
         present(&**thing)?;
-        let (thing, commands) = (Arc::clone(thing), self.commands);
-        Ok(Trusted { thing, program, digest: None, copy: None, coverage: Arc::default(), commands })
+        let run = Arc::new(Run::new(program, None, None, Arc::default()));
+        Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
 
     /// Something that needs approval, with the content it has now.
     fn approved<T: Approvable>(
         &self,
         thing: &Arc<T>,
-        found: Identified,
+        defined: &KnownDefinition,
+        mut found: Identified,
         context: &TrustContext<'_>,
         session: Option<&str>,
     ) -> Result<Trusted<T>, Refusal> {
@@ -448,7 +248,7 @@ impl Trust {
             Standing::Limited => self.claim(&**thing, &found.identity, session),
             Standing::Modified | Standing::Unknown => false,
         };
-        let owned = self.owned(&**thing, context);
+        let owned = owners(&**thing, context);
         let asks = !may_run && !self.granted(&thing.id(), &found.identity, session);
         if asks {
             owned.as_ref().map_err(Refusal::untrusted_and)?;
@@ -456,8 +256,9 @@ impl Trust {
                 return Err(self.refusal(&**thing, Some(&found.identity), standing));
             }
         }
-        owned.map_err(|why| Refusal::unready(&why))?;
+        let owners = owned.map_err(|why| Refusal::unready(&why))?;
         let program = found.program.clone();
+        let depends_on = found.depends_on.take();
         let identity = found.identity.clone();
         let proposal = self.proposal(found).map_err(|error| match error {
             ContentStoreError::Changed { .. } => self.refusal(&**thing, Some(&identity), Standing::Modified),
@@ -470,8 +271,11 @@ impl Trust {
         let Proposal { identity, copy, coverage, .. } = proposal;
         let stays = thing.may_keep_its_place() && (coverage.needs_its_place || !coverage.uncovered.is_empty());
         let copy = copy.filter(|_| !stays).map(|copy| self.pointed_at_itself(copy, &coverage)).transpose()?;
-        let (thing, digest, commands) = (Arc::clone(thing), Some(identity.digest), self.commands);
-        Ok(Trusted { thing, program, digest, copy, coverage, commands })
+        let run = Arc::new(Run::new(program, Some(identity.digest), copy, coverage));
+        if let Some((depends_on, owners)) = depends_on.zip(owners) {
+            self.note_checked(&**thing, defined, &identity, (depends_on, owners), &run, context);
+        }
+        Ok(Trusted { thing: Arc::clone(thing), run, commands: self.commands })
     }
 
     /// A copy whose scripts name one another by their places in it, where they did so by the working folder.
@@ -554,6 +358,30 @@ impl Trust {
             Source::Extension | Source::Downloaded => false,
         }
     }
+}
+
+/// As [`Trust::owned`], with what was looked at; none where something was not there to be looked at.
+fn owners<T: Approvable>(thing: &T, context: &TrustContext<'_>) -> Result<Option<Owners>, Unready> {
+    // What was found safe stays so for the life of this value; we may live longer than that is true.
+    let owners = Owners::new(current_uid(), current_gid());
+    let top = match thing.origin() {
+        Source::Builtin => None,
+        Source::Policy | Source::User => context.home,
+        Source::Extension | Source::Downloaded if thing.layer() == Layer::User => context.home,
+        Source::Workspace | Source::Extension | Source::Downloaded => thing.project(context),
+    };
+    let Some(top) = top else { return Ok(Some(owners)) };
+    let inputs = thing.inputs().iter().map(PathBuf::as_path);
+    let files = thing.declared_in().into_iter().chain(thing.script()).chain(inputs);
+    let mut is_whole = true;
+    for file in files {
+        if file.exists() {
+            owners.check(file, top).map_err(Unready::Unsafe)?;
+        } else {
+            is_whole = false;
+        }
+    }
+    Ok(Some(owners).filter(|_| is_whole))
 }
 
 #[cfg(test)]

@@ -1,18 +1,19 @@
 //! How other agents stand: installed or not, told to ask us or not, and when they last did.
 
-use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
+use std::{fmt, fs};
 
-use ollm_catalog::connection::own_entries;
+use ollm_catalog::connection::{asks_us, called_programs, own_entries};
 use ollm_process::find_program;
 use ollm_protocol::dialect::agents::home::Form;
-use ollm_protocol::dialect::{AGENTS, AgentDialect};
+use ollm_protocol::dialect::{AGENTS, AgentDialect, agent_named};
 use ollm_store::{read_bounded, write_atomic};
 use serde_json::Value;
 
 use super::record::{Key, Record};
-use super::{LARGEST_FILE, Scope, asks_us, own_paths, place, read};
+use super::{LARGEST_FILE, Scope, own_paths, place, read};
 use crate::world::World;
 
 /// What is known about an agent.
@@ -26,8 +27,35 @@ pub struct AgentStatus {
     pub version: Option<String>,
     /// What is there of ours, by scope; only places that could be looked into.
     pub links: Vec<Link>,
+    /// The files by which it asks us, those of other agents included that it reads beside its own.
+    pub askers: Vec<Asker>,
     /// When it last asked us.
     pub fired: Option<SystemTime>,
+}
+
+impl AgentStatus {
+    /// Whether it is known to ask us: it is told to, and it did.
+    pub fn asks(&self) -> bool {
+        !self.askers.is_empty() && self.fired.is_some()
+    }
+
+    /// Whether it asks us more than once at an event.
+    pub fn is_duplicated(&self) -> bool {
+        self.askers.len() > 1
+    }
+}
+
+/// A file by which an agent asks us.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// The agent that the file belongs to.
+    pub agent: &'static str,
+    /// Whose settings.
+    pub scope: Scope,
+    /// The file.
+    pub file: PathBuf,
+    /// When the file is read, where that is not always so.
+    pub when: Option<&'static str>,
 }
 
 /// Our entries in one place of an agent.
@@ -56,6 +84,21 @@ pub enum LinkState {
     Broken(String),
 }
 
+impl fmt::Display for LinkState {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            LinkState::Connected => formatter.write_str("connected"),
+            LinkState::Removed => formatter.write_str("removed since"),
+            LinkState::Incomplete => formatter.write_str("incomplete"),
+            LinkState::Moved(program) if !program.contains('/') => {
+                write!(formatter, "names {program}, which is not on your PATH")
+            }
+            LinkState::Moved(program) => write!(formatter, "names {program}, which is gone"),
+            LinkState::Broken(why) => write!(formatter, "cannot be read: {why}"),
+        }
+    }
+}
+
 /// How every known agent stands.
 pub fn agents(world: &World) -> Vec<AgentStatus> {
     AGENTS.iter().copied().map(|agent| status(agent, world)).collect()
@@ -66,8 +109,38 @@ pub fn status(agent: &'static AgentDialect, world: &World) -> AgentStatus {
     let program =
         world.search_path().and_then(|path| agent.home.programs.iter().find_map(|name| find_program(name, path)));
     let version = program.as_deref().and_then(package_version);
-    let links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, world)).collect();
-    AgentStatus { agent, program, version, links, fired: last_fired(agent.name, world) }
+    let links: Vec<Link> =
+        [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, world)).collect();
+    let askers = askers(agent, &links, world);
+    AgentStatus { agent, program, version, links, askers, fired: last_fired(agent.name, world) }
+}
+
+/// The files by which an agent asks us; none where it does so at most by those of others.
+fn askers(agent: &AgentDialect, links: &[Link], world: &World) -> Vec<Asker> {
+    let asker = |link: &Link, of: &AgentDialect, when| {
+        let fires = matches!(link.state, LinkState::Connected | LinkState::Incomplete);
+        fires.then(|| Asker { agent: of.name, scope: link.scope, file: link.file.clone(), when })
+    };
+    let mut askers: Vec<Asker> = links.iter().filter_map(|link| asker(link, agent, None)).collect();
+    if askers.is_empty() {
+        return askers;
+    }
+    for foreign in agent.home.also_reads {
+        let Some(other) = agent_named(foreign.agent) else { continue };
+        let scopes = [(foreign.user, Scope::User), (foreign.project, Scope::Project)];
+        let read =
+            scopes.into_iter().filter(|(is_read, _)| *is_read).filter_map(|(_, scope)| link(other, scope, world));
+        askers.extend(read.filter_map(|link| asker(&link, other, foreign.when)));
+    }
+    // In a home that is a project the settings of the two are one file.
+    let mut seen: Vec<PathBuf> = Vec::new();
+    askers.retain(|asker| {
+        let real = asker.file.canonicalize().unwrap_or_else(|_| asker.file.clone());
+        let is_new = !seen.contains(&real);
+        seen.push(real);
+        is_new
+    });
+    askers
 }
 
 fn link(agent: &AgentDialect, scope: Scope, world: &World) -> Option<Link> {
@@ -93,7 +166,7 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -
     if found.is_empty() {
         return known.then_some(LinkState::Removed);
     }
-    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command)) {
+    if let Some(program) = found.iter().find_map(|entry| gone(&entry.command, agent, scope, world)) {
         return Some(LinkState::Moved(program));
     }
     let once = |event: &&str| found.iter().filter(|entry| entry.event == **event).count() == 1;
@@ -105,30 +178,46 @@ fn in_settings(agent: &AgentDialect, scope: Scope, file: &Path, world: &World) -
 fn own_files(agent: &AgentDialect, scope: Scope, folder: &Path, world: &World) -> Option<LinkState> {
     let files: Vec<PathBuf> = own_paths(agent).iter().map(|path| folder.join(path)).collect();
     let known = files.iter().any(|file| Record::of(&Key { agent: agent.name, scope, file }, world).is_some());
-    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, agent));
+    let texts = files.iter().filter_map(|file| read(file).ok().flatten()).filter(|text| asks_us(text, agent.name));
     let texts: Vec<String> = texts.collect();
     if texts.is_empty() {
         return known.then_some(LinkState::Removed);
     }
-    let lines = texts.iter().flat_map(|text| text.lines()).filter(|line| line.contains(" hook run"));
-    if let Some(program) = lines.filter_map(program_in).find(|program| !Path::new(program).is_file()) {
+    if let Some(program) = texts.iter().find_map(|text| gone(text, agent, scope, world)) {
         return Some(LinkState::Moved(program));
     }
     Some(if texts.len() == files.len() { LinkState::Connected } else { LinkState::Incomplete })
 }
 
-/// The program that a line of a file of ours starts by its path.
-fn program_in(line: &str) -> Option<String> {
-    let before = line.split(" hook run").next()?;
-    let program = before.rsplit(['"', '\'', ' ', '=']).find(|word| !word.is_empty())?;
-    program.starts_with('/').then(|| program.to_owned())
+/// The program by which a text asks us, if it cannot be started.
+fn gone(text: &str, agent: &AgentDialect, scope: Scope, world: &World) -> Option<String> {
+    let base = world.places.project.as_deref().filter(|_| scope == Scope::Project).unwrap_or(&world.cwd);
+    text.lines().flat_map(|line| programs(line, agent)).find(|program| !starts(program, base, world))
 }
 
-/// The program that a line names by its path, if it is not there.
-fn gone(line: &str) -> Option<String> {
-    let words = ollm_shell::split_loosely(line).ok()?;
-    let program = words.first().filter(|word| word.starts_with('/'))?;
-    (!Path::new(program).is_file()).then(|| program.clone())
+/// The programs by which a line asks us: as a shell reads it, and where it stands in other text, as far as they are plain.
+fn programs(line: &str, agent: &AgentDialect) -> Vec<String> {
+    let words = ollm_shell::split_loosely(line).unwrap_or_default();
+    let calls = words.windows(3).filter(|words| matches!(words, [_, hook, run] if hook == "hook" && run == "run"));
+    let programs: Vec<String> = calls.filter_map(|words| words.first()).cloned().collect();
+    if !programs.is_empty() {
+        return programs;
+    }
+    called_programs(line, agent.name).filter(|program| program.starts_with('/')).map(str::to_owned).collect()
+}
+
+/// Whether a shell would find a program; one that only it can name might be there.
+fn starts(program: &str, base: &Path, world: &World) -> bool {
+    let in_home = ["~/", "$HOME/", "${HOME}/"].into_iter().find_map(|home| program.strip_prefix(home));
+    let path = match (in_home, &world.places.user_home) {
+        (Some(below), Some(home)) => home.join(below),
+        _ if program.contains(['$', '`', '~']) => return true,
+        _ if !program.contains('/') => {
+            return world.search_path().is_some_and(|path| find_program(program, path).is_some());
+        }
+        _ => base.join(program),
+    };
+    fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 /// The version in the package that a program belongs to.
@@ -141,10 +230,10 @@ fn package_version(program: &Path) -> Option<String> {
     manifest.get("version")?.as_str().map(str::to_owned)
 }
 
-/// Remembers that an agent asked us.
-pub fn remember_fired(agent: &str, world: &World) {
+/// Remembers that an agent asked us by an entry of its own, or of another agent whose settings it reads.
+pub fn remember_fired(agent: &'static AgentDialect, world: &World) {
     let Some(own) = world.own_home() else { return };
-    let file = own.join("state/fired").join(agent);
+    let file = fired(asker_of(agent, world).name, world);
     let now = fs::FileTimes::new().set_modified(SystemTime::now());
     let touched = fs::File::options().append(true).open(&file).and_then(|file| file.set_times(now));
     if touched.is_err() && own.is_dir() {
@@ -153,6 +242,30 @@ pub fn remember_fired(agent: &str, world: &World) {
     }
 }
 
+/// Forgets that an agent asked us, where it is no longer told to.
+pub(super) fn forget_fired(agent: &AgentDialect, world: &World) {
+    let mut links = [Scope::User, Scope::Project].into_iter().filter_map(|scope| link(agent, scope, world));
+    if links.all(|link| link.state == LinkState::Removed) {
+        // What is only told to people fails nothing.
+        let _ = fs::remove_file(fired(agent.name, world));
+    }
+}
+
 fn last_fired(agent: &str, world: &World) -> Option<SystemTime> {
-    fs::metadata(world.state().join("fired").join(agent)).ok()?.modified().ok()
+    fs::metadata(fired(agent, world)).ok()?.modified().ok()
+}
+
+fn fired(agent: &str, world: &World) -> PathBuf {
+    world.state().join("fired").join(agent)
+}
+
+/// The agent that asks by an entry for this one: another that reads its settings shows by a variable of its own.
+fn asker_of(agent: &'static AgentDialect, world: &World) -> &'static AgentDialect {
+    let own = agent.home.project_variables;
+    let reads = |other: &&AgentDialect| other.home.also_reads.iter().any(|foreign| foreign.agent == agent.name);
+    let shows = |other: &&AgentDialect| {
+        let mut telling = other.home.project_variables.iter().filter(|name| !own.contains(name));
+        telling.any(|name| world.variable(name).is_some())
+    };
+    AGENTS.iter().copied().find(|other| reads(other) && shows(other)).unwrap_or(agent)
 }

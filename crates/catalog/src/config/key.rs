@@ -144,6 +144,9 @@ pub const KEYS: &[Key] = &[
         .project(VOUCH)
         .unhonoured(NO_DOWNLOADS)
         .critical(),
+    key("hooks.read", Kind::List(Item::Agent), "[]", "The agents whose own hooks are read where they are, in your settings of those agents and in a project's. They run under every other agent, too; those of a project need approval.")
+        .project(Project::Never("only the user decides whose hooks are read"))
+        .guarded(),
     key("extensions.enabled", Kind::Flag, "true", "Whether extensions are loaded at all.")
         .variable("OLLM_EXTENSIONS_ENABLED")
         .project(SWITCH)

@@ -5,6 +5,8 @@
 
 use std::time::Duration;
 
+use ollm_protocol::dialect::agent_named;
+use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::units;
 use serde_json::{Value, json};
 
@@ -73,6 +75,8 @@ pub enum Item {
     Variable,
     /// An `http` or `https` address.
     Url,
+    /// The name of another agent whose hooks can be read.
+    Agent,
 }
 
 /// A bound that nobody will meet, and that need not be told.
@@ -187,6 +191,7 @@ impl Item {
                 all(|letter| letter.is_ascii_alphanumeric() || letter == '_')
                     && !text.starts_with(|first: char| first.is_ascii_digit())
             }
+            Item::Agent => agent_named(text).is_some_and(|agent| agent.home.written.form != WrittenForm::Code),
             Item::Url => ["http://", "https://"].iter().any(|scheme| {
                 text.strip_prefix(scheme).is_some_and(|rest| !rest.is_empty() && !rest.starts_with('/'))
                     && !text.contains(char::is_whitespace)
@@ -206,6 +211,7 @@ impl Item {
             Item::Digest => "`sha256:` and 64 hexadecimal digits",
             Item::Variable => "the name of an environment variable",
             Item::Url => "an address that begins with http:// or https://",
+            Item::Agent => "an agent whose hooks can be read",
         }
     }
 
@@ -220,6 +226,7 @@ impl Item {
             Item::Digest => "digests, each `sha256:` and 64 hexadecimal digits",
             Item::Variable => "names of environment variables",
             Item::Url => "addresses that begin with http:// or https://",
+            Item::Agent => "agents whose hooks can be read, such as claude or gemini",
         }
     }
 
@@ -234,6 +241,7 @@ impl Item {
             Item::Digest => "^sha256:[0-9a-fA-F]{64}$",
             Item::Variable => "^[A-Za-z_][A-Za-z0-9_]*$",
             Item::Url => r"^https?://[^/\s]\S*$",
+            Item::Agent => "^[a-z]+$",
         }
     }
 }

@@ -48,6 +48,8 @@ pub struct HookSettings {
     pub signature_keys: Vec<String>,
     /// The digests that make a downloaded hook verified.
     pub pins: Vec<String>,
+    /// The agents whose own hooks are read where they are.
+    pub read: Vec<String>,
 }
 
 /// What applies to extensions.
@@ -159,6 +161,7 @@ impl Config {
             http_allow: self.texts("hooks.http.allow"),
             signature_keys: self.texts("hooks.signatureKeys"),
             pins: self.texts("hooks.pins"),
+            read: self.texts("hooks.read"),
         }
     }
 

@@ -153,6 +153,7 @@ impl<'a> Declared<'a> {
             source: self.owner.source,
             layer: self.owner.layer,
             group: None,
+            agent: None,
             extension: None,
             project: None,
             encloses: false,

@@ -166,6 +166,7 @@ fn take_hooks(
         source: Source::Extension,
         layer: candidate.layer,
         group: None,
+        agent: None,
         extension: Some(name),
         project: candidate.enclosing.as_deref(),
         encloses: candidate.enclosing.is_some(),

@@ -44,18 +44,26 @@ fn read<T: DeserializeOwned>(text: &str, commas: TrailingCommas) -> Result<T, (C
         Err(error) => error,
     };
     // Only what cannot be read otherwise pays for the search for comments.
-    match plain(text, commas) {
-        Some(plain) => serde_json::from_str(&plain).map_err(|error| (Cow::Owned(plain), error)),
-        None => Err((Cow::Borrowed(text), error)),
+    let Loose { plain, comments, commas } = loose(text, commas);
+    if comments || commas {
+        return serde_json::from_str(&plain).map_err(|error| (Cow::Owned(plain), error));
     }
+    Err((Cow::Borrowed(text), error))
 }
 
-/// The text with its comments, and with commas that may go, turned into blanks, so that every place stays where it was;
-/// `None` when it has neither.
-fn plain(text: &str, commas: TrailingCommas) -> Option<String> {
-    let mut blanked = String::with_capacity(text.len());
+/// What a text has that JSON has not.
+pub(crate) struct Loose {
+    /// The text with all of that turned into blanks, so that every place stays where it was.
+    plain: String,
+    pub(crate) comments: bool,
+    /// Commas before a closing bracket, where they may stand.
+    pub(crate) commas: bool,
+}
+
+/// Looks for comments, and for commas that may go.
+pub(crate) fn loose(text: &str, allowed: TrailingCommas) -> Loose {
+    let mut found = Loose { plain: String::with_capacity(text.len()), comments: false, commas: false };
     let mut rest = text;
-    let mut found = false;
     // The last comma, if nothing but blanks and comments has followed it.
     let mut comma = None;
     while let Some(first) = rest.chars().next() {
@@ -66,26 +74,26 @@ fn plain(text: &str, commas: TrailingCommas) -> Option<String> {
             '/' if rest.starts_with("/*") => rest.find("*/").map_or(1, |end| end + 2),
             other => other.len_utf8(),
         };
-        let (piece, after) = rest.split_at_checked(length)?;
+        let Some((piece, after)) = rest.split_at_checked(length) else { break };
         rest = after;
         if first == '/' && length > 1 {
-            found = true;
-            blanked.extend(piece.chars().flat_map(|letter| match letter {
+            found.comments = true;
+            found.plain.extend(piece.chars().flat_map(|letter| match letter {
                 '\n' => std::iter::repeat_n('\n', 1),
                 letter => std::iter::repeat_n(' ', letter.len_utf8()),
             }));
             continue;
         }
-        if let (']' | '}', Some(at), TrailingCommas::Allowed) = (first, comma, commas) {
-            found = true;
-            blanked.replace_range(at..=at, " ");
+        if let (']' | '}', Some(at), TrailingCommas::Allowed) = (first, comma, allowed) {
+            found.commas = true;
+            found.plain.replace_range(at..=at, " ");
         }
         if !first.is_whitespace() {
-            comma = (first == ',').then_some(blanked.len());
+            comma = (first == ',').then_some(found.plain.len());
         }
-        blanked.push_str(piece);
+        found.plain.push_str(piece);
     }
-    found.then_some(blanked)
+    found
 }
 
 /// The length of a text in quotes; to the end where it is not closed.

@@ -48,7 +48,8 @@ pub(crate) fn take_events(events: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     }
 }
 
-fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut HookCollector<'_>) {
+/// Takes in one entry of an event.
+pub(super) fn take_entry(event: &str, entry: &Cursor<'_>, intake: &mut HookCollector<'_>) {
     let (before, at) = (intake.findings.len(), EntryLocation { event, group: None, entry });
     if let Err(untaken) = try_entry(at, intake) {
         intake.fail_closed_placeholder(before, untaken, at);

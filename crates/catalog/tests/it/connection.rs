@@ -1,9 +1,9 @@
 //! Our entries in the settings files of other agents.
 
-use ollm_catalog::connection::{Imported, Made, Wish, connected, disconnected, import, own_entries, rejected};
+use ollm_catalog::connection::{Made, Wish, asks_us, called_programs, connected, disconnected, own_entries, rejected};
 use ollm_catalog::{TrailingCommas, json_value};
 use ollm_protocol::dialect::agents::home::Form;
-use ollm_protocol::dialect::{AGENTS, AgentDialect, agent_named};
+use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
@@ -88,6 +88,31 @@ fn an_entry_of_another_path_is_replaced_and_a_second_one_goes() {
 }
 
 #[test]
+fn a_text_asks_us_where_our_program_is_called_for_that_agent() {
+    for (text, program) in [
+        ("/opt/ollm hook run --from claude", "/opt/ollm"),
+        ("'/my tools/ollm' hook run Stop --from claude --within 600s", "/my tools/ollm"),
+        ("const line = \"'/my tools/ollm' hook run --from claude\";\n", "/my tools/ollm"),
+        ("X=1 /opt/ollm-next hook run --from=claude", "/opt/ollm-next"),
+        ("command -v ollm || exit 0; ollm hook run Stop --from claude", "ollm"),
+        ("ollm hook run --from gemini; /opt/ollm hook run --from claude", "/opt/ollm"),
+        ("{\"command\": \"/opt/ollm hook run --from claude\", \"timeout\": 5}", "/opt/ollm"),
+    ] {
+        assert_eq!(called_programs(text, "claude").collect::<Vec<_>>(), [program], "{text}");
+    }
+    for text in [
+        "ollm hook run",
+        "ollm hook run --from claudette",
+        "ollm hook run\n--from claude",
+        "ollm hook runner --from claude",
+        "husky hook run --from claude",
+        "ollm hook list --from claude",
+    ] {
+        assert!(!asks_us(text, "claude"), "{text}");
+    }
+}
+
+#[test]
 fn a_file_that_cannot_be_understood_is_not_changed() {
     for (text, why) in [
         ("{\"hooks\": ", "JSON"),
@@ -129,76 +154,6 @@ fn every_event_that_an_agent_is_told_to_ask_at_is_one_of_its_own() {
             assert!(agent.events.iter().any(|known| known.name == *event), "{}: {event}", agent.name);
         }
     }
-}
-
-fn imported(id: &str, settings: &Value) -> Imported {
-    import(&settings.to_string(), agent_named(id).unwrap()).unwrap()
-}
-
-#[test]
-fn hooks_of_an_agent_become_entries_of_ours_in_its_dialect() {
-    let settings = json!({"model": "opus", "hooks": {
-        "PreToolUse": [
-            {"matcher": "Bash", "hooks": [{"type": "command", "command": "check", "timeout": 5}]},
-            {"matcher": "mcp__.*__write", "hooks": [{"type": "http", "url": "https://hooks.example/x", "headers": {"A": "b"}}]},
-            {"matcher": "Edit, Write", "hooks": [{"command": "fmt", "args": ["--all"], "async": true}]},
-            {"hooks": [{"type": "command", "command": "/bin/ollm hook run PreToolUse --from claude"}]},
-        ],
-        "PostToolUseFailure": [{"hooks": [{"type": "command", "command": "log"}]}],
-        "PostToolUse": [{"hooks": [{"type": "command", "command": "log"}]}],
-        "Elicitation": [{"hooks": [{"type": "command", "command": "log"}]}],
-    }});
-    let found = imported("claude", &settings);
-    assert_eq!(found.left, Vec::<String>::new());
-    let before = json!([
-        {"name": "claude-1", "dialect": "claude", "matcher": "Bash", "action": {"type": "shell", "command": "check"}, "timeout": "5000ms"},
-        {"name": "claude-2", "dialect": "claude", "matcher": "re:mcp__.*__write",
-            "action": {"type": "http", "url": "https://hooks.example/x", "headers": {"A": "b"}}},
-        {"name": "claude-3", "dialect": "claude", "matcher": "Edit|Write",
-            "action": {"type": "command", "command": "fmt", "args": ["--all"]}, "async": true},
-    ]);
-    let file = found.file();
-    assert_eq!(file["hooks"]["before_tool"], before);
-    assert_eq!(file["hooks"]["after_tool"][0]["if"], "has(data.error)");
-    assert_eq!(file["hooks"]["after_tool"][1]["if"], "!has(data.error)");
-    assert_eq!(file["hooks"]["custom:Elicitation"][0]["action"]["command"], "log");
-}
-
-#[test]
-fn timeouts_are_read_in_the_agents_own_unit() {
-    let groups = |timeout: u64, event: &str| json!({"hooks": {event: [{"hooks": [{"type": "command", "command": "x", "timeout": timeout}]}]}});
-    let flat = |key: &str, timeout: u64, event: &str| json!({"hooks": {event: [{"type": "command", "command": "x", key: timeout}]}});
-    for (id, settings, timeout) in [
-        ("claude", groups(5, "PreToolUse"), "5000ms"),
-        ("gemini", groups(5000, "BeforeTool"), "5000ms"),
-        ("qwen", groups(5, "PreToolUse"), "5000ms"),
-        ("qwen", groups(5000, "PreToolUse"), "5000ms"),
-        ("cursor", flat("timeout", 5, "preToolUse"), "5000ms"),
-        ("copilot", flat("timeoutSec", 5, "PreToolUse"), "5000ms"),
-    ] {
-        let found = imported(id, &settings);
-        assert_eq!(found.hooks[0].1["timeout"], timeout, "{id}: {found:?}");
-    }
-}
-
-#[test]
-fn what_cannot_be_taken_over_is_named() {
-    let settings = json!({"hooks": {
-        "PreToolUse": [
-            {"hooks": [{"type": "prompt", "prompt": "is it safe?"}, {"type": "command"}]},
-            {"hooks": [{"type": "command", "command": "x", "if": "Bash(git *)"}]},
-            {"matcher": "Bash"},
-        ],
-        "NoSuchEvent": [{"hooks": [{"type": "command", "command": "x"}]}],
-    }});
-    let found = imported("claude", &settings);
-    assert_eq!(found.hooks, Vec::new());
-    for (left, why) in
-        found.left.iter().zip(["type `prompt`", "has no command", "permission rule", "without a list", "no such event"])
-    {
-        assert!(left.contains(why), "{left}");
-    }
-    assert_eq!(found.left.len(), 5);
 }
 
 /// Settings as people have them: keys of all kinds, and hooks in groups or flat.

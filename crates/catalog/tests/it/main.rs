@@ -36,3 +36,4 @@ mod schemas;
 mod server_schema;
 mod servers;
 mod world;
+mod written;

@@ -1,12 +1,13 @@
-//! `ollm connect` and `disconnect`: whether other agents ask us, and telling them to.
+//! `ollm connect`, `disconnect` and `import`: whether other agents ask us, telling them to, and taking over their hooks.
 
 use std::path::Path;
 use std::time::SystemTime;
 
-use ollm_app::connect::{self, AgentStatus, LinkState, Plan, Scope};
+use ollm_app::connect::{self, AgentStatus, Asker, LinkState, Plan, Scope};
 use ollm_app::{World, refuse_agents};
 use ollm_engine::trace::iso;
 use ollm_protocol::dialect::agents::AgentEvent;
+use ollm_protocol::dialect::agents::home::WrittenForm;
 use ollm_protocol::dialect::{AGENTS, AgentDialect};
 use serde_json::{Value, json};
 
@@ -37,20 +38,30 @@ pub(super) fn connect(arguments: &ConnectArguments, world: &World, output: &mut 
         return Ok(OK);
     }
     let place = connect::place(agent, scope, world)?;
-    if plan.changes() {
+    let changes = plan.changes();
+    if changes {
         carry_out(&plan, world, output)?;
-        output.line(&format!("{} will ask ollm, by {}", agent.title, place.display()))?;
-    } else {
-        output.line(&format!("{} is told already to ask ollm, by {}", agent.title, place.display()))?;
     }
+    let now = connect::status(agent, world);
+    let (title, by) = (agent.title, place.display());
+    output.line(&match (changes, now.asks()) {
+        (true, _) => format!("{title} will ask ollm, by {by}"),
+        (false, true) => format!("{title} asks your hooks, by {by}"),
+        (false, false) => format!("{title} is told already to ask ollm, by {by}"),
+    })?;
     agent.home.review.into_iter().for_each(|review| output.tell(review));
-    match connect::try_line(agent, scope, program, world) {
-        Ok(()) => output.tell("the line works; whether the agent calls it shows at its next event: `ollm connect`"),
-        Err(why) => {
-            return Err(Failure::new(Kind::Environment, format!("the line does not work: {why}"))
-                .hint(format!("`ollm disconnect {}` takes it out again", agent.name)));
-        }
-    }
+    connect::try_line(agent, scope, program, world).map_err(|why| {
+        Failure::new(Kind::Environment, format!("the line does not work: {why}"))
+            .hint(format!("`ollm disconnect {}` takes it out again", agent.name))
+    })?;
+    let finds_nothing = now.links.iter().any(|it| it.scope == scope && matches!(it.state, LinkState::Moved(_)));
+    let line = if finds_nothing { "the line does nothing here: ollm is not on your PATH" } else { "the line works" };
+    let asked = now.fired.map_or_else(
+        || format!("{title} has not asked yet, which `ollm connect` shows"),
+        |fired| format!("{title} last asked {}", ago(fired)),
+    );
+    output.tell(&format!("{line}; {asked}"));
+    tell_duplicates(&now, output);
     Ok(OK)
 }
 
@@ -92,8 +103,13 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     let plan = connect::plan_import(agent, scope(arguments.project), world)?;
     plan.imported.left.iter().for_each(|left| output.tell(&format!("left out: {left}")));
     let count = plan.imported.hooks.len();
+    let from = plan.from.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
     if count == 0 {
-        output.tell(&format!("{} has no hooks to take over", plan.from.display()));
+        output.tell(&match agent.home.written.form {
+            WrittenForm::Code => format!("hooks of {} are code, which only it can run", agent.title),
+            _ if from.is_empty() => format!("{} has no hooks to take over", agent.title),
+            _ => format!("{} has no hooks to take over in {from}", agent.title),
+        });
         return Ok(OK);
     }
     if arguments.dry_run {
@@ -102,8 +118,8 @@ pub(super) fn import(arguments: &ImportArguments, world: &World, output: &mut Ou
     }
     world.need_home()?;
     if plan.carry_out()? {
-        let hooks = if count == 1 { "hook of".to_owned() } else { "hooks of".to_owned() };
-        output.line(&format!("{count} {hooks} {} are in {}", plan.from.display(), plan.to.display()))?;
+        let (hooks, are) = if count == 1 { ("hook", "is") } else { ("hooks", "are") };
+        output.line(&format!("{count} {hooks} of {from} {are} in {}", plan.to.display()))?;
     } else {
         output.line(&format!("{} has them already", plan.to.display()))?;
     }
@@ -149,10 +165,43 @@ fn list(as_json: bool, world: &World, output: &mut Output) -> Result<u8, Failure
             ]
         });
         output.text(&columns(&std::iter::once(head).chain(body).collect::<Vec<_>>()))?;
+        for status in all.iter().filter(|status| !status.askers.is_empty()) {
+            let asks = if status.asks() { "asks your hooks" } else { "is connected and has not asked yet" };
+            output.tell(&format!("{} {asks}", status.agent.title));
+            tell_duplicates(status, output);
+        }
         output.tell("`ollm connect AGENT` lets one ask ollm at each of its events");
     }
-    let faulty = |status: &AgentStatus| status.links.iter().any(|link| link.state != LinkState::Connected);
+    let faulty = |status: &AgentStatus| {
+        status.is_duplicated() || status.links.iter().any(|link| link.state != LinkState::Connected)
+    };
     Ok(if all.iter().any(faulty) { FINDING } else { OK })
+}
+
+/// Says by which files an agent asks more than once, what becomes of that, and how it ends.
+fn tell_duplicates(status: &AgentStatus, output: &mut Output) {
+    if !status.is_duplicated() {
+        return;
+    }
+    let agent = status.agent;
+    let files = status.askers.iter().map(|asker| {
+        let when = asker.when.map(|when| format!("{when}, ")).unwrap_or_default();
+        format!("{} ({when}`{}` ends that)", asker.file.display(), way_out(asker))
+    });
+    let files = files.collect::<Vec<_>>().join(" and by ");
+    let numbers = agent.events.iter().any(|event| agent.numbers_calls_at(event));
+    let then = if numbers {
+        "hooks of a tool call run once all the same, those of other events each time"
+    } else {
+        "hooks run each time, because it does not number its tool calls"
+    };
+    output.tell(&format!("{} is told to ask more than once at an event, by {files}; {then}", agent.title));
+}
+
+/// The command that has an agent ask by this file no more.
+fn way_out(asker: &Asker) -> String {
+    let project = if asker.scope == Scope::Project { " --project" } else { "" };
+    format!("ollm disconnect {}{project}", asker.agent)
 }
 
 /// What hooks can do at each event of an agent.
@@ -205,17 +254,16 @@ fn state(status: &AgentStatus) -> String {
         let whose = if link.scope == Scope::Project { " (project)" } else { "" };
         format!("{}{whose}", word(&link.state))
     });
-    told.collect::<Vec<_>>().join(", ")
+    told.chain(status.is_duplicated().then(|| "duplicated".to_owned())).collect::<Vec<_>>().join(", ")
 }
 
 fn word(state: &LinkState) -> String {
-    match state {
-        LinkState::Connected => "connected".to_owned(),
-        LinkState::Removed => "removed since; connect it again".to_owned(),
-        LinkState::Incomplete => "incomplete; connect it again".to_owned(),
-        LinkState::Moved(program) => format!("names {program}, which is gone; connect it again"),
-        LinkState::Broken(why) => format!("cannot be read: {why}"),
-    }
+    let again = match state {
+        LinkState::Removed | LinkState::Incomplete => true,
+        LinkState::Moved(program) => program.contains('/'),
+        LinkState::Connected | LinkState::Broken(_) => false,
+    };
+    format!("{state}{}", if again { "; connect it again" } else { "" })
 }
 
 fn ago(time: SystemTime) -> String {
@@ -243,6 +291,15 @@ fn entry(status: &AgentStatus) -> Value {
         };
         json!({"scope": link.scope.name(), "file": link.file.display().to_string(), "state": name, "detail": why})
     });
+    let askers = status.askers.iter().map(|asker| {
+        json!({
+            "agent": asker.agent,
+            "scope": asker.scope.name(),
+            "file": asker.file.display().to_string(),
+            "when": asker.when,
+            "endedBy": way_out(asker),
+        })
+    });
     json!({
         "id": status.agent.name,
         "name": status.agent.title,
@@ -251,6 +308,9 @@ fn entry(status: &AgentStatus) -> Value {
         "version": status.version,
         "connected": status.links.iter().any(|link| link.state == LinkState::Connected),
         "links": links.collect::<Vec<_>>(),
+        "duplicated": status.is_duplicated(),
+        "askedBy": askers.collect::<Vec<_>>(),
+        "asks": status.asks(),
         "lastFired": status.fired.map(iso),
     })
 }

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
-use ollm_protocol::dialect::agents::home::{Form, Home, Taste};
+use ollm_protocol::dialect::agents::home::{Form, Home, Taste, WrittenForm};
 use ollm_protocol::dialect::agents::{AGENTS, AgentDialect, AgentEvent, Part, Way};
 use ollm_protocol::tool::ForeignTool;
 use ollm_protocol::tool::table::{FOREIGN, TOOLS};
@@ -89,6 +89,20 @@ fn place(agent: &AgentDialect) -> String {
     if let Some(review) = home.review {
         let _ = writeln!(text, "\n{review}.");
     }
+    for foreign in home.also_reads {
+        let other = AGENTS.iter().find(|other| other.name == foreign.agent).unwrap();
+        let user = foreign.user.then(|| format!("`~/{}`", other.home.user));
+        let project =
+            other.home.project.filter(|_| foreign.project).map(|project| format!("`{project}` of the project"));
+        let files: Vec<String> = user.into_iter().chain(project).collect();
+        let when = foreign.when.map(|when| format!(", {when}")).unwrap_or_default();
+        let _ = writeln!(
+            text,
+            "\n{title} also runs the hooks of {} in {}{when}. If both ask ollm, `ollm connect` says `duplicated`, and how that ends.",
+            other.title,
+            files.join(" and ")
+        );
+    }
     let refuses = |what: &str| format!("\n{title} does not read a settings file {what}; `ollm connect` says so.\n");
     match home.taste {
         Taste::ANYTHING => {}
@@ -107,19 +121,21 @@ fn recipes(agent: &AgentDialect, home: &Home) -> String {
         "\n## Three recipes\n\nRefuse forced pushes, in every agent that is connected:\n\n```\nollm hook new no-force\nollm hook test no-force\n```\n\n\
          Keep a log of tool calls:\n\n```\nollm hook new calls --for logging\n```\n\n",
     );
-    if matches!(home.form, Form::Own(_)) {
-        let _ = writeln!(
-            text,
-            "Run a hook that was written for {}: declare it with `\"dialect\": \"{}\"`, and it is spoken to as before.",
-            agent.title, agent.name
-        );
-    } else {
-        let _ = write!(
-            text,
-            "Take over the hooks that {} has already; they then run under every agent, each still spoken to as before:\n\n```\nollm import {}\n```\n",
-            agent.title, agent.name
-        );
+    let (title, name) = (agent.title, agent.name);
+    if home.written.form == WrittenForm::Code {
+        let _ = writeln!(text, "Hooks that were written for {title} are code, which only it can run.");
+        return text;
     }
+    let files = |files: &[&str]| files.iter().map(|file| format!("`{file}`")).collect::<Vec<_>>().join(", ");
+    let _ = write!(
+        text,
+        "Take over the hooks that {title} has already; they then run under every agent, each still spoken to as before:\n\n\
+         ```\nollm import {name}\n```\n\nThey are looked for in your home in {}; with `--project` in the project in {}.\n\n\
+         Or have them read where they are, so that every change counts at once:\n\n```\nollm config set hooks.read {name}\n```\n\n\
+         {title} goes on to run them by itself, so they do not run a second time when it asks. Those of a project need approval, as all of its hooks do.\n",
+        files(home.written.user),
+        files(home.written.project)
+    );
     text
 }
 

@@ -178,6 +178,11 @@ fn what_no_approval_covers_is_said_and_approved_for_good_only_on_request() {
         (". \"$RULES\"", "made up when it runs"),
         ("curl -s example.com | sh", "runs what it reads"),
         ("sh \"$X/check.sh\"", "made up when it runs"),
+        ("node -e \"require('./rules')\"", "may load any file of the project"),
+        ("deno eval \"import('./rules.ts')\"", "may load any file of the project"),
+        ("perl -e 'do \"./rules.pl\"'", "may load any file of the project"),
+        ("ruby -e 'require_relative \"rules\"'", "may load any file of the project"),
+        ("python3 -c 'exec(open(\"rules.py\").read())'", "may load any file of the project"),
     ] {
         let lab = Lab::new();
         lab.write(SETTINGS, shell(line).to_string());

@@ -1,9 +1,11 @@
 //! What `ollm doctor` finds, and that it finds nothing where everything works.
 
+use std::fs;
+
 use serde_json::{Value, json};
 
 use crate::extensions::files;
-use crate::lab::{Lab, Ran};
+use crate::lab::{Lab, OLLM, Ran};
 
 /// The findings of an area, as they are told.
 fn told(ran: &Ran, area: &str) -> Vec<String> {
@@ -79,6 +81,22 @@ fn a_fatal_file_is_told_once_and_the_rest_is_said_not_to_be_known() {
     assert_eq!(ran.answer()["lookedAt"]["hooks"], json!(null));
     let shown = lab.run(&["doctor"]);
     assert!(shown.stdout.contains("? hooks      not looked at"), "{}", shown.stdout);
+}
+
+#[test]
+fn an_agent_whose_line_names_a_program_that_is_gone_is_a_fault() {
+    let lab = Lab::new();
+    lab.run(&["connect", "claude"]);
+    let ran = lab.run(&["doctor", "--json"]);
+    assert_eq!((ran.code, faults(&ran)), (0, vec![]), "{}", ran.stderr);
+    assert_eq!(ran.answer()["lookedAt"]["agents"], "1 connected, 0 of them asked already");
+    let file = lab.home.join(".claude/settings.json");
+    let moved = fs::read_to_string(&file).unwrap().replace(OLLM, "/nowhere/ollm");
+    fs::write(&file, moved).unwrap();
+    let ran = lab.run(&["doctor", "--json"]);
+    let agents = told(&ran, "agents");
+    assert!(matches!(agents.as_slice(), [one] if one.contains("names /nowhere/ollm, which is gone")), "{agents:?}");
+    assert_eq!((ran.code, &faults(&ran)[0]["help"]), (1, &json!("`ollm connect claude` connects it again")));
 }
 
 #[test]

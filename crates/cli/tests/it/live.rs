@@ -217,6 +217,24 @@ fn what_is_written_counts_for_the_next_turn_and_is_told_in_one_line() {
 }
 
 #[test]
+fn hooks_of_other_agents_that_are_read_where_they_are_count_at_once_too() {
+    let lab = Lab::new();
+    lab.write("home/.ollm/config.yaml", "hooks:\n  read: [claude]\n");
+    let mut chat = Chat::new(&lab, &[]);
+    let settings =
+        |command: &str| json!({"hooks": {"UserPromptSubmit": [{"hooks": [{"command": command}]}]}}).to_string();
+    lab.write("home/.claude/settings.json", settings("true"));
+    chat.is_told("new hooks: user:.claude/settings.json:before_agent:");
+    lab.write("home/.claude/settings.json", settings("false"));
+    chat.is_told("hooks gone: user:.claude/settings.json:before_agent:");
+    let before = chat.say("/hooks");
+    lab.write("home/.claude/settings.json", "{");
+    chat.is_told(".claude/settings.json");
+    assert_eq!(chat.say("/hooks"), before, "what can no longer be read stays");
+    chat.end();
+}
+
+#[test]
 fn how_to_log_in_to_a_server_counts_at_once_too() {
     let lab = Lab::new();
     let remote = RemoteServer::start(&["--http"]).unwrap();

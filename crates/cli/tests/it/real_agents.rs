@@ -84,6 +84,41 @@ fn asks_us(id: &str) {
     for case in [Case::Silent, Case::Refuses, Case::RefusesInProject, Case::Rewrites, Case::RefusesPrompt] {
         try_case(client, &folder, case);
     }
+    try_asking_twice(client, &folder);
+}
+
+/// An agent that is told to ask for its user and in the project, and by every other agent's file that it reads, runs the hooks
+/// of a call once, if it numbers its calls as we declare.
+fn try_asking_twice(client: &RealClient, folder: &Path) {
+    let id = client.id;
+    let lab = lab_with(folder);
+    let call = ScriptedCall { tool: client.tool, arguments: (client.arguments)("touch first") };
+    let server = ModelServer::answering(move |asked| reply_to_agent(asked, &call)).unwrap();
+    let mut command = lab.program(folder.join("node_modules/.bin").join(client.program).to_str().unwrap());
+    (client.prepare)(&Surroundings { lab: &lab, server: &server, folder }, &mut command);
+    let runs = lab.root.join("runs");
+    lab.user_hook("before_tool", "count", &format!("echo ran >> {}", runs.display()), "");
+    let agent = agent_named(id).unwrap();
+    for arguments in [["connect", id].as_slice(), &["connect", id, "--project"]] {
+        assert_eq!(lab.run(arguments).code, 0, "{id}");
+    }
+    for foreign in agent.home.also_reads {
+        assert_eq!(lab.run(&["connect", foreign.agent, "--project"]).code, 0, "{id}");
+    }
+    assert_eq!(status(&lab, id)["duplicated"], true, "{id}");
+    let said = run(&lab, command);
+    let events = lab.run(&["trace", "list", "--json", "-n", "1000"]).answer();
+    let asked = events.as_array().unwrap().iter().filter(|record| record["event"] == "before_tool");
+    let asked: Vec<&Value> = asked.collect();
+    let ran = fs::read_to_string(&runs).unwrap_or_default().lines().count();
+    let what = format!("{id}\n{said}\n{asked:#?}");
+    assert!(lab.project.join("first").exists() && !asked.is_empty(), "the tool did not run: {what}");
+    let numbered = agent.events.iter().any(|event| agent.numbers_calls_at(event));
+    assert_eq!(ran, if numbered { 1 } else { asked.len() }, "how often the hook ran: {what}");
+    for foreign in agent.home.also_reads {
+        assert_eq!(status(&lab, foreign.agent)["lastFired"], Value::Null, "it is taken for another: {what}");
+    }
+    lab.assert_nobody_is_left();
 }
 
 fn try_case(client: &RealClient, folder: &Path, case: Case) {

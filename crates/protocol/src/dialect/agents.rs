@@ -227,6 +227,16 @@ impl AgentDialect {
         self.asked(request).and_then(|event| event.timeout).or(self.timeout)
     }
 
+    /// Whether the agent numbers its calls of tools at the event of a request.
+    pub fn numbers_calls(&self, request: &Request) -> bool {
+        self.asked(request).is_some_and(|event| self.numbers_calls_at(event))
+    }
+
+    /// Whether the agent numbers its calls of tools at one of its events.
+    pub fn numbers_calls_at(&self, event: &'static AgentEvent) -> bool {
+        self.fields_of(Some(event)).any(|field| field.canonical == "call_id")
+    }
+
     /// The agent's event that a request is about.
     fn asked(&self, request: &Request) -> Option<&'static AgentEvent> {
         if request.spelling.event.is_empty() {

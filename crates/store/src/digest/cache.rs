@@ -165,9 +165,9 @@ impl FileDigests {
         known.insert(path.to_owned(), (key, digest));
     }
 
-    #[cfg(test)]
-    pub(super) fn remembers(&self, path: &Path) -> bool {
-        self.known().contains_key(path)
+    /// The state of a file for which its digest is remembered.
+    pub fn remembered(&self, path: &Path) -> Option<StatKey> {
+        self.known().get(path).map(|(key, _)| *key)
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<PathBuf, (StatKey, Digest)>> {

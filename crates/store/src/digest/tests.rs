@@ -165,10 +165,10 @@ fn a_file_that_changed_just_now_is_hashed_each_time() {
         fs::write(&path, [round]).unwrap();
         assert_eq!(digests.digest(&path, MAX).unwrap(), digest_bytes(&[round]));
     }
-    assert!(!digests.remembers(&path));
+    assert!(digests.remembered(&path).is_none());
     digests.advance(SystemTime::now() + Duration::from_secs(3));
     digests.digest(&path, MAX).unwrap();
-    assert!(digests.remembers(&path));
+    assert!(digests.remembered(&path).is_some());
 }
 
 #[test]

@@ -243,3 +243,32 @@ fn complaints_name_the_way_out() {
         `sudo chown \"$(id -u)\" /x/y`"
     );
 }
+
+#[test]
+fn what_was_found_safe_holds_until_an_owner_a_mode_or_a_link_on_the_way_is_another() {
+    type Change = fn(&World);
+    let changes: [(Change, bool); 7] = [
+        (|world| fs::write(world.path(FILE), b"other").unwrap(), true),
+        (|world| fs::write(world.path("home/top/folder/new"), b"").unwrap(), true),
+        (|world| world.mode(FILE, 0o666), false),
+        (|world| world.mode("home/top/folder", 0o777), false),
+        (|world| world.mode("home", 0o777), false),
+        (
+            |world| {
+                fs::remove_file(world.path("home/top/link")).unwrap();
+                symlink("/tmp", world.path("home/top/link")).unwrap();
+            },
+            false,
+        ),
+        (|world| fs::remove_file(world.path(FILE)).unwrap(), false),
+    ];
+    for (number, (change, holds)) in changes.into_iter().enumerate() {
+        let world = World::new();
+        symlink("folder", world.path("home/top/link")).unwrap();
+        let owners = Owners::new(current_uid(), current_gid());
+        owners.check(&world.path("home/top/link/file"), &world.path("home/top")).unwrap();
+        assert!(owners.still_hold(), "{number}");
+        change(&world);
+        assert_eq!(owners.still_hold(), holds, "{number}");
+    }
+}

@@ -13,27 +13,37 @@ pub fn looks_secret(env_var_name: &str) -> bool {
 /// Whether the beginning of some telling word is in a name at all.
 fn may_be_secret(name: &[u8]) -> bool {
     name.windows(3).any(|three| match three {
-        [first, second, third] => matches!(
-            &[first.to_ascii_uppercase(), second.to_ascii_uppercase(), third.to_ascii_uppercase()],
-            b"TOK"
-                | b"SEC"
-                | b"PAS"
-                | b"CRE"
-                | b"AUT"
-                | b"PRI"
-                | b"COO"
-                | b"DSN"
-                | b"JWT"
-                | b"BEA"
-                | b"KEY"
-                | b"PWD"
-                | b"URL"
-                | b"URI"
-                | b"STR"
-        ),
+        [first, second, third] => {
+            let seconds = BEGINNING_PAIRS.get(usize::from(first & LETTER)).copied().unwrap_or(0);
+            // Without this bit a letter is a capital, and nothing else becomes one.
+            let capitals = || [first & 0xdf, second & 0xdf, third & 0xdf];
+            seconds >> (second & LETTER) & 1 == 1 && BEGINNINGS.iter().any(|beginning| **beginning == capitals())
+        }
         _ => false,
     })
 }
+
+/// How telling words begin.
+const BEGINNINGS: [&[u8; 3]; 15] = [
+    b"TOK", b"SEC", b"PAS", b"CRE", b"AUT", b"PRI", b"COO", b"DSN", b"JWT", b"BEA", b"KEY", b"PWD", b"URL", b"URI",
+    b"STR",
+];
+
+/// The bits of a byte that tell letters apart, whatever their case.
+const LETTER: u8 = 31;
+
+/// For each first letter of a beginning, its second letters as bits.
+#[expect(clippy::indexing_slicing, reason = "the compiler runs it")]
+const BEGINNING_PAIRS: [u32; 32] = {
+    let mut pairs = [0; 32];
+    let mut at = 0;
+    while at < BEGINNINGS.len() {
+        let [first, second, _] = *BEGINNINGS[at];
+        pairs[(first & LETTER) as usize] |= 1 << (second & LETTER);
+        at += 1;
+    }
+    pairs
+};
 
 fn is_secret_name(name: &str) -> bool {
     let words = words(name);

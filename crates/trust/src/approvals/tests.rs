@@ -7,20 +7,7 @@ use proptest::prelude::*;
 use tempfile::tempdir;
 
 use super::*;
-
-fn approval(source: &str) -> Approval {
-    Approval {
-        source: source.to_owned(),
-        id: "id".to_owned(),
-        hash: digest_bytes(source.as_bytes()),
-        approved_at: "2026-01-15T10:30:00Z".to_owned(),
-        approved_by: "user".to_owned(),
-        digest: digest_bytes(b"everything"),
-        term: Term::Always,
-        copy: None,
-        program: None,
-    }
-}
+use crate::fixture::approval;
 
 #[test]
 fn what_ran_it_is_kept_beside_the_rest() {

@@ -58,7 +58,8 @@ impl Search<'_> {
         Ok(found)
     }
 
-    /// What stands at a path, if it stands in the folder; a link of the folder may lead out of it.
+    /// What stands at a path, if it stands in the folder. What a link leads to that lies elsewhere is known by the link's own
+    /// place, and has that place in the copy.
     pub(super) fn at(&mut self, path: &Path) -> Result<Found, CoverageError> {
         self.words += 1;
         if self.words > MOST_WORDS || self.coverage.files.len() > MOST_FILES {
@@ -72,22 +73,30 @@ impl Search<'_> {
             self.seen.extend(nearest.map(Path::to_owned));
         }
         let Ok(real) = path.canonicalize() else { return Ok(Found::Nothing) };
-        let parent = || path.parent().and_then(|parent| parent.canonicalize().ok());
-        let inside =
-            real.starts_with(top) || clean.starts_with(top) || parent().is_some_and(|parent| parent.starts_with(top));
-        if !inside {
-            return Ok(Found::Nothing);
-        }
+        let Some(place) = self.place_of(path, &real) else { return Ok(Found::Nothing) };
         if real.is_dir() {
-            return Ok(Found::Folder(real));
+            return Ok(Found::Folder(place));
         }
         if !real.is_file() {
             return Ok(Found::Nothing);
         }
-        if !self.coverage.files.contains(&real) {
-            self.coverage.files.push(real.clone());
+        self.cover(&place, real);
+        Ok(Found::File(place))
+    }
+
+    /// The place in the folder of what a path leads to: its own, or that of the link.
+    pub(super) fn place_of(&self, path: &Path, real: &Path) -> Option<PathBuf> {
+        let is_inside = |path: &PathBuf| path.starts_with(&self.places.top);
+        let link = || Some(plain(path)).filter(is_inside).or_else(|| beside_itself(path).filter(is_inside));
+        Some(real.to_owned()).filter(is_inside).or_else(link)
+    }
+
+    /// A file counts from now on.
+    pub(super) fn cover(&mut self, place: &Path, real: PathBuf) {
+        if !self.coverage.files.iter().any(|file| file == place) {
+            self.coverage.leads_out.extend((place != real).then(|| (place.to_owned(), real)));
+            self.coverage.files.push(place.to_owned());
         }
-        Ok(Found::File(real))
     }
 
     /// The files that Python runs for a module, wherever it looks.
@@ -133,7 +142,9 @@ impl Search<'_> {
             for entry in entries {
                 let is_code =
                     entry.extension().is_some_and(|extension| ["py", "pth", "so"].iter().any(|e| extension == *e));
-                if entry.is_dir() && !entry.is_symlink() {
+                if entry.is_dir() && entry.is_symlink() {
+                    self.whole_folder(&entry);
+                } else if entry.is_dir() {
                     folders.push(entry);
                 } else if is_code {
                     self.at(&entry)?;
@@ -161,6 +172,11 @@ impl Search<'_> {
             Err(_) => path.display().to_string(),
         }
     }
+}
+
+/// The path of a link whose folder is known by its real name.
+fn beside_itself(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
 }
 
 /// The path in the rest of a `file://` address.

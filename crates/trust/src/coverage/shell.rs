@@ -11,7 +11,7 @@ use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
-use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, edit, runner};
+use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, runner};
 use value::{Filled, MOST_BYTES, MadeOf, Scope};
 
 /// Programs that run the command in their arguments.
@@ -277,14 +277,18 @@ impl Search<'_> {
                 }
             }
             Runs::Code => {
-                for module in super::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
+                if is_line {
+                    self.inline(program, &texts, language);
+                }
+                for module in
+                    command::modules(&texts, Runs::Itself).into_iter().filter(|_| language == Language::Python)
                 {
                     self.module(module)?;
                 }
                 for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.text.starts_with('-')) {
                     let edits = self.code(&arg.text, language, scope)?;
                     let with = Replacement::Code { text: arg.text.clone(), edits };
-                    if super::shell_code(&texts) != Some(index) || with.files().is_empty() {
+                    if command::shell_code(&texts) != Some(index) || with.files().is_empty() {
                         continue;
                     }
                     if arg.made_of == MadeOf::Text {
@@ -298,15 +302,23 @@ impl Search<'_> {
                 Some(word) => {
                     let text = self.filled(word, scope).text;
                     let edits = self.code(&text, language, scope)?;
+                    if is_line {
+                        self.inline_text(program, &text, language);
+                    }
                     self.stays(&Replacement::Code { text, edits }, scope.file);
                 }
                 None if is_line => self.coverage.uncovered.push(format!("`{program}` runs what it reads")),
                 None => {}
             },
+            // `deno eval`
+            Runs::Itself if is_line => self.inline(program, &texts, language),
             Runs::Itself | Runs::Nothing => {}
         }
+        if is_line {
+            self.old_python(program, None);
+        }
         if language == Language::Node {
-            for (index, prefix, name) in super::preloads(&texts) {
+            for (index, prefix, name) in command::preloads(&texts) {
                 let Some(arg) = args.get(index).filter(|arg| arg.known) else { continue };
                 if let Some(file) = self.code_file(name, Language::Node)? {
                     self.names_code(arg, &prefix, &file);
@@ -403,7 +415,13 @@ mod tests {
         for (file, text) in [("run.sh", script), ("lib/a", ":\n"), ("lib/b", ":\n"), ("a", ":\n")] {
             fs::write(top.join(file), text).unwrap();
         }
-        let places = Places { written: top.clone(), top: top.clone(), here: vec![top.clone()], own: Vec::new() };
+        let places = Places {
+            written: top.clone(),
+            top: top.clone(),
+            here: vec![top.clone()],
+            own: Vec::new(),
+            search_path: "/usr/bin:/bin".into(),
+        };
         let line = CommandLine { shell: Some(line.to_owned()), ..CommandLine::default() };
         let coverage = files_covered(&line, None, &places, &mut |_| {}).unwrap();
         let files: BTreeSet<String> =

@@ -2,13 +2,13 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::time::{Duration, SystemTime};
 
 use minisign::KeyPair;
 use ollm_store::{FileDigests, TreeLimits, digest_bytes};
 use tempfile::{TempDir, tempdir};
 
 use super::*;
+use crate::fixture::{approval, tomorrow};
 use crate::{
     ApproveError, Approver, Choice, ExtensionFolder, Question, Signer, Standing, Term, Trust, TrustContext, approve,
 };
@@ -83,24 +83,6 @@ impl Home {
     }
 }
 
-fn tomorrow() -> SystemTime {
-    SystemTime::now() + Duration::from_hours(24)
-}
-
-fn approval(source: &str) -> Approval {
-    Approval {
-        source: source.to_owned(),
-        id: "id".to_owned(),
-        hash: digest_bytes(source.as_bytes()),
-        approved_at: "2026-01-15T10:30:00Z".to_owned(),
-        approved_by: "user".to_owned(),
-        digest: digest_bytes(b"everything"),
-        term: Term::Always,
-        copy: Some("copy".to_owned()),
-        program: Some("/bin/sh".to_owned()),
-    }
-}
-
 fn key_of(source: &str) -> [(String, String); 1] {
     [(source.to_owned(), "id".to_owned())]
 }
@@ -126,7 +108,8 @@ fn s02_an_approval_counts_only_in_a_list_that_the_key_signed() {
 #[test]
 fn s02_a_list_with_any_field_changed_by_hand_counts_for_nothing() {
     let home = Home::new();
-    home.trust().approve_together([approval("a")]).unwrap();
+    let (copy, program) = (Some("copy".to_owned()), Some("/bin/sh".to_owned()));
+    home.trust().approve_together([Approval { copy, program, ..approval("a") }]).unwrap();
     let signed = home.document();
     let other = digest_bytes(b"other").to_string();
     for (field, value) in [

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use ollm_app::{App, World, refuse_agents};
 use ollm_catalog::edit::{self, Change, EditError};
 use ollm_catalog::{Form, Positions, Problem, Severity, Syntax};
+use ollm_protocol::dialect::agent_named;
 use ollm_protocol::{Hook, Source};
 use ollm_shell::shell_word;
 use ollm_store::{FileError, one_line};
@@ -36,6 +37,16 @@ fn declared(app: &App, id: &str) -> Result<Arc<Hook>, Failure> {
     }
     if hook.spec.source == Source::Policy {
         return Err(required(&hook));
+    }
+    if let Some(agent) = hook.spec.read_from.and_then(agent_named) {
+        let origin = &hook.spec.origin;
+        let message = format!("`{}` is a hook of {}, read where it is", hook.id(), agent.title);
+        return Err(Failure::usage(message).hint(format!(
+            "change it in {}:{}; `ollm hook disable {}` switches it off here",
+            origin.file.display(),
+            origin.line,
+            shell_word(hook.id())
+        )));
     }
     if let Some(extension) = &hook.spec.extension {
         let file = hook.spec.origin.file.display();

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
 use ollm_app::connect::{TEST_EVENT, remember_fired};
-use ollm_app::{App, World, trace};
+use ollm_app::{App, LoadOptions, Turn, World, trace};
 use ollm_catalog::Positions;
 use ollm_engine::trace::iso;
 use ollm_engine::{Outcome, Reason};
@@ -26,8 +26,12 @@ const MOST_LINES: usize = 20;
 pub(crate) struct Manner {
     /// The outcome lists also the hooks that do not fit.
     pub(crate) explain: bool,
+    /// The agent that asks.
+    pub(crate) asked_by: Option<&'static str>,
     /// When the hooks that still run are ended, and their failure policies decide.
     pub(crate) deadline: Option<Instant>,
+    /// A call that another process decides about gets the same answer.
+    pub(crate) once: bool,
 }
 
 /// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
@@ -46,7 +50,8 @@ pub(crate) fn run<'a>(
         (None, Some(name)) => event::given(name, arguments.data.as_deref()),
         (None, None) => event::sent(None, OLLM),
     };
-    let manner = Manner { explain: arguments.explain, deadline: None };
+    let asked_by = arguments.from.and_then(|host| agent_named(host.name())).map(|agent| agent.name);
+    let manner = Manner { explain: arguments.explain, asked_by, ..Manner::default() };
     let told = request.as_ref().ok().and_then(|request| request.event.text("cwd"));
     let world = world_in(told.map(Path::new));
     let Some(host) = arguments.from else {
@@ -61,13 +66,17 @@ pub(crate) fn run<'a>(
     output.silence();
     let (request, verdict) = match request {
         Ok(request) => {
-            if let Ok(world) = world
-                && agent_named(host.name()).is_some()
+            let agent = agent_named(host.name());
+            if let (Ok(world), Some(agent)) = (&world, agent)
                 && request.event.text("eventName") != Some(TEST_EVENT)
             {
-                remember_fired(host.name(), world);
+                remember_fired(agent, world);
             }
-            let manner = Manner { deadline: deadline(host, &request, arguments.within, started), ..manner };
+            let manner = Manner {
+                deadline: deadline(host, &request, arguments.within, started),
+                once: agent.is_some_and(|agent| agent.numbers_calls(&request)),
+                ..manner
+            };
             let verdict = match world {
                 Ok(world) => dispatch(&request.event, manner, world, output)
                     .map_or_else(|failure| unjudged(&failure.message, output), |outcome| outcome.verdict),
@@ -119,7 +128,14 @@ fn nameless() -> Request {
 
 /// Passes an event through the hooks of this user and project, and tells the person what they should know.
 pub(crate) fn dispatch(event: &Event, manner: Manner, world: &World, output: &mut Output) -> Result<Outcome, Failure> {
-    let app = if manner.explain { App::load(world, Positions::OnDemand) } else { App::load_for(world, event) };
+    let asked_by = manner.asked_by;
+    let app = if manner.explain {
+        let mut options = LoadOptions::short(world);
+        options.asked_by = asked_by;
+        App::load_with(world, Positions::OnDemand, options)
+    } else {
+        App::load_for(world, event, asked_by)
+    };
     Ok(through(app?, event, manner, world, output))
 }
 
@@ -128,14 +144,25 @@ pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, ou
     world.tell_notices(output);
     app.tell_problems(output);
     details::tell_files(&app, world, output);
+    let timed = timed(event);
+    let turn = match manner {
+        Manner { once: true, explain: false, deadline, .. } => app.turn(&timed, deadline),
+        _ => Turn::Alone,
+    };
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     let hold = children.hold_signals();
-    let timed = timed(event);
-    let outcome = match manner {
-        Manner { explain: true, .. } => app.engine.dispatch_explained(&timed),
-        Manner { deadline: Some(deadline), .. } => app.dispatch_until(&timed, &|| Instant::now() >= deadline),
-        _ => app.dispatch(&timed),
+    let outcome = match (turn, manner) {
+        (Turn::Decided(outcome), _) => *outcome,
+        (_, Manner { explain: true, .. }) => app.engine.dispatch_explained(&timed),
+        (turn, Manner { deadline, .. }) => {
+            let outcome = match deadline {
+                Some(deadline) => app.dispatch_until(&timed, &|| Instant::now() >= deadline),
+                None => app.dispatch(&timed),
+            };
+            turn.share(&outcome);
+            outcome
+        }
     };
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(output);

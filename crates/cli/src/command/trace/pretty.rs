@@ -28,10 +28,11 @@ fn head(record: &Record, text: &mut String) {
     let changed = if record.verdict("modifiedArgs") == true { ", arguments changed" } else { "" };
     let verdict = format!("{}{changed}{}", shown(record.verdict("flow")), reason.unwrap_or_default());
     let took = format!("{} ms, by ollm {}", shown(at(&record.value, "durationMs")), named("binary", "", ""));
-    let off = named("off", "", "");
-    let off = (!off.is_empty()).then_some(("off", off));
+    let only_where_said = |name, value: String| (!value.is_empty()).then_some((name, value));
+    let answered = only_where_said("answered", named("answeredBy", "by the run of ", ""));
+    let off = only_where_said("off", named("off", "", ""));
     let rows = [("event", event), ("folder", named("cwd", "", "")), ("verdict", verdict), ("took", took)];
-    for (name, value) in rows.into_iter().chain(off) {
+    for (name, value) in rows.into_iter().chain(answered).chain(off) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {name:<9}{value}");
     }

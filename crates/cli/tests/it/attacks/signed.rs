@@ -324,6 +324,22 @@ fn s02_no_switch_turns_off_a_guard_that_the_policy_wants() {
 }
 
 #[test]
+fn s02_what_the_policy_requires_is_asked_each_time_a_call_is() {
+    let lab = lab();
+    let log = lab.root.join("log");
+    lab.write("etc/ollm/hooks/log.json", hook_file("before_tool", "log", ""));
+    lab.write("etc/ollm/hooks/log.sh", format!("echo ran >> {}", log.display()));
+    let Some(machine) = Machine::new(&lab, "hooks:\n  guards: true\n") else { return };
+    let call = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_use_id": "c", "tool_name": "Bash",
+        "tool_input": {"command": "ls"}});
+    for _ in 0..2 {
+        finish(machine.command(OLLM, &["hook", "run", "--from", "claude"]), call.to_string().as_bytes());
+    }
+    assert_eq!(fs::read_to_string(log).unwrap().lines().count(), 2);
+    assert!(!lab.home.join(".ollm/state/calls").exists());
+}
+
+#[test]
 fn s02_a_policy_that_others_can_write_stops_everything() {
     let lab = lab();
     let Some(machine) = Machine::new(&lab, "hooks:\n  guards: true\n") else { return };

@@ -4,12 +4,16 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::ptr;
 
-use libc::{SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIG_UNBLOCK, SIGCHLD, SIGPIPE, c_int, sigset_t, timespec};
+use libc::{
+    SIG_BLOCK, SIG_DFL, SIG_SETMASK, SIG_UNBLOCK, SIGALRM, SIGCHLD, SIGHUP, SIGINT, SIGPIPE, SIGQUIT, SIGTERM, SIGTSTP,
+    SIGTTIN, SIGTTOU, SIGUSR1, SIGUSR2, SIGXFSZ, c_int, sigset_t, timespec,
+};
 
 /// The highest number of a signal.
 const LAST_SIGNAL: c_int = 64;
-/// The highest number of a signal that is none of the real-time ones.
-const LAST_STANDARD: c_int = 31;
+/// What a process may well ignore for a while, and not from its beginning on.
+const OFTEN_CHANGED: [c_int; 13] =
+    [SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGTSTP, SIGTTIN, SIGTTOU, SIGXFSZ];
 /// The kernel's structure of a signal's effect, which begins with the handler; longer than it is on any machine.
 type Action = [u64; 8];
 /// The default effect without flags.
@@ -66,25 +70,25 @@ impl Drop for PipeShield {
     }
 }
 
-/// Gives every signal its default effect and blocks none. For a new process, before it becomes the program: what is
+/// Gives signals their default effect and blocks none. For a new process, before it becomes the program: what is
 /// ignored or blocked would stay so in the program. Effects come first, so that no handler of ours runs over there.
-/// Of the real-time signals only those named are reset: asking about all of them each time would cost a hundredth of a
-/// start.
-pub(super) fn reset(real_time: &[c_int]) {
-    for signal in (1..=LAST_STANDARD).chain(real_time.iter().copied()) {
-        kernel_action(signal, Some(&DEFAULT), None);
+pub(super) fn reset(signals: &[c_int]) {
+    for signal in signals {
+        kernel_action(*signal, Some(&DEFAULT), None);
     }
     mask(SIG_SETMASK, &empty());
 }
 
-/// The real-time signals that do not have their default effect.
-pub(super) fn changed_real_time() -> Vec<c_int> {
-    let changed = |signal: &c_int| {
+/// The signals that a new process resets: those that do not have their default effect now, and those that often lose it
+/// later. To reset all of them in each new process would cost a hundredth of its start.
+pub(super) fn to_reset() -> Vec<c_int> {
+    let is_changed = |signal: &c_int| {
         let mut action = DEFAULT;
         kernel_action(*signal, None, Some(&mut action));
         action.first() != Some(&(SIG_DFL as u64))
     };
-    (LAST_STANDARD + 1..=LAST_SIGNAL).filter(changed).collect()
+    let others = (1..=LAST_SIGNAL).filter(|signal| !OFTEN_CHANGED.contains(signal));
+    OFTEN_CHANGED.into_iter().chain(others.filter(is_changed)).collect()
 }
 
 /// Sets or reads an effect. Not through the C library, which hides two signals of its own that can be ignored like all

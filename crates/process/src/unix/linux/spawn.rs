@@ -34,13 +34,13 @@ const NOT_STARTED: c_int = 127;
 #[derive(Debug)]
 pub(in crate::unix) struct Launcher {
     stack: Stack,
-    /// Signals that programs would not get with their default effect, beside the common ones.
+    /// Signals that programs would not get with their default effect.
     signals: Vec<c_int>,
 }
 
 impl Launcher {
     pub(in crate::unix) fn new() -> io::Result<Self> {
-        Ok(Self { stack: Stack::new()?, signals: signals::changed_real_time() })
+        Ok(Self { stack: Stack::new()?, signals: signals::to_reset() })
     }
 
     /// Starts the program of a job as the leader of a new, guarded group.
@@ -150,8 +150,10 @@ unsafe fn prepare_and_exec(plan: &Plan<'_>, parent: pid_t) -> Result<Infallible,
     unsafe {
         // A session of its own comes with a group of its own, and without our terminal: nobody whom a person runs there
         // may read what they type, or type in their place.
-        check(Stage::Clone, libc::setsid())?;
-        plan.slot.enter(libc::getpid());
+        let session = libc::setsid();
+        check(Stage::Clone, session)?;
+        // It bears the number of the process that leads it.
+        plan.slot.enter(session);
         check(Stage::Clone, libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as c_ulong))?;
         if libc::getppid() != parent {
             // The parent died before the line above could tie us to it.
@@ -208,10 +210,16 @@ impl ExecArguments {
             .chain(job.args.iter().map(|argument| &**argument))
             .map(|argument| word(argument, "an argument"))
             .collect::<io::Result<_>>()?;
-        let (passed_on, given): (Vec<_>, Vec<_>) = job.environment().partition(|(name, _)| *name == mark::VARIABLE);
-        let mut envp: Vec<_> =
-            given.into_iter().map(|(name, value)| variable(name, &value)).collect::<io::Result<_>>()?;
-        envp.push(CString::new(slot.variable(passed_on.first().map(|(_, list)| &**list)))?);
+        let mut envp = Vec::with_capacity(job.env.len() + 2);
+        let mut passed_on = None;
+        for (name, value) in job.environment() {
+            if name == mark::VARIABLE {
+                passed_on = passed_on.or(Some(value));
+            } else {
+                envp.push(variable(name, &value)?);
+            }
+        }
+        envp.push(CString::new(slot.variable(passed_on.as_deref()))?);
         let cwd = job.cwd.as_ref().map(|cwd| word(cwd.as_os_str(), "the working directory"));
         let (argv, envp) = (List::new(argv), List::new(envp));
         Ok(Self { program, argv, envp, cwd: cwd.transpose()?, limits: kernel_limits(&job.limits) })
@@ -226,10 +234,12 @@ fn variable(name: &OsStr, value: &OsStr) -> io::Result<CString> {
     if name.is_empty() || name.as_bytes().contains(&b'=') {
         return Err(invalid(&format!("`{}` cannot be the name of an environment variable", name.display())));
     }
-    let mut pair = name.to_os_string();
-    pair.push("=");
-    pair.push(value);
-    word(&pair, "an environment variable")
+    // One byte more is for the zero at the end.
+    let mut pair = Vec::with_capacity(name.len() + value.len() + 2);
+    pair.extend_from_slice(name.as_bytes());
+    pair.push(b'=');
+    pair.extend_from_slice(value.as_bytes());
+    CString::new(pair).map_err(|_| invalid("an environment variable contains a NUL byte"))
 }
 
 fn invalid(reason: &str) -> io::Error {

@@ -11,7 +11,7 @@ use super::forms::{
     NESTED_CONTEXT, NESTED_DENY, NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT,
     UPDATED_OUTPUT,
 };
-use super::home::{Form, Home, Taste};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -33,6 +33,7 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
         user: ".claude/settings.json",
         variable: Some("CLAUDE_CONFIG_DIR"),
         project: Some(".claude/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: &[
             "SessionStart",
@@ -52,6 +53,13 @@ pub(super) static CLAUDE: AgentDialect = AgentDialect {
         taste: Taste::PLAIN_OR_MARKED,
         review: None,
         project_variables: &["CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".claude/settings.json"],
+            project: &[".claude/settings.local.json", ".claude/settings.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

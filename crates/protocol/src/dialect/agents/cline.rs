@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text};
-use super::home::{Commands, Form, Home, OwnFile, Taste};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -29,6 +29,7 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
         user: "Documents/Cline/Hooks",
         variable: None,
         project: Some(".clinerules/hooks"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &[
             "TaskStart",
@@ -43,6 +44,13 @@ pub(super) static CLINE: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: Some("Cline runs hooks only where its setting for hooks is on"),
         project_variables: &[],
+        written: Written {
+            user: &["Documents/Cline/Hooks/*"],
+            project: &[".clinerules/hooks/*"],
+            form: WrittenForm::Programs,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

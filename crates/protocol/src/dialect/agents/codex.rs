@@ -10,7 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT, NESTED_DENY,
     PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, Taste, USUAL};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
 use crate::event::EventKind;
 
@@ -32,11 +32,19 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         user: ".codex/hooks.json",
         variable: Some("CODEX_HOME"),
         project: Some(".codex/hooks.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: USUAL,
         taste: Taste::PLAIN,
         review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
         project_variables: &[],
+        written: Written {
+            user: &[".codex/hooks.json"],
+            project: &[".codex/hooks.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -7,8 +7,8 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Result, Text, Word};
-use super::forms::{DECISION_BLOCK, PERMISSION, TOOL};
-use super::home::{FlatEntry, Form, Home, Taste};
+use super::forms::{DECISION_BLOCK, PERMISSION};
+use super::home::{FlatEntry, Foreign, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -30,6 +30,12 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         user: ".copilot/hooks/ollm.json",
         variable: Some("COPILOT_HOME"),
         project: Some(".github/hooks/ollm.json"),
+        also_reads: &[Foreign {
+            agent: "claude",
+            user: false,
+            project: true,
+            when: Some("in folders that you trust there"),
+        }],
         form: Form::Flat(FlatEntry { version: true, typed: true, command: "bash", timeout: Some("timeoutSec") }),
         events: &[
             "SessionStart",
@@ -46,7 +52,14 @@ pub(super) static COPILOT: AgentDialect = AgentDialect {
         ],
         taste: Taste::PLAIN,
         review: Some("Copilot runs hooks of a project only in folders that you trust there"),
-        project_variables: &[],
+        project_variables: &["COPILOT_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".copilot/hooks/*.json", ".copilot/settings.json"],
+            project: &[".github/hooks/*.json", ".github/copilot/settings.local.json", ".github/copilot/settings.json"],
+            form: WrittenForm::Flat,
+            matcher: MatcherForm::Whole,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 
@@ -69,6 +82,8 @@ const GOES_ON: Capabilities = Capabilities { block: DECISION_BLOCK, ..TOLD };
 
 /// What every camelCase payload has.
 const CAMEL: &[Field] = &[field("sessionId", "session_id"), formed("timestamp", "timestamp", FieldForm::Millis)];
+/// The client does not number its calls.
+const TOOL: &[Field] = &[field("tool_input", "args")];
 const CAMEL_TOOL: &[Field] = &[field("toolName", "tool_name"), field("toolArgs", "args")];
 const CAMEL_RESULT: &[Field] = &[field("toolResult", "result")];
 const CAMEL_PERMISSION: &[Field] = &[field("toolName", "operation"), field("toolInput", "details")];

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::Part::{Args, Flag, Reason, Text, Word};
-use super::home::{FlatEntry, Form, Home, Taste};
+use super::home::{FlatEntry, Foreign, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -34,6 +34,12 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         user: ".cursor/hooks.json",
         variable: None,
         project: Some(".cursor/hooks.json"),
+        also_reads: &[Foreign {
+            agent: "claude",
+            user: true,
+            project: true,
+            when: Some("where its setting for third-party hooks is on"),
+        }],
         form: Form::Flat(FlatEntry { version: true, typed: false, command: "command", timeout: Some("timeout") }),
         // The events of single tools would ask a second time.
         events: &[
@@ -51,6 +57,13 @@ pub(super) static CURSOR: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &["CURSOR_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".cursor/hooks.json"],
+            project: &[".cursor/hooks.json"],
+            form: WrittenForm::Flat,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Runs,
+        },
     },
 };
 

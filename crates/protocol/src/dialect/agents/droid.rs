@@ -5,9 +5,9 @@
 
 use std::time::Duration;
 
-use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE, UPDATED_INPUT};
-use super::home::{Form, Home, Taste};
-use super::{AgentDialect, AgentEvent, Capabilities, McpName, Way};
+use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, STOP, SYSTEM_MESSAGE, UPDATED_INPUT};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
+use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
 pub(super) static DROID: AgentDialect = AgentDialect {
@@ -28,6 +28,7 @@ pub(super) static DROID: AgentDialect = AgentDialect {
         user: ".factory/settings.json",
         variable: None,
         project: Some(".factory/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: &[
             "SessionStart",
@@ -43,12 +44,23 @@ pub(super) static DROID: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &["FACTORY_PROJECT_DIR"],
+        written: Written {
+            user: &[".factory/settings.json", ".factory/hooks.json"],
+            project: &[".factory/settings.json", ".factory/hooks.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 
 const TOLD: Capabilities = Capabilities { message: SYSTEM_MESSAGE, ..Capabilities::NONE };
 const CONTEXT: Capabilities = Capabilities { context: NESTED_CONTEXT, ..TOLD };
 const BLOCKS: Capabilities = Capabilities { block: Way::Status, halt: HALT, ..TOLD };
+
+/// The client does not number its calls.
+const TOOL: &[Field] = &[field("tool_input", "args")];
+const TOOL_DONE: &[Field] = &[field("tool_input", "args"), field("tool_response", "result")];
 
 const EVENTS: &[AgentEvent] = &[
     AgentEvent::new("SessionStart", EventKind::SessionStart, CONTEXT).reading_text(),

@@ -107,7 +107,10 @@ impl AgentDialect {
         self.event_fields.first().copied().unwrap_or_default()
     }
 
-    fn fields_of(&self, event: Option<&'static AgentEvent>) -> impl DoubleEndedIterator<Item = &'static Field> {
+    pub(super) fn fields_of(
+        &self,
+        event: Option<&'static AgentEvent>,
+    ) -> impl DoubleEndedIterator<Item = &'static Field> {
         event.map_or(&[][..], |event| event.fields).iter().copied().flatten().chain(self.fields)
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::Part::{Args, Event, Reason, ToolMode, Tools, Word};
 use super::forms::{HALT, NESTED_CONTEXT, NOTIFICATION, SYSTEM_MESSAGE};
-use super::home::{Form, Home, Taste};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -29,6 +29,7 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
         user: ".gemini/settings.json",
         variable: None,
         project: Some(".gemini/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: &[
             "SessionStart",
@@ -44,6 +45,13 @@ pub(super) static GEMINI: AgentDialect = AgentDialect {
         taste: Taste { comments: true, commas: false, mark: false },
         review: Some("Gemini runs hooks only in folders that you trust there"),
         project_variables: &["GEMINI_PROJECT_DIR", "GEMINI_CWD", "CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".gemini/settings.json"],
+            project: &[".gemini/settings.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::Part::Word;
 use super::forms::DECISION_BLOCK;
-use super::home::{Commands, Form, Home, OwnFile, Taste, WAIT};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, field, formed};
 use crate::event::EventKind;
 
@@ -31,6 +31,7 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
         user: ".agents/plugins/ollm",
         variable: None,
         project: Some(".agents/plugins/ollm"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &[
             "SessionStart",
@@ -44,6 +45,13 @@ pub(super) static GOOSE: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &[],
+        written: Written {
+            user: &[".agents/plugins/*/hooks/hooks.json"],
+            project: &[".agents/plugins/*/hooks/hooks.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Above("PLUGIN_ROOT"),
+        },
     },
 };
 

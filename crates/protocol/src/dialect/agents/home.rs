@@ -16,6 +16,8 @@ pub struct Home {
     pub variable: Option<&'static str>,
     /// The same for one project, below its root.
     pub project: Option<&'static str>,
+    /// Settings of other agents whose hooks it runs beside its own.
+    pub also_reads: &'static [Foreign],
     /// What stands there.
     pub form: Form,
     /// The events at which it asks us: not those that happen for each piece of an answer.
@@ -26,6 +28,71 @@ pub struct Home {
     pub review: Option<&'static str>,
     /// The variables in which its hooks find the project's folder.
     pub project_variables: &'static [&'static str],
+    /// The hooks that people wrote for it themselves.
+    pub written: Written,
+}
+
+/// Hooks that people wrote for an agent: the files, and what stands in them.
+#[derive(Clone, Copy, Debug)]
+pub struct Written {
+    /// The files below a person's home; a star stands for any one name.
+    pub user: &'static [&'static str],
+    /// The same below the root of a project.
+    pub project: &'static [&'static str],
+    /// What stands in them.
+    pub form: WrittenForm,
+    /// What a matcher means that is not a list of names.
+    pub matcher: MatcherForm,
+    /// What the folder of a file means to its hooks.
+    pub folder: OwnFolder,
+}
+
+/// What the folder of a file means to the hooks in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OwnFolder {
+    /// Nothing.
+    Unused,
+    /// Hooks in a person's home run in it.
+    Runs,
+    /// This variable names the folder above it.
+    Above(&'static str),
+}
+
+/// What stands in a file with hooks for an agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WrittenForm {
+    /// As in [`Form::Groups`].
+    Groups,
+    /// As in [`Form::Flat`].
+    Flat,
+    /// `{"hooks": [{"trigger": EVENT, "action": {"type": …}}]}`
+    Triggers,
+    /// Each file is a program, with the name of its event.
+    Programs,
+    /// Code that only the agent itself can run.
+    Code,
+}
+
+/// What the matcher of a hook means where it is not a list of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MatcherForm {
+    /// A regular expression that is found anywhere.
+    Within,
+    /// A regular expression for all of it.
+    Whole,
+}
+
+/// Settings of another agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Foreign {
+    /// The other agent.
+    pub agent: &'static str,
+    /// Those for all work of a person are read.
+    pub user: bool,
+    /// Those of a project are read.
+    pub project: bool,
+    /// When they are, where that is not always so.
+    pub when: Option<&'static str>,
 }
 
 /// What stands in the place where an agent reads its hooks.

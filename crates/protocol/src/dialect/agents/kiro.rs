@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::home::{Commands, Form, Home, OwnFile, Taste, WAIT};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, WAIT, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Way, field};
 use crate::event::EventKind;
 
@@ -29,11 +29,19 @@ pub(super) static KIRO: AgentDialect = AgentDialect {
         user: ".kiro/hooks",
         variable: None,
         project: Some(".kiro/hooks"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &["SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop"],
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &[],
+        written: Written {
+            user: &[".kiro/hooks/*.json"],
+            project: &[".kiro/hooks/*.json"],
+            form: WrittenForm::Triggers,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::Part::{Args, Result, Word};
-use super::home::{Commands, Form, Home, OwnFile, Taste};
+use super::home::{Commands, Form, Home, MatcherForm, OwnFile, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Way, field, formed};
 use crate::event::EventKind;
 
@@ -32,6 +32,7 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
         user: ".config/opencode/plugins",
         variable: None,
         project: Some(".opencode/plugins"),
+        also_reads: &[],
         form: Form::Own(files),
         events: &[
             "tool.execute.before",
@@ -49,6 +50,13 @@ pub(super) static OPENCODE: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &[],
+        written: Written {
+            user: &[],
+            project: &[],
+            form: WrittenForm::Code,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -10,7 +10,7 @@ use super::forms::{
     COMPACTED, DECISION_BLOCK, HALT, NESTED_ASK, NESTED_BEHAVIOR_ALLOW, NESTED_BEHAVIOR_DENY, NESTED_CONTEXT,
     NOTIFICATION, PERMISSION, STOP, SYSTEM_MESSAGE, TOOL, TOOL_DONE,
 };
-use super::home::{Form, Home, Taste, USUAL};
+use super::home::{Form, Home, MatcherForm, OwnFolder, Taste, USUAL, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, FieldForm, McpName, Pick, Way, formed};
 use crate::event::EventKind;
 
@@ -33,11 +33,19 @@ pub(super) static QWEN: AgentDialect = AgentDialect {
         user: ".qwen/settings.json",
         variable: None,
         project: Some(".qwen/settings.json"),
+        also_reads: &[],
         form: Form::Groups,
         events: USUAL,
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &["QWEN_PROJECT_DIR", "GEMINI_PROJECT_DIR", "CLAUDE_PROJECT_DIR"],
+        written: Written {
+            user: &[".qwen/settings.json"],
+            project: &[".qwen/settings.json"],
+            form: WrittenForm::Groups,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -5,7 +5,7 @@
 
 use std::time::Duration;
 
-use super::home::{FlatEntry, Form, Home, Taste};
+use super::home::{FlatEntry, Form, Home, MatcherForm, OwnFolder, Taste, Written, WrittenForm};
 use super::{AgentDialect, AgentEvent, Capabilities, Field, McpName, Pick, Way, field};
 use crate::event::EventKind;
 
@@ -27,6 +27,7 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
         user: ".codeium/windsurf/hooks.json",
         variable: None,
         project: Some(".windsurf/hooks.json"),
+        also_reads: &[],
         form: Form::Flat(FlatEntry { version: false, typed: false, command: "command", timeout: None }),
         events: &[
             "pre_read_code",
@@ -43,6 +44,13 @@ pub(super) static WINDSURF: AgentDialect = AgentDialect {
         taste: Taste::ANYTHING,
         review: None,
         project_variables: &[],
+        written: Written {
+            user: &[".codeium/windsurf/hooks.json"],
+            project: &[".windsurf/hooks.json"],
+            form: WrittenForm::Flat,
+            matcher: MatcherForm::Within,
+            folder: OwnFolder::Unused,
+        },
     },
 };
 

@@ -1,0 +1,234 @@
+//! Calls that are asked about twice.
+//!
+//! Agents read one another's settings, and a project's entry stands beside a person's own, so one tool call may start us
+//! more than once, at the same instant or one after the other. The first of us runs the hooks and leaves what they decided;
+//! the others give the same answer, each in the words of its agent. [`Engine::repeat`](ollm_engine::Engine::repeat) has the
+//! built-in guards judge anew.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant, SystemTime};
+
+use ollm_engine::{Earlier, Outcome, Report, Status};
+use ollm_protocol::{Event, Flow, Hook, Source, Verdict};
+use ollm_store::{Claim, Claims, Digest, Hasher};
+use serde_json::{Map, Value, json};
+
+use crate::app::App;
+use crate::world::World;
+
+const VERSION: u32 = 1;
+/// How long a decision is taken over once it was made: agents start us at once, or right after one another.
+const FRESH: Duration = Duration::from_secs(2);
+/// A larger decision is not kept.
+const LARGEST: usize = 1 << 20;
+/// How long to wait for another one of us where the agent's own patience is not known.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Who decides about an event.
+#[derive(Debug)]
+pub enum Turn {
+    /// We do, and nobody else is told.
+    Alone,
+    /// We do, and others wait for it.
+    First(Claim),
+    /// Another one of us did.
+    Decided(Box<Outcome>),
+}
+
+impl Turn {
+    /// Tells those who wait what was decided. A hook that did not end by itself might decide otherwise when it is asked again,
+    /// so they ask it.
+    pub fn share(self, outcome: &Outcome) {
+        if let Turn::First(claim) = self
+            && outcome.reports.iter().all(ended_by_itself)
+        {
+            claim.settle(written(outcome).to_string().as_bytes());
+        }
+    }
+}
+
+impl App {
+    /// Finds out whether another process decides about the same call of a tool, and waits for it, at most half of the time
+    /// there is: the other half is for running the hooks here after all.
+    pub fn turn(&self, event: &Event, deadline: Option<Instant>) -> Turn {
+        let Some(call) = self.shared_call(event) else { return Turn::Alone };
+        let patience = deadline.map_or(PATIENCE, |deadline| deadline.saturating_duration_since(Instant::now()) / 2);
+        let claims = Claims { folder: &folder(self.world()), fresh: FRESH, largest: LARGEST };
+        match claims.take(&call, patience, SystemTime::now) {
+            Ok(ollm_store::Turn::First(claim)) => Turn::First(claim),
+            Ok(ollm_store::Turn::Done(decision)) => {
+                let outcome = read(&decision).and_then(|earlier| self.engine.repeat(event, earlier));
+                outcome.map_or(Turn::Alone, |outcome| Turn::Decided(Box::new(self.whole(outcome))))
+            }
+            // Where it cannot be found out, hooks rather run twice than not at all.
+            Err(_) => Turn::Alone,
+        }
+    }
+
+    /// What tells a call apart from every other one, with the hooks that it meets; nothing where each of us decides alone.
+    fn shared_call(&self, event: &Event) -> Option<Digest> {
+        let (session, call) = (event.session_id()?, event.text("call_id")?);
+        let world = self.world();
+        // A hook of ours that asks us in turn would be waited for by itself.
+        let is_nested = world.variable("OLLM_AGENT").is_some();
+        // Whoever can forge a decision in our folder could also switch hooks off there, but neither what the machine's policy
+        // requires nor what only a signature approves.
+        let is_signed = self.engine.trust.key().is_some();
+        if session.is_empty() || call.is_empty() || is_nested || is_signed || world.own_home().is_none() {
+            return None;
+        }
+        let hooks = self.engine.registry.candidates(event.kind, event.subject());
+        let is_policy = hooks.iter().any(|hook| hook.spec.source == Source::Policy);
+        if is_policy || !hooks.iter().any(|hook| runs(hook)) {
+            return None;
+        }
+        let mut hasher = Hasher::new()
+            .field("version", env!("CARGO_PKG_VERSION").as_bytes())
+            .field("cwd", world.cwd.as_os_str().as_encoded_bytes())
+            .field("rules", format!("{:?} {:?}", self.engine.switched_off, self.engine.trust.untrusted).as_bytes())
+            .field("event", event.kind.name().as_bytes())
+            .field("session", session.as_bytes());
+        // Fields that only one dialect knows would tell apart what two of them read from the same message.
+        for (name, _) in event.kind.fields().filter(|(name, _)| *name != "timestamp") {
+            if let Some(value) = event.data.get(name) {
+                hasher = hasher.field(name, value.to_string().as_bytes());
+            }
+        }
+        for hook in hooks.into_iter().filter(|hook| hook.spec.source != Source::Builtin) {
+            let approved = self.engine.trust.unapproved(&**hook).is_none();
+            let declared =
+                format!("{approved} {:?} {:?} {:?} {:?}", hook.off, hook.on_failure, hook.timeout, hook.spec);
+            hasher = hasher.field("hook", declared.as_bytes());
+        }
+        Some(hasher.finish())
+    }
+}
+
+fn folder(world: &World) -> PathBuf {
+    world.state().join("calls")
+}
+
+/// Whether a hook may do anything that should be done once.
+fn runs(hook: &Hook) -> bool {
+    hook.spec.source != Source::Builtin && hook.spec.enabled && hook.off.is_none()
+}
+
+fn ended_by_itself(report: &Report) -> bool {
+    let exited = report.process.as_ref().is_some_and(|process| process.exit.is_some());
+    report.detached || exited || matches!(report.status, Status::Ok | Status::Blocked)
+}
+
+fn written(outcome: &Outcome) -> Value {
+    let verdict = &outcome.verdict;
+    json!({
+        "version": VERSION,
+        "trace_id": outcome.trace_id,
+        "flow": verdict.flow.name(),
+        "reasons": verdict.reasons,
+        "system_messages": verdict.system_messages,
+        "messages": verdict.messages,
+        "context": verdict.context,
+        "patch": verdict.patch,
+        "result": verdict.result.as_ref().map(|result| [result]),
+        "tools": verdict.tools,
+        "prompts": verdict.prompts,
+        "data": verdict.data,
+        "metadata": verdict.metadata,
+    })
+}
+
+/// A decision that is whole and in our form; nothing else counts.
+fn read(bytes: &[u8]) -> Option<Earlier> {
+    let Value::Object(mut fields) = serde_json::from_slice(bytes).ok()? else { return None };
+    if fields.get("version")? != VERSION {
+        return None;
+    }
+    let flow = fields.get("flow")?.as_str()?.to_owned();
+    Some(Earlier {
+        trace_id: fields.get("trace_id")?.as_str()?.to_owned(),
+        verdict: Verdict {
+            flow: Flow::ALL.into_iter().find(|known| known.name() == flow)?,
+            reasons: texts(fields.get("reasons")?)?,
+            system_messages: texts(fields.get("system_messages")?)?,
+            messages: texts(fields.get("messages")?)?,
+            context: texts(fields.get("context")?)?,
+            patch: object(&mut fields, "patch")?,
+            result: match fields.get("result")? {
+                Value::Null => None,
+                result => Some(result.as_array()?.first()?.clone()),
+            },
+            tools: match fields.get("tools")? {
+                Value::Null => None,
+                tools => Some(texts(tools)?),
+            },
+            prompts: texts(fields.get("prompts")?)?,
+            data: object(&mut fields, "data")?,
+            metadata: object(&mut fields, "metadata")?,
+        },
+    })
+}
+
+fn texts(list: &Value) -> Option<Vec<String>> {
+    list.as_array()?.iter().map(|text| text.as_str().map(str::to_owned)).collect()
+}
+
+fn object(fields: &mut Map<String, Value>, name: &str) -> Option<Map<String, Value>> {
+    match fields.get_mut(name)?.take() {
+        Value::Object(object) => Some(object),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ollm_protocol::EventKind;
+
+    use super::*;
+
+    fn decided() -> Outcome {
+        let texts = |text: &str| vec![format!("{text} 1"), format!("{text} 2")];
+        let object = |name: &str| Map::from_iter([(name.to_owned(), json!({"deep": [1, null, "é"]}))]);
+        let verdict = Verdict {
+            flow: Flow::Ask,
+            reasons: texts("reason"),
+            system_messages: texts("system"),
+            messages: texts("message"),
+            context: texts("context"),
+            patch: object("patch"),
+            result: Some(Value::Null),
+            tools: Some(Vec::new()),
+            prompts: texts("prompt"),
+            data: object("data"),
+            metadata: object("metadata"),
+        };
+        let mut outcome = Outcome::of(EventKind::BeforeTool, verdict);
+        outcome.trace_id = "the first".to_owned();
+        outcome
+    }
+
+    #[test]
+    fn a_decision_is_read_as_it_was_written() {
+        for verdict in [decided().verdict, Verdict::default()] {
+            let mut outcome = decided();
+            outcome.verdict = verdict.clone();
+            let bytes = written(&outcome).to_string();
+            assert_eq!(read(bytes.as_bytes()), Some(Earlier { verdict, trace_id: "the first".to_owned() }));
+        }
+    }
+
+    #[test]
+    fn a_decision_that_lacks_anything_is_none() {
+        let Value::Object(whole) = written(&decided()) else { panic!() };
+        for name in whole.keys() {
+            let mut fields = whole.clone();
+            fields.shift_remove(name);
+            assert_eq!(read(Value::Object(fields.clone()).to_string().as_bytes()), None, "{name}");
+            fields.insert(name.clone(), json!(7));
+            assert_eq!(read(Value::Object(fields).to_string().as_bytes()), None, "{name}");
+        }
+        let bytes = Value::Object(whole).to_string().into_bytes();
+        for end in 0..bytes.len() {
+            assert_eq!(read(bytes.get(..end).unwrap()), None);
+        }
+    }
+}

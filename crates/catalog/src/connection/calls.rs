@@ -1,0 +1,40 @@
+//! Lines of shell by which agents ask us, also inside other text: the one place that knows them again.
+
+/// What follows our program where we are asked.
+const CALL: &str = " hook run";
+
+/// Whether a text, a line of shell or a whole file, asks us on behalf of an agent.
+pub fn asks_us(text: &str, agent: &str) -> bool {
+    called_programs(text, agent).next().is_some()
+}
+
+/// The programs, as written, by which a text asks us on behalf of an agent.
+pub fn called_programs<'t>(text: &'t str, agent: &str) -> impl Iterator<Item = &'t str> {
+    calls(text).filter(|(_, arguments)| asks_for(arguments, agent)).map(|(program, _)| program)
+}
+
+/// The calls of ours in a text: the program and its arguments, as written.
+pub(super) fn calls(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    text.match_indices(CALL).filter_map(|(at, call)| {
+        let (before, after) = (text.get(..at)?, text.get(at + call.len()..)?);
+        let arguments = after.lines().next().unwrap_or_default().split(CALL).next()?;
+        let ends = arguments.is_empty() || arguments.starts_with(|letter: char| !letter.is_alphanumeric());
+        let program = last_word(before).filter(|_| ends)?;
+        let is_ours = program.rsplit('/').next().is_some_and(|name| name.starts_with("ollm"));
+        is_ours.then_some((program, arguments))
+    })
+}
+
+/// The last word before the end of a line of shell, also where that line stands in quotes.
+fn last_word(text: &str) -> Option<&str> {
+    let closed = ['\'', '"'].into_iter().find_map(|quote| text.strip_suffix(quote)?.rsplit(quote).next());
+    let bare = || text.rsplit(|letter: char| letter.is_whitespace() || "'\"=;".contains(letter)).next();
+    closed.or_else(bare).filter(|word| !word.is_empty())
+}
+
+fn asks_for(arguments: &str, agent: &str) -> bool {
+    let mut words = arguments.split_whitespace().map(|word| word.trim_matches(['\'', '"', ';', ',']));
+    let named = words.by_ref().find_map(|word| word.strip_prefix("--from"));
+    let value = named.map(|value| value.strip_prefix('=').unwrap_or_default()).filter(|value| !value.is_empty());
+    named.is_some() && value.or_else(|| words.next()) == Some(agent)
+}

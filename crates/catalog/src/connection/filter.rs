@@ -1,0 +1,154 @@
+//! When a hook that was written for another agent runs: its matcher, as a matcher and a condition of ours.
+
+use ollm_condition::Condition;
+use ollm_protocol::dialect::agents::home::MatcherForm;
+use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent, Pick};
+use ollm_protocol::{EventKind, Matcher, Subject};
+
+/// When a hook runs.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Filter {
+    pub(super) matcher: Option<String>,
+    pub(super) condition: Option<String>,
+}
+
+/// What an agent compares the matcher of a hook with.
+enum Compared {
+    /// The name of the tool, or the type of a notification, as our matchers do.
+    Subject,
+    /// A field of the event.
+    Field(&'static str),
+    /// Nothing: the matcher is not looked at.
+    Nothing,
+    /// Something that other agents do not have.
+    Other,
+}
+
+impl Filter {
+    /// The filter of a hook with this matcher, and this rule that a call must fit, too.
+    pub(super) fn of(
+        agent: &AgentDialect,
+        event: &AgentEvent,
+        matcher: Option<&str>,
+        rule: Option<&str>,
+    ) -> Result<Filter, String> {
+        let matcher = matcher.map(str::trim).filter(|matcher| !matches!(*matcher, "" | "*" | ".*"));
+        let mut filter = Filter { matcher: own_tool(event)?, condition: None };
+        let mut conditions: Vec<String> = told_apart(agent, event).into_iter().collect();
+        match (matcher, compared(agent, event)) {
+            (None, _) | (Some(_), Compared::Nothing) => {}
+            (Some(matcher), Compared::Subject) => filter.matcher = Some(subject(matcher, agent)),
+            (Some(matcher), Compared::Field(field)) => conditions.push(field_condition(matcher, agent, field)),
+            (Some(matcher), Compared::Other) => {
+                return Err(format!("has the matcher `{matcher}`, which means nothing at events of other agents"));
+            }
+        }
+        if let Some(rule) = rule {
+            filter.matcher = Some(ruled(rule, event, filter.matcher.as_deref())?);
+        }
+        filter.condition = (!conditions.is_empty()).then(|| conditions.join(" && "));
+        filter.checked()
+    }
+
+    /// What our own matchers and conditions cannot express is not taken over half.
+    fn checked(self) -> Result<Filter, String> {
+        if let Some(Err(error)) = self.matcher.as_deref().map(Matcher::parse) {
+            return Err(format!("has a matcher that cannot be read here: {error}"));
+        }
+        let condition = self.condition.as_deref().map(Condition::parse);
+        let faulty = condition.and_then(|parsed| match parsed {
+            Ok(condition) => condition.check().err().map(|fault| fault.to_string()),
+            Err(error) => Some(error.to_string()),
+        });
+        match faulty {
+            Some(why) => Err(format!("has a matcher that cannot be read here: {why}")),
+            None => Ok(self),
+        }
+    }
+}
+
+/// The tools that an event is about by itself.
+fn own_tool(event: &AgentEvent) -> Result<Option<String>, String> {
+    match event.pick {
+        Pick::Tool(tool) => Ok(Some(tool.to_owned())),
+        Pick::Mcp => Ok(Some("mcp__*".to_owned())),
+        Pick::Marked(..) => Err("is for a part of an event that has no name elsewhere".to_owned()),
+        Pick::Any | Pick::With(_) => Ok(None),
+    }
+}
+
+fn compared(agent: &AgentDialect, event: &AgentEvent) -> Compared {
+    use EventKind as Kind;
+    match (event.kind, event.pick) {
+        (Kind::BeforeTool | Kind::AfterTool, Pick::Tool(tool)) if Subject::new(event.kind, tool).key() == "shell" => {
+            Compared::Field("args.command")
+        }
+        // Gemini looks at matchers of tools and of triggers only.
+        (Kind::Notification, _) if agent.name == "gemini" => Compared::Nothing,
+        (Kind::BeforeTool | Kind::AfterTool, Pick::Any | Pick::With(_)) | (Kind::Notification, _) => Compared::Subject,
+        (Kind::BeforeAgent, _) if agent.name == "goose" => Compared::Field("prompt"),
+        (
+            Kind::BeforeAgent | Kind::AfterAgent | Kind::BeforeModel | Kind::AfterModel | Kind::BeforeToolSelection,
+            _,
+        ) => Compared::Nothing,
+        (Kind::SessionStart, _) => Compared::Field("source"),
+        (Kind::SessionEnd, _) => Compared::Field("reason"),
+        (Kind::PreCompress | Kind::PostCompress, _) => Compared::Field("trigger"),
+        (Kind::SubagentStart | Kind::SubagentStop, _) => Compared::Field("agent_type"),
+        (Kind::FileCreated | Kind::FileEdited | Kind::FileDeleted, _) => Compared::Field("path"),
+        _ => Compared::Other,
+    }
+}
+
+/// The names in a matcher that is a list of them.
+fn names(matcher: &str) -> Option<Vec<&str>> {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-' | '|' | ',' | ' ');
+    matcher.chars().all(plain).then(|| matcher.split(['|', ',']).map(str::trim).collect())
+}
+
+fn expression(matcher: &str, agent: &AgentDialect) -> String {
+    match agent.home.written.matcher {
+        MatcherForm::Within => matcher.to_owned(),
+        MatcherForm::Whole => format!("^(?:{matcher})$"),
+    }
+}
+
+/// A matcher of ours. Plain names mean the tool in every agent's vocabulary; anything else is a regular expression.
+fn subject(matcher: &str, agent: &AgentDialect) -> String {
+    names(matcher).map_or_else(|| format!("re:{}", expression(matcher, agent)), |names| names.join("|"))
+}
+
+/// A condition on a field; where an agent does not tell it, the hook runs.
+fn field_condition(matcher: &str, agent: &AgentDialect, field: &str) -> String {
+    let is_text = matches!(field, "args.command" | "prompt" | "path");
+    let fits = match names(matcher).filter(|_| !is_text) {
+        Some(names) => format!("data.{field} in {}", serde_json::json!(names)),
+        None => format!("data.{field}.matches({})", serde_json::json!(expression(matcher, agent))),
+    };
+    format!("(!has(data.{field}) || {fits})")
+}
+
+/// What tells events of one kind apart that the agent has two names for.
+fn told_apart(agent: &AgentDialect, event: &AgentEvent) -> Option<String> {
+    if let Pick::With(field) = event.pick {
+        return Some(format!("has(data.{field})"));
+    }
+    let rival = |other: &&AgentEvent| other.kind == event.kind && matches!(other.pick, Pick::With(_));
+    let rival = agent.events.iter().find(rival).filter(|_| event.kind != EventKind::Custom)?;
+    let Pick::With(field) = rival.pick else { return None };
+    Some(format!("!has(data.{field})"))
+}
+
+/// The matcher of a hook whose calls must fit a permission rule, too: only a rule about a whole tool can be one.
+fn ruled(rule: &str, event: &AgentEvent, matcher: Option<&str>) -> Result<String, String> {
+    if !matches!(event.kind, EventKind::BeforeTool | EventKind::AfterTool) {
+        return Err("has a permission rule in `if` at an event without a tool, where it never runs".to_owned());
+    }
+    let tool = rule.trim();
+    let tool = tool.strip_suffix("(*)").unwrap_or(tool);
+    let is_name = !tool.is_empty() && tool.chars().all(|letter| letter.is_ascii_alphanumeric());
+    if is_name && matcher.is_none_or(|matcher| matcher == tool) {
+        return Ok(tool.to_owned());
+    }
+    Err(format!("has the permission rule `{rule}` in `if`, which only its agent can judge; write it as a matcher"))
+}

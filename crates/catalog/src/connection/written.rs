@@ -1,0 +1,279 @@
+//! The one reader of hooks that people wrote for other agents: each becomes an entry as in our own hook files, and is still
+//! spoken to as its agent does.
+
+use std::path::Path;
+
+use ollm_protocol::EventKind;
+use ollm_protocol::dialect::agents::home::{Form, OwnFolder, WrittenForm};
+use ollm_protocol::dialect::agents::{AgentDialect, AgentEvent};
+use ollm_shell::shell_word;
+use serde_json::{Map, Value, json};
+
+use super::filter::Filter;
+use super::{HOOKS, WrittenFile, calls, items, pair, structure, text};
+use crate::node::{Cursor, Node};
+
+/// A hook as an entry of ours.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct WrittenHook {
+    /// The event, as a key of our hook files.
+    pub(crate) event: String,
+    /// The keys of the entry; without a name, unless its author gave it one.
+    pub(crate) entry: Map<String, Value>,
+}
+
+/// Who is shown each hook: where it stands, and what it is, or what about it is why it is left out.
+pub(crate) type Visitor<'v> = &'v mut dyn FnMut(&Cursor<'_>, Result<WrittenHook, String>);
+
+/// Shows every hook in a settings file of an agent, except those that ask us; why the file cannot be understood.
+pub(crate) fn each(
+    root: &Cursor<'_>,
+    agent: &'static AgentDialect,
+    file: &WrittenFile,
+    visit: Visitor<'_>,
+) -> Result<(), String> {
+    let switch = Switch::of(root.node);
+    if agent.home.written.form == WrittenForm::Triggers {
+        let Some(hooks) = root.get(HOOKS) else { return Ok(()) };
+        if !matches!(hooks.node, Node::List(_)) {
+            return Err(format!("`{HOOKS}` is {}, not a list", hooks.node.kind()));
+        }
+        for hook in hooks.items() {
+            let name = text(hook.node, "trigger").unwrap_or_default();
+            Handler { agent, file, switch, name, group: None, at: &hook }.show(visit);
+        }
+        return Ok(());
+    }
+    structure(root.node)?;
+    let wrapped = root.get(HOOKS);
+    // Some files are nothing but events.
+    let is_bare = || root.entries().all(|(key, _)| agent.events.iter().any(|event| event.name == key));
+    let Some(events) = wrapped.as_ref().or_else(|| is_bare().then_some(root)) else { return Ok(()) };
+    for (name, list) in events.entries() {
+        for item in list.items() {
+            if agent.home.written.form == WrittenForm::Flat {
+                Handler { agent, file, switch, name, group: None, at: &item }.show(visit);
+                continue;
+            }
+            let Some(handlers) = item.get(HOOKS).filter(|handlers| matches!(handlers.node, Node::List(_))) else {
+                visit(&item, Err(format!("has no list `{HOOKS}`")));
+                continue;
+            };
+            for handler in handlers.items() {
+                Handler { agent, file, switch, name, group: Some(item.node), at: &handler }.show(visit);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The hook that a program with this text is, by the name of its file; none where that is no event of the agent, or it asks us.
+pub(crate) fn program(file: &WrittenFile, text: &str, agent: &AgentDialect) -> Option<WrittenHook> {
+    if calls(text).next().is_some() {
+        return None;
+    }
+    let name = file.path.file_name()?.to_str()?;
+    let event = agent.events.iter().find(|event| event.name == name)?;
+    // A project is found wherever it lies.
+    let action = if file.in_project {
+        json!({"type": "shell", "command": format!("\"${{OLLM_PROJECT_DIR}}\"/{}", shell_word(&file.label))})
+    } else {
+        json!({"type": "command", "command": file.path.to_str()?})
+    };
+    let entry = json!({"dialect": agent.name, "action": action});
+    Some(WrittenHook { event: key(event), entry: entry.as_object()?.clone() })
+}
+
+/// What a file says about all of its hooks.
+#[derive(Clone, Copy)]
+struct Switch<'n> {
+    on: bool,
+    /// The names of those that are off.
+    off: &'n [Node],
+}
+
+impl<'n> Switch<'n> {
+    fn of(root: &'n Node) -> Switch<'n> {
+        let is = |node: Option<(usize, &Node)>, wanted| node.is_some_and(|(_, node)| *node == Node::Bool(wanted));
+        let config = pair(root, "hooksConfig").map(|(_, config)| config);
+        let off = config.and_then(|config| pair(config, "disabled")).map_or(&[][..], |(_, names)| items(names));
+        let all_off = is(pair(root, "disableAllHooks"), true);
+        Switch { on: !all_off && !is(config.and_then(|config| pair(config, "enabled")), false), off }
+    }
+}
+
+/// One hook in a file.
+struct Handler<'a> {
+    agent: &'static AgentDialect,
+    file: &'a WrittenFile,
+    switch: Switch<'a>,
+    /// The event, as written.
+    name: &'a str,
+    group: Option<&'a Node>,
+    at: &'a Cursor<'a>,
+}
+
+impl Handler<'_> {
+    fn show(&self, visit: Visitor<'_>) {
+        if let Some(found) = self.read().transpose() {
+            visit(self.at, found);
+        }
+    }
+
+    /// The entry; nothing where it only asks us.
+    fn read(&self) -> Result<Option<WrittenHook>, String> {
+        let event = self.agent.events.iter().find(|event| event.name == self.name);
+        let event = event.ok_or("is for an event that the agent does not have, as far as is known")?;
+        let handler = self.at.node;
+        if let Some(key) = [Some(handler), self.group].into_iter().flatten().find_map(doubled) {
+            return Err(format!("has `{key}` twice, and agents differ in which of the two counts"));
+        }
+        let Some(action) = self.action()? else { return Ok(None) };
+        let matcher = text(self.group.unwrap_or(handler), "matcher");
+        let filter = Filter::of(self.agent, event, matcher, text(handler, "if"))?;
+        let mut entry = Map::new();
+        let mut set = |key: &str, value: Option<Value>| {
+            entry.extend(value.map(|value| (key.to_owned(), value)));
+        };
+        set("name", text(handler, "name").filter(|name| !name.is_empty()).map(Value::from));
+        set("description", text(handler, "description").map(Value::from));
+        set("dialect", Some(self.agent.name.into()));
+        set("matcher", filter.matcher.map(Value::from));
+        set("if", filter.condition.map(Value::from));
+        set("action", Some(action));
+        set("timeout", self.timeout()?.map(Value::from));
+        set("async", is_set(handler, "async", &Node::Bool(true)).then_some(true.into()));
+        let blocks = is_set(handler, "failClosed", &Node::Bool(true))
+            || is_set(handler, "on_failure", &Node::Text("block".to_owned()));
+        set("onFailure", blocks.then_some("block".into()));
+        set("env", pair(handler, "env").map(|(_, env)| env.to_json()));
+        let cwd = text(handler, "cwd").or_else(|| text(handler, "working_directory"));
+        set("cwd", cwd.or_else(|| self.own_folder()).map(Value::from));
+        set("enabled", self.is_off().then_some(false.into()));
+        Ok(Some(WrittenHook { event: key(event), entry }))
+    }
+
+    /// What it does; nothing where it only asks us.
+    fn action(&self) -> Result<Option<Value>, String> {
+        // Where hooks name their trigger, what they do is a map of its own.
+        let node = pair(self.at.node, "action").map_or(self.at.node, |(_, action)| action);
+        match text(node, "type").unwrap_or("command") {
+            "command" => self.command(node),
+            "agent" if self.agent.home.written.form == WrittenForm::Triggers => {
+                let prompt = text(node, "prompt").ok_or("has no prompt")?;
+                Ok(Some(json!({"type": "askAgent", "prompt": prompt})))
+            }
+            "http" => {
+                let url = text(node, "url").ok_or("has no url")?;
+                let mut action = json!({"type": "http", "url": url});
+                if let (Some((_, headers)), Some(map)) = (pair(node, "headers"), action.as_object_mut()) {
+                    map.insert("headers".to_owned(), headers.to_json());
+                }
+                Ok(Some(action))
+            }
+            "prompt" => Err(format!("asks a model by itself, which only {} can do", self.agent.title)),
+            other => Err(format!("is of type `{other}`, which only {} itself can run", self.agent.title)),
+        }
+    }
+
+    fn command(&self, node: &Node) -> Result<Option<Value>, String> {
+        if text(node, "shell").is_some_and(|shell| shell != "bash" && shell != "sh") {
+            return Err("is for a shell that is not there".to_owned());
+        }
+        let usual = if let Form::Flat(entry) = self.agent.home.form { entry.command } else { "command" };
+        let line = [usual, "command", "exec"].into_iter().find_map(|key| text(node, key)).ok_or("has no command")?;
+        let line = match pair(node, "args") {
+            None => line.to_owned(),
+            Some((_, args)) => {
+                let words = items(args).iter().map(Node::as_text).collect::<Option<Vec<&str>>>();
+                let words = words.ok_or("has `args` that are not a list of texts")?;
+                self.quoted(std::iter::once(line).chain(words))
+            }
+        };
+        let is_ours = calls(&line).next().is_some();
+        let line = self.with_folder(line)?;
+        Ok((!is_ours).then(|| json!({"type": "shell", "command": line})))
+    }
+
+    /// The folder that the agent runs it in, where that is the one of its file.
+    fn own_folder(&self) -> Option<&str> {
+        let runs = self.agent.home.written.folder == OwnFolder::Runs && !self.file.in_project;
+        self.file.path.parent().filter(|_| runs)?.to_str()
+    }
+
+    /// A line that finds the folder above its file in the variable that the agent has for it.
+    fn with_folder(&self, line: String) -> Result<String, String> {
+        let OwnFolder::Above(variable) = self.agent.home.written.folder else { return Ok(line) };
+        let below = Path::new(&self.file.label).ancestors().nth(2).and_then(Path::to_str).unwrap_or_default();
+        let base = if self.file.in_project { "OLLM_PROJECT_DIR" } else { "HOME" };
+        let plain = |letter: char| letter.is_alphanumeric() || "/._-".contains(letter);
+        if !below.chars().all(plain) {
+            return Err(format!("stands in a folder whose name cannot be written in `{variable}`"));
+        }
+        Ok(format!("{variable}=\"${{{base}}}/{below}\"; export {variable}; {line}"))
+    }
+
+    /// A program and its arguments as a line of shell that means nothing else. The folder of the project, which an agent fills
+    /// in by itself, stays a variable.
+    fn quoted<'w>(&self, words: impl Iterator<Item = &'w str>) -> String {
+        let part = |part: &str| if part.is_empty() { String::new() } else { shell_word(part).into_owned() };
+        let word = |word: &str| {
+            let variables = self.agent.home.project_variables.iter().map(|name| format!("${{{name}}}"));
+            let filled = variables.into_iter().find_map(|variable| {
+                let (before, after) = word.split_once(&variable)?;
+                Some(format!("{}\"{variable}\"{}", part(before), part(after)))
+            });
+            filled.unwrap_or_else(|| shell_word(word).into_owned())
+        };
+        words.map(word).collect::<Vec<_>>().join(" ")
+    }
+
+    /// How long it may take, as we write it.
+    fn timeout(&self) -> Result<Option<String>, String> {
+        let keys = ["timeout", "timeoutSec", "timeout_ms"];
+        let found = keys.iter().find_map(|key| Some((*key, pair(self.at.node, key)?.1)));
+        let Some((key, value)) = found.filter(|(_, value)| **value != Node::Null) else { return Ok(None) };
+        let unit = u64::try_from(self.agent.timeout_unit.as_millis()).unwrap_or(u64::MAX);
+        let millis = |unit: u64| match value {
+            Node::Whole(number) => u64::try_from(*number).ok().map(|number| number.saturating_mul(unit)),
+            Node::Fraction(number) => {
+                let time = std::time::Duration::try_from_secs_f64(*number).ok()?;
+                u64::try_from(time.as_millis()).ok().map(|millis| millis.saturating_mul(unit) / 1000)
+            }
+            _ => None,
+        };
+        // Qwen takes large numbers for milliseconds.
+        let is_large = || matches!(value, Node::Whole(1000..));
+        let in_millis = key == "timeout_ms" || (self.agent.name == "qwen" && is_large());
+        let millis = millis(if in_millis { 1 } else { unit }).filter(|millis| *millis > 0);
+        match millis {
+            Some(millis) => Ok(Some(format!("{millis}ms"))),
+            None => Err(format!("has a `{key}` that is no positive number")),
+        }
+    }
+
+    fn is_off(&self) -> bool {
+        let name = text(self.at.node, "name").or_else(|| text(self.at.node, "command"));
+        let named = name.is_some_and(|name| self.switch.off.iter().any(|off| off.as_text() == Some(name)));
+        !self.switch.on || named || is_set(self.at.node, "enabled", &Node::Bool(false))
+    }
+}
+
+/// The event in a hook file of ours.
+fn key(event: &AgentEvent) -> String {
+    match event.kind {
+        EventKind::Custom => format!("custom:{}", event.name),
+        kind => kind.name().to_owned(),
+    }
+}
+
+fn is_set(node: &Node, key: &str, value: &Node) -> bool {
+    pair(node, key).is_some_and(|(_, found)| found == value)
+}
+
+/// A key that a map has twice.
+fn doubled(node: &Node) -> Option<&str> {
+    let Node::Map(pairs) = node else { return None };
+    let keys = || pairs.iter().map(|(key, _)| key.as_str());
+    keys().enumerate().find(|(index, key)| keys().skip(index + 1).any(|other| other == *key)).map(|(_, key)| key)
+}

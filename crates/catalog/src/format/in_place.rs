@@ -1,0 +1,52 @@
+//! Files of other agents, read where they are: each hook is taken in as the entry of ours that it means.
+
+use ollm_protocol::Layer;
+use ollm_protocol::dialect::AgentDialect;
+use ollm_protocol::dialect::agents::home::WrittenForm;
+use serde_json::Value;
+
+use super::{Context, HookCollector, events};
+use crate::connection::WrittenFile;
+use crate::connection::written::{self, WrittenHook};
+use crate::file::Finding;
+use crate::node::{Cursor, Node, Part};
+use crate::problem::Severity;
+
+/// Takes in every hook of a file; where the file is a program, the root is its text.
+pub(crate) fn take(root: &Cursor<'_>, agent: &'static AgentDialect, intake: &mut HookCollector<'_>) {
+    let Context { path, label, layer, .. } = *intake.context;
+    let file = WrittenFile { path: path.to_owned(), label: label.to_owned(), in_project: layer == Layer::Workspace };
+    if agent.home.written.form == WrittenForm::Programs {
+        if let Some(hook) = written::program(&file, root.node.as_text().unwrap_or_default(), agent) {
+            take_hook(hook, root, intake);
+        }
+        return;
+    }
+    let understood = written::each(root, agent, &file, &mut |at, found| match found {
+        Ok(hook) => take_hook(hook, at, intake),
+        Err(why) => intake.findings.push(finding(Severity::Warning, at, format!("the hook {why}; it is left out"))),
+    });
+    if let Err(why) = understood {
+        intake.findings.push(finding(Severity::Error, root, format!("{why}; none of its hooks is loaded")));
+    }
+}
+
+fn take_hook(WrittenHook { event, entry }: WrittenHook, at: &Cursor<'_>, intake: &mut HookCollector<'_>) {
+    if intake.context.moment.is_some_and(|moment| !moment.fits_event(&event)) {
+        return;
+    }
+    let node = Node::from_json(&Value::Object(entry));
+    let (hooks, findings) = (intake.hooks.len(), intake.findings.len());
+    events::take_entry(&event, &Cursor::root(&node), intake);
+    // Everything about it is told of the place where it stands.
+    let spots = intake.spots.iter_mut().flat_map(|spots| spots.iter_mut().skip(hooks));
+    spots.for_each(|spot| *spot = at.spot(Part::Value));
+    for finding in intake.findings.iter_mut().skip(findings) {
+        finding.spot = Some(at.spot(Part::Value));
+    }
+}
+
+fn finding(severity: Severity, at: &Cursor<'_>, message: String) -> Finding {
+    let (spot, value) = (Some(at.spot(Part::Value)), Some(at.node.shown()));
+    Finding { severity, spot, value, message, help: None, remedy: None }
+}

@@ -1,0 +1,361 @@
+//! Hooks that people wrote for other agents: imported, and read where they are.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use ollm_catalog::connection::{Imported, WrittenFile};
+use ollm_protocol::dialect::agent_named;
+use ollm_protocol::{Hook, Source};
+use serde_json::{Value, json};
+
+use crate::world::World;
+
+fn file() -> WrittenFile {
+    let label = ".agents/plugins/mine/hooks/hooks.json".to_owned();
+    WrittenFile { path: Path::new("/home/me").join(&label), label, in_project: false }
+}
+
+fn imported(id: &str, settings: &Value) -> Imported {
+    let mut imported = Imported::default();
+    imported.add(&file(), &settings.to_string(), agent_named(id).unwrap()).unwrap();
+    imported
+}
+
+#[test]
+fn hooks_of_an_agent_become_entries_of_ours_in_its_dialect() {
+    let settings = json!({"model": "opus", "hooks": {
+        "PreToolUse": [
+            {"matcher": "Bash", "hooks": [{"type": "command", "command": "check", "timeout": 5}]},
+            {"matcher": "mcp__.*__write", "hooks": [{"type": "http", "url": "https://hooks.example/x", "headers": {"A": "b"}}]},
+            {"matcher": "Edit, Write", "hooks": [{"command": "fmt", "args": ["--all", "${HOME}", "${CLAUDE_PROJECT_DIR}/a"], "async": true}]},
+            {"hooks": [{"type": "command", "command": "/bin/ollm hook run PreToolUse --from claude"}]},
+        ],
+        "PostToolUseFailure": [{"hooks": [{"type": "command", "command": "log"}]}],
+        "PostToolUse": [{"hooks": [{"type": "command", "command": "log"}]}],
+        "Elicitation": [{"hooks": [{"type": "command", "command": "log"}]}],
+    }});
+    let found = imported("claude", &settings);
+    assert_eq!(found.left, Vec::<String>::new());
+    let before = json!([
+        {"name": "claude-1", "dialect": "claude", "matcher": "Bash", "action": {"type": "shell", "command": "check"}, "timeout": "5000ms"},
+        {"name": "claude-2", "dialect": "claude", "matcher": "re:mcp__.*__write",
+            "action": {"type": "http", "url": "https://hooks.example/x", "headers": {"A": "b"}}},
+        {"name": "claude-3", "dialect": "claude", "matcher": "Edit|Write",
+            "action": {"type": "shell", "command": "fmt --all '${HOME}' \"${CLAUDE_PROJECT_DIR}\"/a"}, "async": true},
+    ]);
+    let file = found.file();
+    assert_eq!(file["hooks"]["before_tool"], before);
+    assert_eq!(file["hooks"]["after_tool"][0]["if"], "has(data.error)");
+    assert_eq!(file["hooks"]["after_tool"][1]["if"], "!has(data.error)");
+    assert_eq!(file["hooks"]["custom:Elicitation"][0]["action"]["command"], "log");
+}
+
+#[test]
+fn timeouts_are_read_in_the_agents_own_unit() {
+    let groups = |timeout: u64, event: &str| json!({"hooks": {event: [{"hooks": [{"type": "command", "command": "x", "timeout": timeout}]}]}});
+    let flat = |key: &str, timeout: u64, event: &str| json!({"hooks": {event: [{"type": "command", "command": "x", key: timeout}]}});
+    for (id, settings, timeout) in [
+        ("claude", groups(5, "PreToolUse"), "5000ms"),
+        ("gemini", groups(5000, "BeforeTool"), "5000ms"),
+        ("qwen", groups(5, "PreToolUse"), "5000ms"),
+        ("qwen", groups(5000, "PreToolUse"), "5000ms"),
+        ("cursor", flat("timeout", 5, "preToolUse"), "5000ms"),
+        ("copilot", flat("timeoutSec", 5, "PreToolUse"), "5000ms"),
+    ] {
+        let found = imported(id, &settings);
+        assert_eq!(found.hooks[0].1["timeout"], timeout, "{id}: {found:?}");
+    }
+}
+
+#[test]
+fn what_cannot_be_taken_over_is_named() {
+    let claude = |event: &str, group: Value| ("claude", json!({"hooks": {event: [group]}}));
+    let one = |hook: Value| json!({"hooks": [hook]});
+    let run = |key: &str, value: Value| json!({"hooks": [{"type": "command", "command": "x", key: value}]});
+    let matched = |matcher: &str| json!({"matcher": matcher, "hooks": [{"type": "command", "command": "x"}]});
+    for ((id, settings), why) in [
+        (claude("PreToolUse", one(json!({"type": "prompt", "prompt": "is it safe?"}))), "only Claude Code can do"),
+        (claude("PreToolUse", one(json!({"type": "agent", "prompt": "look"}))), "type `agent`"),
+        (claude("PreToolUse", one(json!({"type": "command"}))), "has no command"),
+        (claude("PreToolUse", run("if", "Bash(git *)".into())), "permission rule `Bash(git *)`"),
+        (claude("Stop", run("if", "Bash".into())), "without a tool, where it never runs"),
+        (claude("PreToolUse", run("shell", "powershell".into())), "shell that is not there"),
+        (claude("PreToolUse", run("args", json!([1]))), "not a list of texts"),
+        (claude("PreToolUse", run("timeout", "soon".into())), "`timeout` that is no positive number"),
+        (claude("PreToolUse", matched("Bash(?=x)")), "cannot be read here"),
+        (claude("PreToolUse", json!({"matcher": "Bash"})), "has no list"),
+        (claude("PermissionRequest", matched("Read")), "means nothing at events of other agents"),
+        (claude("UserPromptExpansion", matched("deploy")), "means nothing at events of other agents"),
+        (claude("FileChanged", matched(".env")), "no name elsewhere"),
+        (claude("NoSuchEvent", matched("*")), "event that the agent does not have"),
+    ] {
+        let found = imported(id, &settings);
+        assert_eq!(found.hooks, Vec::new(), "{settings}");
+        assert!(matches!(&found.left[..], [left] if left.contains(why)), "{settings}: {:?}", found.left);
+    }
+}
+
+#[test]
+fn a_matcher_means_what_it_meant_to_its_agent() {
+    let groups =
+        |event: &str, matcher: &str| json!({"hooks": {event: [{"matcher": matcher, "hooks": [{"command": "x"}]}]}});
+    let flat = |event: &str, matcher: &str| json!({"hooks": {event: [{"command": "x", "matcher": matcher}]}});
+    for (id, settings, matcher, condition) in [
+        ("claude", groups("PreToolUse", "Edit, Write"), json!("Edit|Write"), Value::Null),
+        ("claude", groups("PreToolUse", "^mcp__"), json!("re:^mcp__"), Value::Null),
+        (
+            "claude",
+            groups("SessionStart", "startup|resume"),
+            Value::Null,
+            json!(r#"(!has(data.source) || data.source in ["startup","resume"])"#),
+        ),
+        (
+            "claude",
+            groups("SubagentStop", "^rev"),
+            Value::Null,
+            json!(r#"(!has(data.agent_type) || data.agent_type.matches("^rev"))"#),
+        ),
+        ("claude", groups("Stop", "anything"), Value::Null, Value::Null),
+        ("claude", groups("Notification", "idle_prompt"), json!("idle_prompt"), Value::Null),
+        ("gemini", groups("Notification", "idle"), Value::Null, Value::Null),
+        ("gemini", groups("BeforeTool", "write_.*"), json!("re:write_.*"), Value::Null),
+        ("copilot", flat("preToolUse", "ba.*"), json!("re:^(?:ba.*)$"), Value::Null),
+        (
+            "cursor",
+            flat("beforeShellExecution", "git push|rm"),
+            json!("Shell"),
+            json!(r#"(!has(data.args.command) || data.args.command.matches("git push|rm"))"#),
+        ),
+        ("cursor", flat("beforeMCPExecution", "*"), json!("mcp__*"), Value::Null),
+        (
+            "goose",
+            groups("UserPromptSubmit", "deploy"),
+            Value::Null,
+            json!(r#"(!has(data.prompt) || data.prompt.matches("deploy"))"#),
+        ),
+    ] {
+        let found = imported(id, &settings);
+        let [(_, entry)] = &found.hooks[..] else { panic!("{settings}: {found:?}") };
+        let of = |key: &str| entry.get(key).cloned().unwrap_or_default();
+        assert_eq!((of("matcher"), of("if")), (matcher, condition), "{id} {settings}");
+    }
+}
+
+#[test]
+fn what_a_file_says_about_its_hooks_holds_for_them() {
+    let hook = json!({"type": "command", "command": "x"});
+    let groups = |event: &str, hook: &Value| json!({event: [{"hooks": [hook]}]});
+    let tool = json!({"type": "command", "command": "x", "if": "Bash(*)"});
+    let goose = json!({"command": "x", "on_failure": "block"});
+    let cursor = json!({"preToolUse": [{"command": "x", "failClosed": true}]});
+    let copilot =
+        json!({"preToolUse": [{"type": "command", "exec": "x", "args": ["a b"], "env": {"A": "1"}, "cwd": "s"}]});
+    for (id, settings, key, value) in [
+        ("claude", json!({"disableAllHooks": true, "hooks": groups("PreToolUse", &hook)}), "enabled", json!(false)),
+        (
+            "gemini",
+            json!({"hooksConfig": {"enabled": false}, "hooks": groups("BeforeTool", &hook)}),
+            "enabled",
+            json!(false),
+        ),
+        (
+            "gemini",
+            json!({"hooksConfig": {"disabled": ["x"]}, "hooks": groups("BeforeTool", &hook)}),
+            "enabled",
+            json!(false),
+        ),
+        ("claude", json!({"hooks": groups("PreToolUse", &tool)}), "matcher", json!("Bash")),
+        ("goose", json!({"hooks": groups("PreToolUse", &goose)}), "onFailure", json!("block")),
+        ("cursor", json!({"version": 1, "hooks": cursor}), "onFailure", json!("block")),
+        ("copilot", json!({"hooks": copilot}), "env", json!({"A": "1"})),
+        ("copilot", json!({"hooks": copilot}), "cwd", json!("s")),
+        ("copilot", json!({"hooks": copilot}), "action", json!({"type": "shell", "command": "x 'a b'"})),
+        ("droid", groups("PreToolUse", &hook), "dialect", json!("droid")),
+        ("cursor", json!({"hooks": cursor}), "cwd", json!("/home/me/.agents/plugins/mine/hooks")),
+        (
+            "goose",
+            json!({"hooks": groups("PreToolUse", &goose)}),
+            "action",
+            json!({"type": "shell", "command": "PLUGIN_ROOT=\"${HOME}/.agents/plugins/mine\"; export PLUGIN_ROOT; x"}),
+        ),
+    ] {
+        let found = imported(id, &settings);
+        assert_eq!(found.hooks[0].1.get(key), Some(&value), "{id} {settings}: {found:?}");
+    }
+}
+
+#[test]
+fn kiro_names_the_trigger_in_each_hook() {
+    let settings = json!({"version": "v1", "hooks": [
+        {"name": "guard", "trigger": "PreToolUse", "matcher": "execute_bash", "timeout": 7,
+            "action": {"type": "command", "command": "check"}},
+        {"name": "docs", "trigger": "PostFileSave", "matcher": "\\.md$", "enabled": false,
+            "action": {"type": "agent", "prompt": "Check the links."}},
+        {"name": "ollm-Stop", "trigger": "Stop", "action": {"type": "command", "command": "/bin/ollm hook run Stop --from kiro"}},
+    ]});
+    let found = imported("kiro", &settings);
+    assert_eq!(found.left, Vec::<String>::new());
+    assert_eq!(
+        found.file(),
+        json!({"hooks": {
+            "before_tool": [{"name": "guard", "dialect": "kiro", "matcher": "execute_bash",
+                "action": {"type": "shell", "command": "check"}, "timeout": "7000ms"}],
+            "file_edited": [{"name": "docs", "dialect": "kiro", "if": r#"(!has(data.path) || data.path.matches("\\.md$"))"#,
+                "action": {"type": "askAgent", "prompt": "Check the links."}, "enabled": false}],
+        }})
+    );
+}
+
+#[test]
+fn a_file_that_cannot_be_understood_says_why() {
+    for (text, why) in [
+        ("[1]", "not a JSON object"),
+        ("{\"hooks\": {}, \"hooks\": {}}", "twice"),
+        ("{\"hooks\": {\"Stop\": 1}}", "not a list"),
+        ("{\"hooks\": ", "JSON"),
+    ] {
+        let said = Imported::default().add(&file(), text, agent_named("claude").unwrap()).unwrap_err();
+        assert!(said.contains(why), "{text}: {said}");
+    }
+    for text in ["", "\u{feff}{}", "{} // nothing\r\n", "{\"permissions\": {},}"] {
+        let mut found = Imported::default();
+        found.add(&file(), text, agent_named("claude").unwrap()).unwrap();
+        assert_eq!(found, Imported::default(), "{text:?}");
+    }
+}
+
+/// A world whose user wants the hooks of these agents read.
+fn reading(agents: &str) -> World {
+    let world = World::new();
+    world.write("home/.ollm/config.yaml", format!("hooks:\n  read: [{agents}]\n"));
+    world
+}
+
+const GUARD: &str =
+    r#"{"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "check"}]}]}}"#;
+
+fn shown(hooks: &[Hook]) -> Vec<(String, Source, Option<&'static str>)> {
+    hooks.iter().map(|hook| (hook.id().to_owned(), hook.spec.source, hook.spec.read_from)).collect()
+}
+
+#[test]
+fn hooks_of_agents_are_read_where_they_are_only_if_the_user_says_so() {
+    let world = reading("claude");
+    world.write("home/.claude/settings.json", GUARD);
+    world.write("project/.claude/settings.json", GUARD);
+    world.write("project/.claude/settings.local.json", GUARD);
+    world.write("home/.gemini/settings.json", GUARD.replace("PreToolUse", "BeforeTool"));
+    let (catalog, problems) = world.load();
+    assert_eq!(problems, Vec::new());
+    let id = |start: &str| format!("{start}:before_tool:20f65c28");
+    assert_eq!(
+        shown(&catalog.hooks),
+        [
+            (id("user:.claude/settings.json"), Source::User, Some("claude")),
+            (id("workspace:.claude/settings.local.json"), Source::Workspace, Some("claude")),
+            (id("workspace:.claude/settings.json"), Source::Workspace, Some("claude")),
+        ]
+    );
+    assert!(catalog.hooks.iter().all(|hook| hook.dialect.name() == "claude"));
+    world.write("home/.ollm/config.yaml", "");
+    assert!(world.load().0.hooks.is_empty());
+    world.write("project/.ollm/config.yaml", "hooks:\n  read: [claude]\n");
+    let (catalog, problems) = world.load();
+    assert!(catalog.hooks.is_empty(), "a project cannot ask for it");
+    assert!(problems[0].message.contains("only the user decides whose hooks are read"), "{problems:?}");
+}
+
+#[test]
+fn the_id_of_a_hook_does_not_depend_on_those_beside_it_or_on_the_event() {
+    let world = reading("claude");
+    let file = |others: &str| {
+        format!(
+            r#"{{"hooks": {{"Stop": [{{"hooks": [{{"command": "a"}}]}}], "PreToolUse": [{others}{{"hooks": [{{"command": "b"}}]}}]}}}}"#
+        )
+    };
+    world.write("home/.claude/settings.json", file(""));
+    let ids = |world: &World| shown(&world.load().0.hooks).into_iter().map(|(id, ..)| id).collect::<Vec<_>>();
+    let before = ids(&world);
+    world.write("home/.claude/settings.json", file(r#"{"hooks": [{"command": "c"}]}, "#));
+    let after = ids(&world);
+    assert_eq!((before.len(), after.len()), (2, 3));
+    assert!(before.iter().all(|id| after.contains(id)), "{before:?} {after:?}");
+}
+
+#[test]
+fn what_is_wrong_with_a_hook_in_place_is_told_where_it_stands() {
+    let world = reading("claude, gemini");
+    let file = world.write(
+        "home/.claude/settings.json",
+        "\u{feff}{\r\n  // mine\r\n  \"hooks\": {\"PreToolUse\": [\r\n    {\"hooks\": [{\"type\": \"prompt\", \"prompt\": \"ok?\"},\r\n      {\"command\": \"a\", \"command\": \"b\"},\r\n      {\"command\": \"x\"},]}\r\n  ]}\r\n}\r\n",
+    );
+    world.write("home/.gemini/settings.json", "{\"hooks\": 7}");
+    let (catalog, problems) = world.load();
+    assert_eq!(catalog.hooks.len(), 1);
+    let of: Vec<_> = problems.iter().filter(|problem| problem.file == file).collect();
+    assert_eq!(of.iter().map(|problem| problem.line).collect::<Vec<_>>(), [4, 5], "{problems:?}");
+    assert!(of[0].message.contains("only Claude Code can do; it is left out"), "{}", of[0].message);
+    assert!(of[1].message.contains("`command` twice"), "{}", of[1].message);
+    assert!(
+        problems.iter().any(|problem| problem.message.contains("`hooks` is a number, not an object")),
+        "{problems:?}"
+    );
+}
+
+#[test]
+fn every_agent_with_files_of_its_own_is_read() {
+    let world = reading("goose, kiro, cline, copilot, cursor, windsurf, droid");
+    world.write("home/.agents/plugins/mine/hooks/hooks.json", GUARD);
+    world.write(
+        "home/.kiro/hooks/a.json",
+        r#"{"hooks": [{"trigger": "Stop", "action": {"type": "command", "command": "x"}}]}"#,
+    );
+    world.write("home/Documents/Cline/Hooks/PreToolUse", "#!/bin/sh\n");
+    world.write("home/Documents/Cline/Hooks/TaskStart", "#!/bin/sh\n/bin/ollm hook run TaskStart --from cline\n");
+    world.write("home/Documents/Cline/Hooks/README", "none");
+    world.write("home/.copilot/hooks/b.json", r#"{"hooks": {"preToolUse": [{"type": "command", "bash": "x"}]}}"#);
+    world.write("project/.cursor/hooks.json", r#"{"hooks": {"stop": [{"command": "x"}]}}"#);
+    world.write("project/.windsurf/hooks.json", r#"{"hooks": {"pre_run_command": [{"command": "x"}]}}"#);
+    world.write("project/.factory/hooks.json", r#"{"PreToolUse": [{"hooks": [{"command": "x"}]}]}"#);
+    let (catalog, problems) = world.load();
+    assert_eq!(problems, Vec::new());
+    let found: Vec<_> = catalog.hooks.iter().map(|hook| hook.spec.read_from.unwrap()).collect();
+    assert_eq!(found, ["goose", "kiro", "cline", "copilot", "cursor", "windsurf", "droid"]);
+}
+
+#[test]
+fn what_cannot_be_looked_at_is_told_and_what_is_not_there_is_not() {
+    let world = reading("claude, kiro, gemini");
+    let link = world.base().join("home/.gemini/settings.json");
+    std::fs::create_dir_all(link.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("nowhere", link).unwrap();
+    std::fs::create_dir_all(world.base().join("home/.kiro/hooks/folder.json")).unwrap();
+    assert_eq!(world.load().1, Vec::new());
+    std::fs::create_dir_all(world.base().join("home/.claude/settings.json")).unwrap();
+    let (_, problems) = world.load();
+    assert!(matches!(&problems[..], [one] if one.message.contains("not a regular file")), "{problems:?}");
+    let folder = world.base().join("home/.kiro/hooks");
+    let close = |mode| std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(mode)).unwrap();
+    close(0o000);
+    // Root may look everywhere.
+    let is_root = std::fs::read_dir(&folder).is_ok();
+    let (_, problems) = world.load();
+    assert!(is_root || problems.len() == 2, "{problems:?}");
+    close(0o700);
+}
+
+#[test]
+fn a_variable_moves_the_users_files_but_not_into_a_project() {
+    let mut world = reading("claude");
+    world.write("elsewhere/settings.json", GUARD);
+    world.write("project/config/settings.json", GUARD);
+    let folder = |path: &str, world: &World| world.base().join(path).display().to_string();
+    let elsewhere = folder("elsewhere", &world);
+    world.env.insert("CLAUDE_CONFIG_DIR".to_owned(), elsewhere);
+    assert_eq!(world.load().0.hooks.len(), 1);
+    let inside = folder("project/config", &world);
+    world.env.insert("CLAUDE_CONFIG_DIR".to_owned(), inside);
+    let (catalog, problems) = world.load();
+    assert_eq!(catalog.hooks.len(), 0);
+    assert!(problems[0].message.contains("leads into the project"), "{problems:?}");
+}

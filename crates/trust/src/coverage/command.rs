@@ -1,0 +1,214 @@
+//! What a program and its arguments and variables name: scripts, code, modules, folders to look in.
+
+use std::path::{Path, PathBuf};
+
+use ollm_protocol::hook::{Runs, runs};
+
+use super::script::{self, Language};
+use super::{CommandLine, CoverageError, Found, LOADING, Replacement, Search, runner};
+
+/// Options of Node that load code before the script.
+const PRELOADS: &[&str] = &["-r", "--require", "--import", "--loader", "--experimental-loader"];
+/// Variables that name folders in which programs and libraries are looked up.
+const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
+
+impl Search<'_> {
+    pub(super) fn line(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
+        if let Some(text) = &line.shell {
+            self.coverage.line = self.shell(text)?;
+        } else {
+            self.command(line, program)?;
+        }
+        for (name, value) in &line.env {
+            self.variable(name, value)?;
+        }
+        Ok(())
+    }
+
+    fn command(&mut self, line: &CommandLine, program: Option<&Path>) -> Result<(), CoverageError> {
+        // A program outside of the folder is known by its place, as any other; not so a script that the folder has a link to.
+        if let Some(program) = program
+            && let Ok(real) = program.canonicalize()
+            && let Some(place) = self.place_of(program, &real)
+            && (place == real || real.is_file() && !script::is_binary(&real))
+        {
+            self.cover(&place, real);
+            self.push_code(place, None);
+        }
+        if let Some(environment) = program.and_then(|program| program.ancestors().nth(2))
+            && let Found::File(_) = self.at(&environment.join("pyvenv.cfg"))?
+        {
+            let short = self.short(environment);
+            self.coverage.uncovered.push(format!("packages in `{short}` are not looked through"));
+        }
+        let CommandLine { program: command, args, .. } = line;
+        let running = runs(command, args);
+        for arg in args {
+            self.text(arg)?;
+        }
+        // Others may start Python, as in `uv run python -m tool`; a shell has text of its own.
+        if Language::of_interpreter(command) != Some(Language::Shell) {
+            for module in modules(args, running) {
+                self.module(module)?;
+            }
+        }
+        self.runs(command, args, running)?;
+        self.old_python(command, program);
+        let uncovered = runner::uncovered(command, args, &self.places.top);
+        self.coverage.uncovered.extend(uncovered);
+        Ok(())
+    }
+
+    /// The code among the arguments of a program.
+    fn runs(&mut self, command: &str, args: &[String], running: Runs) -> Result<(), CoverageError> {
+        let language = Language::of_interpreter(command);
+        if language == Some(Language::Node) {
+            for (_, prefix, name) in preloads(args) {
+                self.code_argument(&prefix, name, Language::Node)?;
+            }
+        }
+        match running {
+            Runs::Script(index) => {
+                if let (Some(arg), Some(language)) = (args.get(index), language) {
+                    self.script_argument(arg, language)?;
+                }
+            }
+            Runs::Code => {
+                if let Some(language) = language {
+                    self.inline(command, args, language);
+                    let options = || args.iter().take_while(|arg| arg.starts_with('-'));
+                    let has_code = || options().any(|arg| arg.contains('c') && !arg.contains('m'));
+                    self.coverage.is_inline_python |= language == Language::Python && has_code();
+                }
+                for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.starts_with('-')) {
+                    match language {
+                        Some(Language::Shell) => {
+                            let edits = self.shell(arg)?;
+                            if shell_code(args) == Some(index) && !edits.is_empty() {
+                                let with = Replacement::Code { text: arg.clone(), edits };
+                                self.coverage.code_arguments.push((arg.clone(), with));
+                            }
+                        }
+                        Some(language) => self.read(arg, language, None)?,
+                        None => {}
+                    }
+                }
+            }
+            // `deno eval`
+            Runs::Itself => {
+                if let Some(language) = language {
+                    self.inline(command, args, language);
+                }
+            }
+            Runs::Input | Runs::Nothing => {}
+        }
+        Ok(())
+    }
+
+    fn script_argument(&mut self, arg: &str, language: Language) -> Result<(), CoverageError> {
+        if arg.contains("{{") {
+            self.made_up(arg, None);
+            return Ok(());
+        }
+        self.code_argument("", arg, language)
+    }
+
+    fn code_argument(&mut self, prefix: &str, name: &str, language: Language) -> Result<(), CoverageError> {
+        if let Some(file) = self.code_file(name, language)? {
+            let with = Replacement::File { prefix: prefix.to_owned(), file };
+            self.coverage.code_arguments.push((format!("{prefix}{name}"), with));
+        }
+        Ok(())
+    }
+
+    /// The code that an interpreter means by a name.
+    pub(super) fn code_file(&mut self, name: &str, language: Language) -> Result<Option<PathBuf>, CoverageError> {
+        let candidates = match language {
+            Language::Node => script::node_files(name),
+            _ => vec![name.to_owned()],
+        };
+        for candidate in candidates {
+            match self.named(&candidate)? {
+                Found::File(file) => {
+                    self.push_code(file.clone(), Some(language));
+                    return Ok(Some(file));
+                }
+                Found::Folder(folder) => self.whole_folder(&folder),
+                Found::Nothing => {}
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn variable(&mut self, name: &str, value: &str) -> Result<(), CoverageError> {
+        let before = self.coverage.files.len();
+        if LOADING.contains(&name) {
+            self.every_name(value)?;
+            let found: Vec<PathBuf> = self.coverage.files.get(before..).unwrap_or_default().to_vec();
+            for file in found {
+                self.push_code(file, None);
+            }
+        } else {
+            self.text(value)?;
+        }
+        for part in value.split(':').filter(|part| !part.is_empty()) {
+            let Found::Folder(folder) = self.named(part)? else { continue };
+            if name == "PYTHONPATH" {
+                // A new file there stands before every module of that name, so all of them count.
+                self.modules_in(&folder)?;
+                self.roots.push(folder);
+            } else if SEARCHED.contains(&name) {
+                self.whole_folder(&folder);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The modules that Python is told to run or to import.
+pub(super) fn modules(args: &[String], running: Runs) -> Vec<&str> {
+    let mut found: Vec<&str> = Vec::new();
+    for (index, arg) in args.iter().enumerate() {
+        match arg.strip_prefix("-m") {
+            Some("") => found.extend(args.get(index + 1).map(String::as_str)),
+            Some(name) => found.push(name),
+            None if running == Runs::Code => {
+                let letter = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == '.';
+                found.extend(arg.split(|other| !letter(other)).filter(|word| !word.is_empty()));
+            }
+            None => {}
+        }
+    }
+    found
+}
+
+/// The names of what Node loads before its script, each with its index and what stands before it in its argument.
+pub(super) fn preloads(args: &[String]) -> Vec<(usize, String, &str)> {
+    let mut found = Vec::new();
+    for (index, arg) in args.iter().enumerate() {
+        let (option, value) = arg.split_once('=').map_or((arg.as_str(), None), |(o, v)| (o, Some(v)));
+        if !PRELOADS.contains(&option) {
+            continue;
+        }
+        match (value, args.get(index + 1)) {
+            (Some(value), _) => found.push((index, format!("{option}="), value)),
+            (None, Some(next)) => found.push((index + 1, String::new(), next)),
+            (None, None) => {}
+        }
+    }
+    found
+}
+
+/// The argument of a shell that is the text it runs; those behind it are its parameters.
+pub(super) fn shell_code(args: &[String]) -> Option<usize> {
+    let is_option = |arg: &str| arg.starts_with(['-', '+']);
+    let tells = |arg: &String| arg.starts_with('-') && !arg.starts_with("--") && arg.contains('c');
+    let option = args.iter().position(tells)?;
+    let mut index = option;
+    while args.get(index).is_some_and(|arg| is_option(arg)) {
+        // `-o` takes the next argument.
+        let takes_value = args.get(index).is_some_and(|arg| !arg.starts_with("--") && arg.ends_with(['o', 'O']));
+        index += if takes_value { 2 } else { 1 };
+    }
+    (index < args.len()).then_some(index)
+}

@@ -1,0 +1,154 @@
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use ollm_protocol::{ActionSpec, Hook};
+use std::sync::Arc;
+
+use crate::fixture::Project;
+
+fn program(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, text).unwrap();
+    fs::set_permissions(path, Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn inline_code_that_may_load_files_is_uncovered_in_commands_and_in_lines() {
+    let project = Project::new();
+    for name in ["node", "ruby", "deno"] {
+        program(&project.beside("first").join(name), "#!/bin/sh\n");
+    }
+    project.file("x.js", "");
+    for (words, said) in [
+        (&["node", "-e", "require('./x')"][..], "`./` in the code for `node`"),
+        (&["node", "-e", "console.log(1)"], ""),
+        (&["ruby", "-e", "require_relative 'x'"], "`require_relative` in the code for `ruby`"),
+        (&["ruby", "-e", "puts 1"], ""),
+        (&["deno", "eval", "import('./x.js')"], "`./` in the code for `deno`"),
+        (&["python3", "-c", "import json"], ""),
+        (&["python3", "-c", "exec(open('x').read())"], "`exec` in the code for `python3`"),
+    ] {
+        let (command, args) = words.split_first().unwrap();
+        let line = words.iter().map(|word| ollm_shell::shell_word(word)).collect::<Vec<_>>().join(" ");
+        for hook in [project.command(command, args), project.line(&line)] {
+            let found = project.proposal(&hook).uncovered().join("; ");
+            assert!(found.starts_with(said) && found.is_empty() == said.is_empty(), "{words:?}: {found}");
+        }
+    }
+}
+
+#[test]
+fn code_for_python_finds_no_module_of_the_working_folder_but_in_the_copy() {
+    let project = Project::new();
+    let told = |code: &str| {
+        let hook = project.command("python3", &["-c", code]);
+        project.approve(&hook);
+        let trusted = project.check(&project.trust(), &hook).unwrap();
+        trusted.variables().into_iter().map(|(name, _)| name).collect::<Vec<_>>()
+    };
+    assert_eq!(told("import helper"), ["PYTHONSAFEPATH"]);
+    project.file("helper.py", "");
+    assert_eq!(told("import helper"), ["OLLM_COPY_DIR", "PYTHONSAFEPATH", "PYTHONPATH"]);
+    fs::remove_file(project.root.join("helper.py")).unwrap();
+    assert_eq!(told("exec(input())"), [""; 0], "whoever approves that wants it to find what it looks for");
+}
+
+#[test]
+fn a_python_that_cannot_be_kept_from_the_working_folder_is_told() {
+    let project = Project::new();
+    project.file("helper.py", "");
+    for (name, is_told) in [("python3.9", true), ("python3.12", false), ("python3", true)] {
+        program(&project.beside("first").join(name), "#!/bin/sh\n");
+        for hook in [project.command(name, &["-c", "import helper"]), project.line(&format!("{name} -m helper"))] {
+            let found = project.proposal(&hook).uncovered().join("; ");
+            assert_eq!(found.contains("is not known to be Python 3.11 or newer"), is_told, "{name}: {found}");
+        }
+    }
+}
+
+/// Approves a hook, changes something, and says whether the approval still holds.
+fn still_holds(project: &Project, hook: &Arc<Hook>, change: impl FnOnce()) -> bool {
+    project.approve(hook);
+    let trust = project.trust();
+    project.check(&trust, hook).unwrap();
+    change();
+    project.check(&trust, hook).is_ok()
+}
+
+#[test]
+fn what_a_link_of_the_project_leads_to_is_covered_and_runs_from_the_copy() {
+    type Declare = fn(&Project) -> Arc<Hook>;
+    let ways: [(&str, Declare); 5] = [
+        ("script", |project| {
+            let script = project.root.join("tool.sh");
+            let command = script.display().to_string();
+            project.hook(ActionSpec::Command { command, args: Vec::new(), script: Some(script) }, &[])
+        }),
+        ("program", |project| project.command(&project.root.join("tool.sh").display().to_string(), &[])),
+        ("argument", |project| project.command("sh", &["tool.sh"])),
+        ("line", |project| project.line("sh ./tool.sh")),
+        ("sourced", |project| {
+            project.file("run.sh", ". ./tool.sh\n");
+            project.line("sh run.sh")
+        }),
+    ];
+    for (way, declare) in ways {
+        let project = Project::new();
+        let outside = project.beside("tools/real.sh");
+        program(&outside, "#!/bin/sh\necho good\n");
+        symlink(&outside, project.root.join("tool.sh")).unwrap();
+        let hook = declare(&project);
+        let proposal = project.proposal(&hook);
+        assert_eq!(proposal.uncovered(), [""; 0], "{way}");
+        let copy = proposal.copy_of(&project.root.join("tool.sh")).unwrap();
+        assert!(fs::symlink_metadata(&copy).unwrap().is_file(), "{way}");
+        assert_eq!(fs::read_to_string(copy).unwrap(), "#!/bin/sh\necho good\n", "{way}");
+        assert!(still_holds(&project, &hook, || {}), "{way}");
+        assert!(!still_holds(&project, &hook, || program(&outside, "#!/bin/sh\necho evil\n")), "{way}");
+        let other = project.beside("tools/other.sh");
+        program(&other, "#!/bin/sh\necho other\n");
+        let relink = || {
+            fs::remove_file(project.root.join("tool.sh")).unwrap();
+            symlink(&other, project.root.join("tool.sh")).unwrap();
+        };
+        assert!(!still_holds(&project, &hook, relink), "{way}");
+    }
+}
+
+#[test]
+fn a_program_that_a_link_leads_to_is_known_by_its_place_only_where_the_system_provides_it() {
+    for mode in [0o755, 0o777] {
+        let project = Project::new();
+        let tool = project.beside("tools/real");
+        program(&tool, "\x7fELF\0 good");
+        fs::set_permissions(&tool, Permissions::from_mode(mode)).unwrap();
+        if mode == 0o755 && chown(&tool, Some(0), None).is_err() {
+            continue;
+        }
+        symlink(&tool, project.root.join("tool")).unwrap();
+        let hook = project.command(&project.root.join("tool").display().to_string(), &[]);
+        let change = || fs::write(&tool, "\x7fELF\0 evil").unwrap();
+        assert_eq!(still_holds(&project, &hook, change), mode == 0o755, "{mode:o}");
+    }
+}
+
+#[test]
+fn links_in_a_folder_of_modules_are_covered_or_told() {
+    let project = Project::new();
+    let outside = project.beside("elsewhere");
+    program(&outside.join("mod.py"), "x = 1\n");
+    project.file("lib/own.py", "");
+    symlink(outside.join("mod.py"), project.root.join("lib/mod.py")).unwrap();
+    let hook = project.line("PYTHONPATH=lib python3 -c 'import own'");
+    let change = || fs::write(outside.join("mod.py"), "x = 2\n").unwrap();
+    assert_eq!(project.proposal(&hook).uncovered(), [""; 0]);
+    assert!(!still_holds(&project, &hook, change));
+    symlink(&outside, project.root.join("lib/pkg")).unwrap();
+    assert_eq!(project.proposal(&hook).uncovered(), ["`lib/pkg` is a folder, and anything in it may run"]);
+    // The whole folder may be a link.
+    symlink(&outside, project.root.join("all")).unwrap();
+    let hook = project.line("PYTHONPATH=all python3 -c 'import mod'");
+    let change = || fs::write(outside.join("mod.py"), "x = 3\n").unwrap();
+    assert!(!still_holds(&project, &hook, change));
+}

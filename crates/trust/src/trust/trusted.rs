@@ -1,0 +1,186 @@
+//! What may run, and from which copy: the end of every check.
+
+use std::borrow::Cow;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ollm_protocol::{Commands, Hook};
+use ollm_shell::shell_word;
+use ollm_store::{Digest, tree};
+
+use crate::approvable::Approvable;
+use crate::content_store::StoredCopy;
+use crate::coverage::{COPY_FOLDER, Coverage, Edit, Replacement, loads_code, rewritten};
+
+/// Something that may run, with the program that runs it.
+///
+/// Only [`Trust::trust`] makes one, so running what nobody approved does not compile:
+///
+/// ```compile_fail,E0451
+/// use std::sync::Arc;
+/// use ollm_trust::Trusted;
+///
+/// fn forge(hook: Arc<ollm_protocol::Hook>) -> Trusted<ollm_protocol::Hook> {
+///     Trusted { thing: hook, run: Default::default(), commands: Default::default() }
+/// }
+/// ```
+#[derive(Debug)]
+pub struct Trusted<T> {
+    pub(super) thing: Arc<T>,
+    pub(super) run: Arc<Run>,
+    pub(super) commands: Commands,
+}
+
+/// What is started, and from where; the same for every event as long as nothing of it changes.
+#[derive(Debug)]
+pub(crate) struct Run {
+    /// The program that was approved.
+    program: PathBuf,
+    /// The program to start: its copy, where there is one.
+    start: PathBuf,
+    /// Whether the copy of the program is none by its mode.
+    is_no_program: bool,
+    pub(super) digest: Option<Digest>,
+    pub(super) copy: Option<Arc<StoredCopy>>,
+    coverage: Arc<Coverage>,
+}
+
+impl Run {
+    pub(super) fn new(
+        program: PathBuf,
+        digest: Option<Digest>,
+        copy: Option<Arc<StoredCopy>>,
+        coverage: Arc<Coverage>,
+    ) -> Run {
+        let copied = copy.as_ref().and_then(|copy| copy.path_of(&program));
+        let meta = copied.as_ref().and_then(|copy| copy.metadata().ok());
+        let is_no_program = meta.is_some_and(|meta| meta.is_file() && !tree::is_executable(&meta));
+        let start = copied.unwrap_or_else(|| program.clone());
+        Run { program, start, is_no_program, digest, copy, coverage }
+    }
+
+    /// The program that was approved.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
+    /// The copy it runs from.
+    pub(crate) fn copy(&self) -> Option<&StoredCopy> {
+        self.copy.as_deref()
+    }
+}
+
+impl<T> Clone for Trusted<T> {
+    fn clone(&self) -> Trusted<T> {
+        Trusted { thing: Arc::clone(&self.thing), run: Arc::clone(&self.run), commands: self.commands }
+    }
+}
+
+impl<T> Trusted<T> {
+    /// What may run.
+    pub fn thing(&self) -> &Arc<T> {
+        &self.thing
+    }
+
+    /// The digest that was approved, for what needs approval.
+    pub fn digest(&self) -> Option<&Digest> {
+        self.run.digest.as_ref()
+    }
+
+    /// Whether it runs from a copy of exactly what was approved.
+    pub fn runs_from_copy(&self) -> bool {
+        self.run.copy.is_some()
+    }
+
+    /// The program to start.
+    pub fn program(&self) -> PathBuf {
+        self.run.start.clone()
+    }
+
+    /// The copy of a file that was approved along with it.
+    pub fn approved(&self, path: &Path) -> Option<PathBuf> {
+        self.run.copy.as_ref()?.path_of(path)
+    }
+
+    /// The folder it runs in, where it names files of that folder by relative paths.
+    pub fn runs_in(&self) -> Option<&Path> {
+        self.run.coverage.runs_in.as_deref()
+    }
+
+    /// An argument that names code, with the copy of that code in place of its name.
+    pub fn code_argument(&self, argument: &str) -> Option<OsString> {
+        match self.run.coverage.code_arguments.iter().find(|(written, _)| written == argument)? {
+            (_, Replacement::File { prefix, file }) => {
+                let mut replaced = OsString::from(prefix);
+                replaced.push(self.approved(file)?);
+                Some(replaced)
+            }
+            (_, Replacement::Code { text, edits }) => Some(self.led_to_copy(text, edits)?.into()),
+        }
+    }
+
+    /// Its line for a shell, with the copies of the code it names in place of their names.
+    pub fn shell_line<'a>(&self, line: &'a str) -> Cow<'a, str> {
+        self.led_to_copy(line, &self.run.coverage.line).map_or(Cow::Borrowed(line), Cow::Owned)
+    }
+
+    fn led_to_copy(&self, text: &str, edits: &[Edit]) -> Option<String> {
+        let copy = self.run.copy.as_ref().filter(|_| !edits.is_empty())?;
+        Some(rewritten(text, edits, &|file| copy.place_of(file)))
+    }
+
+    /// The value of a variable that loads code, with the copies of that code in place of their names.
+    pub fn code_variable(&self, name: &str, value: &str) -> Option<OsString> {
+        let (copy, here) = (self.run.copy.as_ref()?, self.run.coverage.here.as_ref()?);
+        if !loads_code(name) {
+            return None;
+        }
+        let in_copy = |part: &str| {
+            let copy =
+                copy.path_of(&here.join(part)).filter(|_| !part.is_empty())?.into_os_string().into_string().ok()?;
+            // There is no way to quote it in some of them.
+            (!copy.contains(char::is_whitespace)).then_some(copy)
+        };
+        let parts = value.split_inclusive([' ', ':', '=']).map(|part| {
+            let name = part.trim_end_matches([' ', ':', '=']);
+            in_copy(name).map_or_else(|| part.to_owned(), |copy| part.replace(name, &copy))
+        });
+        Some(parts.collect::<String>().into())
+    }
+
+    /// What it is told about its copy: where that is, and that Python takes modules from there and from no working folder.
+    pub fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let Coverage { modules, is_inline_python, uncovered, .. } = &*self.run.coverage;
+        let mut told = Vec::new();
+        let copied = self.run.copy.as_ref().inspect(|copy| told.push((COPY_FOLDER, copy.folder.clone().into())));
+        let copied = copied.zip(modules.as_ref()).and_then(|(copy, folder)| copy.path_of(folder));
+        // Whoever approved what is not covered wants it to be found, and so does what runs in its own place.
+        if copied.is_some() || *is_inline_python && modules.is_none() && uncovered.is_empty() {
+            told.push(("PYTHONSAFEPATH", "1".into()));
+        }
+        told.extend(copied.map(|modules| ("PYTHONPATH", modules.into())));
+        told
+    }
+}
+
+impl Trusted<Hook> {
+    /// The hook.
+    pub fn hook(&self) -> &Arc<Hook> {
+        &self.thing
+    }
+}
+
+impl<T: Approvable> Trusted<T> {
+    /// Why the program cannot be started although it is what was approved: what was approved is no program.
+    pub fn unready(&self) -> Option<String> {
+        if !self.run.is_no_program {
+            return None;
+        }
+        let file = self.run.program.display();
+        let mend = format!("chmod +x {}", shell_word(&file.to_string()));
+        let again = self.commands.command(&self.thing.remedy());
+        let again = again.map(|command| format!(": `{command}`")).unwrap_or_default();
+        Some(format!("`{file}` is not executable; run `{mend}`, then approve it again, for it is changed{again}"))
+    }
+}

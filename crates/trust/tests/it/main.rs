@@ -1,0 +1,6 @@
+//! What holds from version to version.
+
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "helpers of tests are tests as well")]
+
+mod approved_before;
