@@ -46,12 +46,17 @@ pub struct RotatingLog {
     folder: PathBuf,
     name: String,
     bounds: Bounds,
+    /// Whose files these must be.
+    owner: u32,
+    /// The most bytes that this process may write into a file.
+    most: Option<u64>,
 }
 
 impl RotatingLog {
     /// A trail in a folder of its own; nothing is touched yet.
     pub fn new(folder: PathBuf, name: impl Into<String>, bounds: Bounds) -> RotatingLog {
-        RotatingLog { folder, name: name.into(), bounds }
+        let most = getrlimit(Resource::Fsize).current;
+        RotatingLog { folder, name: name.into(), bounds, owner: current_uid(), most }
     }
 
     /// Where the newest lines are.
@@ -65,13 +70,12 @@ impl RotatingLog {
     /// be a symbolic link or belong to somebody else: the line is refused then, as it is when the disk is full.
     pub fn append(&self, line: &str) -> Result<(), FileError> {
         let bytes = terminated(line);
-        let owner = current_uid();
-        self.enter(owner)?;
-        let (mut file, mut stat) = self.open(owner)?;
+        self.enter()?;
+        let (mut file, mut stat) = self.open()?;
         let goes_over = |stat: &Stat, most: u64| stat.st_size > 0 && size(stat) + bytes.len() as u64 > most;
         if goes_over(&stat, self.bounds.file) {
             self.rotate(stat.st_ino)?;
-            (file, stat) = self.open(owner)?;
+            (file, stat) = self.open()?;
         }
         if goes_over(&stat, self.bounds.file.saturating_mul(2)) {
             return Err(FileError::TooLarge { path: self.path(), size: size(&stat), max: self.bounds.file });
@@ -88,7 +92,7 @@ impl RotatingLog {
     ///
     /// Looking at it by name is enough: who could replace it afterwards owns the folder above, and the file itself is
     /// looked at once it is open.
-    fn enter(&self, owner: u32) -> Result<(), FileError> {
+    fn enter(&self) -> Result<(), FileError> {
         let look = || lstat(&self.folder);
         let stat = match look() {
             Err(Errno::NOENT) => {
@@ -99,7 +103,7 @@ impl RotatingLog {
         };
         let stat = stat.map_err(|errno| failed("inspect", &self.folder, errno.into()))?;
         match FileType::from_raw_mode(stat.st_mode) {
-            FileType::Directory => check_owned(&stat, owner, &self.folder)?,
+            FileType::Directory => check_owned(&stat, self.owner, &self.folder)?,
             FileType::Symlink => return Err(refused(&self.folder, "is a symbolic link")),
             _ => return Err(failed("open", &self.folder, Errno::NOTDIR.into())),
         }
@@ -124,7 +128,7 @@ impl RotatingLog {
     }
 
     /// The present file and what is known of it.
-    fn open(&self, owner: u32) -> Result<(File, Stat), FileError> {
+    fn open(&self) -> Result<(File, Stat), FileError> {
         let path = self.path();
         let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | guarded();
         let file = rustix::fs::open(&path, flags, Mode::from_raw_mode(0o600));
@@ -134,7 +138,7 @@ impl RotatingLog {
             let kind = file.metadata().map_or("special file", |meta| kind_of(&meta));
             return Err(FileError::NotRegular { path, kind });
         }
-        check_owned(&stat, owner, &path)?;
+        check_owned(&stat, self.owner, &path)?;
         if stat.st_nlink > 1 {
             return Err(refused(&path, "has a second name elsewhere"));
         }
@@ -148,8 +152,7 @@ impl RotatingLog {
             // Somebody's disk was full in the middle of a line; ours must not become part of it.
             bytes.insert(0, b'\n');
         }
-        let limit = getrlimit(Resource::Fsize).current;
-        if limit.is_some_and(|limit| size.saturating_add(bytes.len() as u64) > limit) {
+        if self.most.is_some_and(|limit| size.saturating_add(bytes.len() as u64) > limit) {
             // Trying it would be answered by a signal that ends us.
             return Err(fail(Errno::FBIG.into()));
         }
