@@ -118,7 +118,8 @@ fn a_projects_hook_in_place_needs_approval_and_loses_it_with_a_changed_byte() {
     assert_eq!(ran.answer()["hookSpecificOutput"]["permissionDecisionReason"], "not here", "{ran:?}");
     lab.write_executable("project/.gemini/hooks/guard.sh", "#!/bin/sh\n:\n");
     assert_eq!(only_hook(&lab)["trust"], "modified");
-    assert_eq!(call(&lab, "claude", "ls").stdout, "");
+    // Another call: the same one is answered as it was a moment ago.
+    assert_eq!(call(&lab, "claude", "ls -a").stdout, "");
 }
 
 #[test]
