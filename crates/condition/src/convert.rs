@@ -22,7 +22,10 @@ pub(crate) fn to_int<'a>(value: &Value<'a>) -> Converted<'a> {
     let int = match value {
         Value::Int(value) => Some(*value),
         Value::Uint(value) => i64::try_from(*value).ok(),
-        Value::Double(value) => truncated(*value).and_then(|value| i64::try_from(value).ok()),
+        // The least double stands for everything below it as well, so the specification leaves it out.
+        Value::Double(value) => {
+            truncated(*value).and_then(|value| i64::try_from(value).ok()).filter(|value| *value != i64::MIN)
+        }
         Value::Text(text) => text.parse().ok(),
         _ => return Ok(None),
     };

@@ -248,6 +248,14 @@ fn deviates(fault: &Fault) -> bool {
     }
 }
 
+/// Whether a whole number that no double stands for may be compared with a double, before which the oracle rounds it.
+fn may_round(text: &str, data: &Map<String, Value>) -> bool {
+    let large = |digits: &str| digits.parse::<u64>().map_or(!digits.is_empty(), |number| number > 1 << 53);
+    let all = format!("{text} {}", Value::Object(data.clone()));
+    let has_large = all.split(|letter: char| !letter.is_ascii_digit()).any(large);
+    has_large && ["==", "!=", "<", ">", " in "].iter().any(|sign| text.contains(sign))
+}
+
 /// Parts of the table of truths that the oracle sees differently.
 const TABLE_DEVIATIONS: &[&str] = &[
     // The oracle rounds an int before it compares it with a double; the specification has one line of numbers.
@@ -272,6 +280,22 @@ fn what_is_not_a_number_is_in_no_order_for_us_and_a_fault_for_the_oracle() {
     assert!(lacks_order(text, &data), "{:?}", asked(text, &data));
 }
 
+#[test]
+fn the_least_double_is_no_int() {
+    for text in ["int(-9223372036854775808.0) == 0", "int(9223372036854775808.0) == 0"] {
+        assert!(ours(text, &truths::data()).is_err() && oracle(text, &truths::data()).is_none(), "{text}");
+    }
+    let least = "int(-9223372036854774784.0) < 0";
+    assert_eq!((ours(least, &truths::data()), oracle(least, &truths::data())), (Ok(true), Some(true)));
+}
+
+#[test]
+fn the_oracle_rounds_a_whole_number_before_it_compares_it() {
+    let (text, data) = ("(0.0 - double(-9223372036854775808)) <= -((1 + -9223372036854775808))", truths::data());
+    assert_eq!((ours(text, &data), oracle(text, &data)), (Ok(false), Some(true)));
+    assert!(may_round(text, &data) && !may_round("1 < 2.0", &Map::new()));
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { max_shrink_iters: 200, ..cases(1024) })]
 
@@ -281,6 +305,8 @@ proptest! {
         let text = format!("[data.b].exists_one(x, {text})");
         let ours = ours(&text, &data);
         prop_assume!(!ours.as_ref().is_err_and(deviates) && !lacks_order(&text, &data));
-        prop_assert_eq!(ours.clone().ok(), oracle(&text, &data), "{:?} for {} over {:?}", ours, text, data);
+        let theirs = oracle(&text, &data);
+        prop_assume!(ours.as_ref().ok() == theirs.as_ref() || !may_round(&text, &data));
+        prop_assert_eq!(ours.clone().ok(), theirs, "{:?} for {} over {:?}", ours, text, data);
     }
 }
