@@ -20,6 +20,7 @@ use crate::context::TrustContext;
 mod command;
 mod edit;
 mod inline;
+mod loader;
 mod lookup;
 mod runner;
 mod script;

@@ -5,10 +5,8 @@ use std::path::{Path, PathBuf};
 use ollm_protocol::hook::{Runs, runs};
 
 use super::script::{self, Language};
-use super::{CommandLine, CoverageError, Found, LOADING, Replacement, Search, runner};
+use super::{CommandLine, CoverageError, Found, LOADING, Replacement, Search, loader, runner};
 
-/// Options of Node that load code before the script.
-const PRELOADS: &[&str] = &["-r", "--require", "--import", "--loader", "--experimental-loader"];
 /// Variables that name folders in which programs and libraries are looked up.
 const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
 
@@ -62,11 +60,10 @@ impl Search<'_> {
     /// The code among the arguments of a program.
     fn runs(&mut self, command: &str, args: &[String], running: Runs) -> Result<(), CoverageError> {
         let language = Language::of_interpreter(command);
-        if language == Some(Language::Node) {
-            for (_, prefix, name) in preloads(args) {
-                self.code_argument(&prefix, name, Language::Node)?;
-            }
+        for (_, prefix, name) in loader::code_files(command, args) {
+            self.code_argument(&prefix, name, language.unwrap_or(Language::Other))?;
         }
+        self.looked_up(command, args)?;
         match running {
             Runs::Script(index) => {
                 if let (Some(arg), Some(language)) = (args.get(index), language) {
@@ -105,6 +102,22 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// The folders in which a program looks for code, and the names of code in commands that it is given as text.
+    pub(super) fn looked_up(&mut self, command: &str, args: &[String]) -> Result<(), CoverageError> {
+        for name in loader::code_folders(command, args) {
+            if let Found::Folder(folder) = self.named(name)? {
+                self.whole_folder(&folder);
+            }
+        }
+        for name in loader::code_in_text(command, args) {
+            if let Found::File(file) = self.named(name)? {
+                self.push_code(file.clone(), None);
+                self.stays(&Replacement::File { prefix: String::new(), file }, None);
+            }
+        }
+        Ok(())
+    }
+
     fn script_argument(&mut self, arg: &str, language: Language) -> Result<(), CoverageError> {
         if arg.contains("{{") {
             self.made_up(arg, None);
@@ -125,7 +138,8 @@ impl Search<'_> {
     pub(super) fn code_file(&mut self, name: &str, language: Language) -> Result<Option<PathBuf>, CoverageError> {
         let candidates = match language {
             Language::Node => script::node_files(name),
-            _ => vec![name.to_owned()],
+            Language::Other => script::other_files(name),
+            Language::Shell | Language::Python => vec![name.to_owned()],
         };
         for candidate in candidates {
             match self.named(&candidate)? {
@@ -177,23 +191,6 @@ pub(super) fn modules(args: &[String], running: Runs) -> Vec<&str> {
                 found.extend(arg.split(|other| !letter(other)).filter(|word| !word.is_empty()));
             }
             None => {}
-        }
-    }
-    found
-}
-
-/// The names of what Node loads before its script, each with its index and what stands before it in its argument.
-pub(super) fn preloads(args: &[String]) -> Vec<(usize, String, &str)> {
-    let mut found = Vec::new();
-    for (index, arg) in args.iter().enumerate() {
-        let (option, value) = arg.split_once('=').map_or((arg.as_str(), None), |(o, v)| (o, Some(v)));
-        if !PRELOADS.contains(&option) {
-            continue;
-        }
-        match (value, args.get(index + 1)) {
-            (Some(value), _) => found.push((index, format!("{option}="), value)),
-            (None, Some(next)) => found.push((index + 1, String::new(), next)),
-            (None, None) => {}
         }
     }
     found

@@ -24,6 +24,14 @@ pub(super) enum Language {
 const NODE_ENDINGS: &[&str] =
     &["", ".js", ".mjs", ".cjs", ".json", ".node", ".ts", "/index.js", "/index.mjs", "/index.cjs", "/package.json"];
 
+/// Endings that Perl, Ruby and the like add to a name.
+const OTHER_ENDINGS: &[&str] = &["", ".rb", ".pm", ".lua"];
+/// Endings of code for programs that are no interpreter of ours.
+const CODE_ENDINGS: &[&str] = &[
+    "awk", "bc", "csh", "el", "exp", "fish", "gdb", "groovy", "jl", "jq", "jsx", "lisp", "m4", "mk", "pm", "ps1", "r",
+    "R", "scm", "sed", "sql", "t", "tcl", "tsx", "vim",
+];
+
 impl Language {
     /// By the name of an interpreter.
     pub(super) fn of_interpreter(command: &str) -> Option<Language> {
@@ -101,12 +109,18 @@ pub(super) fn looks_like_code(file: &Path) -> bool {
         let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
         String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned()
     };
-    executable() || Language::of_file(file, &first()).is_some()
+    let has_ending = |ending: &std::ffi::OsStr| CODE_ENDINGS.iter().any(|known| ending == *known);
+    executable() || file.extension().is_some_and(has_ending) || Language::of_file(file, &first()).is_some()
 }
 
 /// The files that Node may mean by a name.
 pub(super) fn node_files(name: &str) -> Vec<String> {
     NODE_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
+}
+
+/// The files that Perl, Ruby and the like may mean by a name.
+pub(super) fn other_files(name: &str) -> Vec<String> {
+    OTHER_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
 }
 
 impl Search<'_> {
@@ -227,11 +241,11 @@ impl Search<'_> {
         let folders: Vec<PathBuf> = beside.into_iter().chain(self.here.clone()).collect();
         for name in text.split(['"', '\'']).filter(|name| !name.contains(char::is_whitespace) && name.len() < 256) {
             for folder in &folders {
-                for ending in ["", ".rb", ".pm", ".lua"] {
+                for candidate in other_files(name) {
                     if name.is_empty() {
                         continue;
                     }
-                    if let Found::File(found) = self.at(&folder.join(format!("{name}{ending}")))? {
+                    if let Found::File(found) = self.at(&folder.join(candidate))? {
                         self.push_code(found, Some(Language::Other));
                     }
                 }

@@ -11,7 +11,7 @@ use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
-use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, runner};
+use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, loader, runner};
 use value::{Filled, MOST_BYTES, MadeOf, Scope};
 
 /// Programs that run the command in their arguments.
@@ -266,7 +266,9 @@ impl Search<'_> {
         if is_line {
             self.coverage.uncovered.extend(runner::uncovered(program, &texts, &self.places.top));
         }
-        let Some(language) = Language::of_interpreter(program) else { return Ok(()) };
+        let language = Language::of_interpreter(program);
+        self.loaded(program, args, &texts, scope)?;
+        let Some(language) = language else { return Ok(()) };
         match runs(program, &texts) {
             Runs::Script(index) => {
                 if let Some(script) = args.get(index).filter(|script| is_line && !script.certain) {
@@ -317,15 +319,30 @@ impl Search<'_> {
         if is_line {
             self.old_python(program, None);
         }
-        if language == Language::Node {
-            for (index, prefix, name) in command::preloads(&texts) {
-                let Some(arg) = args.get(index).filter(|arg| arg.known) else { continue };
-                if let Some(file) = self.code_file(name, Language::Node)? {
-                    self.names_code(arg, &prefix, &file);
-                }
+        Ok(())
+    }
+
+    /// The files from which a program takes code that are not its script.
+    fn loaded(
+        &mut self,
+        program: &str,
+        args: &[Filled],
+        texts: &[String],
+        scope: &Scope<'_>,
+    ) -> Result<(), CoverageError> {
+        let language = Language::of_interpreter(program).unwrap_or(Language::Other);
+        for (index, prefix, name) in loader::code_files(program, texts) {
+            let Some(arg) = args.get(index) else { continue };
+            if !arg.certain && scope.file.is_none() {
+                self.made_up(name, None);
+            }
+            if arg.known
+                && let Some(file) = self.code_file(name, language)?
+            {
+                self.names_code(arg, &prefix, &file);
             }
         }
-        Ok(())
+        self.looked_up(program, texts)
     }
 
     fn code(&mut self, code: &str, language: Language, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {

@@ -5,6 +5,7 @@ use std::path::Path;
 use ollm_protocol::{ActionSpec, Hook};
 use std::sync::Arc;
 
+use crate::Term;
 use crate::fixture::Project;
 
 fn program(path: &Path, text: &str) {
@@ -151,4 +152,82 @@ fn links_in_a_folder_of_modules_are_covered_or_told() {
     let hook = project.line("PYTHONPATH=all python3 -c 'import mod'");
     let change = || fs::write(outside.join("mod.py"), "x = 3\n").unwrap();
     assert!(!still_holds(&project, &hook, change));
+}
+
+/// Whether a line can be approved for good, and still runs after a file has changed.
+fn escapes(line: &str, files: &[(&str, &str)]) -> bool {
+    let project = Project::new();
+    for (name, text) in files {
+        project.file(name, text);
+    }
+    let hook = project.line(line);
+    let proposal = project.proposal(&hook);
+    if project.trust().approve(&*hook, &proposal, Term::Always, &project.context()).is_err() {
+        return false;
+    }
+    let (changed, text) = files.last().unwrap();
+    let change = || drop(project.file(changed, &format!("{text}# other\n")));
+    still_holds(&project, &hook, change)
+}
+
+#[test]
+fn no_file_that_an_argument_names_as_code_changes_unseen() {
+    for line in [
+        "awk -f s/x /dev/null",
+        "awk -fs/x /dev/null",
+        "sed -f s/x",
+        "sed --file=s/x",
+        "sed -nf s/x",
+        "vim -es -S s/x -c q",
+        "vim -c 'source s/x'",
+        "make -f s/x",
+        "jq -f s/x",
+        "perl s/x",
+        "psql -f s/x",
+        "sqlite3 :memory: '.read s/x'",
+        "tclsh s/x",
+        "bash --rcfile s/x -ic true",
+        "F=s/x; awk -f \"$F\"",
+        "awk -f \"$X\"",
+    ] {
+        assert!(escapes("true", &[("s/x", "")]), "the test would not see it");
+        assert!(!escapes(line, &[("s/x", "")]), "{line}");
+    }
+}
+
+#[test]
+fn an_option_that_names_code_is_led_to_the_copy() {
+    let project = Project::new();
+    project.file("s/x", "");
+    let text = "awk -fs/x data; sed --file=s/x";
+    let hook = project.line(text);
+    assert_eq!(project.proposal(&hook).uncovered(), [""; 0]);
+    project.approve(&hook);
+    let trusted = project.check(&project.trust(), &hook).unwrap();
+    let line = trusted.shell_line(text);
+    assert_eq!(line, "awk '-f'\"${OLLM_COPY_DIR}\"/'x' data; sed '--file='\"${OLLM_COPY_DIR}\"/'x'");
+}
+
+#[test]
+fn ordinary_lines_are_covered() {
+    for line in [
+        "python3 guard.py",
+        "sh scripts/check.sh",
+        "node hook.js",
+        "jq -r .x",
+        "jq -e '.data.args' data.json",
+        "grep -q x data.json",
+        "sed -n 1p data.json | awk '{print $1}'",
+        "git diff --stat",
+        "test -f data.json && rm -f out.txt",
+    ] {
+        let project = Project::new();
+        for name in ["guard.py", "scripts/check.sh", "hook.js", "data.json"] {
+            project.file(name, "");
+        }
+        let hook = project.line(line);
+        assert_eq!(project.proposal(&hook).uncovered(), [""; 0], "{line}");
+        let change = || drop(project.file("data.json", "{}"));
+        assert!(still_holds(&project, &hook, change), "{line}");
+    }
 }
