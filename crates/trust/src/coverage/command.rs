@@ -3,9 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
+use ollm_shell::single_quoted;
 
 use super::script::{self, Language};
-use super::{CommandLine, CoverageError, Found, LOADING, Replacement, Search, loader, runner};
+use super::shell::{self, Scope};
+use super::{CommandLine, CoverageError, Edit, Found, LOADING, Replacement, Search, loader, runner};
 
 /// Variables that name folders in which programs and libraries are looked up.
 const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
@@ -51,9 +53,31 @@ impl Search<'_> {
             }
         }
         self.runs(command, args, running)?;
+        if shell::runs_a_command(command) {
+            self.wrapped(command, args)?;
+        }
         self.old_python(command, program);
         let uncovered = runner::uncovered(command, args, &self.places.top);
         self.coverage.uncovered.extend(uncovered);
+        Ok(())
+    }
+
+    /// The command that another program runs, read as a shell would read it.
+    fn wrapped(&mut self, command: &str, args: &[String]) -> Result<(), CoverageError> {
+        let mut text = single_quoted(command);
+        let mut spans = Vec::with_capacity(args.len());
+        for arg in args {
+            text.push(' ');
+            let start = text.len();
+            text.push_str(&single_quoted(arg));
+            spans.push((start..text.len(), arg));
+        }
+        for Edit { span, with } in self.edits_of(&text, &mut Scope::default())? {
+            match spans.iter().find(|(at, _)| *at == span) {
+                Some((_, arg)) => self.coverage.code_arguments.push(((*arg).clone(), with)),
+                None => self.stays(&with, None),
+            }
+        }
         Ok(())
     }
 

@@ -22,6 +22,9 @@ const TASKS: &[&str] = &[
     "ninja",
     "ant",
     "docker-compose",
+    "run-parts",
+    "parallel",
+    "entr",
 ];
 
 /// What a program runs that no approval can be bound to.

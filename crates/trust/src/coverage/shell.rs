@@ -3,6 +3,7 @@
 //! Whatever could run counts, whichever branch it stands in. Text that cannot be read is uncovered.
 
 mod value;
+mod wrapper;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -12,11 +13,9 @@ use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable
 
 use super::script::Language;
 use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, loader, runner};
-use value::{Filled, MOST_BYTES, MadeOf, Scope};
-
-/// Programs that run the command in their arguments.
-const BEFORE: &[&str] =
-    &["exec", "command", "builtin", "nohup", "sudo", "nice", "time", "env", "xargs", "timeout", "setsid", "stdbuf"];
+pub(super) use value::Scope;
+use value::{Filled, MOST_BYTES, MadeOf};
+pub(super) use wrapper::runs_a_command;
 
 impl Search<'_> {
     /// A line that a shell runs: every name in it counts, and what is made up is told.
@@ -35,7 +34,7 @@ impl Search<'_> {
     }
 
     /// The words of a text that name code, and can be replaced by names in the copy.
-    fn edits_of(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
+    pub(super) fn edits_of(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
         let outside = std::mem::take(&mut self.edits);
         self.shell_text(text, scope)?;
         let found = std::mem::replace(&mut self.edits, outside);
@@ -183,20 +182,7 @@ impl Search<'_> {
             }
             filled.push(word);
         }
-        let mut words = filled.as_slice();
-        let mut skipping = false;
-        while let Some((first, rest)) = words.split_first() {
-            if BEFORE.contains(&first.text.as_str()) {
-                skipping = true;
-            } else if let Some((name, value)) = assignment(&first.text).filter(|_| skipping) {
-                if first.known {
-                    self.variable(name, value)?;
-                }
-            } else if !first.text.starts_with(|letter: char| letter == '-' || skipping && letter.is_ascii_digit()) {
-                break;
-            }
-            words = rest;
-        }
+        let words = self.unwrapped(filled, scope)?;
         let Some((first, args)) = words.split_first() else { return Ok(()) };
         match first.text.as_str() {
             "." | "source" => match args.first() {
@@ -268,7 +254,7 @@ impl Search<'_> {
         }
         let language = Language::of_interpreter(program);
         self.loaded(program, args, &texts, scope)?;
-        let Some(language) = language else { return Ok(()) };
+        let Some(language) = language else { return self.nested(program, args, scope) };
         match runs(program, &texts) {
             Runs::Script(index) => {
                 if let Some(script) = args.get(index).filter(|script| is_line && !script.certain) {
@@ -279,6 +265,10 @@ impl Search<'_> {
                 }
             }
             Runs::Code => {
+                let code = command::shell_code(&texts);
+                if is_line && language == Language::Shell && code.is_none() {
+                    self.coverage.uncovered.push(format!("`{program}` runs what it is given"));
+                }
                 if is_line {
                     self.inline(program, &texts, language);
                 }
@@ -288,9 +278,13 @@ impl Search<'_> {
                     self.module(module)?;
                 }
                 for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.text.starts_with('-')) {
+                    // A parameter of the text.
+                    if !arg.known && code.is_some_and(|code| index > code) {
+                        continue;
+                    }
                     let edits = self.code(&arg.text, language, scope)?;
                     let with = Replacement::Code { text: arg.text.clone(), edits };
-                    if command::shell_code(&texts) != Some(index) || with.files().is_empty() {
+                    if code != Some(index) || with.files().is_empty() {
                         continue;
                     }
                     if arg.made_of == MadeOf::Text {

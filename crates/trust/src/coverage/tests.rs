@@ -196,6 +196,45 @@ fn no_file_that_an_argument_names_as_code_changes_unseen() {
 }
 
 #[test]
+fn no_file_that_a_program_is_led_to_changes_unseen() {
+    for line in [
+        "env -C s sh x",
+        "env --chdir=s sh x",
+        "sudo -u root sh s/x",
+        "env -S 'sh s/x'",
+        "sh s/?",
+        "sh s/[x]",
+        "sh s/{x,y}",
+        ". s/*",
+        "find s -type f -exec sh {} \\;",
+        "find s -type f -exec {} +",
+        "find s -execdir sh x \\;",
+        "flock /tmp/lock sh s/x",
+        "run-parts s",
+        "ls s/* | xargs sh",
+        "ls s/* | xargs -I% sh %",
+        "echo true | xargs -0 sh -c",
+        "ls s/* | parallel sh",
+    ] {
+        assert!(!escapes(line, &[("s/x", "")]), "{line}");
+    }
+}
+
+#[test]
+fn a_command_behind_another_program_runs_from_the_copy() {
+    let project = Project::new();
+    project.file("s/x", "");
+    for words in [&["timeout", "5", "sh", "s/x"][..], &["env", "-u", "A", "sh", "s/x"], &["flock", "l", "sh", "s/x"]] {
+        let (program, args) = words.split_first().unwrap();
+        let hook = project.command(&format!("/usr/bin/{program}"), args);
+        assert_eq!(project.proposal(&hook).uncovered(), [""; 0], "{words:?}");
+        project.approve(&hook);
+        let trusted = project.check(&project.trust(), &hook).unwrap();
+        assert_ne!(trusted.code_argument("s/x").unwrap(), "s/x", "{words:?}");
+    }
+}
+
+#[test]
 fn an_option_that_names_code_is_led_to_the_copy() {
     let project = Project::new();
     project.file("s/x", "");
@@ -219,6 +258,11 @@ fn ordinary_lines_are_covered() {
         "grep -q x data.json",
         "sed -n 1p data.json | awk '{print $1}'",
         "git diff --stat",
+        "timeout 5 sh scripts/check.sh",
+        "find . -name '*.py' -exec grep -l x {} +",
+        "find . -name '*.py' -exec sh -c 'echo \"$1\"' _ {} \\;",
+        "git diff --name-only | xargs -r grep -n TODO",
+        "[ -n \"$X\" ] && ls *.json",
         "test -f data.json && rm -f out.txt",
     ] {
         let project = Project::new();
