@@ -189,14 +189,29 @@ impl Search<'_> {
         } else {
             self.text(value)?;
         }
-        for part in value.split(':').filter(|part| !part.is_empty()) {
-            let Found::Folder(folder) = self.named(part)? else { continue };
-            if name == "PYTHONPATH" {
+        if name == "PYTHONPATH" {
+            for part in value.split(':').filter(|part| !part.is_empty()) {
+                let Found::Folder(folder) = self.named(part)? else { continue };
                 // A new file there stands before every module of that name, so all of them count.
                 self.modules_in(&folder)?;
                 self.roots.push(folder);
-            } else if SEARCHED.contains(&name) {
+            }
+        }
+        self.searched(name, value, None)
+    }
+
+    /// The folders of a variable in which programs or code are looked up; expansions that are unknown stand in `value`.
+    pub(super) fn searched(&mut self, name: &str, value: &str, file: Option<&Path>) -> Result<(), CoverageError> {
+        if !SEARCHED.contains(&name) {
+            return Ok(());
+        }
+        for part in value.split(':') {
+            // An empty part of it is the working folder.
+            let part = if part.is_empty() && name == "PATH" && value.contains(':') { "." } else { part };
+            if let Found::Folder(folder) = self.named(part)? {
                 self.whole_folder(&folder);
+            } else if file.is_none() && part.contains('$') && part.contains('/') && !part.starts_with("${HOME}/") {
+                self.made_up(part, None);
             }
         }
         Ok(())

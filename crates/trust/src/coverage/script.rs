@@ -26,6 +26,8 @@ const NODE_ENDINGS: &[&str] =
 
 /// Endings that Perl, Ruby and the like add to a name.
 const OTHER_ENDINGS: &[&str] = &["", ".rb", ".pm", ".lua"];
+/// What leads Perl, Ruby and the like to other folders of code.
+const LOOKS_UP: &[&str] = &["use lib", "@INC", "$LOAD_PATH", "$:.", "$: <<", "package.path", "include_path"];
 /// Endings of code for programs that are no interpreter of ours.
 const CODE_ENDINGS: &[&str] = &[
     "awk", "bc", "csh", "el", "exp", "fish", "gdb", "groovy", "jl", "jq", "jsx", "lisp", "m4", "mk", "pm", "ps1", "r",
@@ -237,6 +239,12 @@ impl Search<'_> {
 
     /// Quoted names of files, from the place of the code or from where it runs.
     pub(super) fn literals(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
+        // Code that is found in a folder by the name of a module.
+        if let (Some(file), Some(sign)) = (file, LOOKS_UP.iter().find(|sign| text.contains(*sign))) {
+            let short = self.short(file);
+            let what = format!("`{sign}` in `{short}` leads to a folder, and anything in it may run");
+            self.coverage.uncovered.push(what);
+        }
         let beside = file.and_then(Path::parent).map(Path::to_owned);
         let folders: Vec<PathBuf> = beside.into_iter().chain(self.here.clone()).collect();
         for name in text.split(['"', '\'']).filter(|name| !name.contains(char::is_whitespace) && name.len() < 256) {

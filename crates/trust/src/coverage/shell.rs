@@ -165,7 +165,11 @@ impl Search<'_> {
         scope: &mut Scope<'_>,
     ) -> Result<(), CoverageError> {
         for Assign { name, value, .. } in assigns {
-            let value = value.as_ref().and_then(|value| self.filled(value, scope).value());
+            let value = value.as_ref().map(|value| self.filled(value, scope));
+            if let Some(value) = &value {
+                self.searched(name, &value.text, scope.file)?;
+            }
+            let value = value.and_then(Filled::value);
             if words.is_empty() {
                 scope.assign(name, value);
             } else if let Some(value) = value {
@@ -191,6 +195,27 @@ impl Search<'_> {
             },
             "cd" | "pushd" => {
                 scope.astray |= !self.enter(args);
+                Ok(())
+            }
+            "export" | "declare" | "typeset" | "readonly" | "local" => {
+                for (name, value) in args.iter().filter_map(|arg| assignment(&arg.text)) {
+                    self.searched(name, value, scope.file)?;
+                    self.variable(name, value)?;
+                }
+                for arg in args {
+                    if let Some((name, _)) = assignment(&arg.text) {
+                        let text = arg.text.get(name.len() + 1..).unwrap_or_default().to_owned();
+                        scope.assign(name, Filled { text, ..arg.clone() }.value());
+                    }
+                }
+                Ok(())
+            }
+            "trap" | "alias" => {
+                for arg in args {
+                    let text = assignment(&arg.text).map_or(arg.text.as_str(), |(_, text)| text);
+                    let edits = self.code(text, Language::Shell, scope)?;
+                    self.stays(&Replacement::Code { text: text.to_owned(), edits }, scope.file);
+                }
                 Ok(())
             }
             "eval" if scope.file.is_none() => {

@@ -221,6 +221,32 @@ fn no_file_that_a_program_is_led_to_changes_unseen() {
 }
 
 #[test]
+fn no_file_in_a_folder_where_code_is_looked_up_changes_unseen() {
+    for line in [
+        "perl -Is -Mx -e 1",
+        "perl -I s -Mx -e 1",
+        "ruby -Is -rx -e 1",
+        "PATH=$PWD/s:$PATH; x",
+        "PATH=s:$PATH x",
+        "export PATH=\"$PWD/s:$PATH\"; x",
+        "cd s; PATH=.:$PATH; x",
+        "PATH=:$PATH; x",
+        "PATH=$UNKNOWN/s:$PATH; x",
+        "PERL5LIB=s; export PERL5LIB; perl -Mx -e 1",
+        "git -c core.hooksPath=s commit",
+        "git -c include.path=../s/x y",
+        "git -c alias.y='!sh s/x' y",
+        "git y",
+        "trap 'sh s/x' EXIT",
+    ] {
+        assert!(!escapes(line, &[("s/x", "")]), "{line}");
+    }
+    for text in ["use lib \"s\"; use x;", "use lib qw(s); use x;", "unshift @INC, 's'; require x;"] {
+        assert!(!escapes("perl g.pl", &[("g.pl", text), ("s/x.pm", "")]), "{text}");
+    }
+}
+
+#[test]
 fn a_command_behind_another_program_runs_from_the_copy() {
     let project = Project::new();
     project.file("s/x", "");
@@ -258,6 +284,9 @@ fn ordinary_lines_are_covered() {
         "grep -q x data.json",
         "sed -n 1p data.json | awk '{print $1}'",
         "git diff --stat",
+        "git -c color.ui=false -C . log -1",
+        "PATH=$HOME/.local/bin:/usr/bin:$PATH; ruff check .",
+        "export FOO=bar; trap 'rm -f out.txt' EXIT; ls",
         "timeout 5 sh scripts/check.sh",
         "find . -name '*.py' -exec grep -l x {} +",
         "find . -name '*.py' -exec sh -c 'echo \"$1\"' _ {} \\;",
