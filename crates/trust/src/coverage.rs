@@ -20,6 +20,7 @@ use crate::context::TrustContext;
 mod command;
 mod edit;
 mod inline;
+mod launch;
 mod loader;
 mod lookup;
 mod runner;
@@ -318,6 +319,9 @@ impl Search<'_> {
     /// What code loads; `at` is its file, and the folder of the script that was started.
     fn read(&mut self, text: &str, language: Language, at: Option<(&Path, &Path)>) -> Result<(), CoverageError> {
         self.coverage.needs_its_place |= language.looks_beside_itself(text);
+        if let Some((file, _)) = at {
+            self.launches(text, language, file)?;
+        }
         match language {
             Language::Shell => self.shell_script(text, at.map(|(file, _)| file)),
             Language::Python => self.python(text, at),

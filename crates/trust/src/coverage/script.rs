@@ -8,6 +8,7 @@ use ollm_store::raw::open_regular;
 use ollm_store::tree;
 use rustix::fs::OFlags;
 
+use super::launch::calls;
 use super::{CoverageError, Found, Search};
 
 /// A language whose ways to load code are known.
@@ -155,7 +156,7 @@ impl Search<'_> {
             }
         }
         for call in ["import_module(", "__import__(", "run_path(", "run_module("] {
-            for rest in after(text, call) {
+            for rest in calls(text, call) {
                 match quoted(rest) {
                     Some(name) => self.loaded_by_name(name, &folders)?,
                     None => self.made_up(&shown(call, rest), at.map(|(file, _)| file)),
@@ -301,7 +302,7 @@ fn after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 /// The text in quotes at the beginning, if there is one that nothing is filled into.
-fn quoted(text: &str) -> Option<&str> {
+pub(super) fn quoted(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
     let inner = text.get(1..)?.split(quote).next()?;
@@ -309,7 +310,7 @@ fn quoted(text: &str) -> Option<&str> {
     (!inner.contains("${") && !inner.contains('\n') && !follows.starts_with('+')).then_some(inner)
 }
 
-fn shown(call: &str, rest: &str) -> String {
+pub(super) fn shown(call: &str, rest: &str) -> String {
     let argument: String = rest.chars().take_while(|letter| !matches!(letter, ')' | '\n')).take(60).collect();
     format!("{call}{argument})")
 }

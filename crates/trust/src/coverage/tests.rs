@@ -247,6 +247,58 @@ fn no_file_in_a_folder_where_code_is_looked_up_changes_unseen() {
 }
 
 #[test]
+fn no_file_that_a_script_executes_changes_unseen() {
+    for (line, text) in [
+        ("python3 g.py", "exec(open('s/x').read())"),
+        ("python3 g.py", "p = 's/' + 'x'\nexec(open(p).read())"),
+        ("python3 g.py", "exec(compile(open('s/x').read(), 'x', 'exec'))"),
+        ("python3 g.py", "import importlib\nimportlib.import_module('s' + '.x')"),
+        ("python3 g.py", "import importlib as i\ni.import_module(name)"),
+        ("python3 g.py", "__import__(name)"),
+        ("python3 g.py", "import runpy\nrunpy.run_path('s/x')"),
+        ("python3 g.py", "import runpy\nrunpy.run_path(name)"),
+        ("python3 g.py", "import subprocess\nsubprocess.run([\n  'sh', str(a),\n  's/x'])"),
+        ("python3 g.py", "import os\nos.system('sh s/x')"),
+        ("python3 g.py", "import sys\nsys.path.insert(0, 's')\nimport x"),
+        ("python3 g.py", "import os, sys\nsys.path.append(os.getcwd())\nimport x"),
+        ("node g.js", "require('child_process').execSync('sh s/x')"),
+        ("ruby g.rb", "load path"),
+        ("ruby g.rb", "require_relative \"s/#{name}\""),
+        ("ruby g.rb", "system 'sh s/x'"),
+        ("perl g.pl", "do $file;"),
+        ("perl g.pl", "require $file;"),
+        ("perl g.pl", "print `sh s/x`;"),
+        ("perl g.pl", "open(F, 'sh s/x |');"),
+        ("perl g.pl", "system(\"sh s/x\");"),
+    ] {
+        let script = line.rsplit(' ').next().unwrap();
+        assert!(!escapes(line, &[(script, text), ("s/x", "")]), "{text}");
+    }
+}
+
+#[test]
+fn ordinary_scripts_are_covered() {
+    for (line, text) in [
+        (
+            "python3 g.py",
+            "import re, subprocess, sys\nre.compile('x')\nsubprocess.run(['git', 'diff'])\nopen('data.json')",
+        ),
+        ("python3 g.py", "import sys, os\nsys.path.insert(0, os.path.dirname(__file__))\nprint(sys.path)"),
+        ("python3 g.py", "import json, sys\nd = json.load(sys.stdin)\nsys.exit(2 if 'rm -rf' in str(d) else 0)"),
+        ("node g.js", "const m = /x/.exec('data'); require('child_process').execSync('git diff')"),
+        ("ruby g.rb", "require 'json'\n# load the data\n[1].each do |x|\n  puts x\nend\ninclude Comparable\n"),
+        ("perl g.pl", "use strict;\nrequire Foo;\ndo { print 1 } while 0;\nopen(F, 'data.json');"),
+    ] {
+        let project = Project::new();
+        let script = line.rsplit(' ').next().unwrap();
+        project.file("data.json", "");
+        project.file(script, text);
+        let found = project.proposal(&project.line(line)).uncovered().join("; ");
+        assert_eq!(found, "", "{text}");
+    }
+}
+
+#[test]
 fn a_command_behind_another_program_runs_from_the_copy() {
     let project = Project::new();
     project.file("s/x", "");
