@@ -148,6 +148,19 @@ fn an_event_that_cannot_be_read_is_answered_in_the_form_of_the_event_it_was_name
 }
 
 #[test]
+fn a_refusal_that_an_agent_cannot_be_told_of_is_written_down_as_such() {
+    let lab = Lab::with_hook("before_agent", "no", "printf '{\"continue\": false, \"systemMessage\": \"no\"}'");
+    let event = r#"{"sessionId": "s", "cwd": "/", "prompt": "hi"}"#;
+    let ran = finish(lab.ollm(&["hook", "run", "userPromptSubmitted", "--from", "copilot"]), event.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = lab.run(&["trace", "last"]).stdout;
+    assert!(shown.contains("GitHub Copilot cannot be told of a refusal at this event, and went on"), "{shown}");
+    let told = r#"{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "hi"}"#;
+    assert_ne!(lab.event_from("claude", told).stdout, "");
+    assert!(!lab.run(&["trace", "last"]).stdout.contains("cannot be told"));
+}
+
+#[test]
 fn an_event_of_a_newer_host_passes_through() {
     let lab = Lab::with_hook("before_tool", "guard", "touch ran; printf '{\"continue\": false}'");
     let ran = lab.event_from("agent", r#"{"hook_event_name": "PreDream", "session_id": "s"}"#);

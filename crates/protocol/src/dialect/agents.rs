@@ -233,6 +233,12 @@ impl AgentDialect {
         own.or(self.timeout)
     }
 
+    /// Whether the agent can be told that what a request is about must not happen, or was wrong.
+    pub fn hears_refusals(&self, request: &Request) -> bool {
+        let can = |event: &AgentEvent| event.can.block.is_possible() || event.can.halt.is_possible();
+        self.asked(request).is_some_and(can)
+    }
+
     /// Whether the agent numbers its calls of tools at the event of a request.
     pub fn numbers_calls(&self, request: &Request) -> bool {
         self.asked(request).is_some_and(|event| self.numbers_calls_at(event))

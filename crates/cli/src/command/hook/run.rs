@@ -32,6 +32,8 @@ pub(crate) struct Manner {
     pub(crate) deadline: Option<Instant>,
     /// A call that another process decides about gets the same answer.
     pub(crate) once: bool,
+    /// The agent that asks, where it cannot be told of a refusal at this event.
+    pub(crate) deaf: Option<&'static str>,
 }
 
 /// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
@@ -80,6 +82,7 @@ pub(crate) fn run<'a>(
             let manner = Manner {
                 deadline: deadline(host, &request, arguments.within, started),
                 once: agent.is_some_and(|agent| agent.numbers_calls(&request)),
+                deaf: agent.filter(|agent| !agent.hears_refusals(&request)).map(|agent| agent.title),
                 ..manner
             };
             let verdict = match world {
@@ -178,7 +181,7 @@ pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, ou
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     let hold = children.hold_signals();
-    let outcome = match (turn, manner) {
+    let mut outcome = match (turn, manner) {
         (Turn::Decided(outcome), _) => *outcome,
         (_, Manner { explain: true, .. }) => app.engine.dispatch_explained(&timed),
         (turn, Manner { deadline, .. }) => {
@@ -190,6 +193,10 @@ pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, ou
             outcome
         }
     };
+    outcome.unheard = manner
+        .deaf
+        .filter(|_| !outcome.continues())
+        .map(|agent| format!("{agent} cannot be told of a refusal at this event, and went on"));
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(output);
     }
