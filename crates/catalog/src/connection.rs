@@ -123,6 +123,11 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
     }
 }
 
+/// Whether the settings in a file switch off all hooks of the agent, so that ours would not run either.
+pub fn switches_hooks_off(text: &str) -> bool {
+    draft(text).is_ok_and(|draft| !written::Switch::of(draft.root()).on)
+}
+
 /// What stands in a file for one event.
 fn entry(wish: &Wish<'_>, event: &str) -> Value {
     let command = (wish.line)(event);
