@@ -240,6 +240,8 @@ impl Precious {
     /// Whether what follows the unknown part has a name that nothing precious has: `$(…)/doc`.
     fn ends_commonly(&self, target: &Field) -> bool {
         let Some((_, inside)) = target.tail.as_deref().and_then(|tail| tail.split_once('/')) else { return false };
+        // `$(…)/../doc` is called `doc` as well.
+        let inside = inside.trim_start_matches("../");
         let name = inside.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let own = self.home.iter().chain([&self.cwd]).flat_map(|path| path.ancestors());
         let precious = SYSTEM.iter().map(Path::new).chain(own).filter_map(Path::file_name);

@@ -77,7 +77,9 @@ impl Walker {
             if !names {
                 walker.guess_words(name, fields, feed, depth);
             }
-            if let Feed::Text(Some(text)) = feed {
+            if let Feed::Text(Some(text)) = feed
+                && said != Some(Behind::Messages)
+            {
                 walker.guess_input(text, depth);
             }
         });
