@@ -100,7 +100,7 @@ fn simple(list: &List) -> Option<&[Word]> {
 
 /// What `printf` prints, for formats with nothing but `%s` and `%d` in them.
 pub(crate) fn formatted(format: &str, arguments: &[&str]) -> Option<String> {
-    let format = format.strip_suffix("\\n").unwrap_or(format);
+    let format = format.strip_suffix("\\n").unwrap_or(format).replace("\\n", "\n").replace("\\t", "\t");
     let mut parts = format.split("%s").flat_map(|part| part.split("%d"));
     let mut text = parts.next()?.to_owned();
     let mut arguments = arguments.iter();
