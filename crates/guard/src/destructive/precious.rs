@@ -169,6 +169,15 @@ impl Precious {
         })
     }
 
+    /// Whether it is the home or the root, or everything in one of them.
+    pub(super) fn is_everything(&self, target: &Field, place: &Place) -> bool {
+        !self.is_ordinary(target, place)
+            && self.paths(target, place).iter().any(|path| {
+                let path = without_wildcard(path);
+                self.is_home(&path) || path == Path::new("/")
+            })
+    }
+
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
         let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
