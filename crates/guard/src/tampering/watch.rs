@@ -315,12 +315,19 @@ impl Watch {
     fn by_pattern(&self, pattern: &[String], reach: Reach) -> Option<Hit> {
         // A bare `*` says nothing but that there is something.
         let vague = pattern.last().is_some_and(|last| last == "*");
-        let parts: Vec<path::Pattern<'_>> = pattern.iter().map(|part| path::Pattern::new(part)).collect();
+        // Most protected paths share their first parts, and so does a pattern: those are compared as text.
+        let plain = pattern.iter().take_while(|part| !part.contains(['*', '?', '['])).count();
+        let begin: String = pattern.iter().take(plain).flat_map(|part| [part.as_str(), "/"]).collect();
+        let parts: Vec<path::Pattern<'_>> = pattern.iter().skip(plain).map(|part| path::Pattern::new(part)).collect();
         let fits = |guarded: &Guarded, key: &str| {
-            let length = key.split_terminator('/').count();
-            let all = parts.iter().zip(key.split_terminator('/')).all(|(part, name)| part.fits_as_in_shell(name));
-            let reaches = pattern.len() >= length || reach != Reach::File;
-            all && reaches && (pattern.len() > length || !vague || guarded.exists())
+            let Some(rest) = key.strip_prefix(&begin) else { return begin.starts_with(key) };
+            let names = || rest.split_terminator('/');
+            if !parts.iter().zip(names()).all(|(part, name)| part.fits_as_in_shell(name)) {
+                return false;
+            }
+            let length = names().count();
+            let reaches = parts.len() >= length || reach != Reach::File;
+            reaches && (parts.len() > length || !vague || guarded.exists())
         };
         let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
