@@ -170,7 +170,9 @@ impl<'a> Scene<'_, 'a> {
         }
         for fields in ways {
             let fields = fields.into();
-            texts.iter().for_each(|text| self.walker.guess_file(&fields, text, depth + 1));
+            for text in &texts {
+                self.walker.guess_file(&fields, text, depth + 1);
+            }
         }
     }
 
