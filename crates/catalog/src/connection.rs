@@ -21,6 +21,9 @@ pub use import::Imported;
 
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
+/// What Codex notes beside the hooks in its own file: which of them a person has reviewed.
+const STATE: &str = "state";
+
 /// What is written for an agent.
 #[derive(Clone, Copy)]
 pub struct Wish<'a> {
@@ -168,10 +171,12 @@ fn structure(root: &Node) -> Result<(), String> {
     let mut hooks = pairs.iter().filter(|(key, _)| key == HOOKS).map(|(_, value)| value);
     match (hooks.next(), hooks.next()) {
         (_, Some(_)) => Err(format!("`{HOOKS}` is in it twice, and agents differ in which of the two counts")),
-        (Some(Node::Map(events)), None) => match events.iter().find(|(_, list)| !matches!(list, Node::List(_))) {
-            Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
-            None => once(events),
-        },
+        (Some(Node::Map(events)), None) => {
+            match events.iter().find(|(event, list)| event != STATE && !matches!(list, Node::List(_))) {
+                Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
+                None => once(events),
+            }
+        }
         (Some(other), None) => Err(format!("`{HOOKS}` is {}, not an object", other.kind())),
         (None, None) => Ok(()),
     }
