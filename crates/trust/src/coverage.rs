@@ -5,7 +5,7 @@
 //! cannot be followed that way is *uncovered*: it is named, and nothing that has such a part is approved for good unless a
 //! person says so.
 //!
-//! [`command`], [`shell`] and [`script`] find names, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
+//! [`command`], [`shell`], [`script`] and [`launch`] find names, [`loader`] knows options that name code, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
