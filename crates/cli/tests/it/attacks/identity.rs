@@ -135,9 +135,9 @@ fn trust_in_a_project_does_not_reach_into_what_others_put_there() {
         ("project/Vendor/evil", false, [false, false, false]),
         ("project/lib/third_party/evil", true, [false, false, false]),
         ("project/.venv/lib/python3/site-packages/evil", false, [false, false, false]),
-        ("project/sub", true, [false, false, true]),
+        ("project/sub", true, [false, false, false]),
         ("other", true, [false, true, true]),
-        ("other/sub", true, [false, false, true]),
+        ("other/sub", true, [false, false, false]),
         ("plain/vendor/x", false, [false, false, true]),
     ];
     for (place, is_repository, _) in places {
