@@ -1,7 +1,9 @@
 //! Which files a program changes, as far as its arguments say.
 
 mod copies;
+mod filters;
 mod git;
+mod options;
 
 use crate::{
     field::{Field, Fields},
@@ -61,7 +63,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         "cp" | "gcp" | "install" | "mv" | "gmv" | "ln" | "gln" | "rsync" | "scp" | "ditto" => {
             copies::touches(run, plain())
         }
-        "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if in_place(run) => {
+        "sed" | "gsed" | "perl" | "ruby" | "gawk" | "awk" | "mawk" | "yq" if filters::in_place(run) => {
             each(plain(), Touch::Content)
         }
         "git" => git::touches(run),
@@ -90,8 +92,9 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     if !run.program.only_reads {
         touches.extend(each(outputs(args), Touch::Content));
     }
-    if run.program.files == Files::MayWrite {
-        touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps));
+    match run.program.files {
+        Files::MayWrite => touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps)),
+        Files::Known => touches.extend(options::touches(run)),
     }
     touches.extend(patched(run));
     touches.extend(code(run).map(Touch::Code));
@@ -159,21 +162,15 @@ fn outputs(args: &[Field]) -> Fields {
 }
 
 fn dd_output(run: &Run) -> Option<Field> {
+    // Some versions write logs, too.
+    let is_output = |name: &str| matches!(name, "of" | "hof") || name.contains("log");
     let find = || {
-        run.args.iter().find_map(|arg| Some(Field { text: arg.text.strip_prefix("of=")?.to_owned(), ..arg.clone() }))
+        run.args.iter().find_map(|arg| {
+            let (_, file) = arg.text.split_once('=').filter(|(name, _)| is_output(name))?;
+            Some(Field { text: file.to_owned(), ..arg.clone() })
+        })
     };
     if matches!(run.name.as_str(), "dd" | "gdd" | "dcfldd" | "dc3dd") { find() } else { None }
-}
-
-fn in_place(run: &Run) -> bool {
-    let awk = run.name.ends_with("awk");
-    options(&run.args).any(|option| {
-        if awk {
-            option == "-i" || option.starts_with("--include")
-        } else {
-            letters(option, &['i']) || option.starts_with("--in-place")
-        }
-    })
 }
 
 /// What `tar` writes: the archive, or all that is in it.
@@ -223,9 +220,11 @@ fn named_files(arg: &Field, run: &Run) -> Fields {
         return Fields::new();
     }
     let mut files = vec![arg.clone()];
-    let attached = arg.text.strip_prefix('-').and_then(|option| option.get(1..)).filter(|value| !value.is_empty());
-    let parts = arg.text.split(['=', ',', ':', '@']).filter(|part| part.len() < arg.text.len());
-    files.extend(parts.chain(attached).filter(|part| part.contains(['/', '.'])).map(Field::literal));
+    let option = arg.text.strip_prefix('-');
+    let attached = option.and_then(|option| option.get(1..)).filter(|value| !value.is_empty());
+    let bundled = option.and_then(|option| option.get(option.find(['.', '/', '~'])?..));
+    let parts = arg.text.split(['=', ',', ':', '@', '{', '}']).filter(|part| part.len() < arg.text.len());
+    files.extend(parts.chain(attached).chain(bundled).filter(|part| part.contains(['/', '.'])).map(Field::literal));
     let home = run.place.home.as_deref();
     for file in &mut files {
         file.text = path::spelled(&file.text, home);
@@ -303,13 +302,16 @@ fn code(run: &Run) -> Option<String> {
     if run.program.arguments != Arguments::Code {
         return None;
     }
-    let reads = program::is_filter(&run.name);
     let mut code = run.input.as_deref().unwrap_or_default().to_owned();
-    let is_code =
-        |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']) && (!reads || arg.text.contains(['>', 'w', '|']));
-    for arg in run.args.iter().filter(is_code) {
+    let is_code = |arg: &&Field| arg.text.contains([' ', '(', ';', '\n']);
+    let parts = if program::is_filter(&run.name) {
+        filters::code(run)
+    } else {
+        run.args.iter().filter(is_code).map(Field::shown).collect()
+    };
+    for part in parts {
         code.push('\n');
-        code.push_str(&arg.shown());
+        code.push_str(&part);
     }
     (!code.is_empty()).then_some(code)
 }

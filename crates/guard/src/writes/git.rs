@@ -28,7 +28,7 @@ pub(crate) fn git_folders(args: &[Field]) -> Fields {
 const GIT_VERBS: &[&str] = &[
     "checkout", "restore", "rm", "mv", "apply", "am", "config", "worktree", "clone", "init", "clean", "reset", "switch",
     "stash", "merge", "pull", "rebase", "revert", "cherry-pick", "read-tree", "checkout-index", "sparse-checkout",
-    "submodule", "subtree",
+    "submodule", "subtree", "bundle",
 ];
 
 /// Where the verb stands: the first operand, or one that may be it where that is not known.
@@ -54,6 +54,9 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
             folders.extend(rest.into_iter().next());
             return each(folders, Touch::Project);
         }
+        Some("bundle") if rest.first().is_some_and(|verb| verb.text == "create") => {
+            return each(rest.into_iter().skip(1).take(1), Touch::Content);
+        }
         Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
         _ => {}
     }
@@ -70,7 +73,7 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
         }
         _ => Vec::new(),
     };
-    if verb != Some("config") {
+    if !matches!(verb, Some("config" | "bundle")) {
         touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
     }
     touches
