@@ -25,6 +25,8 @@ pub(crate) enum Touch {
     Becomes(Field),
     /// Files nobody can name here are put into it.
     Merge(Field),
+    /// Files nobody can name here are put into the working folder: every day into that of a project.
+    Unpacked(Field),
     /// It gets another name, through which it can be changed later.
     Alias(Field),
     /// Code in another language that may change whatever it names.
@@ -44,7 +46,6 @@ pub(crate) fn options(args: &[Field]) -> impl Iterator<Item = &str> {
 }
 
 /// What a program changes.
-#[expect(clippy::match_same_arms, reason = "programs of one kind stand together")]
 pub(crate) fn touches(run: &Run) -> Vec<Touch> {
     let args = &run.args;
     let plain = || operands(args);
@@ -67,19 +68,29 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
             each(plain(), Touch::Content)
         }
         "git" => git::touches(run),
-        "patch" => each(plain(), Touch::Content),
+        "patch" => {
+            let mut touches = each(plain(), Touch::Content);
+            if run.input.is_none() {
+                touches.extend(unpacked(run, values(args, &["-d", "--directory"])));
+            }
+            touches
+        }
         "tar" | "bsdtar" | "gtar" => archive(run, &plain()),
         "unzip" => unpacked(run, values(args, &["-d"])),
         "curl" => {
             let mut files = values(args, &["--dump-header", "-D", "--cookie-jar", "-c", "-o"]);
             files.extend(in_folders(&values(args, &["--output-dir"]), &plain()));
-            each(files, Touch::Content)
+            let by_name = options(args).any(|option| letters(option, &['O', 'J']) || option.starts_with("--remote"));
+            let named = plain().into_iter().filter(|_| by_name).flat_map(|address| saved(&address));
+            each(files, Touch::Content).into_iter().chain(named).collect()
         }
         "wget" => {
             let mut files = values(args, &["--output-document", "-O", "--output-file", "-o", "-a"]);
             files.extend(values(args, &["-P", "--directory-prefix"]));
+            let here = files.is_empty();
             let named = plain().into_iter().filter_map(|address| address_path(&address)).map(Touch::Perhaps);
-            each(files, Touch::Content).into_iter().chain(named).collect()
+            let saved = plain().into_iter().filter(|_| here).flat_map(|address| saved(&address));
+            each(files, Touch::Content).into_iter().chain(named).chain(saved).collect()
         }
         "sort" | "shuf" | "tree" | "iconv" | "xmllint" | "base64" => {
             each(values(args, &["-o", "--output"]), Touch::Content)
@@ -188,12 +199,21 @@ fn archive(run: &Run, plain: &[Field]) -> Vec<Touch> {
     if creates { each(files, Touch::Content) } else { Vec::new() }
 }
 
-/// Files nobody can name here come into these folders; into the working folder every day.
-fn unpacked(run: &Run, folders: Fields) -> Vec<Touch> {
-    let mut touches = each(folders.clone(), Touch::Content);
+/// Files nobody can name here come into these folders, or into the working folder.
+fn unpacked(run: &Run, mut folders: Fields) -> Vec<Touch> {
+    if folders.is_empty() {
+        folders.push(Field::literal("."));
+    }
     let here = |folder: &Field| run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
-    touches.extend(folders.into_iter().filter(|folder| !here(folder)).map(Touch::Merge));
-    touches
+    let merged = |folder: Field| if here(&folder) { Touch::Unpacked(folder) } else { Touch::Merge(folder) };
+    let touches = each(folders.clone(), Touch::Content);
+    touches.into_iter().chain(folders.into_iter().map(merged)).collect()
+}
+
+/// A file in the working folder with the last part of an address as its name, unless the server says otherwise.
+fn saved(address: &Field) -> [Touch; 2] {
+    let here = Field::literal(".");
+    [Touch::Perhaps(copies::inside(&here, address)), Touch::Perhaps(here)]
 }
 
 /// The folders themselves, and the files that get the last part of an address there.

@@ -1,6 +1,6 @@
 //! Which files `git` changes.
 
-use super::{Touch, each, operands, values};
+use super::{Touch, each, operands, unpacked, values};
 use crate::{
     field::{Field, Fields},
     path, program,
@@ -52,12 +52,16 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
     match verb {
         Some("init") => {
             folders.extend(rest.into_iter().next());
-            return each(folders, Touch::Project);
+            let written = each(folders.clone(), Touch::Content);
+            return written.into_iter().chain(each(folders, Touch::Project)).collect();
         }
         Some("bundle") if rest.first().is_some_and(|verb| verb.text == "create") => {
             return each(rest.into_iter().skip(1).take(1), Touch::Content);
         }
-        Some("clone") => return each(rest.into_iter().skip(1), Touch::Content),
+        Some("clone") => return cloned(run, &rest),
+        Some("submodule") if rest.first().is_some_and(|verb| verb.text == "add") => {
+            return cloned(run, rest.get(1..).unwrap_or_default());
+        }
         _ => {}
     }
     // In another folder, files are replaced that are not named here.
@@ -77,6 +81,17 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
         touches.extend(folders.into_iter().filter(away).map(Touch::Merge));
     }
     touches
+}
+
+/// The folder that a repository is put into: the one that is named, or the last part of its address.
+fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
+    let Some(address) = rest.first() else { return Vec::new() };
+    let named = || {
+        let name = address.text.trim_end_matches('/').trim_end_matches(".git").rsplit(['/', ':']).next();
+        Field::literal(name.unwrap_or_default())
+    };
+    let folders = if rest.len() > 1 { rest.iter().skip(1).cloned().collect() } else { vec![named()] };
+    unpacked(run, folders)
 }
 
 /// The file that `git config` writes, and the hooks if it says where they are.
