@@ -1,5 +1,7 @@
 //! Which files `git` changes.
 
+mod settings;
+
 use super::{Touch, each, operands, unpacked, values};
 use crate::{
     field::{Field, Fields},
@@ -67,7 +69,7 @@ pub(super) fn touches(run: &Run) -> Vec<Touch> {
     // In another folder, files are replaced that are not named here.
     let away = |folder: &Field| !run.place.folders.iter().any(|here| path::join(here, &folder.text) == *here);
     let mut touches = match verb {
-        Some("config") => each(git_settings(run, &rest), Touch::Content),
+        Some("config") => settings::touches(run, &rest),
         // Only the index changes.
         Some("rm") if run.args.iter().any(|arg| arg.text == "--cached") => Vec::new(),
         Some("mv" | "rm") => each(rest, Touch::Whole),
@@ -92,18 +94,6 @@ fn cloned(run: &Run, rest: &[Field]) -> Vec<Touch> {
     };
     let folders = if rest.len() > 1 { rest.iter().skip(1).cloned().collect() } else { vec![named()] };
     unpacked(run, folders)
-}
-
-/// The file that `git config` writes, and the hooks if it says where they are.
-fn git_settings(run: &Run, rest: &[Field]) -> Fields {
-    let mut files = values(&run.args, &["--file"]);
-    files.extend(run.args.windows(2).filter_map(|pair| match pair {
-        [option, file] if option.text == "-f" => Some(file.clone()),
-        _ => None,
-    }));
-    let key = rest.iter().any(|key| key.text.eq_ignore_ascii_case("core.hookspath"));
-    files.extend((key && rest.len() > 1).then(|| Field::literal(".git/hooks")));
-    files
 }
 
 fn joined(folder: &Field, file: &Field) -> Field {

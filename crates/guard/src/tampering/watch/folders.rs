@@ -8,17 +8,25 @@ use crate::{
     path,
 };
 
+/// What in a `.git` makes it a repository, or says what runs in it.
+const MAKE_A_REPOSITORY: &[&str] = &["commondir", "config", "config.worktree", "head", "hooks", "objects", "refs"];
+
 impl Watch {
-    /// A `.ollm` or `.git` below the project's own: it would make a project of the folder that it is in.
+    /// A `.ollm` or `.git` below the project's own: it would make a project of the folder that it is in. Or a `.git` that is
+    /// a file.
     pub(super) fn inner_project(&self, path: &Path, reach: Reach) -> Option<Hit> {
         let inner = self.projects.iter().find_map(|project| path.strip_prefix(project).ok())?;
         let parts = path::folded(inner);
-        let at = parts.iter().position(|part| part == ".ollm" || part == ".git").filter(|at| *at > 0)?;
+        let at = parts.iter().position(|part| part == ".ollm" || part == ".git")?;
         let rest = parts.get(at + 1..).unwrap_or_default();
         let git = parts.get(at).is_some_and(|part| part == ".git");
-        let decides = !git
-            || (reach != Reach::Tree
-                && (rest.is_empty() || rest.first().is_some_and(|part| part == "hooks" || part == "config")));
+        let decides = match rest.first() {
+            // A file in place of the project's own folder leads to another one.
+            _ if at == 0 => git && rest.is_empty() && reach == Reach::File,
+            _ if !git => true,
+            None => reach != Reach::Tree,
+            Some(first) => reach != Reach::Tree && MAKE_A_REPOSITORY.contains(&first.as_str()),
+        };
         decides.then(|| Hit::Perhaps(path.to_owned()))
     }
 
