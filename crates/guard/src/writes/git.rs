@@ -2,7 +2,7 @@
 
 mod settings;
 
-use super::{Touch, each, operands, unpacked, values};
+use super::{Touch, each, operands, unpacked};
 use crate::{
     field::{Field, Fields},
     path, program,
