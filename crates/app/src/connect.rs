@@ -4,7 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use ollm_catalog::connection::{Connected, Made, Wish, asks_us, connected, disconnected, in_home, rejected};
+use ollm_catalog::connection::{
+    Connected, Made, Wish, asks_us, connected, disconnected, in_home, rejected, switches_hooks_off,
+};
 use ollm_process::{Children, End, Job, Limits};
 use ollm_protocol::dialect::agents::home::{Commands, Form, OwnFile};
 use ollm_protocol::dialect::{AGENTS, Addressee, AgentDialect, agent_named, by_name};
@@ -152,6 +154,13 @@ pub fn plan<'a>(agent: &'a AgentDialect, scope: Scope, program: &Path, world: &W
     let Connected { text: after, made } =
         connected(text, &Wish { agent, line: &line }).map_err(|why| broken(&place, &why))?;
     let mut warnings = Vec::new();
+    if switches_hooks_off(&after) {
+        warnings.push(format!(
+            "{} has all hooks switched off in {}; ours will not run either",
+            agent.title,
+            place.display()
+        ));
+    }
     if let Some(why) = rejected(&after, &agent.home) {
         warnings.push(format!("{} does not read {}: {why}; mend that first", agent.title, place.display()));
     }

@@ -14,13 +14,16 @@ mod filter;
 mod import;
 pub(crate) mod written;
 
-use calls::calls;
 pub use calls::{asks_us, called_programs};
+use calls::{calls, is_own_entry};
 pub use files::{WrittenFile, in_home, written_by_user, written_in_project};
 pub use import::Imported;
 
 /// Where the hooks of such a file stand.
 const HOOKS: &str = "hooks";
+/// What Codex notes beside the hooks in its own file: which of them a person has reviewed.
+const STATE: &str = "state";
+
 /// What is written for an agent.
 #[derive(Clone, Copy)]
 pub struct Wish<'a> {
@@ -123,6 +126,11 @@ pub fn rejected(text: &str, home: &Home) -> Option<&'static str> {
     }
 }
 
+/// Whether the settings in a file switch off all hooks of the agent, so that ours would not run either.
+pub fn switches_hooks_off(text: &str) -> bool {
+    draft(text).is_ok_and(|draft| !written::Switch::of(draft.root()).on)
+}
+
 /// What stands in a file for one event.
 fn entry(wish: &Wish<'_>, event: &str) -> Value {
     let command = (wish.line)(event);
@@ -163,13 +171,23 @@ fn structure(root: &Node) -> Result<(), String> {
     let mut hooks = pairs.iter().filter(|(key, _)| key == HOOKS).map(|(_, value)| value);
     match (hooks.next(), hooks.next()) {
         (_, Some(_)) => Err(format!("`{HOOKS}` is in it twice, and agents differ in which of the two counts")),
-        (Some(Node::Map(events)), None) => match events.iter().find(|(_, list)| !matches!(list, Node::List(_))) {
-            Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
-            None => Ok(()),
-        },
+        (Some(Node::Map(events)), None) => {
+            match events.iter().find(|(event, list)| event != STATE && !matches!(list, Node::List(_))) {
+                Some((event, other)) => Err(format!("`{HOOKS}.{event}` is {}, not a list", other.kind())),
+                None => once(events),
+            }
+        }
         (Some(other), None) => Err(format!("`{HOOKS}` is {}, not an object", other.kind())),
         (None, None) => Ok(()),
     }
+}
+
+fn once(events: &[(String, Node)]) -> Result<(), String> {
+    let doubled =
+        events.iter().enumerate().find(|(at, (event, _))| events.iter().take(*at).any(|(other, _)| other == event));
+    doubled.map_or(Ok(()), |(_, (event, _))| {
+        Err(format!("`{HOOKS}.{event}` is in it twice, and agents differ in which of the two counts"))
+    })
 }
 
 /// Where commands stand in entries of a form.
@@ -222,14 +240,16 @@ fn find(root: &Node, keys: Keys, agent: &str) -> Vec<Ours> {
             match keys {
                 Keys::InEntries(key) => {
                     found.extend(
-                        text(item, key).filter(|line| asks_us(line, agent)).map(|line| ours(line, list, index)),
+                        text(item, key).filter(|line| is_own_entry(line, agent)).map(|line| ours(line, list, index)),
                     );
                 }
                 Keys::InGroups => {
                     let Some((inner, handlers)) = pair(item, HOOKS) else { continue };
                     let alone = items(handlers).len() == 1;
                     for (handler, value) in items(handlers).iter().enumerate() {
-                        let Some(line) = text(value, "command").filter(|line| asks_us(line, agent)) else { continue };
+                        let Some(line) = text(value, "command").filter(|line| is_own_entry(line, agent)) else {
+                            continue;
+                        };
                         // A group with nothing else in it goes as a whole.
                         let own = if alone {
                             ours(line, list.clone(), index)

@@ -10,12 +10,14 @@ use crate::problem::{Problem, Severity};
 
 mod json;
 mod lines;
+mod toml;
 mod yaml;
 
 pub(crate) use json::loose;
 pub use json::{TrailingCommas, json_value};
 use lines::Lines;
 pub(crate) use lines::Position;
+pub(crate) use toml::to_json as toml_value;
 pub(crate) use yaml::parse as parse_yaml;
 
 /// Problems of one file beyond this number are only counted.
@@ -30,6 +32,8 @@ pub enum Syntax {
     LooseJson,
     /// YAML.
     Yaml,
+    /// TOML of another program, which is only read.
+    Toml,
     /// One of the two: what begins with a bracket or a comment of JSON is JSON.
     Either,
 }
@@ -42,6 +46,11 @@ impl Syntax {
             Some("yaml" | "yml") => Syntax::Yaml,
             _ => Syntax::Either,
         }
+    }
+
+    /// How a file of another agent is written, by its name.
+    pub(crate) fn of_agent(path: &Path) -> Syntax {
+        if path.extension().is_some_and(|extension| extension == "toml") { Syntax::Toml } else { Syntax::LooseJson }
     }
 
     /// How this text is written: JSON or YAML.
@@ -58,6 +67,7 @@ impl Syntax {
 pub(crate) fn parse(text: &str, syntax: Syntax) -> Result<Node, Broken> {
     match syntax.settle(text) {
         Syntax::Yaml => yaml::parse(text),
+        Syntax::Toml => toml::parse(text),
         Syntax::LooseJson => json::parse(text, TrailingCommas::Allowed),
         Syntax::Json | Syntax::Either => json::parse(text, TrailingCommas::Refused),
     }
@@ -157,6 +167,7 @@ impl Document<'_> {
     pub(crate) fn locate<'s>(&self, spots: impl Iterator<Item = &'s Spot>) -> Vec<Position> {
         match self.syntax {
             Syntax::Yaml => yaml::locate(&self.text, spots),
+            Syntax::Toml => spots.map(|_| Position::default()).collect(),
             Syntax::Json | Syntax::LooseJson | Syntax::Either => json::locate(&self.text, spots),
         }
     }

@@ -78,6 +78,7 @@ impl Draft {
         apply(&mut wanted, op).ok_or(Refusal::NoSuch)?;
         let texts = match self.syntax {
             Syntax::Yaml => yaml_edit::spliced(&self.text, op)?,
+            Syntax::Toml => return Err(self.by_hand(&self.steps(op))),
             Syntax::Json | Syntax::LooseJson | Syntax::Either => {
                 json_edit::spliced(&self.text, op).into_iter().collect()
             }

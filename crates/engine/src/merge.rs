@@ -101,6 +101,7 @@ impl<'e> Progress<'e> {
             skipped: self.skipped,
             trace_id: trace_id.to_owned(),
             answered_by: None,
+            unheard: None,
             plan,
             time: begun.time,
             started: begun.started,

@@ -177,6 +177,8 @@ pub struct Outcome {
     pub trace_id: String,
     /// The dispatch of another process that decided this, where the same call was asked about twice.
     pub answered_by: Option<String>,
+    /// Why a refusal had no effect, where whoever asked cannot be told of one.
+    pub unheard: Option<String>,
     /// What was to run: stages one after the other, the hooks of a stage at once.
     pub plan: Vec<Vec<Arc<Hook>>>,
     /// When the dispatch began, by the engine's clock.
@@ -198,6 +200,7 @@ impl Outcome {
             skipped: Vec::new(),
             trace_id: String::new(),
             answered_by: None,
+            unheard: None,
             plan: Vec::new(),
             time: SystemTime::now(),
             started: Instant::now(),

@@ -63,6 +63,9 @@ pub fn record(event: &Event, outcome: &Outcome, environment: &Environment, binar
         if let Some(off) = off {
             line.key("off").text(off, TEXT);
         }
+        if let Some(why) = &outcome.unheard {
+            line.key("unheard").text(why, TEXT);
+        }
         if let Some(earlier) = &outcome.answered_by {
             line.key("answeredBy").text(earlier, NAME);
         }

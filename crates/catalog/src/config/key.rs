@@ -97,7 +97,7 @@ pub const KEYS: &[Key] = &[
         .older_variable("HOOKS_TIMEOUT", SECONDS)
         .project(Project::OwnLower)
         .guarded(),
-    key("hooks.trustWorkspace", Kind::Trust, "false", "Whether hooks that came with a project need no approval: in all projects, in none, or in those at or below the listed paths; never in vendored folders (`node_modules`, `vendor`, …), and by a list not in a repository within a project.")
+    key("hooks.trustWorkspace", Kind::Trust, "false", "Whether hooks that came with a project need no approval: in all projects, in none, or in those at or below the listed paths; never in vendored folders (`node_modules`, `vendor`, …) nor in a repository within a project.")
         .project(Project::Only("false", "a project cannot vouch for itself"))
         .critical(),
     key("hooks.untrusted", Kind::Choice(&["skip", "block"]), "\"skip\"", "What an unapproved hook that fits means: it is skipped, visibly, or the operation is blocked.")

@@ -8,7 +8,7 @@ use ollm_trust::ApprovalKey;
 use serde_json::{Map, Value};
 
 use super::kind::duration;
-use super::workspace::{covers, lies_in_vendored};
+use super::workspace::{covered_by_all, covers};
 use super::{Config, Origin, Setting};
 use crate::place::Places;
 
@@ -263,7 +263,7 @@ impl Config {
     fn trusts(&self, project: &Path, places: &Places) -> bool {
         let Ok(project) = project.canonicalize() else { return false };
         let Value::Array(_) = self.value("hooks.trustWorkspace") else {
-            return self.trusts_all() && !lies_in_vendored(&project, &places.home);
+            return self.trusts_all() && covered_by_all(&project, &places.home);
         };
         let paths = self.texts("hooks.trustWorkspace");
         let real = paths.iter().filter_map(|path| places.folder(path)?.canonicalize().ok());

@@ -43,10 +43,10 @@ pub(super) fn covers(listed: &Path, project: &Path, home: &Path) -> bool {
     !is_nested && !below.iter().any(is_vendored)
 }
 
-/// Whether a project lies in a vendored folder of another one, which trust in all projects does not cover either.
-pub(super) fn lies_in_vendored(project: &Path, home: &Path) -> bool {
+/// Whether trust in all projects covers one: not what others put into an enclosing one.
+pub(super) fn covered_by_all(project: &Path, home: &Path) -> bool {
     let outermost = project.ancestors().filter(|folder| is_project(folder, home)).last().unwrap_or(project);
-    project.strip_prefix(outermost).is_ok_and(|below| below.iter().any(is_vendored))
+    covers(outermost, project, home)
 }
 
 fn is_vendored(name: &std::ffi::OsStr) -> bool {

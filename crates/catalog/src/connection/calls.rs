@@ -8,6 +8,23 @@ pub fn asks_us(text: &str, agent: &str) -> bool {
     called_programs(text, agent).next().is_some()
 }
 
+/// Whether a line is an entry of ours as a whole, by any of our programs and with any options: what somebody wrote around a call
+/// of ours is theirs.
+pub(super) fn is_own_entry(line: &str, agent: &str) -> bool {
+    // That of a project first looks whether we are installed.
+    let call = match line.split_once("}; ") {
+        Some((look, call)) if look.starts_with("command -v ollm ") => call,
+        _ => line,
+    };
+    let words = ollm_shell::split_loosely(call).unwrap_or_default();
+    let [program, hook, run, arguments @ ..] = words.as_slice() else { return false };
+    let plain = |word: &String| word.chars().all(|letter| letter.is_alphanumeric() || "-_.=".contains(letter));
+    (hook.as_str(), run.as_str()) == ("hook", "run")
+        && is_our_name(program)
+        && arguments.iter().all(plain)
+        && asks_for(&arguments.join(" "), agent)
+}
+
 /// The programs, as written, by which a text asks us on behalf of an agent.
 pub fn called_programs<'t>(text: &'t str, agent: &str) -> impl Iterator<Item = &'t str> {
     calls(text).filter(|(_, arguments)| asks_for(arguments, agent)).map(|(program, _)| program)
@@ -20,9 +37,12 @@ pub(super) fn calls(text: &str) -> impl Iterator<Item = (&str, &str)> {
         let arguments = after.lines().next().unwrap_or_default().split(CALL).next()?;
         let ends = arguments.is_empty() || arguments.starts_with(|letter: char| !letter.is_alphanumeric());
         let program = last_word(before).filter(|_| ends)?;
-        let is_ours = program.rsplit('/').next().is_some_and(|name| name.starts_with("ollm"));
-        is_ours.then_some((program, arguments))
+        is_our_name(program).then_some((program, arguments))
     })
+}
+
+fn is_our_name(program: &str) -> bool {
+    program.rsplit('/').next().is_some_and(|name| name.starts_with("ollm"))
 }
 
 /// The last word before the end of a line of shell, also where that line stands in quotes.

@@ -42,7 +42,7 @@ impl Imported {
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
         let node = match text.trim() {
             "" => Node::Null,
-            _ => file::parse(text, Syntax::LooseJson).map_err(|broken| broken.placed())?,
+            _ => file::parse(text, Syntax::of_agent(&from.path)).map_err(|broken| broken.placed())?,
         };
         written::each(&Cursor::root(&node), agent, from, &mut |at, found| match found {
             Ok(hook) => self.take(hook, agent),

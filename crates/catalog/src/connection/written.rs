@@ -86,14 +86,14 @@ pub(crate) fn program(file: &WrittenFile, text: &str, agent: &AgentDialect) -> O
 
 /// What a file says about all of its hooks.
 #[derive(Clone, Copy)]
-struct Switch<'n> {
-    on: bool,
+pub(super) struct Switch<'n> {
+    pub(super) on: bool,
     /// The names of those that are off.
     off: &'n [Node],
 }
 
 impl<'n> Switch<'n> {
-    fn of(root: &'n Node) -> Switch<'n> {
+    pub(super) fn of(root: &'n Node) -> Switch<'n> {
         let is = |node: Option<(usize, &Node)>, wanted| node.is_some_and(|(_, node)| *node == Node::Bool(wanted));
         let config = pair(root, "hooksConfig").map(|(_, config)| config);
         let off = config.and_then(|config| pair(config, "disabled")).map_or(&[][..], |(_, names)| items(names));

@@ -52,7 +52,7 @@ impl Loading<'_> {
     fn in_place(&mut self, files: Vec<WrittenFile>, agent: &'static AgentDialect, owner: &Owner<'_>) {
         for WrittenFile { path, label, .. } in files {
             let folder = path.parent().unwrap_or(&path);
-            let syntax = Syntax::LooseJson;
+            let syntax = Syntax::of_agent(&path);
             self.file(
                 &Incoming { path: &path, label: &label, folder, group: None, syntax, form: FileForm::Agent(agent) },
                 owner,

@@ -1,10 +1,10 @@
 //! Servers as their documentation prints them: JSON and TOML in the forms that other programs read.
 
 use serde_json::{Map, Value, json};
-use toml_edit::{DocumentMut, Item};
+use toml_edit::DocumentMut;
 
 use super::yaml_value;
-use crate::file::{TrailingCommas, json_value};
+use crate::file::{TrailingCommas, json_value, toml_value};
 
 /// Servers by name, each with its declaration.
 pub type ServerSnippet = Vec<(String, Value)>;
@@ -278,23 +278,10 @@ pub fn servers_from_toml(text: &str, name: Option<&str>) -> Result<ServerSnippet
         SnippetError::new(format!("the snippet is not TOML: {}", error.message().trim()))
             .hint("copy it whole, with its headings in brackets")
     })?;
-    match to_json(document.as_item()) {
+    match toml_value(document.as_item()) {
         Value::Object(object) => named(&servers_of(&object).unwrap_or_default(), name),
         _ => named(&Map::new(), name),
     }
-}
-
-/// TOML as JSON; dates, which no server has, are left out.
-fn to_json(item: &Item) -> Value {
-    if let Some(table) = item.as_table_like() {
-        return table.iter().map(|(key, item)| (key.to_owned(), to_json(item))).collect();
-    }
-    if let Some(array) = item.as_array() {
-        return array.iter().map(|value| to_json(&Item::Value(value.clone()))).collect();
-    }
-    let text = item.as_str().map(Value::from);
-    let number = || item.as_integer().map(Value::from).or_else(|| item.as_float().map(Value::from));
-    text.or_else(number).or_else(|| item.as_bool().map(Value::from)).unwrap_or_default()
 }
 
 fn named(servers: &Map<String, Value>, name: Option<&str>) -> Result<ServerSnippet, SnippetError> {

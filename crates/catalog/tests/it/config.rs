@@ -438,3 +438,16 @@ fn a_setting_that_this_version_cannot_honour_is_never_silent() {
         assert_eq!(world.load().1, []);
     }
 }
+
+#[test]
+fn trust_in_all_projects_does_not_reach_into_a_repository_within_one() {
+    let world = World::new();
+    world.write(USER, "hooks: {trustWorkspace: true}\n");
+    assert!(settings(&world).trust_workspace);
+    assert_eq!(settings(&world).untrusted_projects, Vec::<std::path::PathBuf>::new());
+    std::fs::create_dir_all(world.path("project/.git")).unwrap();
+    std::fs::create_dir_all(world.path("project/clone/.git")).unwrap();
+    let inner = world.places.standing_in(&world.path("project/clone"));
+    let (catalog, _) = ollm_catalog::load(&inner, &|_| None, &ollm_catalog::Overrides::default(), Positions::OnDemand);
+    assert_eq!(catalog.settings.untrusted_projects, [world.path("project/clone")]);
+}

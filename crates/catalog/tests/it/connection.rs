@@ -190,3 +190,30 @@ proptest! {
         prop_assert_eq!(value(&back), settings);
     }
 }
+
+#[test]
+fn what_somebody_wrote_around_a_call_of_ours_is_theirs() {
+    let claude = AGENTS.iter().copied().find(|agent| agent.name == "claude").unwrap();
+    let entry = |line: &str| json!({"hooks": [{"type": "command", "command": line}]});
+    let theirs = [
+        "echo not ollm hook run --from claude",
+        "MODE=1 /usr/bin/ollm hook run Stop --from claude",
+        "/usr/bin/ollm hook run Stop --from claude | tee log",
+        "/usr/bin/ollm hook run Stop --from claude; true",
+        "/usr/bin/ollm hook run Stop --from gemini",
+    ];
+    let ours = ["'/opt/my tools/ollm' hook run Stop --from claude --within 30s", "ollm hook run --from=claude"];
+    let lists = |lines: &[&str]| json!({"hooks": {"Stop": lines.iter().map(|line| entry(line)).collect::<Vec<_>>()}});
+    let (text, form) = (lists(&[&theirs[..], &ours[..]].concat()).to_string(), claude.home.form);
+    assert_eq!(own_entries(&text, "claude", form).unwrap().len(), ours.len());
+    let (left, _) = disconnected(&text, "claude", form, &Made::default()).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&left).unwrap(), lists(&theirs));
+}
+
+#[test]
+fn an_event_that_is_there_twice_is_refused() {
+    let claude = AGENTS.iter().copied().find(|agent| agent.name == "claude").unwrap();
+    let wish = Wish { agent: claude, line: &|event| format!("/bin/ollm hook run {event} --from claude") };
+    let refused = connected(r#"{"hooks": {"Stop": [], "Stop": [{"hooks": []}]}}"#, &wish).unwrap_err();
+    assert!(refused.contains("`hooks.Stop` is in it twice"), "{refused}");
+}

@@ -392,7 +392,30 @@ fn b13_an_event_that_stops_halfway_is_given_up() {
         let ran = outcome(child);
         assert!(begin.elapsed() < SOON);
         assert_eq!((ran.code, ran.stdout.as_str()), (code, ""));
-        assert!(ran.stderr.contains("the rest of the event did not arrive within 10s"), "{}", ran.stderr);
+        assert!(ran.stderr.contains("only a part of the event arrived within 10s"), "{}", ran.stderr);
+    }
+    assert!(!lab.project.join("ran").exists());
+}
+
+#[test]
+fn half_an_event_is_answered_before_its_host_goes_on_without_us() {
+    let lab = Lab::with_hook("before_tool", "hook", "touch ran");
+    let cases = [
+        // What is refused, and what an agent would only do again.
+        (&["PreToolUse", "--from", "claude", "--within", "2s"][..], "when the time was up that its host waits"),
+        (&["SessionEnd", "--from", "claude"][..], ""),
+        (&["Stop", "--from", "droid", "--within", "2s"][..], ""),
+    ];
+    let stalled = cases.map(|(arguments, said)| {
+        let mut child = start(lab.ollm(&[&["hook", "run"], arguments].concat()));
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(br#"{"hook_event_name": "PreTo"#).unwrap();
+        (said, child, stdin)
+    });
+    for (said, child, _open) in stalled {
+        let ran = outcome(child);
+        assert_eq!(ran.code, 0, "{ran:?}");
+        assert!(ran.stdout.contains(said) && (said.is_empty() == ran.stdout.is_empty()), "{ran:?}");
     }
     assert!(!lab.project.join("ran").exists());
 }

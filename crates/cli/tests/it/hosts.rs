@@ -5,7 +5,7 @@ mod tables;
 
 use tables::{HOSTS, SPEAKERS, Speaker};
 
-use crate::lab::{Lab, Ran};
+use crate::lab::{Lab, Ran, finish};
 
 fn lab_with(speaker: &Speaker, answer: &str) -> Lab {
     let lab = Lab::new();
@@ -122,6 +122,42 @@ fn an_event_that_cannot_be_read_is_refused_in_the_words_of_its_host() {
             assert!(refused, "{}: {garbled:.20}: {said}", host.name);
         }
     }
+}
+
+#[test]
+fn an_event_that_cannot_be_read_is_answered_in_the_form_of_the_event_it_was_named() {
+    let lab = Lab::new();
+    let told = |host: &str, event: &str| {
+        let ran = finish(lab.ollm(&["hook", "run", event, "--from", host]), b"{\"a\":");
+        (ran.code, ran.stdout)
+    };
+    for (host, event, part) in [
+        ("claude", "PreToolUse", "\"permissionDecision\":\"deny\""),
+        ("copilot", "PreToolUse", "deny"),
+        ("cursor", "preToolUse", "deny"),
+        ("gemini", "BeforeTool", "\"decision\":\"deny\""),
+    ] {
+        let (code, stdout) = told(host, event);
+        assert!(stdout.contains(part) && stdout.contains("cannot judge this event"), "{host}: {code} {stdout}");
+    }
+    // At the end of a turn a refusal would only have the agent go on, without end.
+    for (host, event) in [("claude", "Stop"), ("droid", "Stop"), ("gemini", "AfterAgent"), ("claude", "SessionEnd")] {
+        let (code, stdout) = told(host, event);
+        assert!(code == 0 && matches!(stdout.trim(), "" | "{}"), "{host} {event}: {code} {stdout}");
+    }
+}
+
+#[test]
+fn a_refusal_that_an_agent_cannot_be_told_of_is_written_down_as_such() {
+    let lab = Lab::with_hook("before_agent", "no", "printf '{\"continue\": false, \"systemMessage\": \"no\"}'");
+    let event = r#"{"sessionId": "s", "cwd": "/", "prompt": "hi"}"#;
+    let ran = finish(lab.ollm(&["hook", "run", "userPromptSubmitted", "--from", "copilot"]), event.as_bytes());
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let shown = lab.run(&["trace", "last"]).stdout;
+    assert!(shown.contains("GitHub Copilot cannot be told of a refusal at this event, and went on"), "{shown}");
+    let told = r#"{"hook_event_name": "UserPromptSubmit", "session_id": "s", "prompt": "hi"}"#;
+    assert_ne!(lab.event_from("claude", told).stdout, "");
+    assert!(!lab.run(&["trace", "last"]).stdout.contains("cannot be told"));
 }
 
 #[test]

@@ -253,3 +253,23 @@ fn a_hook_finds_the_files_beside_its_own_as_under_its_agent() {
     assert_eq!(call(&lab, "gemini", "git push").answer()["reason"], "cursor says no");
     assert_eq!(call(&lab, "gemini", "ls").stdout, "");
 }
+
+#[test]
+fn hooks_in_the_toml_of_codex_are_read_and_taken_over() {
+    let lab = reading("codex");
+    let guard = "echo '{\"decision\": \"block\", \"reason\": \"no push\"}'";
+    let settings = format!(
+        "model = \"x\"\nsecret = \"sk-123\"\n\n[[hooks.PreToolUse]]\nmatcher = \"Bash\"\n\n[[hooks.PreToolUse.hooks]]\ntype = \"command\"\ncommand = '''{guard}'''\ntimeout = 5\n\n[hooks.state.\"a:b\"]\ntrusted_hash = \"sha256:0\"\n"
+    );
+    let file = lab.write("home/.codex/config.toml", &settings);
+    let hook = only_hook(&lab);
+    assert_eq!((&hook["dialect"], &hook["trust"]), (&json!("codex"), &json!("trusted")), "{hook}");
+    let ran = call(&lab, "claude", "git push");
+    assert_eq!(ran.answer()["hookSpecificOutput"]["permissionDecisionReason"], "no push", "{ran:?}");
+    let taken = lab.run(&["import", "codex", "--dry-run"]);
+    assert!(taken.code == 0 && taken.stdout.contains("no push") && !taken.stdout.contains("sk-123"), "{taken:?}");
+    lab.write("home/.codex/config.toml", "model = \n");
+    let broken = lab.run(&["hook", "list"]);
+    assert!(broken.stderr.contains("config.toml") && broken.stderr.contains("not valid TOML"), "{broken:?}");
+    assert!(file.exists());
+}

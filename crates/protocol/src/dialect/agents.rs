@@ -227,6 +227,18 @@ impl AgentDialect {
         self.asked(request).and_then(|event| event.timeout).or(self.timeout)
     }
 
+    /// How long the agent waits for us at an event by its own name for it, where that is known.
+    pub fn patience_at(&self, event: Option<&str>) -> Option<Duration> {
+        let own = event.and_then(|name| self.events.iter().find(|known| known.name == name)?.timeout);
+        own.or(self.timeout)
+    }
+
+    /// Whether the agent can be told that what a request is about must not happen, or was wrong.
+    pub fn hears_refusals(&self, request: &Request) -> bool {
+        let can = |event: &AgentEvent| event.can.block.is_possible() || event.can.halt.is_possible();
+        self.asked(request).is_some_and(can)
+    }
+
     /// Whether the agent numbers its calls of tools at the event of a request.
     pub fn numbers_calls(&self, request: &Request) -> bool {
         self.asked(request).is_some_and(|event| self.numbers_calls_at(event))

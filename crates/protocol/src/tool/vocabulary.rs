@@ -8,6 +8,9 @@ use super::table::{FOREIGN, SHELL};
 /// Most agents run one command, some a list of them.
 const ONE: &str = "command";
 const EACH: &str = "commands";
+/// Our name for a file, and the one that most agents have.
+const PATH: &str = "path";
+const FILE_PATH: &str = "file_path";
 
 impl Declaration {
     /// The canonical name of an argument, by any of the names that agents have for it.
@@ -46,6 +49,14 @@ pub fn add_canonical(tool: &str, args: &mut Map<String, Value>) -> Vec<&'static 
             args.insert(canonical.to_owned(), value);
             added.push(canonical);
         }
+    }
+    // Most hooks of other agents look for a file under this name.
+    if let Some(path) = args.get(PATH).filter(|path| path.is_string()).cloned()
+        && tool.argument(FILE_PATH) == Some(PATH)
+        && !args.contains_key(FILE_PATH)
+    {
+        args.insert(FILE_PATH.to_owned(), path);
+        added.push(FILE_PATH);
     }
     if let Some(command) = args.get(EACH).filter(|_| tool.name == SHELL.name).and_then(joined)
         && !args.contains_key(ONE)
@@ -145,6 +156,18 @@ mod tests {
 
     fn object(value: &Value) -> &Map<String, Value> {
         value.as_object().unwrap()
+    }
+
+    #[test]
+    fn a_file_has_our_name_and_the_one_most_agents_have() {
+        for (tool, theirs) in [("read", "filePath"), ("str_replace_editor", "path"), ("Read", "file_path")] {
+            let mut args = Map::from_iter([(theirs.to_owned(), json!("a.rs"))]);
+            add_canonical(tool, &mut args);
+            assert_eq!((&args["path"], &args["file_path"]), (&json!("a.rs"), &json!("a.rs")), "{tool}");
+        }
+        // A folder is no file.
+        let mut args = Map::from_iter([("path".to_owned(), json!("src"))]);
+        assert_eq!(add_canonical("list_dir", &mut args), Vec::<&str>::new());
     }
 
     #[test]

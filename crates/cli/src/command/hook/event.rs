@@ -1,7 +1,7 @@
 //! Reading one event: from standard input, which some hosts keep open, or from the command line.
 
 use std::io::{IsTerminal, Read};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use ollm_protocol::dialect::{OLLM, UnknownEvent};
 use ollm_protocol::{Dialect, DialectError, ObjectEnd, Request};
@@ -41,13 +41,14 @@ impl From<Unread> for Failure {
     }
 }
 
-/// The event that comes on standard input; `name` is what it is called where it does not say that itself.
-pub(super) fn sent(name: Option<&str>, host: &dyn Dialect) -> Result<Request, Unread> {
+/// The event that comes on standard input; `name` is what it is called where it does not say that itself, and `deadline` when
+/// its host goes on without us.
+pub(super) fn sent(name: Option<&str>, host: &dyn Dialect, deadline: Option<Instant>) -> Result<Request, Unread> {
     if std::io::stdin().is_terminal() {
         let message = "there is no event: pipe one in, or name it as in `ollm hook run session_start`";
         return Err(Unread::Usage(Failure::usage(message)));
     }
-    let bytes = received().map_err(Unread::Broken)?;
+    let bytes = received(deadline).map_err(Unread::Broken)?;
     let read = match name {
         Some(name) => host.read_event_named(name, &bytes),
         None => host.read_event(&bytes),
@@ -70,13 +71,21 @@ fn unread(error: DialectError) -> Unread {
 }
 
 /// Reads until the event's JSON ends, not until the stream does: some hosts keep it open.
-fn received() -> Result<Vec<u8>, String> {
+fn received(mut deadline: Option<Instant>) -> Result<Vec<u8>, String> {
     let mut stdin = std::io::stdin().lock();
     let mut bytes: Vec<u8> = Vec::with_capacity(16 << 10);
     let mut chunk = [0; 16 << 10];
     let mut end = ObjectEnd::default();
     loop {
-        await_more(&stdin, if bytes.is_empty() { PATIENCE } else { PAUSE })?;
+        let patience = if bytes.is_empty() { PATIENCE } else { PAUSE };
+        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        if !has_more(&stdin, left.map_or(patience, |left| left.min(patience))) {
+            let what = if bytes.is_empty() { "no event" } else { "only a part of the event" };
+            return Err(match left.filter(|left| *left < patience) {
+                Some(_) => format!("{what} had arrived when the time was up that its host waits"),
+                None => format!("{what} arrived within {patience:?}"),
+            });
+        }
         let count = match stdin.read(&mut chunk) {
             Ok(count) => count,
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
@@ -84,6 +93,8 @@ fn received() -> Result<Vec<u8>, String> {
         };
         let read = chunk.get(..count).unwrap_or_default();
         let before = bytes.len();
+        // One that comes in crumbs must not take for ever either.
+        deadline = deadline.or_else(|| Some(Instant::now() + PATIENCE));
         bytes.extend_from_slice(read);
         if let Some(at) = end.push(read).map_err(|error| format!("the event is not valid JSON: {error}"))? {
             bytes.truncate(before + at);
@@ -99,20 +110,16 @@ fn received() -> Result<Vec<u8>, String> {
     }
 }
 
-/// A host that sends half an event and stalls must not keep us for ever.
+/// Waits for more of an event: a host that sends half of one and stalls must not keep us for ever.
 #[cfg(unix)]
-fn await_more(stdin: &std::io::StdinLock<'_>, patience: Duration) -> Result<(), String> {
+fn has_more(stdin: &std::io::StdinLock<'_>, patience: Duration) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     let limit = Timespec::try_from(patience).ok();
-    match poll(&mut [PollFd::new(stdin, PollFlags::IN)], limit.as_ref()) {
-        Ok(0) => Err(format!("the rest of the event did not arrive within {patience:?}")),
-        // Whatever is wrong with the stream, reading it tells.
-        Ok(_) | Err(_) => Ok(()),
-    }
+    // Whatever is wrong with the stream, reading it tells.
+    !matches!(poll(&mut [PollFd::new(stdin, PollFlags::IN)], limit.as_ref()), Ok(0))
 }
 
 #[cfg(not(unix))]
-#[expect(clippy::unnecessary_wraps, reason = "the twin can fail")]
-fn await_more(_stdin: &std::io::StdinLock<'_>, _patience: Duration) -> Result<(), String> {
-    Ok(())
+fn has_more(_stdin: &std::io::StdinLock<'_>, _patience: Duration) -> bool {
+    true
 }

@@ -32,6 +32,8 @@ pub(crate) struct Manner {
     pub(crate) deadline: Option<Instant>,
     /// A call that another process decides about gets the same answer.
     pub(crate) once: bool,
+    /// The agent that asks, where it cannot be told of a refusal at this event.
+    pub(crate) deaf: Option<&'static str>,
 }
 
 /// `world_in` finds our surroundings; where the folder that we were started in is gone, the event's own folder counts.
@@ -46,9 +48,14 @@ pub(crate) fn run<'a>(
             let message = format!("events of `{}` say themselves what they are; leave out the name", host.name());
             return Err(Failure::usage(message));
         }
-        (Some(host), name) => event::sent(name, host),
+        (Some(host), name) => {
+            let agent = agent_named(host.name());
+            // Before it is read, only its name says how long the agent waits, if it is told.
+            let patience = arguments.within.or_else(|| agent?.patience_at(name));
+            event::sent(name, host, patience.map(|patience| ends(patience, started)))
+        }
         (None, Some(name)) => event::given(name, arguments.data.as_deref()),
-        (None, None) => event::sent(None, OLLM),
+        (None, None) => event::sent(None, OLLM, None),
     };
     let asked_by = arguments.from.and_then(|host| agent_named(host.name())).map(|agent| agent.name);
     let manner = Manner { explain: arguments.explain, asked_by, ..Manner::default() };
@@ -75,6 +82,7 @@ pub(crate) fn run<'a>(
             let manner = Manner {
                 deadline: deadline(host, &request, arguments.within, started),
                 once: agent.is_some_and(|agent| agent.numbers_calls(&request)),
+                deaf: agent.filter(|agent| !agent.hears_refusals(&request)).map(|agent| agent.title),
                 ..manner
             };
             let verdict = match world {
@@ -87,7 +95,11 @@ pub(crate) fn run<'a>(
         Err(Unread::Usage(failure)) => return Err(failure),
         // A newer host may know events that we do not: no hook can be for them.
         Err(Unread::UnknownEvent(_)) => (nameless(), Verdict::default()),
-        Err(Unread::Broken(why)) => (nameless(), unjudged(&why, output)),
+        Err(Unread::Broken(why)) => {
+            let request = named(arguments.event.as_deref(), host);
+            let verdict = if holds_up(&request.event) { unjudged(&why, output) } else { unheard(&why, output) };
+            (request, verdict)
+        }
     };
     let reply = host.write_verdict(&request, &verdict);
     output.reply(&reply)
@@ -96,8 +108,13 @@ pub(crate) fn run<'a>(
 /// When an agent has its answer: every one of them lets the operation go on when its own patience ends.
 fn deadline(host: &dyn Dialect, request: &Request, within: Option<Duration>, started: Instant) -> Option<Instant> {
     let patience = within.or_else(|| agent_named(host.name())?.patience(request))?;
+    Some(ends(patience, started))
+}
+
+/// When an answer is due that somebody waits for this long.
+fn ends(patience: Duration, started: Instant) -> Instant {
     let margin = (patience / 10).clamp(Duration::from_millis(250), Duration::from_secs(5));
-    Some(started + patience.saturating_sub(margin))
+    started + patience.saturating_sub(margin)
 }
 
 /// What cannot be judged is refused: hosts go on when a hook merely fails, and a model can garble an event.
@@ -112,14 +129,26 @@ fn without_folder(event: &Event, failure: &Failure, output: &mut Output) -> Outc
     let told =
         event.text("cwd").map_or_else(String::new, |cwd| format!(", nor is `{cwd}`, the folder of the event, one"));
     let why = format!("{}{told}", failure.message);
-    let verdict = match event.kind.row().power {
-        Power::Stops => unjudged(&why, output),
-        Power::Feedback | Power::Reports => {
-            output.tell(&why);
-            Verdict::default()
-        }
-    };
+    let verdict = if holds_up(event) { unjudged(&why, output) } else { unheard(&why, output) };
     Outcome::of(event.kind, verdict)
+}
+
+/// What a person should know of an event that cannot be judged and holds nothing up.
+fn unheard(why: &str, output: &mut Output) -> Verdict {
+    output.tell(&format!("ollm cannot judge this event: {why}"));
+    Verdict::default()
+}
+
+/// Whether something does not happen when this event is refused. At the end of a turn the agent would only go on, again and
+/// again; an event of which nothing is known might be any.
+fn holds_up(event: &Event) -> bool {
+    let ends_turn = matches!(event.kind, EventKind::AfterAgent | EventKind::SubagentStop);
+    event.kind.row().power == Power::Stops && !ends_turn
+}
+
+/// The event of which only the name is known, if it is.
+fn named(name: Option<&str>, host: &dyn Dialect) -> Request {
+    name.and_then(|name| host.read_event_named(name, b"{}").ok()).unwrap_or_else(nameless)
 }
 
 fn nameless() -> Request {
@@ -152,7 +181,7 @@ pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, ou
     // Whoever asks us to end from now on waits until the hooks and what they left have ended.
     let children = app.engine.children();
     let hold = children.hold_signals();
-    let outcome = match (turn, manner) {
+    let mut outcome = match (turn, manner) {
         (Turn::Decided(outcome), _) => *outcome,
         (_, Manner { explain: true, .. }) => app.engine.dispatch_explained(&timed),
         (turn, Manner { deadline, .. }) => {
@@ -164,6 +193,10 @@ pub(super) fn through(app: App, event: &Event, manner: Manner, world: &World, ou
             outcome
         }
     };
+    outcome.unheard = manner
+        .deaf
+        .filter(|_| !outcome.continues())
+        .map(|agent| format!("{agent} cannot be told of a refusal at this event, and went on"));
     if let Some(mcp_tools) = &app.mcp_tools {
         mcp_tools.close(output);
     }

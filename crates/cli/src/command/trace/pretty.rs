@@ -31,8 +31,9 @@ fn head(record: &Record, text: &mut String) {
     let only_where_said = |name, value: String| (!value.is_empty()).then_some((name, value));
     let answered = only_where_said("answered", named("answeredBy", "by the run of ", ""));
     let off = only_where_said("off", named("off", "", ""));
+    let unheard = only_where_said("unheard", named("unheard", "", ""));
     let rows = [("event", event), ("folder", named("cwd", "", "")), ("verdict", verdict), ("took", took)];
-    for (name, value) in rows.into_iter().chain(answered).chain(off) {
+    for (name, value) in rows.into_iter().chain(unheard).chain(answered).chain(off) {
         // Writing to a String cannot fail.
         let _ = writeln!(text, "  {name:<9}{value}");
     }

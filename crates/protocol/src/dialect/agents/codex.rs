@@ -39,8 +39,8 @@ pub(super) static CODEX: AgentDialect = AgentDialect {
         review: Some("Codex runs a hook only after you approved it there: start `codex` and review it, or type /hooks"),
         project_variables: &[],
         written: Written {
-            user: &[".codex/hooks.json"],
-            project: &[".codex/hooks.json"],
+            user: &[".codex/hooks.json", ".codex/config.toml"],
+            project: &[".codex/hooks.json", ".codex/config.toml"],
             form: WrittenForm::Groups,
             matcher: MatcherForm::Within,
             folder: OwnFolder::Unused,
