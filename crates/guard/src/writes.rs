@@ -4,6 +4,7 @@ mod copies;
 mod filters;
 mod git;
 mod options;
+mod told;
 
 use crate::{
     field::{Field, Fields},
@@ -104,6 +105,7 @@ pub(crate) fn touches(run: &Run) -> Vec<Touch> {
         touches.extend(each(outputs(args), Touch::Content));
     }
     match run.program.files {
+        Files::MayWrite if told::only_reads(run) => {}
         Files::MayWrite => touches.extend(args.iter().flat_map(|arg| named_files(arg, run)).map(Touch::Perhaps)),
         Files::Known => touches.extend(options::touches(run)),
     }
