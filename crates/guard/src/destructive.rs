@@ -1,5 +1,6 @@
 //! The first guard: shell commands that destroy a system, a home or the project.
 
+mod entrusted;
 mod harm;
 mod precious;
 
@@ -14,6 +15,7 @@ use crate::{
     walk::{Deed, Run},
     writes::Touch,
 };
+use entrusted::entrusted;
 use harm::harm;
 use precious::{Precious, Worth};
 
@@ -96,13 +98,22 @@ fn judge(deed: &Deed, precious: &Precious) -> Option<Finding> {
             let shown = format!("> {}", text::excerpt(&target.shown()));
             written(target, place, precious).map(|(flow, what)| Finding { flow, reason: format!("{what}: {shown}") })
         }
-        Deed::Run(run) => {
-            let by_name = harm(run, precious).into_iter();
-            let (flow, what) = by_name.chain(by_file(run, precious)).max_by_key(|(flow, _)| *flow)?;
-            Some(Finding { flow, reason: format!("{what}: {}", run.shown()) })
+        Deed::Run(run) => run_finding(run, harm(run, precious).or_else(|| entrusted(run, precious)), precious),
+        Deed::Guess(deed) => {
+            let finding = match &**deed {
+                // Words of prose are given to nobody.
+                Deed::Run(run) => run_finding(run, harm(run, precious), precious),
+                deed => judge(deed, precious),
+            };
+            finding.map(|finding| Finding::ask(finding.reason))
         }
-        Deed::Guess(deed) => judge(deed, precious).map(|finding| Finding::ask(finding.reason)),
     }
+}
+
+/// What is wrong with a program by its name, or by the files that it writes.
+fn run_finding(run: &Run, by_name: Option<Wrong>, precious: &Precious) -> Option<Finding> {
+    let (flow, what) = by_name.into_iter().chain(by_file(run, precious)).max_by_key(|(flow, _)| *flow)?;
+    Some(Finding { flow, reason: format!("{what}: {}", run.shown()) })
 }
 
 /// A flow and what is wrong.
@@ -134,6 +145,14 @@ fn written(target: &Field, place: &Place, precious: &Precious) -> Option<Wrong> 
     }
     let system = !place.elsewhere && precious.is_system(target, place);
     system.then_some((Flow::Ask, "changes a file of the system"))
+}
+
+/// Devices that hold file systems.
+fn is_disk(target: &str) -> bool {
+    const DISKS: &[&str] = &["disk", "dm-", "hd", "mapper/", "md", "mmcblk", "nbd", "nvme", "rdisk", "sd", "vd", "xvd"];
+    let target = path::tidy(Path::new(target));
+    let device = target.to_str().and_then(|target| target.strip_prefix("/dev/"));
+    device.is_some_and(|device| DISKS.iter().any(|disk| device.starts_with(disk)))
 }
 
 /// Devices that hold data, or the memory itself.

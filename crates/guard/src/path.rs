@@ -245,16 +245,7 @@ fn base_letter(next: char) -> char {
 
 /// Whether a name fits a pattern with `*`, `?` and `[…]`; a set fits any character.
 pub(crate) fn fits(pattern: &str, name: &str) -> bool {
-    // As in a shell, wildcards do not reach hidden names.
-    if name.starts_with('.') && pattern.starts_with(['*', '?', '[']) {
-        return false;
-    }
-    fits_hidden(pattern, name)
-}
-
-/// The same, hidden names included.
-fn fits_hidden(pattern: &str, name: &str) -> bool {
-    Pattern::new(pattern).fits(name)
+    Pattern::new(pattern).fits_as_in_shell(name)
 }
 
 /// A pattern with `*`, `?` and `[…]`; a set fits any character, and wildcards fit hidden names too.
@@ -279,6 +270,12 @@ impl<'a> Pattern<'a> {
         end.contains('/') || part.ends_with(end)
     }
 
+    /// Whether a name fits as in a shell, where wildcards do not reach hidden names.
+    pub(crate) fn fits_as_in_shell(&self, name: &str) -> bool {
+        !(name.starts_with('.') && self.text.starts_with(['*', '?', '['])) && self.fits(name)
+    }
+
+    /// Whether a name fits, hidden or not.
     pub(crate) fn fits(&self, name: &str) -> bool {
         let Some((begin, end)) = self.ends else { return self.text == name };
         // Most names differ there.

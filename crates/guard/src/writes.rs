@@ -257,7 +257,7 @@ fn named_files(arg: &Field, run: &Run) -> Fields {
     files
 }
 
-/// Whether a change of modes or owners takes nothing from the user and gives nothing to others.
+/// Whether a change of modes or owners takes nothing from the user and gives nothing to everybody.
 fn keeps_owner(run: &Run, plain: &[Field]) -> bool {
     let Some(change) = plain.first() else { return false };
     if change.open() {
@@ -265,22 +265,31 @@ fn keeps_owner(run: &Run, plain: &[Field]) -> bool {
     }
     match run.name.as_str() {
         "chmod" | "gchmod" => keeps_modes(&change.text),
-        "chown" | "gchown" | "chgrp" => change.text.split(':').all(|name| name.is_empty() || name == program::SELF),
+        "chown" | "gchown" | "chgrp" => change.text.split(':').all(|name| is_user(name, run)),
         _ => false,
     }
 }
 
+/// Whether this is the user, by the name of the home or by a number such as people have.
+fn is_user(name: &str, run: &Run) -> bool {
+    const FIRST_PERSON: u32 = 1000;
+    let home = run.place.home.as_deref().and_then(|home| home.file_name()).and_then(|home| home.to_str());
+    let person = name.parse::<u32>().is_ok_and(|id| (FIRST_PERSON..FIRST_PERSON + 100).contains(&id));
+    name.is_empty() || name == program::SELF || home == Some(name) || person
+}
+
 fn keeps_modes(mode: &str) -> bool {
     if let Ok(bits) = u32::from_str_radix(mode, 8) {
-        return bits & 0o022 == 0 && bits & 0o400 != 0;
+        return bits & 0o002 == 0 && bits & 0o400 != 0;
     }
     mode.split(',').all(|clause| {
         let Some(at) = clause.find(['+', '-', '=']) else { return false };
         let (who, change) = clause.split_at(at);
         let only_user = !who.is_empty() && who.chars().all(|next| next == 'u');
         let writes = change.contains('w');
+        let only_group = !who.is_empty() && who.chars().all(|next| matches!(next, 'u' | 'g'));
         match change.chars().next() {
-            Some('+') => !writes || only_user,
+            Some('+') => !writes || only_group,
             Some('-') => !who.is_empty() && !who.contains(['u', 'a']),
             _ => (only_user && change.contains('r')) || (!who.contains(['u', 'a']) && !who.is_empty() && !writes),
         }

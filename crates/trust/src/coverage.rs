@@ -5,7 +5,7 @@
 //! cannot be followed that way is *uncovered*: it is named, and nothing that has such a part is approved for good unless a
 //! person says so.
 //!
-//! [`command`], [`shell`] and [`script`] find names, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
+//! [`command`], [`shell`], [`script`] and [`launch`] find names, [`loader`] knows options that name code, [`lookup`] finds what they mean, and [`edit`] leads them to the copy.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -20,6 +20,8 @@ use crate::context::TrustContext;
 mod command;
 mod edit;
 mod inline;
+mod launch;
+mod loader;
 mod lookup;
 mod runner;
 mod script;
@@ -317,6 +319,9 @@ impl Search<'_> {
     /// What code loads; `at` is its file, and the folder of the script that was started.
     fn read(&mut self, text: &str, language: Language, at: Option<(&Path, &Path)>) -> Result<(), CoverageError> {
         self.coverage.needs_its_place |= language.looks_beside_itself(text);
+        if let Some((file, _)) = at {
+            self.launches(text, language, file)?;
+        }
         match language {
             Language::Shell => self.shell_script(text, at.map(|(file, _)| file)),
             Language::Python => self.python(text, at),

@@ -7,6 +7,7 @@ use ollm_protocol::Flow;
 use super::{
     Wrong,
     precious::{Precious, Worth},
+    written,
 };
 use crate::{
     field::Field,
@@ -22,7 +23,9 @@ pub(super) fn harm(run: &Run, precious: &Precious) -> Option<Wrong> {
         "rm" | "grm" | "unlink" | "rimraf" | "del-cli" | "remove-item" => removal(run, precious),
         "chmod" | "chown" | "chgrp" | "gchmod" | "gchown" | "chattr" | "setfacl" => modes(run, precious),
         "mv" | "gmv" => moves(run, precious),
-        "rsync" => mirrors(run, precious),
+        "rsync" => mirrors(run, precious).or_else(|| takes_sources(run, precious)),
+        "tar" | "bsdtar" | "gtar" => takes_sources(run, precious),
+        "awk" | "gawk" | "mawk" | "nawk" | "sed" | "gsed" => filter_writes(run, precious),
         "find" => search(run, precious),
         "git" => git(run, precious),
         "kill" => kill(run),
@@ -98,7 +101,7 @@ fn removal(run: &Run, precious: &Precious) -> Option<Wrong> {
 fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
     let recursive = options(&run.args).any(|option| is_letters(option, 'R') || is_long(option, "--recursive", 4));
     if !recursive {
-        return None;
+        return locks_out(run, precious);
     }
     operands(run)
         .filter(|target| !target.text.is_empty())
@@ -110,6 +113,55 @@ fn modes(run: &Run, precious: &Precious) -> Option<Wrong> {
             _ => None,
         })
         .max_by_key(|(flow, _)| *flow)
+}
+
+/// `chmod 000 /`: one folder is enough if everything is in it.
+fn locks_out(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let mut rest = run.args.iter().filter(|arg| !arg.text.starts_with("--"));
+    let change = rest.next().filter(|_| run.name.ends_with("chmod"))?;
+    let takes =
+        |clause: &str| clause.contains(['-', '=']) && !clause.contains("=r") && clause.contains(['r', 'x', '=']);
+    let locks = match u32::from_str_radix(&change.text, 8) {
+        Ok(bits) => bits & 0o500 != 0o500,
+        Err(_) => change.text.split(',').any(|clause| !clause.starts_with(['g', 'o']) && takes(clause)),
+    };
+    let everything = rest.any(|target| !target.open() && precious.is_everything(target, &run.place));
+    (locks && everything).then_some((Flow::Ask, "shuts everybody out of everything"))
+}
+
+/// `tar --remove-files`, `rsync --remove-source-files`: what is copied is taken away.
+fn takes_sources(run: &Run, precious: &Precious) -> Option<Wrong> {
+    if !options(&run.args).any(|option| option.starts_with("--remove-")) {
+        return None;
+    }
+    operands(run).find_map(|source| match precious.worth(source, &run.place) {
+        Worth::Vital(what) if !precious.is_project(source, &run.place) => Some((Flow::Block, what)),
+        _ => None,
+    })
+}
+
+/// The files that code of `awk` or `sed` writes: `print > "…"`, `w …`.
+fn filter_writes(run: &Run, precious: &Precious) -> Option<Wrong> {
+    let awk = run.name.ends_with("awk");
+    let files = run.args.iter().flat_map(|arg| if awk { awk_files(&arg.text) } else { sed_files(&arg.text) });
+    let files = files.filter(|file| file.starts_with('/')).map(Field::literal);
+    files.filter_map(|file| written(&file, &run.place, precious)).max_by_key(|(flow, _)| *flow)
+}
+
+fn awk_files(code: &str) -> Vec<&str> {
+    let behind = code.split('>').skip(1).filter_map(|behind| behind.trim_start().strip_prefix('"'));
+    behind.filter_map(|string| string.split('"').next()).collect()
+}
+
+fn sed_files(code: &str) -> Vec<&str> {
+    let command = |at: usize| {
+        let before = code.get(..at).and_then(|before| before.chars().next_back());
+        before.is_none_or(|before| !before.is_ascii_alphabetic() || matches!(before, 'g' | 'p' | 'I'))
+    };
+    let named = code.match_indices("w ").filter(|(at, _)| command(*at)).filter_map(|(at, mark)| {
+        code.get(at + mark.len()..)?.split_whitespace().next().filter(|file| !file.ends_with('/'))
+    });
+    named.collect()
 }
 
 /// `rsync --delete`: the destination becomes what the source is.

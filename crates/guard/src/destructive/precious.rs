@@ -169,6 +169,15 @@ impl Precious {
         })
     }
 
+    /// Whether it is the home or the root, or everything in one of them.
+    pub(super) fn is_everything(&self, target: &Field, place: &Place) -> bool {
+        !self.is_ordinary(target, place)
+            && self.paths(target, place).iter().any(|path| {
+                let path = without_wildcard(path);
+                self.is_home(&path) || path == Path::new("/")
+            })
+    }
+
     /// Whether it lies in a folder of the system, apart from those where people install things themselves.
     pub(super) fn is_system(&self, target: &Field, place: &Place) -> bool {
         let own = |path: &Path| is_in_any(path, PASSING) || path::is_in_folder(path, Path::new("/proc/self"));
@@ -240,6 +249,8 @@ impl Precious {
     /// Whether what follows the unknown part has a name that nothing precious has: `$(…)/doc`.
     fn ends_commonly(&self, target: &Field) -> bool {
         let Some((_, inside)) = target.tail.as_deref().and_then(|tail| tail.split_once('/')) else { return false };
+        // `$(…)/../doc` is called `doc` as well.
+        let inside = inside.trim_start_matches("../");
         let name = inside.trim_end_matches('/').rsplit('/').next().unwrap_or_default();
         let own = self.home.iter().chain([&self.cwd]).flat_map(|path| path.ancestors());
         let precious = SYSTEM.iter().map(Path::new).chain(own).filter_map(Path::file_name);

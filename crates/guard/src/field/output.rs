@@ -65,6 +65,10 @@ impl<'a> Expander<'a> {
             ["dirname", file] => one(parent(file)),
             ["basename", file] => one(file.trim_end_matches('/').rsplit('/').next()?.to_owned()),
             ["realpath", file] | ["readlink", "-f", file] => one((*file).to_owned()),
+            // Where it is installed is not known, but that it is a program is.
+            ["which", name] | ["command", "-v", name] if !name.starts_with('-') && !name.contains('/') => {
+                one(format!("/usr/local/bin/{name}"))
+            }
             [name, rest @ ..] if !rest.concat().contains('/') => one(program::printed_word(name)?.to_owned()),
             _ => None,
         }
@@ -81,8 +85,9 @@ impl<'a> Expander<'a> {
 
 /// Whether something is known of what a program prints.
 fn is_answer_known(name: &str) -> bool {
-    matches!(name, "pwd" | "mktemp" | "echo" | "printf" | "dirname" | "basename" | "realpath" | "readlink")
-        || program::printed_word(name).is_some()
+    const KNOWN: &[&str] =
+        &["basename", "command", "dirname", "echo", "mktemp", "printf", "pwd", "readlink", "realpath", "which"];
+    program::is_in(KNOWN, name) || program::printed_word(name).is_some()
 }
 
 /// The words of a list that is one plain command.
@@ -95,7 +100,7 @@ fn simple(list: &List) -> Option<&[Word]> {
 
 /// What `printf` prints, for formats with nothing but `%s` and `%d` in them.
 pub(crate) fn formatted(format: &str, arguments: &[&str]) -> Option<String> {
-    let format = format.strip_suffix("\\n").unwrap_or(format);
+    let format = format.strip_suffix("\\n").unwrap_or(format).replace("\\n", "\n").replace("\\t", "\t");
     let mut parts = format.split("%s").flat_map(|part| part.split("%d"));
     let mut text = parts.next()?.to_owned();
     let mut arguments = arguments.iter();

@@ -179,9 +179,9 @@ impl<'a> Variables<'a> {
                 self.builtin(words);
                 self.words(words);
             }
-            Body::Branches { words, lists, .. } => {
-                // The words of `[[ … ]]` and of `((…))` are among them.
-                self.evaluates |= lists.is_empty();
+            Body::Branches { words, lists, repeats } => {
+                // The words of `[[ … ]]`, of `((…))` and of `for ((…))` are among them.
+                self.evaluates |= lists.is_empty() || (*repeats && !words.is_empty());
                 self.words(words);
                 for list in lists {
                     self.list(list);
@@ -230,8 +230,14 @@ impl<'a> Variables<'a> {
             Some("source" | ".") => (self.sourced, self.positional_change) = (true, true),
             Some("set" | "shift") => self.positional_change = true,
             Some("test" | "[") => self.evaluates = true,
-            Some("read") => self.filled(arguments, Some(())),
-            Some(declarer) if DECLARERS.contains(&declarer) => self.declared(arguments),
+            Some("read") => {
+                self.evaluates |= arguments.iter().any(|word| has_subscript(word));
+                self.filled(arguments, Some(()));
+            }
+            Some(declarer) if DECLARERS.contains(&declarer) => {
+                self.evaluates |= arguments.iter().any(|word| has_subscript(word));
+                self.declared(arguments);
+            }
             Some(filler) if FILLERS.contains(&filler) => {
                 // A name is a name however it is quoted; what `printf` prints without `-v` is none.
                 let prints =
@@ -349,6 +355,11 @@ pub(crate) fn literal(word: &[Piece]) -> Option<String> {
             _ => None,
         })
         .collect()
+}
+
+/// Whether a word has a subscript in quotes, which the builtin that gets it evaluates.
+fn has_subscript(word: &[Piece]) -> bool {
+    word.iter().any(|piece| matches!(piece, Piece::Quoted(text) if text.contains('[')))
 }
 
 /// The text of a word up to the first expansion.

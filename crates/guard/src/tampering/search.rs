@@ -17,28 +17,34 @@ pub(super) struct Tests<'a> {
 }
 
 impl<'a> Tests<'a> {
-    pub(super) fn of(search: &'a Found, guarded: &[Guarded]) -> Tests<'a> {
+    /// Of a search, where what is protected has these parts.
+    pub(super) fn of(search: &'a Found, parts: &HashSet<String>) -> Tests<'a> {
         /// In a protected folder there are files like these.
         const USUAL: &[&str] = &["config.json", "hook.yaml", "config.toml", "hook.sh"];
         let patterns = |texts: &'a [String]| texts.iter().map(|text| Pattern::new(text)).collect::<Vec<_>>();
         let mut wanted = patterns(&search.wanted);
         let usual = wanted.iter().any(|pattern| USUAL.iter().any(|name| pattern.fits(name)));
-        let keys = guarded.iter().flat_map(|guarded| &guarded.keys);
-        let parts: HashSet<&str> = keys.flat_map(|key| key_parts(key)).collect();
         wanted.retain(|pattern| parts.iter().any(|part| pattern.may_end(part)));
         Tests { wants: !search.wanted.is_empty(), wanted, left_out: patterns(&search.left_out), usual }
     }
 
     /// Whether they let it act on a protected path, or on something in it.
-    pub(super) fn pass(&self, rest: &[&str], guarded: &Guarded) -> bool {
+    pub(super) fn pass(&self, rest: &str, guarded: &Guarded) -> bool {
+        // A search finds only what is there.
+        if !self.wants && self.left_out.is_empty() {
+            return guarded.exists();
+        }
+        if self.wants && self.wanted.is_empty() && !self.usual {
+            return false;
+        }
+        let rest = key_parts(rest);
         let path = format!("./{}", rest.join("/"));
         let fits = |pattern: &Pattern<'_>| rest.iter().any(|part| pattern.fits(part)) || pattern.fits(&path);
         if self.left_out.iter().any(fits) {
             return false;
         }
         if !self.wants {
-            // A search finds only what is there.
-            return guarded.path.symlink_metadata().is_ok();
+            return guarded.exists();
         }
         let inside = || {
             let folder = guarded.path.extension().is_none() || guarded.path.is_dir();

@@ -4,6 +4,7 @@ mod folders;
 
 use std::{
     cell::{OnceCell, RefCell},
+    collections::HashSet,
     path::{Component, Path, PathBuf},
     rc::Rc,
     sync::Arc,
@@ -64,12 +65,23 @@ struct Lists {
     guarded: Vec<Guarded>,
     /// Those that only file tools must not touch.
     personal: Vec<Guarded>,
+    /// The names of folders and files among the parts of what is guarded, each once.
+    parts: OnceCell<HashSet<String>>,
 }
 
 pub(super) struct Guarded {
     pub(super) path: PathBuf,
     /// The key of the path as written, and as it is once links are followed.
     pub(super) keys: Vec<String>,
+    /// Whether it is there, once that was asked.
+    exists: OnceCell<bool>,
+}
+
+impl Guarded {
+    /// Whether it is there.
+    pub(super) fn exists(&self) -> bool {
+        *self.exists.get_or_init(|| self.path.symlink_metadata().is_ok())
+    }
 }
 
 /// The parts of a key.
@@ -101,7 +113,7 @@ impl Watch {
             for Protected { path, from } in protected(self.home.as_deref(), &self.projects).into_iter().chain(single) {
                 let keys = spellings(&path, &resolver.look(&path).0);
                 let list = if from == From::Everybody { &mut lists.guarded } else { &mut lists.personal };
-                list.push(Guarded { path, keys });
+                list.push(Guarded { path, keys, exists: OnceCell::new() });
             }
             lists
         })
@@ -109,6 +121,12 @@ impl Watch {
 
     fn guarded(&self) -> &[Guarded] {
         &self.lists().guarded
+    }
+
+    /// The parts of what is guarded.
+    fn parts(&self) -> &HashSet<String> {
+        let keys = || self.guarded().iter().flat_map(|guarded| &guarded.keys);
+        self.lists().parts.get_or_init(|| keys().flat_map(|key| key_parts(key)).map(str::to_owned).collect())
     }
 
     /// Whether a change of this field changes something protected.
@@ -188,17 +206,24 @@ impl Watch {
         if let Some(inside) = self.check(&search.root, place, Reach::File) {
             return Some(inside);
         }
-        let roots = place.folders.iter().map(|folder| path::key(&path::resolve(&folder.join(&search.root.text))));
-        let roots: Vec<String> = roots.collect();
-        let tests = Tests::of(search, self.guarded());
+        let roots: Vec<String> = place.folders.iter().map(|folder| self.root_key(folder, &search.root.text)).collect();
+        let tests = Tests::of(search, self.parts());
         let hit = self.guarded().iter().find(|guarded| {
             let below = |key: &String| {
                 let rest = roots.iter().find_map(|root| key.strip_prefix(root.as_str()));
-                rest.is_some_and(|rest| tests.pass(&key_parts(rest), guarded))
+                rest.is_some_and(|rest| tests.pass(rest, guarded))
             };
             guarded.keys.iter().any(below)
         });
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))
+    }
+
+    /// The key of a folder, links followed.
+    fn root_key(&self, folder: &Path, text: &str) -> String {
+        let raw = folder.join(text);
+        // Only where a `..` may follow a link does its order count.
+        let dotted = text.contains("..");
+        path::key(&if dotted { path::resolve(&raw) } else { self.resolver.borrow_mut().look(&path::tidied(raw)).0 })
     }
 
     /// Whether code names something protected.
@@ -273,11 +298,19 @@ impl Watch {
     fn by_pattern(&self, pattern: &[String], reach: Reach) -> Option<Hit> {
         // A bare `*` says nothing but that there is something.
         let vague = pattern.last().is_some_and(|last| last == "*");
+        // Most protected paths share their first parts, and so does a pattern: those are compared as text.
+        let plain = pattern.iter().take_while(|part| !part.contains(['*', '?', '['])).count();
+        let begin: String = pattern.iter().take(plain).flat_map(|part| [part.as_str(), "/"]).collect();
+        let parts: Vec<path::Pattern<'_>> = pattern.iter().skip(plain).map(|part| path::Pattern::new(part)).collect();
         let fits = |guarded: &Guarded, key: &str| {
-            let key = key_parts(key);
-            let all = pattern.iter().zip(&key).all(|(pattern, name)| path::fits(pattern, name));
-            let reaches = pattern.len() >= key.len() || reach != Reach::File;
-            all && reaches && (pattern.len() > key.len() || !vague || guarded.path.symlink_metadata().is_ok())
+            let Some(rest) = key.strip_prefix(&begin) else { return begin.starts_with(key) };
+            let names = || rest.split_terminator('/');
+            if !parts.iter().zip(names()).all(|(part, name)| part.fits_as_in_shell(name)) {
+                return false;
+            }
+            let length = names().count();
+            let reaches = parts.len() >= length || reach != Reach::File;
+            reaches && (parts.len() > length || !vague || guarded.exists())
         };
         let hit = self.guarded().iter().find(|guarded| guarded.keys.iter().any(|key| fits(guarded, key)));
         hit.map(|guarded| Hit::Perhaps(guarded.path.clone()))

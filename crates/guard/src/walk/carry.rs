@@ -274,6 +274,12 @@ impl Walker {
         if command.is_empty() {
             return self.unclear(format!("which program runs is not written out: {}", show(fields)));
         }
+        if let [line] = command.as_slice()
+            && let Some(script) = line.known().filter(|line| line.trim().contains(' ')).and_then(filled_line)
+        {
+            self.script(&script, depth + 1);
+            return self.guess_run("parallel", fields, &Feed::Nothing, depth + 1);
+        }
         for field in &mut command {
             fill(field, "{}");
         }
@@ -389,6 +395,27 @@ fn filled(field: &Field, mark: &str, argument: &Field) -> Field {
         None => fill(&mut field, mark),
     }
     field
+}
+
+/// A line for `parallel`, with something unknown for its marks: `{}`, `{.}`, `{1}`; behind it, if there is none.
+fn filled_line(line: &str) -> Option<String> {
+    const UNKNOWN: &str = "\"$(cat)\"";
+    let mut parts = line.split('{');
+    let mut filled = parts.next()?.to_owned();
+    let mut marked = false;
+    for part in parts {
+        let mark =
+            part.split_once('}').filter(|(mark, _)| mark.bytes().all(|byte| b"0123456789./#%+-".contains(&byte)));
+        marked |= mark.is_some();
+        match mark {
+            Some((_, behind)) => filled.extend([UNKNOWN, behind]),
+            None => filled.extend(["{", part]),
+        }
+    }
+    if !marked {
+        filled.extend([" ", UNKNOWN]);
+    }
+    (!line.contains("{=")).then_some(filled)
 }
 
 /// Puts something unknown for a mark.

@@ -75,6 +75,12 @@ impl<'a> Expander<'a> {
         }
     }
 
+    /// What each step of a list writes.
+    pub(super) fn printed_by(&self, list: &'a List) -> impl Iterator<Item = Feed> {
+        list.iter()
+            .map(|step| step.pipeline.iter().fold(Feed::Nothing, |feed, command| self.output_of(command, feed, 0)))
+    }
+
     /// What a command writes into the pipe behind it.
     pub(super) fn output_of(&self, command: &'a Command, input: Feed, far: usize) -> Feed {
         let Body::Simple { words, .. } = &command.body else { return Feed::Pipe };
@@ -165,11 +171,17 @@ fn printed(name: &str, args: &[Field]) -> Feed {
     let text = match (name, words.as_slice()) {
         ("printf", [format, rest @ ..]) => formatted(format, rest),
         ("echo", ["-n", rest @ ..] | rest) if !rest.first().is_some_and(|first| first.starts_with('-')) => {
-            Some(rest.join(" ")).filter(|text| !text.contains('\\'))
+            Some(rest.join(" ")).filter(|text| !has_escape(text))
         }
         _ => None,
     };
     Feed::Text(text.map(Arc::from))
+}
+
+/// Whether some version of `echo` puts something else for part of this text.
+fn has_escape(text: &str) -> bool {
+    let means = |next: char| next.is_ascii_alphanumeric() || next == '\\';
+    text.split('\\').skip(1).any(|behind| behind.is_empty() || behind.starts_with(means))
 }
 
 /// The files that `ls` lists: those that it is given, or what is in them.

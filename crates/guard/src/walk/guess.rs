@@ -37,6 +37,9 @@ const RUN_WORDS: &[&str] = &[
     "runner", "shell", "ssh", "visual", "wrapper",
 ];
 
+/// Builtins that set variables for programs to find.
+const DECLARERS: &[&str] = &["declare", "export", "local", "readonly", "typeset"];
+
 impl Walker {
     /// What a program may do with its arguments.
     pub(super) fn guess_run(&mut self, name: &str, fields: &Tail, feed: &Feed, depth: usize) {
@@ -77,10 +80,34 @@ impl Walker {
             if !names {
                 walker.guess_words(name, fields, feed, depth);
             }
-            if let Feed::Text(Some(text)) = feed {
+            if let Feed::Text(Some(text)) = feed
+                && said != Some(Behind::Messages)
+            {
                 walker.guess_input(text, depth);
             }
         });
+    }
+
+    /// Text in a file that a program is given.
+    pub(super) fn guess_file(&mut self, fields: &Tail, text: &Feed, depth: usize) {
+        let Feed::Text(Some(code)) = text else { return };
+        let name = fields.first().map(|first| path::base_name(&first.text)).unwrap_or_default();
+        let verb = program::verb(&name, fields.get(1..).unwrap_or_default()).and_then(|at| fields.get(at + 1));
+        let program = Program::of(&name);
+        let reads = program.only_reads && !DECLARERS.contains(&name.as_ref());
+        if matches!(&*name, "at" | "batch" | "crontab") {
+            self.scheduled(fields, text, depth);
+        } else if program.arguments == Arguments::Code {
+            self.guess_code(&name, &[], text, depth);
+        } else if !reads && verb.is_none_or(|verb| program::behind_verb(&name, &verb.text) != Behind::Messages) {
+            self.guessed(|walker| {
+                walker.guess_argument(code, depth);
+                // `shell rm …`, and the lines of a makefile.
+                for line in code.lines().skip(1).chain(code.lines().filter_map(|line| Some(line.split_once(' ')?.1))) {
+                    walker.guess_text(line, depth);
+                }
+            });
+        }
     }
 
     /// Text on the standard input, once for each place: every command in a loop or in the text itself may find it there.
@@ -137,7 +164,7 @@ impl Walker {
 
     /// The values whose names say that they run, even if the program only prints or stores the rest.
     fn guess_named_values(&mut self, program: &str, fields: &[Field], depth: usize) {
-        let declares = matches!(program, "declare" | "export" | "local" | "readonly" | "typeset");
+        let declares = DECLARERS.contains(&program);
         let mut before = "";
         for (at, field) in fields.iter().enumerate().take_while(|(_, field)| field.text != "--") {
             let text = field.text.as_str();

@@ -74,6 +74,10 @@ impl<'a> Scene<'_, 'a> {
                     }
                 }
                 self.substitutions(words, depth);
+                let values = assigns.iter().filter_map(|assign| assign.value.as_ref());
+                for list in values.chain(words).flat_map(|word| word.iter()).filter_map(process) {
+                    self.handed(words, list, depth);
+                }
                 if self.variables.evaluates {
                     for word in words {
                         self.subscripts(word, depth);
@@ -150,6 +154,26 @@ impl<'a> Scene<'_, 'a> {
         'a: 's,
     {
         Expander::new(self.variables, &self.walker.place, self.outer, feed.fields())
+    }
+
+    /// What a process substitution prints is a file to the program that gets its name, and many run their files.
+    fn handed(&mut self, words: &'a [Word], list: &'a List, depth: usize) {
+        let nothing = Feed::Nothing;
+        let expander = self.expander(&nothing);
+        let texts: Vec<Feed> = expander.printed_by(list).filter(|feed| matches!(feed, Feed::Text(Some(_)))).collect();
+        if texts.is_empty() {
+            return;
+        }
+        let mut ways = expander.words(words);
+        if ways.is_empty() {
+            ways.push(Vec::new());
+        }
+        for fields in ways {
+            let fields = fields.into();
+            for text in &texts {
+                self.walker.guess_file(&fields, text, depth + 1);
+            }
+        }
     }
 
     /// Text that a shell may evaluate though it is quoted: subscripts, arithmetic, prompts.
@@ -230,6 +254,14 @@ impl<'a> Scene<'_, 'a> {
                 Piece::Plain(_) | Piece::Quoted(_) | Piece::Variable { .. } | Piece::Hole(_) => {}
             }
         }
+    }
+}
+
+/// The commands of a process substitution.
+fn process(piece: &Piece) -> Option<&List> {
+    match piece {
+        Piece::Process(list) => Some(list),
+        _ => None,
     }
 }
 

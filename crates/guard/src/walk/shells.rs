@@ -73,7 +73,10 @@ impl Walker {
                         break;
                     }
                 }
-                _ if command => return self.shell_text(fields, at, depth),
+                _ if command => {
+                    self.shell_start(fields, feed, depth);
+                    return self.shell_text(fields, at, depth);
+                }
                 _ if is_stream(field, feed) => {
                     streamed = path::tidy(std::path::Path::new(option)).starts_with("/dev/fd");
                     break;
@@ -91,6 +94,18 @@ impl Walker {
         match feed {
             Feed::Text(Some(text)) => self.fed(text, depth),
             Feed::Nothing if !streamed => {}
+            _ => self.unknown(format!("a shell runs whatever it is fed: {}", show(fields))),
+        }
+    }
+
+    /// The file that a shell reads before anything else may be its standard input.
+    fn shell_start(&mut self, fields: &Tail, feed: &Feed, depth: usize) {
+        if !["BASH_ENV", "ENV"].iter().any(|name| self.outer.names.contains_key(*name)) {
+            return;
+        }
+        match feed {
+            Feed::Nothing => {}
+            Feed::Text(Some(text)) => self.fed(text, depth),
             _ => self.unknown(format!("a shell runs whatever it is fed: {}", show(fields))),
         }
     }

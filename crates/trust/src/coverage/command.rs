@@ -3,12 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use ollm_protocol::hook::{Runs, runs};
+use ollm_shell::single_quoted;
 
 use super::script::{self, Language};
-use super::{CommandLine, CoverageError, Found, LOADING, Replacement, Search, runner};
+use super::shell::{self, Scope};
+use super::{CommandLine, CoverageError, Edit, Found, LOADING, Replacement, Search, loader, runner};
 
-/// Options of Node that load code before the script.
-const PRELOADS: &[&str] = &["-r", "--require", "--import", "--loader", "--experimental-loader"];
 /// Variables that name folders in which programs and libraries are looked up.
 const SEARCHED: &[&str] = &["PATH", "NODE_PATH", "RUBYLIB", "PERL5LIB", "LD_LIBRARY_PATH", "CLASSPATH"];
 
@@ -53,20 +53,41 @@ impl Search<'_> {
             }
         }
         self.runs(command, args, running)?;
+        if shell::runs_a_command(command) {
+            self.wrapped(command, args)?;
+        }
         self.old_python(command, program);
         let uncovered = runner::uncovered(command, args, &self.places.top);
         self.coverage.uncovered.extend(uncovered);
         Ok(())
     }
 
+    /// The command that another program runs, read as a shell would read it.
+    fn wrapped(&mut self, command: &str, args: &[String]) -> Result<(), CoverageError> {
+        let mut text = single_quoted(command);
+        let mut spans = Vec::with_capacity(args.len());
+        for arg in args {
+            text.push(' ');
+            let start = text.len();
+            text.push_str(&single_quoted(arg));
+            spans.push((start..text.len(), arg));
+        }
+        for Edit { span, with } in self.edits_of(&text, &mut Scope::default())? {
+            match spans.iter().find(|(at, _)| *at == span) {
+                Some((_, arg)) => self.coverage.code_arguments.push(((*arg).clone(), with)),
+                None => self.stays(&with, None),
+            }
+        }
+        Ok(())
+    }
+
     /// The code among the arguments of a program.
     fn runs(&mut self, command: &str, args: &[String], running: Runs) -> Result<(), CoverageError> {
         let language = Language::of_interpreter(command);
-        if language == Some(Language::Node) {
-            for (_, prefix, name) in preloads(args) {
-                self.code_argument(&prefix, name, Language::Node)?;
-            }
+        for (_, prefix, name) in loader::code_files(command, args) {
+            self.code_argument(&prefix, name, language.unwrap_or(Language::Other))?;
         }
+        self.looked_up(command, args)?;
         match running {
             Runs::Script(index) => {
                 if let (Some(arg), Some(language)) = (args.get(index), language) {
@@ -105,6 +126,22 @@ impl Search<'_> {
         Ok(())
     }
 
+    /// The folders in which a program looks for code, and the names of code in commands that it is given as text.
+    pub(super) fn looked_up(&mut self, command: &str, args: &[String]) -> Result<(), CoverageError> {
+        for name in loader::code_folders(command, args) {
+            if let Found::Folder(folder) = self.named(name)? {
+                self.whole_folder(&folder);
+            }
+        }
+        for name in loader::code_in_text(command, args) {
+            if let Found::File(file) = self.named(name)? {
+                self.push_code(file.clone(), None);
+                self.stays(&Replacement::File { prefix: String::new(), file }, None);
+            }
+        }
+        Ok(())
+    }
+
     fn script_argument(&mut self, arg: &str, language: Language) -> Result<(), CoverageError> {
         if arg.contains("{{") {
             self.made_up(arg, None);
@@ -125,7 +162,8 @@ impl Search<'_> {
     pub(super) fn code_file(&mut self, name: &str, language: Language) -> Result<Option<PathBuf>, CoverageError> {
         let candidates = match language {
             Language::Node => script::node_files(name),
-            _ => vec![name.to_owned()],
+            Language::Other => script::other_files(name),
+            Language::Shell | Language::Python => vec![name.to_owned()],
         };
         for candidate in candidates {
             match self.named(&candidate)? {
@@ -151,14 +189,29 @@ impl Search<'_> {
         } else {
             self.text(value)?;
         }
-        for part in value.split(':').filter(|part| !part.is_empty()) {
-            let Found::Folder(folder) = self.named(part)? else { continue };
-            if name == "PYTHONPATH" {
+        if name == "PYTHONPATH" {
+            for part in value.split(':').filter(|part| !part.is_empty()) {
+                let Found::Folder(folder) = self.named(part)? else { continue };
                 // A new file there stands before every module of that name, so all of them count.
                 self.modules_in(&folder)?;
                 self.roots.push(folder);
-            } else if SEARCHED.contains(&name) {
+            }
+        }
+        self.searched(name, value, None)
+    }
+
+    /// The folders of a variable in which programs or code are looked up; expansions that are unknown stand in `value`.
+    pub(super) fn searched(&mut self, name: &str, value: &str, file: Option<&Path>) -> Result<(), CoverageError> {
+        if !SEARCHED.contains(&name) {
+            return Ok(());
+        }
+        for part in value.split(':') {
+            // An empty part of it is the working folder.
+            let part = if part.is_empty() && name == "PATH" && value.contains(':') { "." } else { part };
+            if let Found::Folder(folder) = self.named(part)? {
                 self.whole_folder(&folder);
+            } else if file.is_none() && part.contains('$') && part.contains('/') && !part.starts_with("${HOME}/") {
+                self.made_up(part, None);
             }
         }
         Ok(())
@@ -177,23 +230,6 @@ pub(super) fn modules(args: &[String], running: Runs) -> Vec<&str> {
                 found.extend(arg.split(|other| !letter(other)).filter(|word| !word.is_empty()));
             }
             None => {}
-        }
-    }
-    found
-}
-
-/// The names of what Node loads before its script, each with its index and what stands before it in its argument.
-pub(super) fn preloads(args: &[String]) -> Vec<(usize, String, &str)> {
-    let mut found = Vec::new();
-    for (index, arg) in args.iter().enumerate() {
-        let (option, value) = arg.split_once('=').map_or((arg.as_str(), None), |(o, v)| (o, Some(v)));
-        if !PRELOADS.contains(&option) {
-            continue;
-        }
-        match (value, args.get(index + 1)) {
-            (Some(value), _) => found.push((index, format!("{option}="), value)),
-            (None, Some(next)) => found.push((index + 1, String::new(), next)),
-            (None, None) => {}
         }
     }
     found

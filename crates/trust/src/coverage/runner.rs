@@ -22,6 +22,162 @@ const TASKS: &[&str] = &[
     "ninja",
     "ant",
     "docker-compose",
+    "run-parts",
+    "parallel",
+    "entr",
+];
+
+/// The last words of settings by which git starts programs or reads other settings.
+const GIT_KEYS: &[&str] = &[
+    "hookspath",
+    "path",
+    "pager",
+    "editor",
+    "sshcommand",
+    "fsmonitor",
+    "external",
+    "textconv",
+    "cmd",
+    "command",
+    "process",
+    "clean",
+    "smudge",
+    "program",
+    "helper",
+    "driver",
+    "askpass",
+    "proxycommand",
+    "uploadpack",
+    "receivepack",
+    "templatedir",
+];
+/// Commands of git itself, which no alias can stand for.
+const GIT_COMMANDS: &[&str] = &[
+    "add",
+    "am",
+    "annotate",
+    "apply",
+    "archive",
+    "bisect",
+    "blame",
+    "branch",
+    "bugreport",
+    "bundle",
+    "cat-file",
+    "check-attr",
+    "check-ignore",
+    "check-mailmap",
+    "check-ref-format",
+    "checkout",
+    "checkout-index",
+    "cherry",
+    "cherry-pick",
+    "clean",
+    "clone",
+    "column",
+    "commit",
+    "commit-graph",
+    "commit-tree",
+    "config",
+    "count-objects",
+    "credential",
+    "describe",
+    "diff",
+    "diff-files",
+    "diff-index",
+    "diff-tree",
+    "difftool",
+    "fast-export",
+    "fast-import",
+    "fetch",
+    "fetch-pack",
+    "filter-branch",
+    "fmt-merge-msg",
+    "for-each-ref",
+    "for-each-repo",
+    "format-patch",
+    "fsck",
+    "gc",
+    "get-tar-commit-id",
+    "grep",
+    "gui",
+    "hash-object",
+    "help",
+    "hook",
+    "index-pack",
+    "init",
+    "instaweb",
+    "interpret-trailers",
+    "log",
+    "ls-files",
+    "ls-remote",
+    "ls-tree",
+    "mailinfo",
+    "mailsplit",
+    "maintenance",
+    "merge",
+    "merge-base",
+    "merge-file",
+    "merge-index",
+    "merge-tree",
+    "mergetool",
+    "mktag",
+    "mktree",
+    "multi-pack-index",
+    "mv",
+    "name-rev",
+    "notes",
+    "pack-objects",
+    "pack-refs",
+    "patch-id",
+    "prune",
+    "prune-packed",
+    "pull",
+    "push",
+    "range-diff",
+    "read-tree",
+    "rebase",
+    "reflog",
+    "remote",
+    "repack",
+    "replace",
+    "request-pull",
+    "rerere",
+    "reset",
+    "restore",
+    "rev-list",
+    "rev-parse",
+    "revert",
+    "rm",
+    "send-email",
+    "send-pack",
+    "shortlog",
+    "show",
+    "show-branch",
+    "show-index",
+    "show-ref",
+    "sparse-checkout",
+    "stash",
+    "status",
+    "stripspace",
+    "submodule",
+    "switch",
+    "symbolic-ref",
+    "tag",
+    "unpack-file",
+    "unpack-objects",
+    "update-index",
+    "update-ref",
+    "update-server-info",
+    "var",
+    "verify-commit",
+    "verify-pack",
+    "verify-tag",
+    "version",
+    "whatchanged",
+    "worktree",
+    "write-tree",
+    "lfs",
 ];
 
 /// What a program runs that no approval can be bound to.
@@ -30,6 +186,9 @@ pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<St
     if TASKS.contains(&runner) {
         let task: Vec<&str> = std::iter::once(runner).chain(args.iter().map(String::as_str)).take(3).collect();
         return Some(format!("`{}` runs what files of the project say at that time", task.join(" ")));
+    }
+    if runner == "git" {
+        return git(args);
     }
     if !PACKAGES.contains(&runner) {
         return None;
@@ -44,6 +203,28 @@ pub(super) fn uncovered(command: &str, args: &[String], top: &Path) -> Option<St
     }
     let local = top.join("node_modules").join(name).is_dir();
     local.then(|| format!("`{package}` may run from node_modules of the project, which is not looked through"))
+}
+
+/// What `git` is told to run, or may run by an alias.
+fn git(args: &[String]) -> Option<String> {
+    let mut words = args.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        match word {
+            "-c" | "--config-env" => {
+                let setting = words.next()?;
+                let key = setting.split('=').next().unwrap_or_default().to_ascii_lowercase();
+                let last = key.rsplit('.').next().unwrap_or_default();
+                if key.starts_with("alias.") || GIT_KEYS.contains(&last) {
+                    return Some(format!("`git -c {setting}` may run any file of the project"));
+                }
+            }
+            "-C" | "--git-dir" | "--work-tree" | "--namespace" | "--exec-path" => drop(words.next()),
+            option if option.starts_with('-') => {}
+            command if GIT_COMMANDS.contains(&command) || command.contains(['$', '{']) => return None,
+            command => return Some(format!("`git {command}` may be an alias that files of the project define")),
+        }
+    }
+    None
 }
 
 /// The name of a package, and whether it says exactly which version.

@@ -8,6 +8,7 @@ use ollm_store::raw::open_regular;
 use ollm_store::tree;
 use rustix::fs::OFlags;
 
+use super::launch::calls;
 use super::{CoverageError, Found, Search};
 
 /// A language whose ways to load code are known.
@@ -23,6 +24,16 @@ pub(super) enum Language {
 /// Endings that Node adds to a name.
 const NODE_ENDINGS: &[&str] =
     &["", ".js", ".mjs", ".cjs", ".json", ".node", ".ts", "/index.js", "/index.mjs", "/index.cjs", "/package.json"];
+
+/// Endings that Perl, Ruby and the like add to a name.
+const OTHER_ENDINGS: &[&str] = &["", ".rb", ".pm", ".lua"];
+/// What leads Perl, Ruby and the like to other folders of code.
+const LOOKS_UP: &[&str] = &["use lib", "@INC", "$LOAD_PATH", "$:.", "$: <<", "package.path", "include_path"];
+/// Endings of code for programs that are no interpreter of ours.
+const CODE_ENDINGS: &[&str] = &[
+    "awk", "bc", "csh", "el", "exp", "fish", "gdb", "groovy", "jl", "jq", "jsx", "lisp", "m4", "mk", "pm", "ps1", "r",
+    "R", "scm", "sed", "sql", "t", "tcl", "tsx", "vim",
+];
 
 impl Language {
     /// By the name of an interpreter.
@@ -101,12 +112,18 @@ pub(super) fn looks_like_code(file: &Path) -> bool {
         let count = File::open(file).and_then(|mut file| file.read(&mut start)).unwrap_or(0);
         String::from_utf8_lossy(start.get(..count).unwrap_or_default()).into_owned()
     };
-    executable() || Language::of_file(file, &first()).is_some()
+    let has_ending = |ending: &std::ffi::OsStr| CODE_ENDINGS.iter().any(|known| ending == *known);
+    executable() || file.extension().is_some_and(has_ending) || Language::of_file(file, &first()).is_some()
 }
 
 /// The files that Node may mean by a name.
 pub(super) fn node_files(name: &str) -> Vec<String> {
     NODE_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
+}
+
+/// The files that Perl, Ruby and the like may mean by a name.
+pub(super) fn other_files(name: &str) -> Vec<String> {
+    OTHER_ENDINGS.iter().map(|ending| format!("{name}{ending}")).collect()
 }
 
 impl Search<'_> {
@@ -139,7 +156,7 @@ impl Search<'_> {
             }
         }
         for call in ["import_module(", "__import__(", "run_path(", "run_module("] {
-            for rest in after(text, call) {
+            for rest in calls(text, call) {
                 match quoted(rest) {
                     Some(name) => self.loaded_by_name(name, &folders)?,
                     None => self.made_up(&shown(call, rest), at.map(|(file, _)| file)),
@@ -223,15 +240,21 @@ impl Search<'_> {
 
     /// Quoted names of files, from the place of the code or from where it runs.
     pub(super) fn literals(&mut self, text: &str, file: Option<&Path>) -> Result<(), CoverageError> {
+        // Code that is found in a folder by the name of a module.
+        if let (Some(file), Some(sign)) = (file, LOOKS_UP.iter().find(|sign| text.contains(*sign))) {
+            let short = self.short(file);
+            let what = format!("`{sign}` in `{short}` leads to a folder, and anything in it may run");
+            self.coverage.uncovered.push(what);
+        }
         let beside = file.and_then(Path::parent).map(Path::to_owned);
         let folders: Vec<PathBuf> = beside.into_iter().chain(self.here.clone()).collect();
         for name in text.split(['"', '\'']).filter(|name| !name.contains(char::is_whitespace) && name.len() < 256) {
             for folder in &folders {
-                for ending in ["", ".rb", ".pm", ".lua"] {
+                for candidate in other_files(name) {
                     if name.is_empty() {
                         continue;
                     }
-                    if let Found::File(found) = self.at(&folder.join(format!("{name}{ending}")))? {
+                    if let Found::File(found) = self.at(&folder.join(candidate))? {
                         self.push_code(found, Some(Language::Other));
                     }
                 }
@@ -279,7 +302,7 @@ fn after<'a>(text: &'a str, word: &str) -> Vec<&'a str> {
 }
 
 /// The text in quotes at the beginning, if there is one that nothing is filled into.
-fn quoted(text: &str) -> Option<&str> {
+pub(super) fn quoted(text: &str) -> Option<&str> {
     let text = text.trim_start();
     let quote = text.chars().next().filter(|first| matches!(first, '"' | '\'' | '`'))?;
     let inner = text.get(1..)?.split(quote).next()?;
@@ -287,7 +310,7 @@ fn quoted(text: &str) -> Option<&str> {
     (!inner.contains("${") && !inner.contains('\n') && !follows.starts_with('+')).then_some(inner)
 }
 
-fn shown(call: &str, rest: &str) -> String {
+pub(super) fn shown(call: &str, rest: &str) -> String {
     let argument: String = rest.chars().take_while(|letter| !matches!(letter, ')' | '\n')).take(60).collect();
     format!("{call}{argument})")
 }

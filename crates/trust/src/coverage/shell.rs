@@ -3,6 +3,7 @@
 //! Whatever could run counts, whichever branch it stands in. Text that cannot be read is uncovered.
 
 mod value;
+mod wrapper;
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -11,12 +12,10 @@ use ollm_protocol::hook::{Runs, runs};
 use ollm_shell::{Assign, Body, Command, Joint, List, Piece, Redirect, Unreadable, Word, parse};
 
 use super::script::Language;
-use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, runner};
-use value::{Filled, MOST_BYTES, MadeOf, Scope};
-
-/// Programs that run the command in their arguments.
-const BEFORE: &[&str] =
-    &["exec", "command", "builtin", "nohup", "sudo", "nice", "time", "env", "xargs", "timeout", "setsid", "stdbuf"];
+use super::{CoverageError, Edit, Found, Replacement, ScriptEdits, Search, command, edit, loader, runner};
+pub(super) use value::Scope;
+use value::{Filled, MOST_BYTES, MadeOf};
+pub(super) use wrapper::runs_a_command;
 
 impl Search<'_> {
     /// A line that a shell runs: every name in it counts, and what is made up is told.
@@ -35,7 +34,7 @@ impl Search<'_> {
     }
 
     /// The words of a text that name code, and can be replaced by names in the copy.
-    fn edits_of(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
+    pub(super) fn edits_of(&mut self, text: &str, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {
         let outside = std::mem::take(&mut self.edits);
         self.shell_text(text, scope)?;
         let found = std::mem::replace(&mut self.edits, outside);
@@ -166,7 +165,11 @@ impl Search<'_> {
         scope: &mut Scope<'_>,
     ) -> Result<(), CoverageError> {
         for Assign { name, value, .. } in assigns {
-            let value = value.as_ref().and_then(|value| self.filled(value, scope).value());
+            let value = value.as_ref().map(|value| self.filled(value, scope));
+            if let Some(value) = &value {
+                self.searched(name, &value.text, scope.file)?;
+            }
+            let value = value.and_then(Filled::value);
             if words.is_empty() {
                 scope.assign(name, value);
             } else if let Some(value) = value {
@@ -183,20 +186,7 @@ impl Search<'_> {
             }
             filled.push(word);
         }
-        let mut words = filled.as_slice();
-        let mut skipping = false;
-        while let Some((first, rest)) = words.split_first() {
-            if BEFORE.contains(&first.text.as_str()) {
-                skipping = true;
-            } else if let Some((name, value)) = assignment(&first.text).filter(|_| skipping) {
-                if first.known {
-                    self.variable(name, value)?;
-                }
-            } else if !first.text.starts_with(|letter: char| letter == '-' || skipping && letter.is_ascii_digit()) {
-                break;
-            }
-            words = rest;
-        }
+        let words = self.unwrapped(filled, scope)?;
         let Some((first, args)) = words.split_first() else { return Ok(()) };
         match first.text.as_str() {
             "." | "source" => match args.first() {
@@ -205,6 +195,27 @@ impl Search<'_> {
             },
             "cd" | "pushd" => {
                 scope.astray |= !self.enter(args);
+                Ok(())
+            }
+            "export" | "declare" | "typeset" | "readonly" | "local" => {
+                for (name, value) in args.iter().filter_map(|arg| assignment(&arg.text)) {
+                    self.searched(name, value, scope.file)?;
+                    self.variable(name, value)?;
+                }
+                for arg in args {
+                    if let Some((name, _)) = assignment(&arg.text) {
+                        let text = arg.text.get(name.len() + 1..).unwrap_or_default().to_owned();
+                        scope.assign(name, Filled { text, ..arg.clone() }.value());
+                    }
+                }
+                Ok(())
+            }
+            "trap" | "alias" => {
+                for arg in args {
+                    let text = assignment(&arg.text).map_or(arg.text.as_str(), |(_, text)| text);
+                    let edits = self.code(text, Language::Shell, scope)?;
+                    self.stays(&Replacement::Code { text: text.to_owned(), edits }, scope.file);
+                }
                 Ok(())
             }
             "eval" if scope.file.is_none() => {
@@ -266,7 +277,9 @@ impl Search<'_> {
         if is_line {
             self.coverage.uncovered.extend(runner::uncovered(program, &texts, &self.places.top));
         }
-        let Some(language) = Language::of_interpreter(program) else { return Ok(()) };
+        let language = Language::of_interpreter(program);
+        self.loaded(program, args, &texts, scope)?;
+        let Some(language) = language else { return self.nested(program, args, scope) };
         match runs(program, &texts) {
             Runs::Script(index) => {
                 if let Some(script) = args.get(index).filter(|script| is_line && !script.certain) {
@@ -277,6 +290,10 @@ impl Search<'_> {
                 }
             }
             Runs::Code => {
+                let code = command::shell_code(&texts);
+                if is_line && language == Language::Shell && code.is_none() {
+                    self.coverage.uncovered.push(format!("`{program}` runs what it is given"));
+                }
                 if is_line {
                     self.inline(program, &texts, language);
                 }
@@ -286,9 +303,13 @@ impl Search<'_> {
                     self.module(module)?;
                 }
                 for (index, arg) in args.iter().enumerate().filter(|(_, arg)| !arg.text.starts_with('-')) {
+                    // A parameter of the text.
+                    if !arg.known && code.is_some_and(|code| index > code) {
+                        continue;
+                    }
                     let edits = self.code(&arg.text, language, scope)?;
                     let with = Replacement::Code { text: arg.text.clone(), edits };
-                    if command::shell_code(&texts) != Some(index) || with.files().is_empty() {
+                    if code != Some(index) || with.files().is_empty() {
                         continue;
                     }
                     if arg.made_of == MadeOf::Text {
@@ -317,15 +338,30 @@ impl Search<'_> {
         if is_line {
             self.old_python(program, None);
         }
-        if language == Language::Node {
-            for (index, prefix, name) in command::preloads(&texts) {
-                let Some(arg) = args.get(index).filter(|arg| arg.known) else { continue };
-                if let Some(file) = self.code_file(name, Language::Node)? {
-                    self.names_code(arg, &prefix, &file);
-                }
+        Ok(())
+    }
+
+    /// The files from which a program takes code that are not its script.
+    fn loaded(
+        &mut self,
+        program: &str,
+        args: &[Filled],
+        texts: &[String],
+        scope: &Scope<'_>,
+    ) -> Result<(), CoverageError> {
+        let language = Language::of_interpreter(program).unwrap_or(Language::Other);
+        for (index, prefix, name) in loader::code_files(program, texts) {
+            let Some(arg) = args.get(index) else { continue };
+            if !arg.certain && scope.file.is_none() {
+                self.made_up(name, None);
+            }
+            if arg.known
+                && let Some(file) = self.code_file(name, language)?
+            {
+                self.names_code(arg, &prefix, &file);
             }
         }
-        Ok(())
+        self.looked_up(program, texts)
     }
 
     fn code(&mut self, code: &str, language: Language, scope: &mut Scope<'_>) -> Result<Vec<Edit>, CoverageError> {

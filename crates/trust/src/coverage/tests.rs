@@ -5,6 +5,7 @@ use std::path::Path;
 use ollm_protocol::{ActionSpec, Hook};
 use std::sync::Arc;
 
+use crate::Term;
 use crate::fixture::Project;
 
 fn program(path: &Path, text: &str) {
@@ -151,4 +152,207 @@ fn links_in_a_folder_of_modules_are_covered_or_told() {
     let hook = project.line("PYTHONPATH=all python3 -c 'import mod'");
     let change = || fs::write(outside.join("mod.py"), "x = 3\n").unwrap();
     assert!(!still_holds(&project, &hook, change));
+}
+
+/// Whether a line can be approved for good, and still runs after a file has changed.
+fn escapes(line: &str, files: &[(&str, &str)]) -> bool {
+    let project = Project::new();
+    for (name, text) in files {
+        project.file(name, text);
+    }
+    let hook = project.line(line);
+    let proposal = project.proposal(&hook);
+    if project.trust().approve(&*hook, &proposal, Term::Always, &project.context()).is_err() {
+        return false;
+    }
+    let (changed, text) = files.last().unwrap();
+    let change = || drop(project.file(changed, &format!("{text}# other\n")));
+    still_holds(&project, &hook, change)
+}
+
+#[test]
+fn no_file_that_an_argument_names_as_code_changes_unseen() {
+    for line in [
+        "awk -f s/x /dev/null",
+        "awk -fs/x /dev/null",
+        "sed -f s/x",
+        "sed --file=s/x",
+        "sed -nf s/x",
+        "vim -es -S s/x -c q",
+        "vim -c 'source s/x'",
+        "make -f s/x",
+        "jq -f s/x",
+        "perl s/x",
+        "psql -f s/x",
+        "sqlite3 :memory: '.read s/x'",
+        "tclsh s/x",
+        "bash --rcfile s/x -ic true",
+        "F=s/x; awk -f \"$F\"",
+        "awk -f \"$X\"",
+    ] {
+        assert!(escapes("true", &[("s/x", "")]), "the test would not see it");
+        assert!(!escapes(line, &[("s/x", "")]), "{line}");
+    }
+}
+
+#[test]
+fn no_file_that_a_program_is_led_to_changes_unseen() {
+    for line in [
+        "env -C s sh x",
+        "env --chdir=s sh x",
+        "sudo -u root sh s/x",
+        "env -S 'sh s/x'",
+        "sh s/?",
+        "sh s/[x]",
+        "sh s/{x,y}",
+        ". s/*",
+        "find s -type f -exec sh {} \\;",
+        "find s -type f -exec {} +",
+        "find s -execdir sh x \\;",
+        "flock /tmp/lock sh s/x",
+        "run-parts s",
+        "ls s/* | xargs sh",
+        "ls s/* | xargs -I% sh %",
+        "echo true | xargs -0 sh -c",
+        "ls s/* | parallel sh",
+    ] {
+        assert!(!escapes(line, &[("s/x", "")]), "{line}");
+    }
+}
+
+#[test]
+fn no_file_in_a_folder_where_code_is_looked_up_changes_unseen() {
+    for line in [
+        "perl -Is -Mx -e 1",
+        "perl -I s -Mx -e 1",
+        "ruby -Is -rx -e 1",
+        "PATH=$PWD/s:$PATH; x",
+        "PATH=s:$PATH x",
+        "export PATH=\"$PWD/s:$PATH\"; x",
+        "cd s; PATH=.:$PATH; x",
+        "PATH=:$PATH; x",
+        "PATH=$UNKNOWN/s:$PATH; x",
+        "PERL5LIB=s; export PERL5LIB; perl -Mx -e 1",
+        "git -c core.hooksPath=s commit",
+        "git -c include.path=../s/x y",
+        "git -c alias.y='!sh s/x' y",
+        "git y",
+        "trap 'sh s/x' EXIT",
+    ] {
+        assert!(!escapes(line, &[("s/x", "")]), "{line}");
+    }
+    for text in ["use lib \"s\"; use x;", "use lib qw(s); use x;", "unshift @INC, 's'; require x;"] {
+        assert!(!escapes("perl g.pl", &[("g.pl", text), ("s/x.pm", "")]), "{text}");
+    }
+}
+
+#[test]
+fn no_file_that_a_script_executes_changes_unseen() {
+    for (line, text) in [
+        ("python3 g.py", "exec(open('s/x').read())"),
+        ("python3 g.py", "p = 's/' + 'x'\nexec(open(p).read())"),
+        ("python3 g.py", "exec(compile(open('s/x').read(), 'x', 'exec'))"),
+        ("python3 g.py", "import importlib\nimportlib.import_module('s' + '.x')"),
+        ("python3 g.py", "import importlib as i\ni.import_module(name)"),
+        ("python3 g.py", "__import__(name)"),
+        ("python3 g.py", "import runpy\nrunpy.run_path('s/x')"),
+        ("python3 g.py", "import runpy\nrunpy.run_path(name)"),
+        ("python3 g.py", "import subprocess\nsubprocess.run([\n  'sh', str(a),\n  's/x'])"),
+        ("python3 g.py", "import os\nos.system('sh s/x')"),
+        ("python3 g.py", "import sys\nsys.path.insert(0, 's')\nimport x"),
+        ("python3 g.py", "import os, sys\nsys.path.append(os.getcwd())\nimport x"),
+        ("node g.js", "require('child_process').execSync('sh s/x')"),
+        ("ruby g.rb", "load path"),
+        ("ruby g.rb", "require_relative \"s/#{name}\""),
+        ("ruby g.rb", "system 'sh s/x'"),
+        ("perl g.pl", "do $file;"),
+        ("perl g.pl", "require $file;"),
+        ("perl g.pl", "print `sh s/x`;"),
+        ("perl g.pl", "open(F, 'sh s/x |');"),
+        ("perl g.pl", "system(\"sh s/x\");"),
+    ] {
+        let script = line.rsplit(' ').next().unwrap();
+        assert!(!escapes(line, &[(script, text), ("s/x", "")]), "{text}");
+    }
+}
+
+#[test]
+fn ordinary_scripts_are_covered() {
+    for (line, text) in [
+        (
+            "python3 g.py",
+            "import re, subprocess, sys\nre.compile('x')\nsubprocess.run(['git', 'diff'])\nopen('data.json')",
+        ),
+        ("python3 g.py", "import sys, os\nsys.path.insert(0, os.path.dirname(__file__))\nprint(sys.path)"),
+        ("python3 g.py", "import json, sys\nd = json.load(sys.stdin)\nsys.exit(2 if 'rm -rf' in str(d) else 0)"),
+        ("node g.js", "const m = /x/.exec('data'); require('child_process').execSync('git diff')"),
+        ("ruby g.rb", "require 'json'\n# load the data\n[1].each do |x|\n  puts x\nend\ninclude Comparable\n"),
+        ("perl g.pl", "use strict;\nrequire Foo;\ndo { print 1 } while 0;\nopen(F, 'data.json');"),
+    ] {
+        let project = Project::new();
+        let script = line.rsplit(' ').next().unwrap();
+        project.file("data.json", "");
+        project.file(script, text);
+        let found = project.proposal(&project.line(line)).uncovered().join("; ");
+        assert_eq!(found, "", "{text}");
+    }
+}
+
+#[test]
+fn a_command_behind_another_program_runs_from_the_copy() {
+    let project = Project::new();
+    project.file("s/x", "");
+    for words in [&["timeout", "5", "sh", "s/x"][..], &["env", "-u", "A", "sh", "s/x"], &["flock", "l", "sh", "s/x"]] {
+        let (program, args) = words.split_first().unwrap();
+        let hook = project.command(&format!("/usr/bin/{program}"), args);
+        assert_eq!(project.proposal(&hook).uncovered(), [""; 0], "{words:?}");
+        project.approve(&hook);
+        let trusted = project.check(&project.trust(), &hook).unwrap();
+        assert_ne!(trusted.code_argument("s/x").unwrap(), "s/x", "{words:?}");
+    }
+}
+
+#[test]
+fn an_option_that_names_code_is_led_to_the_copy() {
+    let project = Project::new();
+    project.file("s/x", "");
+    let text = "awk -fs/x data; sed --file=s/x";
+    let hook = project.line(text);
+    assert_eq!(project.proposal(&hook).uncovered(), [""; 0]);
+    project.approve(&hook);
+    let trusted = project.check(&project.trust(), &hook).unwrap();
+    let line = trusted.shell_line(text);
+    assert_eq!(line, "awk '-f'\"${OLLM_COPY_DIR}\"/'x' data; sed '--file='\"${OLLM_COPY_DIR}\"/'x'");
+}
+
+#[test]
+fn ordinary_lines_are_covered() {
+    for line in [
+        "python3 guard.py",
+        "sh scripts/check.sh",
+        "node hook.js",
+        "jq -r .x",
+        "jq -e '.data.args' data.json",
+        "grep -q x data.json",
+        "sed -n 1p data.json | awk '{print $1}'",
+        "git diff --stat",
+        "git -c color.ui=false -C . log -1",
+        "PATH=$HOME/.local/bin:/usr/bin:$PATH; ruff check .",
+        "export FOO=bar; trap 'rm -f out.txt' EXIT; ls",
+        "timeout 5 sh scripts/check.sh",
+        "find . -name '*.py' -exec grep -l x {} +",
+        "find . -name '*.py' -exec sh -c 'echo \"$1\"' _ {} \\;",
+        "git diff --name-only | xargs -r grep -n TODO",
+        "[ -n \"$X\" ] && ls *.json",
+        "test -f data.json && rm -f out.txt",
+    ] {
+        let project = Project::new();
+        for name in ["guard.py", "scripts/check.sh", "hook.js", "data.json"] {
+            project.file(name, "");
+        }
+        let hook = project.line(line);
+        assert_eq!(project.proposal(&hook).uncovered(), [""; 0], "{line}");
+        let change = || drop(project.file("data.json", "{}"));
+        assert!(still_holds(&project, &hook, change), "{line}");
+    }
 }

@@ -20,7 +20,7 @@ const MOST_WORDS: usize = 8;
 
 /// What is known while text is read.
 #[derive(Default)]
-pub(super) struct Scope<'a> {
+pub(in super::super) struct Scope<'a> {
     /// The file the text stands in; none for a command line, whose every part somebody wrote for this hook.
     pub(super) file: Option<&'a Path>,
     /// Variables that the text itself sets: the values one after the other, where these are known.
@@ -69,6 +69,7 @@ pub(super) enum MadeOf {
 }
 
 /// A word with its expansions filled in; what is unknown is still there as an expansion.
+#[derive(Clone)]
 pub(super) struct Filled {
     pub(super) text: String,
     pub(super) known: bool,
@@ -133,6 +134,7 @@ impl Search<'_> {
         let made_of = if is_text { MadeOf::Text } else { MadeOf::Expansions };
         let mut filled = Filled { text: String::new(), known: true, certain: true, made_of, span };
         for piece in word {
+            filled.certain &= !matches!(piece, Piece::Plain(text) if is_pattern(text));
             if let Some(value) = self.expansion(piece, scope) {
                 filled.text.push_str(&value.text);
                 filled.certain &= value.certain;
@@ -230,6 +232,14 @@ impl Search<'_> {
         }
         Some(Value { text: printed?, certain, in_copy })
     }
+}
+
+/// Whether a shell replaces text outside of quotes by the names of files, or by several words.
+fn is_pattern(text: &str) -> bool {
+    let has_both = |open: char, close: char| {
+        text.find(open).is_some_and(|at| text.get(at..).is_some_and(|rest| rest.contains(close)))
+    };
+    text.contains(['*', '?']) || has_both('[', ']') || has_both('{', '}') && text != "{}" && !text.contains("{{")
 }
 
 /// How an expansion looks whose value is unknown.
